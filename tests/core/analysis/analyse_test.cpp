@@ -78,11 +78,11 @@ void AnalyseTest::knownAnswers() {
     QVERIFY(std::fabs(figure(row, "code_entropy") - (-0.25 * std::log2(0.25) - 0.75 * std::log2(0.75))) < 1e-12);
     QCOMPARE(figure(row, "crest"), 2 / std::sqrt(5.25 / 4));
 
-    // The angle of a fine format survives sums that are right to seven digits only: 1 - cos = 5e-11 here.
+    // The angle of a fine format must be exact although the sums have only seven digits: here 1 - cos = 5e-11.
     TensorAnalysis fine = row;
     fine.sums.sw2 = 1;
     fine.sums.se2 = 1e-10;
-    fine.sums.sv2 = 1 + 1e-7; // E across W would give 1 + 1e-10
+    fine.sums.sv2 = 1 + 1e-7; // relative errors of 1e-7 in these sums
     fine.sums.swv = 1 - 1e-7;
     QVERIFY(std::fabs(1 - figure(fine, "cosine") - 5e-11) < 1e-14);
 }
@@ -115,7 +115,7 @@ void AnalyseTest::figuresOfNumPy_data() {
         if (tensor.dtype == "F64") QTest::newRow(name.c_str()) << QString::fromStdString(name);
 }
 
-/// Every figure of tensors at extreme scales against f64 NumPy, to six digits.
+/// Every figure of tensors with extreme scales must equal f64 NumPy to six digits.
 void AnalyseTest::figuresOfNumPy() {
     QFETCH(QString, name);
     static const GoldenFile file = readGolden(QS_TEST_DATA "/metrics/vectors.safetensors");
@@ -146,10 +146,10 @@ void AnalyseTest::figuresOfNumPy() {
             const bool angle = id == "1-cos", within = id.starts_with("p");
             const double is = angle ? 1 - figure(*row, "cosine") : figure(*row, kFigures[i]), should = expected[i];
             const double mae = expected[2];
-            // What cancels keeps the digits that its terms have; 1 - cos those of a double beside 1.
+            // Terms that cancel keep the precision of the terms; 1 - cos has that of a double near 1.
             double allowed = 5e-7 * std::fabs(should);
             if (id == "bias") allowed += 2e-8 * mae;
-            // The 1e-6 that a value may lie beyond is itself rounded where levels count from a zero point.
+            // The tolerance of 1e-6 for clipped values is itself rounded if levels count from a zero point.
             if (id == "clip_share" && !parseSpec(spec)->isSymmetric()) allowed += 1.5 / double(w.elements());
             if (id == "sqnr_db") allowed += 10 / std::log(10.0) * 5e-7; // an NMSE of nearly 1
             if (angle) allowed = 1e-4 * std::fabs(should) + 3e-14 + (expected[4] < 0.25 ? 1e-7 * expected[4] : 1);
@@ -164,7 +164,7 @@ void AnalyseTest::figuresOfNumPy() {
     }
 }
 
-/// Values are finite, their variance is not: all codes are 0, and that is said.
+/// Values are finite but their variance overflows: all codes are 0, and a warning says so.
 void AnalyseTest::overflowingThreshold() {
     const QTemporaryDir folder;
     for (const float second : {-3e38f, 3e38f}) {
@@ -182,7 +182,7 @@ void AnalyseTest::overflowingThreshold() {
     }
 }
 
-/// int8:dialect=bnb casts to f16, which does not hold every float.
+/// int8:dialect=bnb casts to f16, whose range is smaller.
 void AnalyseTest::beyondF16() {
     const QTemporaryDir folder;
     std::vector<float> x(128, 0.5f);
@@ -213,7 +213,7 @@ void AnalyseTest::sameFiguresTwice() {
     }
 }
 
-/// E = {0.5, 1; 1, 0} of W = {0.5, -2; 0, 1}, on one input {1, 2}: E[x^2] = {1, 4}.
+/// E = {0.5, 1; 1, 0} for W = {0.5, -2; 0, 1}, with one input {1, 2}: E[x^2] = {1, 4}.
 void AnalyseTest::onInputs() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made<float>("w", DType::F32, {2, 2}, {0.5f, -2, 0, 1})});
@@ -244,7 +244,7 @@ void AnalyseTest::onInputs() {
     QVERIFY(!(*analyseTensor(*model, model->tensors[0], *parseSpec("binary"), options, Job{})).onInputs);
 }
 
-/// What a solver decides is measured, not the rounding of the tensor.
+/// With a solver, its codes are measured and not rounding to nearest.
 void AnalyseTest::solved() {
     const QTemporaryDir folder;
     const auto x = samples(24 * 64, std::normal_distribution<double>());
@@ -301,7 +301,8 @@ void AnalyseTest::nonFinite() {
     }
 }
 
-/// Scales beyond their type: comparisons with NaN are false, and a largest error of 0 would be "ok".
+/// Scales that overflow their dtype give NaN values. Comparisons with NaN are false, so a largest error of 0 would look
+/// "ok".
 void AnalyseTest::decodesToNan() {
     const QTemporaryDir folder;
     std::vector<float> x(128, 3e38f);
@@ -328,7 +329,7 @@ void AnalyseTest::manyRowsShareHistograms() {
     std::uint64_t handed = 0;
     const auto result = analyse(plan, Job{}, [&](const AnalysisRow& row) { handed += row->error.total(); });
     QVERIFY(result && result->rows.size() == 2 && result->pooled.size() == 1);
-    QCOMPARE(handed, std::uint64_t(8)); // whole, on the way
+    QCOMPARE(handed, std::uint64_t(8)); // the callback gets rows with their histograms
     QCOMPARE(result->pooled[0]->error.total(), std::uint64_t(8));
     for (const auto& row : result->rows) QVERIFY(row->error.counts().empty() && row->value.counts().empty());
 }
@@ -350,7 +351,7 @@ void AnalyseTest::exactAndEmpty() {
 
 void AnalyseTest::blockMapPools() {
     auto values = samples(std::size_t(64) * 256, std::normal_distribution<double>(0, 1));
-    values[std::size_t(40) * 256 + 130] = 1000; // its block, and the cell over it, are the worst
+    values[std::size_t(40) * 256 + 130] = 1000; // its block, and the cell of the map above it, have the largest error
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("w", DType::F32, {64, 256}, values)});
     AnalysisOptions options;
@@ -359,7 +360,7 @@ void AnalyseTest::blockMapPools() {
     QCOMPARE(row.blockMap.rows, 8);
     QCOMPARE(row.blockMap.columns, 2);
     QCOMPARE(row.blockMap.blocksPerRow, std::int64_t(4));
-    for (std::size_t cell = 0; cell < 16; ++cell) { // rows 8 to a cell, blocks of 64 two to a cell
+    for (std::size_t cell = 0; cell < 16; ++cell) { // a cell covers 8 rows and two blocks of 64
         float worst = 0;
         for (std::int64_t r = std::int64_t(cell / 2) * 8; r < std::int64_t(cell / 2) * 8 + 8; ++r)
             for (std::int64_t b = std::int64_t(cell % 2) * 2; b < std::int64_t(cell % 2) * 2 + 2; ++b)
@@ -387,7 +388,7 @@ void AnalyseTest::causes() {
     const char* expected[] = {"ordinary",  "outlier-dominated", "constant",
                               "near zero", "one-sided",         "already quantized"};
     for (std::int64_t r = 0; r < 6; ++r) {
-        // A row is one block here, so that "near zero" needs a row of its own kind: it is judged against its row.
+        // "near zero" compares with the row. Here a row is one block, so that cause is tested separately.
         if (r == 3) continue;
         QCOMPARE(inspectBlock(*model, model->tensors[0], *parseSpec("nf4"), r, 0)->cause, std::string(expected[r]));
     }
@@ -410,7 +411,7 @@ void AnalyseTest::cancels() {
     QVERIFY(!row && row.error().cancelled);
 }
 
-/// Inputs that are loud are columns; both axes are counted, whatever the spec, the shape and the thread.
+/// Columns with large values are outliers by column. Both axes are counted, for any spec, shape and number of threads.
 void AnalyseTest::outlierAxes() {
     constexpr std::size_t rows = 96, columns = 320;
     auto values = samples(rows * columns, std::normal_distribution<double>(0, 1));
@@ -436,7 +437,7 @@ void AnalyseTest::outlierAxes() {
             }
     const auto alone = measureStatistics(*model, model->tensors[0], Job{});
     QVERIFY(alone && alone->outlierColumns == 6 && alone->outlierChannels == 2);
-    // Rows that are longer than a worker keeps maxima for.
+    // Rows longer than the column buffer of a worker thread.
     auto wide = samples(4 * 70'000, std::normal_distribution<double>(0, 1));
     for (std::size_t i = 0; i < wide.size(); ++i)
         wide[i] = i % 70'000 == 69'999 ? 900.0f : std::clamp(wide[i], -1.f, 1.f);
@@ -444,7 +445,7 @@ void AnalyseTest::outlierAxes() {
     QCOMPARE(analysed(*long1, "int8", Detail::Figures).statistics->outlierColumns, std::int64_t(1));
 }
 
-/// What takes more bits than the source says so, in every row, with the spec that does not.
+/// A spec that needs more bits than the source gets a remark that names a smaller spec.
 void AnalyseTest::largerThanTheSource() {
     const QTemporaryDir folder;
     const auto model =
@@ -475,7 +476,7 @@ void AnalyseTest::largerThanTheSource() {
     }
 }
 
-/// The errors of a file in the source's type are those of its values, rounded once more than the codes.
+/// --decoded source: errors of the values as stored in the dtype of the source, rounded once more than the codes.
 void AnalyseTest::decodedAsTheSource() {
     const auto wide = samples(48 * 160, std::normal_distribution<double>(0, 0.05));
     for (const DType type : {DType::BF16, DType::F16}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Audits of what is quantized already: bits, codebooks, the order of nibbles and columns.
+// Audits of quantized files: number of bits, codebooks, order of nibbles and of columns.
 #include "made_audit.h"
 #include "tests/support/test_program.h"
 
@@ -66,7 +66,7 @@ void AuditQuantizedTest::alreadyQuantized() {
     QVERIFY2(QString::fromStdString(evidence).contains(says), evidence.c_str());
 }
 
-/// Files whose metadata names another format than the one that made the codes.
+/// The metadata names another format than the one that made the codes.
 void AuditQuantizedTest::codebook() {
     const QTemporaryDir folder;
     const auto source = opened(folder, {f32("w", {256, 512}, normal(256, 512, 1))});
@@ -96,7 +96,7 @@ void AuditQuantizedTest::codebook() {
     SAME(labelled("fp4:block=64", "int4:block=64"), Set{"codebook w.codes"});
 }
 
-/// The label of bitsandbytes' layers lies in the name of a tensor, with the levels beside it.
+/// bitsandbytes writes the format into the name of a tensor, with the levels beside it.
 void AuditQuantizedTest::bitsandbytes() {
     const QTemporaryDir folder;
     const auto layer = [&](const char* codesOf, const char* label) {
@@ -131,12 +131,12 @@ void AuditQuantizedTest::bitsandbytes() {
     SAME(layer("fp4", "nf4"), Set{"codebook x.weight"});
 }
 
-/// The sample's codes under other labels and numbered in other ways. Codebooks that are near to each other are told apart
-/// by many tensors.
+/// Codes of the sample model under other format names and with other numberings. Similar codebooks need many tensors to
+/// be told apart.
 void AuditQuantizedTest::codebookOfTrained_data() {
     QTest::addColumn<QString>("is");
     QTest::addColumn<QString>("label");
-    QTest::addColumn<int>("change");   // of each nibble: 0 none, 1 in descending order, 2 less 7
+    QTest::addColumn<int>("change");   // of each nibble: 0 none, 1 descending order, 2 minus 7
     QTest::addColumn<QString>("says"); // "": nothing is wrong
     auto row = [turn = std::size_t(0)](const char* is, const char* label, int change, const char* says) mutable {
         if (!taken(turn++)) return;
@@ -204,7 +204,7 @@ void AuditQuantizedTest::codebookOfTrained() {
     QVERIFY2(says.isEmpty() || spoken > 0, result->findings.empty() ? "" : result->findings.front().evidence.c_str());
 }
 
-/// Files that other programs wrote: no false alarm.
+/// Files of other programs must give no false alarm.
 void AuditQuantizedTest::realFiles_data() {
     QTest::addColumn<QString>("path");
     for (const char* path :
@@ -221,12 +221,13 @@ void AuditQuantizedTest::realFiles() {
     QVERIFY2(model, model ? "" : model.error().message.c_str());
     const auto result = auditModel(*model, Job{});
     QVERIFY(result.has_value());
-    // Constants, unused units of a small network and experts that are all 0 are in some of them; nothing else is.
+    // Some files contain constant channels, unused units of a small network, and experts that are all 0. Nothing else
+    // may be found.
     for (const Finding& finding : result->findings)
         QVERIFY2(finding.check->id == std::string_view("channels"), finding.evidence.c_str());
 }
 
-/// Layers that read one vector, one of them with its nibbles unpacked the other way.
+/// Layers that read the same vector; in one of them the nibbles were unpacked in the wrong order.
 void AuditQuantizedTest::columnOrder() {
     const QTemporaryDir folder;
     constexpr std::size_t columns = 512;
@@ -248,7 +249,8 @@ void AuditQuantizedTest::columnOrder() {
     SAME(make(swapped([](std::size_t i) { return i < 16 ? 2 * i : 2 * (i - 16) + 1; })), Set{"column_order odd"});
 }
 
-/// One tensor of the sample alone against all that shares its channels: rows that write them, vectors that scale them.
+/// One wrong tensor of the sample, compared with all tensors of the same channels: rows that write them and vectors
+/// that scale them.
 void AuditQuantizedTest::orderOfTrained() {
     const QTemporaryDir folder;
     const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
@@ -277,7 +279,7 @@ void AuditQuantizedTest::orderOfTrained() {
     int columns = 0, rows = 0;
     for (const char* name : {"mlp.up_proj.weight", "mlp.down_proj.weight", "self_attn.q_proj.weight"}) {
         const auto is = found(with(at + name, false, swapped));
-        for (const auto& each : is) QCOMPARE(each, "column_order " + at + name); // nothing else is named
+        for (const auto& each : is) QCOMPARE(each, "column_order " + at + name); // no other tensor is named
         columns += int(is.size());
     }
     const auto is = found(with(at + "mlp.down_proj.weight", true, awq));

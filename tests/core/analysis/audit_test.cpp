@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A checkpoint with each fault, made in code, and clean ones that have none.
+// Checkpoints with one fault each, made in code, and correct ones.
 #include "made_audit.h"
 #include "tests/support/test_program.h"
 
@@ -28,7 +28,7 @@ void AuditTest::registry() {
     QVERIFY(ids.size() >= 8);
 }
 
-/// The sample has nothing that an audit should name.
+/// An audit of the sample model must find nothing.
 void AuditTest::clean() {
     const auto model = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
     QVERIFY(model.has_value());
@@ -36,13 +36,13 @@ void AuditTest::clean() {
     for (const char* file : {"normal", "laplace"}) {
         const auto golden = openModel(QS_TEST_DATA "/golden/" + std::string(file) + ".safetensors");
         QVERIFY(golden.has_value());
-        const Set is = found(*golden); // codes of small integers lie beside the values
+        const Set is = found(*golden); // integer codes are stored beside the values
         for (const auto& each : is)
             QVERIFY2(!each.starts_with("element_type") && !each.starts_with("column"), each.c_str());
     }
 }
 
-/// Shapes and distributions that are no faults: even, Laplacian, few rows, convolutions, norms, half floats.
+/// Shapes and distributions that are correct: uniform, Laplacian, few rows, convolutions, norms, 16-bit floats.
 void AuditTest::cleanDistributions() {
     const QTemporaryDir folder;
     std::mt19937 random(5);
@@ -55,7 +55,7 @@ void AuditTest::cleanDistributions() {
     const auto weights = normal(128, 512, 1, 0.5f);
     auto sparse = normal(64, 256, 9), pruned = normal(64, 256, 10);
     for (std::size_t i = 0; i < sparse.size(); ++i) {
-        if (i % 3 != 0) sparse[i] = 0; // no column of zeros: 256 is no multiple of 3
+        if (i % 3 != 0) sparse[i] = 0; // no column is all zero, because 256 is not a multiple of 3
         if (std::fabs(pruned[i]) < 0.03f) pruned[i] = 0;
     }
     const auto model =
@@ -113,7 +113,7 @@ void AuditTest::duplicates() {
     SAME(model, Set{"duplicate b", "duplicate v"});
 }
 
-/// BF16 written as F16, and the other way about.
+/// BF16 values stored as F16, and the reverse.
 void AuditTest::elementType() {
     const QTemporaryDir folder;
     const auto x = normal(64, 256, 1);
@@ -124,7 +124,7 @@ void AuditTest::elementType() {
     SAME(model, Set{"element_type bf16_as_f16", "element_type f16_as_bf16"});
 }
 
-/// Pages behind the scan are given back, also of tensors that are read in the mapping.
+/// Pages already scanned are released, also for tensors read from the mapping.
 void AuditTest::memory() {
     const QTemporaryDir folder;
     constexpr std::int64_t rows = 1024, columns = 1024; // 4 MiB each
@@ -133,7 +133,7 @@ void AuditTest::memory() {
         tensors.push_back(f32("w" + std::to_string(i), {rows, columns}, normal(rows, columns, unsigned(i))));
     tensors.push_back(made("bytes", DType::U8, {4 << 20}, std::vector<std::uint8_t>(4 << 20, 7)));
     const auto model = opened(folder, std::move(tensors));
-    const auto resident = [&] { // KiB of the mapping
+    const auto resident = [&] { // KiB of the mapping in memory
         QFile maps(QStringLiteral("/proc/self/smaps"));
         if (!maps.open(QIODevice::ReadOnly)) return -1;
         const QByteArray all = maps.readAll();
@@ -144,7 +144,8 @@ void AuditTest::memory() {
     int most = 0;
     const Job job([&](const Progress&) { most = std::max(most, resident()); });
     QVERIFY(auditModel(model, job));
-    QVERIFY2(most >= 0 && most <= 1024, qPrintable(QString::number(most))); // what the kernel maps around a page
+    QVERIFY2(most >= 0 && most <= 1024, qPrintable(QString::number(most))); // the kernel maps some pages around each
+                                                                            // access
     QVERIFY(resident() <= 1024);
 }
 
@@ -186,7 +187,7 @@ void AuditTest::report() {
     const auto made = auditReport(*model, *result, "audit w", Job{});
     QVERIFY(made.has_value());
     QCOMPARE(findingsText(result->findings), std::string("1 fault"));
-    const std::string& checks = made->sections.back().text; // those that found nothing are named too
+    const std::string& checks = made->sections.back().text; // checks without findings are listed too
     QVERIFY(checks.starts_with("NaN and Inf (fault), 1 finding: "));
     QVERIFY(checks.find("Duplicated tensors (note), nothing found: ") != checks.npos);
     for (const ReportWriter& writer : reportWriters()) {

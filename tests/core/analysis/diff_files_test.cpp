@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The sample against files that other programs wrote of its first layer.
+// The sample model compared with files in which other programs stored its first layer.
 #include "made_diff.h"
 #include "tests/support/test_program.h"
 
@@ -16,7 +16,7 @@ private Q_SLOTS:
     void sampleAndTorch();
 };
 
-/// The sample against a file that gguf's writer and ggml's encoder made of its first layer.
+/// The file was made by gguf's writer and ggml's encoder.
 void DiffFilesTest::sampleAndGguf() {
     const auto sample = openModel(QS_SOURCE_DIR "/resources/samples/tiny-llama");
     const auto gguf = openModel(QS_TEST_DATA "/diff/layer0_attention.gguf");
@@ -32,7 +32,7 @@ void DiffFilesTest::sampleAndGguf() {
             QVERIFY(row.status == DiffStatus::Equal);
             continue;
         }
-        QVERIFY2(*row.sqnrDb() > 40 && *row.sqnrDb() < 60, row.a->name.c_str()); // what Q8_0 costs
+        QVERIFY2(*row.sqnrDb() > 40 && *row.sqnrDb() < 60, row.a->name.c_str()); // the error of Q8_0
         const bool permutes =
             row.b->name.find("attn_q") != std::string::npos || row.b->name.find("attn_k") != std::string::npos;
         QCOMPARE(placementText(row.placement),
@@ -40,7 +40,7 @@ void DiffFilesTest::sampleAndGguf() {
     }
 }
 
-/// The sample against what PyTorch wrote of its first layer: fused, transposed, under names that say nothing.
+/// The files were written by PyTorch: fused, transposed, or with names that carry no meaning.
 void DiffFilesTest::sampleAndTorch_data() {
     QTest::addColumn<QString>("file");
     QTest::addColumn<QStringList>("expected");
@@ -83,7 +83,7 @@ void DiffFilesTest::sampleAndTorch() {
     std::sort(aligned.begin(), aligned.end());
     expected.sort();
     QCOMPARE(aligned, expected);
-    // And the other way about: every part is found again, none is left.
+    // The reverse comparison must find every part again.
     const auto back = diffed(*other, *sample);
     QCOMPARE(back.count(DiffStatus::Equal), std::size_t(expected.size()));
     QCOMPARE(back.count(DiffStatus::OnlyA), std::size_t(0));

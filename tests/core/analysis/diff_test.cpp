@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checkpoints under the names, fusions and orders of other ecosystems, against the one that they were made from.
+// Compares a checkpoint with copies that use the names, fusions and row orders of other ecosystems.
 #include "core/model/mapped_file.h"
 #include "made_diff.h"
 #include "tests/support/test_program.h"
@@ -55,7 +55,8 @@ void DiffTest::names_data() {
     row("transformer.wte.weight", "token_embd.weight");
     row("lm_head.weight", "output.weight");
     row("output.weight", "output.weight");
-    row("model.layers.0.mlp.experts.7.w1.weight", "blk.0.mlp.experts.7.w1.weight"); // not the layer's own
+    row("model.layers.0.mlp.experts.7.w1.weight", "blk.0.mlp.experts.7.w1.weight"); // an expert is not the layer's own
+                                                                                    // projection
     row("conv1.weight", "conv1.weight");
     row("", ".weight");
 }
@@ -155,7 +156,7 @@ void DiffTest::fused() {
     QVERIFY2(lines(there).contains(QStringLiteral("model.layers.0.self_attn.k_proj.weight|model.layers.0.self_attn."
                                                   "qkv_proj.weight|equal|part of|rows 64 on")),
              qPrintable(lines(there).join(u'\n')));
-    // GPT-2: transposed; GPT-NeoX: q, k and v of each head together.
+    // GPT-2: transposed. GPT-NeoX: q, k and v interleaved by head.
     const auto k2 = normal(64 * 48, 6), v2 = normal(64 * 48, 7);
     const auto equalSizes = opened(folder,
                                    {f32("model.layers.0.self_attn.q_proj.weight", {64, 48}, q),
@@ -189,7 +190,7 @@ void DiffTest::transposedTiles_data() {
     row(1, 5000, 0), row(70'000, 3, 0), row(3, 70'000, 0), row(33, 300, 5), row(1100, 260, 1100);
 }
 
-/// Whatever the tiles, the figures are those of the same values in the same order.
+/// For all tile sizes, the figures must equal those of the same values in the same order.
 void DiffTest::transposedTiles() {
     QFETCH(std::size_t, rows);
     QFETCH(std::size_t, columns);
@@ -208,7 +209,7 @@ void DiffTest::transposedTiles() {
         const auto turned =
             opened(folder, {f32("w.weight", {across, many}, transposed(y, rows, columns))}, "c.safetensors");
         found = diffed(a, turned).rows.at(0);
-    } else { // up_proj behind gate_proj, as Conv1D stores both
+    } else { // up_proj after gate_proj, as Conv1D stores them
         const auto gate = normal(before * columns, 2);
         const auto parts = opened(folder,
                                   {f32("layers.0.gate_proj.weight", {std::int64_t(before), across}, gate),
@@ -236,7 +237,7 @@ void DiffTest::transposedTiles() {
     for (const auto& [ours, theirs] : sums) QVERIFY(std::fabs(ours - theirs) <= 1e-12 * theirs);
 }
 
-/// ONNX exporters call weights "onnx::MatMul_123": only their values tell what they are.
+/// ONNX exporters name weights "onnx::MatMul_123", so only the values can identify them.
 void DiffTest::permutedRowsAndColumns() {
     const QTemporaryDir folder;
     constexpr std::size_t rows = 70, columns = 48;
@@ -250,7 +251,7 @@ void DiffTest::permutedRowsAndColumns() {
             byColumns[r * columns + columnAt(c)] = x[r * columns + c];
             byBoth[rowAt(r) * columns + columnAt(c)] = x[r * columns + c];
         }
-    std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(1)); // all values, no order of rows or columns
+    std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937(1)); // the same values with no order of rows or columns
     Values swapped = byRows;
     std::swap(swapped[3], swapped[columns + 7]);
     std::vector<TensorToWrite> a, b;
@@ -273,7 +274,7 @@ void DiffTest::permutedRowsAndColumns() {
                                          QStringLiteral("swapped|swapped|different|name|")}));
     for (const DiffRow& row : result.rows)
         if (row.status == DiffStatus::Equal) QVERIFY(row.differing == 0 && *row.nmse() == 0 && row.maxAbs == 0);
-    keepChanged(result); // an order is a change
+    keepChanged(result); // a changed order counts as a change
     QCOMPARE(result.rows.size(), std::size_t(6));
     auto same = diffed(first, first);
     keepChanged(same);
@@ -327,7 +328,7 @@ void DiffTest::byValues() {
     QCOMPARE(lines(diffed(a, b)), expected);
 }
 
-/// Rows that go elsewhere one by one are those that are kept else, and are counted.
+/// With a callback, rows are passed on one by one: the same rows as in the list, and they are counted.
 void DiffTest::handedOut() {
     const QTemporaryDir folder;
     const auto a = opened(folder,
@@ -363,7 +364,7 @@ void DiffTest::handedOut() {
     QVERIFY(!failed && failed.error().message == "there is no room");
 }
 
-/// Pages behind the scan are given back, also those of a few rows of what may be the same tensor.
+/// Pages already scanned are released, also those of rows read to find candidates.
 void DiffTest::memory() {
     const QTemporaryDir folder;
     constexpr std::size_t rows = 768, columns = 1024; // 3 MiB each
@@ -375,7 +376,7 @@ void DiffTest::memory() {
     }
     const auto a = opened(folder, std::move(ours), "a.safetensors");
     const auto b = opened(folder, std::move(theirs), "b.safetensors");
-    const auto resident = [&] { // KiB of both mappings
+    const auto resident = [&] { // KiB of both mappings in memory
         QFile maps(QStringLiteral("/proc/self/smaps"));
         if (!maps.open(QIODevice::ReadOnly)) return -1;
         const QByteArray all = maps.readAll();

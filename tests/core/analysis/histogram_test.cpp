@@ -86,7 +86,7 @@ void HistogramTest::symlogPlacesAndComesBack() {
     const auto ticks = axis.ticks(axis.place(-0.02), axis.place(0.02), 6);
     QVERIFY(ticks.size() >= 3 && ticks.size() <= 7);
     QCOMPARE(ticks[ticks.size() / 2], 0.0);
-    QVERIFY(!SymlogAxis::ofErrors(0, 0).on()); // no error at all
+    QVERIFY(!SymlogAxis::ofErrors(0, 0).on()); // without errors the axis is off
 }
 
 QS_TEST(HistogramTest)

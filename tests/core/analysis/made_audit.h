@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Checkpoints made to be audited, and the findings of one.
+// Checkpoints for tests of audits, and the findings as text.
 
 #include "core/analysis/audit/audit.h"
 #include "core/base/random.h"
@@ -20,7 +20,7 @@
 using namespace qs;
 using namespace qs::test;
 
-/// Normal values; columns of a magnitude of their own where `wide` > 0.
+/// Normally distributed values. With `wide` > 0 each column has its own magnitude.
 inline std::vector<float> normal(std::size_t rows, std::size_t columns, unsigned seed, float wide = 0) {
     std::mt19937 random(seed), ofColumns(99);
     std::normal_distribution<float> value(0, 0.02f), log(0, 1);
@@ -41,7 +41,7 @@ template<class Encode> std::vector<std::uint16_t> halves(const std::vector<float
     return out;
 }
 
-/// "check tensor" of every finding.
+/// Every finding as "check tensor".
 inline std::multiset<std::string> found(const std::shared_ptr<const Model>& model) {
     const auto result = auditModel(model, Job{});
     if (!result) qFatal("%s", result.error().message.c_str());
@@ -65,7 +65,7 @@ inline std::string shown(const Set& set) {
         QVERIFY2(is == expected, shown(is).c_str());                                                                   \
     } while (false)
 
-/// Decoded values of a spec.
+/// Values decoded from quantization by `spec`.
 inline std::vector<float> decoded(const QTemporaryDir& folder, const std::vector<float>& values, std::int64_t columns,
                                   const char* spec) {
     const auto model =

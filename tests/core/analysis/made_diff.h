@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Checkpoints made to be compared, and what was found as lines of text.
+// Checkpoints for tests of comparisons, and the result as lines of text.
 
 #include "core/analysis/diff/diff.h"
 #include "tests/core/quant/made_model.h"
@@ -33,7 +33,7 @@ inline Values joined(std::initializer_list<Values> all) {
     for (const Values& each : all) out.insert(out.end(), each.begin(), each.end());
     return out;
 }
-/// LlamaModel.permute of llama.cpp's converter.
+/// The same permutation as LlamaModel.permute in llama.cpp's converter.
 inline Values permuted(const Values& x, std::size_t columns, std::size_t head) {
     Values out(x.size());
     for (std::size_t row = 0; row < x.size() / columns; ++row) {
@@ -48,7 +48,7 @@ inline DiffResult diffed(const std::shared_ptr<const Model>& a, const std::share
     if (!result) qFatal("%s", result.error().message.c_str());
     return *result;
 }
-/// "q|blk.0.attn_q.weight|equal|canonical name|transposed"
+/// For example "q|blk.0.attn_q.weight|equal|canonical name|transposed".
 inline QStringList lines(const DiffResult& result) {
     QStringList out;
     for (const DiffRow& row : result.rows)

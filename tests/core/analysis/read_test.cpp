@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that are read instead of mapped give the same figures and the same bytes, and a file that is cut is an error.
+// Files that are read and files that are mapped must give the same figures and bytes. A truncated file must give an
+// error.
 #include "core/analysis/forensics/forensics.h"
 #include "core/layouts/layout.h"
 #include "core/model/mapped_file.h"
@@ -17,7 +18,7 @@ using namespace qs::test;
 
 namespace {
 
-constexpr std::int64_t kRows = 36, kColumns = 1000; // rows are no whole number of pages or blocks
+constexpr std::int64_t kRows = 36, kColumns = 1000; // rows do not align with pages or blocks
 
 template<class T> std::vector<T> normal(T (*convert)(double)) {
     std::mt19937 random(11);
@@ -34,7 +35,7 @@ std::uint16_t bf16(double v) {
 }
 std::uint16_t f16(double v) { return std::uint16_t((v < 0 ? 0xb800 : 0x3800) | int(std::fabs(v) * 100)); }
 
-/// Opens with QS_READ as given, by which tests choose.
+/// Opens with the environment variable QS_READ, which selects mapping or reading.
 std::shared_ptr<const Model> openedAs(const char* access, const QString& path) {
     qputenv("QS_READ", access);
     auto model = openModel(path.toStdString());
@@ -142,7 +143,7 @@ void ReadTest::byFileSystem() {
     const auto middle = (*forced)->read(1234, 5000, scratch);
     QCOMPARE(middle.size(), std::size_t(5000));
     QVERIFY(std::equal(middle.begin(), middle.end(), all.begin() + 1234));
-    (*forced)->populate(0, 100); // nothing to do, and no harm
+    (*forced)->populate(0, 100); // must do nothing
     (*forced)->dropPages(0, 100);
     QVERIFY((*forced)->unchanged());
 }
@@ -154,7 +155,7 @@ void ReadTest::cutFile() {
     QCOMPARE(::truncate(path.toUtf8().constData(), 5000), 0);
     std::vector<std::byte> scratch(200, std::byte{0xff});
     const auto bytes = file->read(4900, 200, scratch);
-    QVERIFY(bytes[150] == std::byte{0}); // not what was in the buffer
+    QVERIFY(bytes[150] == std::byte{0}); // zeros, not the old content of the buffer
     QVERIFY(file->faulted());
     const auto same = file->unchanged();
     QVERIFY(!same && same.error().message.find("was cut from") != std::string::npos);
@@ -179,11 +180,11 @@ void ReadTest::cutWithinAPass() {
     const auto done = forEachRange(*view, spec, *scaleGrid(spec, tensor.shape), Job{}, [&](const PassRange&) {
         if (::truncate(path.toUtf8().constData(), 4096) != 0) qFatal("cannot cut the file");
     });
-    QVERIFY(!done || !model->unchanged(tensor)); // each caller asks both
+    QVERIFY(!done || !model->unchanged(tensor)); // callers check both
     QVERIFY(QFile::remove(path));
 }
 
-// 80 MiB, most of it a hole.
+// A sparse file of 80 MiB.
 void ReadTest::largeTensorsAreRead() {
     const QString path = folder_.filePath(QStringLiteral("large.safetensors"));
     constexpr std::int64_t rows = 5120, columns = 4096;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The sweep: which specs a line becomes, that its points are the figures of `analyze`, and the frontier by hand.
+// Sweeps: the specs of a line, points equal to the figures of `analyze`, and a frontier computed by hand.
 #include "core/analysis/sweep/sweep.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
@@ -41,18 +41,20 @@ class SweepTest : public QObject {
 private Q_SLOTS:
     void linesBecomeSpecs() {
         using Texts = std::vector<std::string>;
-        QCOMPARE(textsOf(sweepSpecs({"nf4"}, {32, 7, 64})), (Texts{"nf4:block=32", "nf4:block=64"})); // 7 is odd
-        QCOMPARE(textsOf(sweepSpecs({"int8"}, {32})), (Texts{"int8:block=32", "int8"}));              // per channel too
+        QCOMPARE(textsOf(sweepSpecs({"nf4"}, {32, 7, 64})),
+                 (Texts{"nf4:block=32", "nf4:block=64"}));                               // 7 is odd and not possible
+        QCOMPARE(textsOf(sweepSpecs({"int8"}, {32})), (Texts{"int8:block=32", "int8"})); // per channel too
         QCOMPARE(textsOf(sweepSpecs({"q4_k", "f16", "nf4:block=128"}, {32})), (Texts{"q4_k", "f16", "nf4:block=128"}));
-        QCOMPARE(textsOf(sweepSpecs({"ternary"}, {32})), (Texts{"ternary"})); // unscaled is another format
+        QCOMPARE(textsOf(sweepSpecs({"ternary"}, {32})), (Texts{"ternary"})); // without a scale it would be another
+                                                                              // format
         QCOMPARE(textsOf(sweepSpecs({"ternary:scale=block"}, {32})), (Texts{"ternary:scale=block:block=32"}));
-        QCOMPARE(textsOf(sweepSpecs({"nf4", "nf4:block=64"}, {64})), (Texts{"nf4:block=64"})); // once
+        QCOMPARE(textsOf(sweepSpecs({"nf4", "nf4:block=64"}, {64})), (Texts{"nf4:block=64"})); // listed once
         QVERIFY(sweepSpecs({"nf4"}, {7}).error().message.find("nf4:block=6") != std::string::npos);
         QVERIFY(!sweepSpecs({"nf5"}, {64}) && !sweepSpecs({}, {64}));
         for (const auto& line : sweepLines()) QVERIFY2(parseSpec(line.text), line.text.c_str());
     }
 
-    /// A point is the sum of the rows that analyse() gives.
+    /// A point must be the sum of the rows from analyse().
     void pointsAreTotals() {
         const QTemporaryDir folder;
         const auto model =
@@ -84,7 +86,7 @@ private Q_SLOTS:
         QVERIFY(result->at(2, 0).worstTensor == "layers.0.up_proj.weight");
     }
 
-    /// A class without one of its tensors has no figures, and says why.
+    /// A class in which one tensor is refused has no figures, and a reason.
     void refusalsLeaveNoHalfFigures() {
         const QTemporaryDir folder;
         const auto model = opened(folder, {made<float>("a.w_proj", DType::F32, {4, 48}, normal(192, 1)),

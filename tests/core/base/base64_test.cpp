@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Bytes as text: the vectors of RFC 4648, every length, and texts that no bytes make.
+// Base64: the vectors of RFC 4648, all lengths, and invalid texts.
 #include "core/base/base64.h"
 #include "tests/support/test_program.h"
 

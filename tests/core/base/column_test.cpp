@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rows become cells: what was not measured is never a number.
+// Rows become table cells. A value that was not measured must never be a number.
 #include "core/base/column.h"
 #include "tests/support/test_program.h"
 
@@ -41,12 +41,12 @@ private Q_SLOTS:
         QCOMPARE(cellText(column(Show::Percent, 1), 0.125), "12.5 %"s);
         QCOMPARE(cellText(column(Show::Significant, 3), 0.0381), "0.0381"s);
         QCOMPARE(cellText(column(Show::Significant, 0), 0.03812), "0.03812"s);
-        // Stored in ns, read in the unit of the charts.
+        // Stored in ns, shown in the unit of the charts.
         QCOMPARE(cellText(column(Show::Time, 4), 512300.0), "512.3"s);
         QCOMPARE(cellText(column(Show::Time, 4), std::int64_t(1500)), "1.500"s);
         QCOMPARE(cellText(column(Show::Times, 4), "[512300,530100]"s), "[512.3,530.1]"s);
         QCOMPARE(cellText(column(Show::Times, 4), "none"s), "none"s);
-        // One notation for a column, whatever the magnitude.
+        // All values of a column have the same notation, for any magnitude.
         QCOMPARE(cellText(column(Show::Scientific, 4), 0.0381), "3.81e-02"s);
         QCOMPARE(cellText(column(Show::Scientific, 4), 1.24e-7), "1.24e-07"s);
         QCOMPARE(cellText(column(Show::Scientific, 4), 0.0), "0"s);
@@ -56,7 +56,7 @@ private Q_SLOTS:
     void bytes() {
         QCOMPARE(cellText(column(Show::Bytes), std::int64_t(3575644)), "3.41 MiB"s);
         QCOMPARE(cellText(column(Show::Bytes), 2048.0), "2.00 KiB"s);
-        // A difference of sizes may be negative, and is then no 16 EiB.
+        // A difference of sizes may be negative; it must not become 16 EiB.
         QCOMPARE(cellText(column(Show::Bytes), std::int64_t(-2048)), "-2.00 KiB"s);
         QCOMPARE(cellText(column(Show::Bytes), std::numeric_limits<std::int64_t>::min()), "-8.00 EiB"s);
         QCOMPARE(cellText(column(Show::Bytes), -2048.0), "-2.00 KiB"s);

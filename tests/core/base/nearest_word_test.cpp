@@ -20,19 +20,19 @@ void NearestWordTest::nearest_data() {
     const auto row = [](const char* typed, const char* found) {
         QTest::newRow(typed) << QString::fromLatin1(typed) << QString::fromLatin1(found);
     };
-    row("int9", "int8");           // not int2, which is one edit away too
-    row("nf5", "nf4");             //
-    row("fp8_e4m8", "fp8_e4m3");   //
-    row("fp8-E4M3", "fp8_e4m3");   //
-    row("fp8_e4m3fn", "fp8_e4m3"); // the longest that it begins with
+    row("int9", "int8"); // not int2, which also differs by one edit
+    row("nf5", "nf4");
+    row("fp8_e4m8", "fp8_e4m3");
+    row("fp8-E4M3", "fp8_e4m3");
+    row("fp8_e4m3fn", "fp8_e4m3"); // the longest word that the text begins with
     row("fp8_e4m3fnuz2", "fp8_e4m3fnuz");
-    row("fp8", "fp8_e4m3");  // the first that begins with it
-    row("e5m2", "fp8_e5m2"); // a part
-    row("iq4nl", "iq4_nl");  //
-    row("Q4_K_M", "q4_k");   //
-    row("itn8", "int8");     // two letters that changed places
-    row("xyzzy", "");        // like none
-    row("", "");             //
+    row("fp8", "fp8_e4m3");  // the first word that begins with the text
+    row("e5m2", "fp8_e5m2"); // part of a word
+    row("iq4nl", "iq4_nl");
+    row("Q4_K_M", "q4_k");
+    row("itn8", "int8"); // two letters swapped
+    row("xyzzy", "");    // similar to no word
+    row("", "");
     row("nothing_of_the_kind", "");
     QTest::newRow("long") << QString(1000000, QLatin1Char('q')) << QString();
 }

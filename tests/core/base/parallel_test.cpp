@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All cores, each index once; and the handle through which long work is stopped.
+// parallelFor uses all cores and visits each index once. Job stops long work.
 #include "core/base/job.h"
 #include "core/base/parallel.h"
 #include "tests/support/test_program.h"
@@ -23,7 +23,7 @@ class ParallelTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() {
-        qputenv("QS_THREADS", "5"); // more than a small machine's cores, and not a power of two; read once
+        qputenv("QS_THREADS", "5"); // read once; more than a small machine has, and not a power of two
         QCOMPARE(workerCount(), 5u);
     }
     void eachIndexOnce_data();
@@ -83,8 +83,7 @@ void ParallelTest::sizesNearTheLimit() {
     QCOMPARE(covered.load(), most);
 }
 
-// Each piece waits until all workers hold one: passes only if there are that many threads, each with a number of its
-// own.
+// Each piece waits until all threads have one. The test passes only with that many threads, each with its own number.
 void ParallelTest::usesItsWorkers() {
     std::atomic<unsigned> arrived{0};
     std::atomic<unsigned> seen{0};
@@ -119,7 +118,7 @@ void ParallelTest::leavesTakenCores() {
     QVERIFY(workersSeen() > 1);
 }
 
-// Workers that end at once were pinned by the handle of an ended thread, which means the calling one.
+// Regression: threads that ended at once were pinned by the handle of an ended thread, which is the calling thread.
 void ParallelTest::leavesTheCallerOnItsCpus() {
     cpu_set_t before, after;
     QCOMPARE(sched_getaffinity(0, sizeof before, &before), 0);
@@ -145,7 +144,7 @@ void ParallelTest::exceptionsArrive() {
         QVERIFY(caught);
         QVERIFY(done < count);
     }
-    // All at once: one arrives, and the next call works.
+    // All throw at once: one exception arrives, and the next call works.
     QVERIFY_EXCEPTION_THROWN(
         parallelFor(50, 1, [](std::size_t, std::size_t, unsigned) { throw std::logic_error("x"); }), std::logic_error);
     std::atomic<int> after{0};
@@ -184,7 +183,7 @@ void ParallelTest::job() {
     QCOMPARE(calls.load(), 100);
     QCOMPARE(items.load(), std::uint64_t(4950));
 
-    // Work that asks stops soon after another thread says so.
+    // Work that checks the job stops soon after a cancel from another thread.
     std::jthread stopper([&] { listened.cancel(); });
     QTRY_VERIFY(listened.cancelled());
 }

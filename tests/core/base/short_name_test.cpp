@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Names of tensors in little room: numbers of layers and experts stay.
+// Short names of tensors: the numbers of layers and experts must stay.
 #include "core/base/short_name.h"
 #include "tests/support/test_program.h"
 
@@ -77,7 +77,7 @@ void ShortNameTest::shared() {
     QCOMPARE(text(shared.brief("lm_head.weight")), QStringLiteral("lm_head"));
     QCOMPARE(text(shared.brief("model.layers.3.self_attn.q_proj.bias")), QStringLiteral("3.self_attn.q_proj.bias"));
     QCOMPARE(text(shared.sentence()), QStringLiteral("Names are without \"model.layers.\" and \".weight\"."));
-    // The number of the only layer is not what its tensors share.
+    // The number of the only layer is not part of the common prefix.
     QCOMPARE(text(of({"h.0.a.weight", "h.0.b.weight"}).brief("h.0.a.weight")), QStringLiteral("0.a"));
     QCOMPARE(text(of({"w"}).brief("w")), QStringLiteral("w"));
     QCOMPARE(text(of({"a", "b"}).sentence()), QString());

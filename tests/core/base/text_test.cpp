@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What people read: names that lie, and the fixed spellings of numbers.
+// Text shown to users: hostile names, and the format of numbers.
 #include "core/base/byte_count.h"
 #include "core/base/text.h"
 #include "tests/support/test_program.h"
@@ -98,7 +98,7 @@ void TextTest::aMegabyteIsNotRead() {
         timer.start();
         std::size_t size = 0;
         for (int i = 0; i < 100; ++i) size = escapeForPeople(name).size();
-        QVERIFY2(timer.elapsed() < 1000, qPrintable(QString::number(timer.elapsed()))); // 100 MB are not walked
+        QVERIFY2(timer.elapsed() < 1000, qPrintable(QString::number(timer.elapsed()))); // the 100 MB are not scanned
         QVERIFY(size > 100 && size <= 8 * 120);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The whole run against fakes: who is timed, in which order, and what the rows say.
+// Whole benchmark runs with fake backends: what is timed, in which order, and the resulting rows.
 #include "core/bench/report/bench_table.h"
 #include "core/quant/encode/encode.h"
 #include "fake_world.h"
@@ -48,7 +48,8 @@ private Q_SLOTS:
         QCOMPARE(*find(run, "good")->nmseLimit, 0.0);
         for (const auto& call : world.seen.order) QCOMPARE(call, std::string("fake.good"));
     }
-    /// Held to the levels that it names; its distance from the format's own is another number, and always there.
+    /// An approximate variant is checked against the levels it reports. Its error against the format's own levels is a
+    /// separate figure and always present.
     void anApproximateVariantIsHeldToItsOwnRule() {
         World world;
         auto approx = variantOf("approx"), liar = variantOf("liar", Fault::OtherLevels), vague = variantOf("vague");
@@ -70,7 +71,7 @@ private Q_SLOTS:
         QCOMPARE(*row->formatNmse, *find(run, "plain")->formatNmse);
         QCOMPARE(find(run, "liar")->status, RowState::Wrong);
         QVERIFY(find(run, "vague")->status == RowState::Ok && *find(run, "vague")->approxNmse < 1e-12);
-        const auto& plain = *find(run, "plain"); // on a slow machine its reason says which shapes were left out
+        const auto& plain = *find(run, "plain"); // on a slow machine its reason lists skipped shapes
         QVERIFY2(!plain.approxNmse && plain.reason.find("approximate") == std::string::npos, plain.reason.c_str());
         QCOMPARE(find(run, "few")->status, RowState::Failed);
         QVERIFY(find(run, "few")->reason.find("3 levels for codes of 16") != std::string::npos);
@@ -94,7 +95,7 @@ private Q_SLOTS:
         QVERIFY(fast->reason.find("read_bw roof") != std::string::npos);
         QCOMPARE(find(run, "honest")->status, RowState::Ok);
         QVERIFY(*find(run, "honest")->roofShare < 0.1);
-        // From the cache no memory roof holds, but that of the cache does, and that of arithmetic.
+        // With warm caches the memory roof does not apply; the cache roof and the compute roof do.
         world.plan.caches = {CacheState::Warm};
         world.prototypes["fake"].computeRoof = 1e12;
         const auto warm = world.run();
@@ -109,7 +110,7 @@ private Q_SLOTS:
         QVERIFY(std::any_of(cached.roofs.begin(), cached.roofs.end(),
                             [](const auto& roof) { return roof.kind == "cache_bw" && roof.perSecond == 1e11; }));
     }
-    /// Weights that the compiler made constants of: right, but no quantized product any more.
+    /// The compiler turned the weights into constants: the result is right, but it is not a quantized product.
     void foldedWeightsAreNeverTimed() {
         World world;
         world.add("fake", {variantOf("folded", Fault::Folded), variantOf("honest")});
@@ -121,12 +122,12 @@ private Q_SLOTS:
         for (const auto& call : world.seen.order) QCOMPARE(call, std::string("fake.honest"));
         QCOMPARE(world.seen.prepared, world.seen.destroyed);
     }
-    /// Something else ran while the roof was measured, and not any more when the kernel was timed.
+    /// Other load made the measured roof too low; it is gone when the kernel is timed.
     void aRoofThatWasTooLowIsMeasuredAgain() {
         World world;
         auto& fake = world.add("fake", {variantOf("honest", Fault::None, 1e6)});
         const double operations = 2 * 2 * 300 * 320;
-        fake.computeRoof = operations / 1e-3 * 1.2; // of 1 ms it takes 83 %
+        fake.computeRoof = operations / 1e-3 * 1.2; // a run of 1 ms reaches 83 % of it
         fake.hasRoofs = true;
         for (const int slow : {1, 3, 1000}) {
             fake.slowRoofs = slow;
@@ -143,7 +144,7 @@ private Q_SLOTS:
         world.add("a", {variantOf("v1"), variantOf("v2")});
         world.add("b", {variantOf("v3")});
         const auto run = world.run();
-        // Each is calibrated and may read all its copies, then come rounds A B C D.
+        // First each variant is calibrated and may read all its copies. Then come rounds A B C D.
         const auto rounds = find(run, "v3")->roundMedians.size();
         QVERIFY(rounds >= 20 && world.seen.order.size() > 4 * rounds);
         const std::vector<std::string> order(world.seen.order.end() - std::ptrdiff_t(4 * rounds),
@@ -152,7 +153,7 @@ private Q_SLOTS:
         QCOMPARE(std::set<std::string>(turn.begin(), turn.end()).size(), std::size_t(4));
         for (std::size_t i = 0; i < order.size(); ++i) QCOMPARE(order[i], turn[i % 4]);
         for (const auto& row : run.rows) QVERIFY(row.status == RowState::Declined || row.roundMedians.size() == rounds);
-        // What nobody could answer comes after what was measured.
+        // Declined rows come after measured ones.
         QVERIFY(run.rows.front().medianNs && run.rows.back().status == RowState::Declined);
     }
     void coldAndWarm() {
@@ -162,30 +163,30 @@ private Q_SLOTS:
         const auto run = world.run();
         QCOMPARE(run.rows.size(), std::size_t(2));
         QVERIFY(run.rows[0].cache == CacheState::Cold && run.rows[1].cache == CacheState::Warm);
-        // 4 MiB of copies of 300 rows of 160 bytes and 5 scales.
+        // 4 MiB of copies; each has 300 rows of 160 bytes and 5 scales.
         QCOMPARE(run.rows[0].bufferSets, std::uint32_t(((4 << 20) + 300 * 180 - 1) / (300 * 180)));
         QCOMPARE(run.rows[1].bufferSets, 1u);
         for (const auto& options : world.seen.options) QCOMPARE(options.cold, options.bufferSets > 1);
         QCOMPARE(world.seen.prepared, world.seen.destroyed);
-        // Large weights still rotate over two.
+        // Large weights still have two copies.
         world.plan.cacheBytes = 1;
         QCOMPARE(world.run().rows[0].bufferSets, 2u);
     }
-    /// Copies of all that is timed together and the streams of roofs stay within the limit; what caches may hold is not
-    /// called cold, and not held against the speed of memory.
+    /// The copies of all variants timed together, and the buffers of roofs, stay within the memory limit. Copies that
+    /// fit the caches are not called cold and are not compared with the memory roof.
     void aMemoryLimit() {
         World world;
         world.addOpenblas(4e6);
         auto& fake = world.add("fake", {variantOf("a"), variantOf("b"), variantOf("c"), variantOf("d")});
-        // A memory that could not give one copy a millisecond; devices of the host share the best of it.
+        // A memory too slow to deliver one copy per millisecond. Devices of the host share the best measured value.
         fake.readRoof = world.prototypes["openblas"].readRoof = 1e6;
         fake.cacheRoof = 1e13;
         QCOMPARE(find(world.run(), "a")->status, RowState::Invalid);
         QCOMPARE(world.seen.mostAlive, 5);
         world.seen = {};
-        world.plan.memoryBytes = 4 << 20; // as much as copies need that no cache holds
+        world.plan.memoryBytes = 4 << 20; // as much as needed for copies that do not fit the caches
         const auto run = world.run();
-        QVERIFY(world.seen.mostAlive <= 3); // the yardstick, one that is timed, and the next
+        QVERIFY(world.seen.mostAlive <= 3); // the baseline, the variant being timed, and the next
         QCOMPARE(world.seen.roofMemory, std::set<std::uint64_t>{1 << 20});
         for (const char* variant : {"a", "b", "c", "d"}) {
             const auto& row = *find(run, variant);
@@ -201,7 +202,7 @@ private Q_SLOTS:
         QCOMPARE(std::get<std::string>(table.rows.front()[std::size_t(cache - table.columns.begin())]),
                  std::string("not cold"));
         QVERIFY(benchRemarks(run.rows).find(" rows are not cold") != std::string::npos);
-        // Enough of it: as ever. Too little for one copy: a row that says so.
+        // Enough memory: no change. Too little for one copy: a row with the reason.
         world.plan.memoryBytes = std::uint64_t(64) << 20;
         QVERIFY(!find(world.run(), "a")->inCaches);
         world.plan.memoryBytes = 1 << 20;
@@ -263,7 +264,7 @@ private Q_SLOTS:
         const auto run = world.run();
         QCOMPARE(run.rows[0].status, RowState::CompileOnly);
         QVERIFY(run.rows[0].prepareNs && !run.rows[0].medianNs && !run.rows[0].nmse);
-        QCOMPARE(world.seen.prepared, 1); // the small shapes are not compiled for nothing
+        QCOMPARE(world.seen.prepared, 1); // the small shapes are not compiled, because they are not needed
         QCOMPARE(world.seen.benchCalls, 0);
     }
     void slowRoundsAreRepeated() {
@@ -272,9 +273,9 @@ private Q_SLOTS:
         fake.probeFactors = {1, 0.5, 1, 1, 1};
         const auto run = world.run();
         QCOMPARE(run.rows[0].repeatedRounds, std::size_t(1));
-        QCOMPARE(world.seen.benchCalls, 2 + 25 + 1); // length, first reading, rounds, one of them again
+        QCOMPARE(world.seen.benchCalls, 2 + 25 + 1); // calibration, first read, rounds, one of them repeated
         QCOMPARE(run.rows[0].roundMedians.size(), std::size_t(25));
-        // A machine that never recovers does not keep us for ever.
+        // On a machine that never recovers, the repeats are limited.
         world.prototypes["cpu"].probeFactors.assign(200, 0.5);
         world.prototypes["cpu"].probeFactors[0] = 1;
         world.seen = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantize and dequantize of the cpu backend against what the quantizer of the program makes of the same values: every
-// format of the list, with every kind of scale that it may have.
+// Compares quantize and dequantize of the backend cpu with the quantizer of the program, for every format with every
+// kind of scale.
 #include "core/bench/backend/local_backend.h"
 #include "core/bench/run/gate.h"
 #include "plugins/cpu/cpu_backend.h"
@@ -24,12 +24,12 @@ private Q_SLOTS:
         QTest::addColumn<QString>("spec");
         std::size_t turn = 0;
         for (const auto& format : formats()) {
-            if (!format.bitWidths.empty()) continue; // a backend has to know the levels beforehand
+            if (!format.bitWidths.empty()) continue; // a backend must know the levels beforehand
             for (const char* scale : {"", ":scale=none", ":scale=tensor", ":scale=channel", ":axis=0", ":block=2",
                                       ":block=6", ":block=32", ":block=64"}) {
                 const std::string spec = std::string(format.id) + scale;
-                if (format.kind == FormatKind::Superblock) continue; // the interface carries no blocks
-                if (!format.scaleTypes.starts_with("f32")) continue; // nor scales of other types
+                if (format.kind == FormatKind::Superblock) continue; // the interface has no superblocks
+                if (!format.scaleTypes.starts_with("f32")) continue; // nor scales of other dtypes
                 if (parseSpec(spec) && qs::test::taken(turn++))
                     QTest::newRow(spec.c_str()) << QString::fromStdString(spec);
             }
@@ -57,7 +57,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Sums over more than one piece, and rows that are longer than one.
+    /// Sums over several pieces, and rows longer than one piece.
     void largeGroups_data() {
         QTest::addColumn<QString>("spec");
         for (const char* spec : {"ternary", "ternary:scale=tensor", "ternary:scale=channel", "binary:scale=tensor",
@@ -86,7 +86,7 @@ private Q_SLOTS:
         }
     }
 
-    /// A sum that is off by a millionth is wrong, and so is one that was not written.
+    /// A sum with a relative error of 1e-6 is wrong, and so is one that was not written.
     void wrongSumsAreWrong() {
         const auto weights = makeWeights(*parseSpec("int4:block=32"), 9, 200, *weightValues(9, 200, 3, nullptr), {});
         const auto operands =

@@ -22,7 +22,7 @@ BenchmarkRow rowOf(const char* variant, double ns, double half) {
     return row;
 }
 
-/// 25 rounds, evenly from 3 % below the median to 3 % above it; the interval of the median is far narrower.
+/// 25 rounds, evenly from 3 % below the median to 3 % above. The interval of the median is much narrower.
 BenchmarkRow inRounds(const char* variant, double ns, double readGbps = 40, double f32Gflops = 400) {
     BenchmarkRow row = rowOf(variant, ns, ns / 500);
     row.samples.clear();
@@ -94,7 +94,8 @@ private Q_SLOTS:
         QCOMPARE(of(rows, "gone").verdict, std::string("only before"));
         QVERIFY(!of(rows, "wrong").ratio && !of(rows, "gone").ratio);
     }
-    /// Two runs of one build differ by more than an interval within either; so do machines from minute to minute.
+    /// Two runs of the same build differ by more than the interval of either. Machines differ too, from minute to
+    /// minute.
     void driftIsNoChange_data() {
         QTest::addColumn<double>("ns"); // 1000 before, at 40 GB/s and 400 GFLOP/s
         QTest::addColumn<double>("read");
@@ -134,7 +135,7 @@ private Q_SLOTS:
         QCOMPARE(verdict(2000, 700), std::string("faster"));
         QCOMPARE(verdict(1400, 700), std::string("within noise"));
         QCOMPARE(verdict(1400, 400), std::string("faster"));
-        // It is no excuse for itself.
+        // A baseline cannot correct its own drift.
         const auto rows = compareRuns(before, std::vector{yardstick(1400)});
         QCOMPARE(of(rows, "sgemm").verdict, std::string("faster"));
     }
@@ -174,7 +175,7 @@ private Q_SLOTS:
         const auto read = parseBenchBaseline(std::string_view(text.constData(), std::size_t(text.size())), "old.json");
         QVERIFY(!read && read.error().message.find("old.json") != std::string::npos);
     }
-    /// Nothing is ever written into it: opening it would wait for ever.
+    /// Opening a pipe without a writer would wait forever.
     void aPipeIsNoFile() {
         const QTemporaryDir folder;
         const auto path = folder.filePath(QStringLiteral("pipe.json")).toStdString();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A backend that computes by the words of the interface alone, and lies on demand. Its times are made up.
+// A backend that computes only from the description in the interface, with faults on request. Its times are invented.
 
 #include "core/bench/run/benchmark.h"
 #include "plugins/abi/quantscope_backend.h"
@@ -30,18 +30,18 @@ enum class Fault {
     FailInBench,
     DeclineTails,
     TailsWrong,
-    Folded,      ///< says that its weights became constants
-    OtherLevels, ///< decodes by the codebook, whatever levels it has named
+    Folded,      ///< reports that its weights became constants
+    OtherLevels, ///< decodes by the codebook instead of the levels it reported
     NotTiming
 };
 
-/// What a test can see of a fake after the run.
+/// What a test can read of a fake after the run.
 struct Seen {
     std::vector<std::string> order; ///< "a.v1" for each bench call
     int benchCalls = 0, executed = 0, prepared = 0, destroyed = 0;
     std::vector<RunOptions> options;
-    std::set<std::uint64_t> roofMemory; ///< limits that roofs were asked with
-    int alive = 0, mostAlive = 0;       ///< kernels
+    std::set<std::uint64_t> roofMemory; ///< memory limits passed to roof()
+    int alive = 0, mostAlive = 0;       ///< number of kernels
 };
 
 struct FakeVariant {
@@ -64,12 +64,12 @@ public:
     Seen* seen = nullptr;
     int deviceKind = QS_DEVICE_CPU;
     bool hasRoofs = true;
-    std::string only;     ///< the one format that it takes; empty: all
-    std::string declines; ///< a reason: every query is refused
+    std::string only;     ///< the only format it accepts; empty: all
+    std::string declines; ///< if set, every query is declined with this reason
     double readRoof = 1e11, computeRoof = 1e13;
-    std::vector<double> probeFactors; ///< of the read roof, one a call, then 1
+    std::vector<double> probeFactors; ///< factors for the read roof: one per call, then 1
     double cacheRoof = 1e13;          ///< 0: not measured
-    int slowRoofs = 0;                ///< so many times the compute roof is measured at a tenth, beside somebody else
+    int slowRoofs = 0;                ///< so many times the compute roof is measured at a tenth, as with other load
 
     Outcome<std::string> describe() override { return "{\"plugin\": \"fake\"}"; }
     Outcome<std::vector<DeviceInfo>> devices() override {
@@ -162,7 +162,7 @@ private:
         Problem problem;
         std::vector<HostTensor> inputs;
         const FakeVariant* variant = nullptr;
-        mutable std::vector<float> result; ///< right; activations stay the same
+        mutable std::vector<float> result; ///< the correct result; the activations do not change
     };
     const FakeVariant* find(const std::string& id) const {
         for (const auto& v : variants)
@@ -176,7 +176,7 @@ private:
     }
 
 public:
-    /// Element (row, column) of the stored weight, by the words of the interface.
+    /// Element (row, column) of the stored weight, decoded from the description in the interface.
     static double weightAt(const Problem& problem, std::span<const HostTensor> inputs, std::int64_t row,
                            std::int64_t column, std::int64_t columns) {
         const OperandFormat& f = *problem.weight;
@@ -216,7 +216,7 @@ public:
         return double(scales[at]);
     }
 
-    /// "fp8_e4m3fnuz": the bits of the exponent and the mantissa; fnuz adds one to the bias.
+    /// Decodes for example "fp8_e4m3fnuz": numbers of exponent and mantissa bits; fnuz adds one to the bias.
     static double smallFloat(const std::string& format, unsigned byte) {
         const int exponentBits = format[5] - '0', mantissaBits = format[7] - '0';
         const int bias = (1 << (exponentBits - 1)) - (format.ends_with("fnuz") ? 0 : 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A benchmark of fakes.
+// A benchmark with fake backends.
 
 #include "fake_backend.h"
 
@@ -15,7 +15,7 @@ inline FakeVariant variantOf(const char* id, Fault fault = Fault::None, double n
     return out;
 }
 
-/// One fake process per source; all write into `seen`.
+/// One fake process for each source; all write to `seen`.
 struct World {
     std::map<std::string, FakeBackend> prototypes;
     std::map<std::string, Failure> absent;

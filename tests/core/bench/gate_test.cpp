@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the gate must see: every way to be wrong that a speed could hide.
+// The correctness check before timing must detect every kind of wrong result.
 #include "core/bench/run/gate.h"
 #include "fake_backend.h"
 #include "tests/support/test_program.h"
@@ -18,7 +18,7 @@ struct Case {
     double limit = 0;
 };
 
-/// A product of 3 x 40 x 130 by a backend with this fault, checked at the limit of the variant.
+/// Checks a product of 3 x 40 x 130 by a backend with this fault, with the limit of the variant.
 Case checked(const char* spec, const char* act, const char* op, Fault fault, double nmseLimit) {
     const auto* o = findBenchOp(op);
     const std::int64_t n = 40, k = 130;
@@ -55,7 +55,7 @@ private Q_SLOTS:
         QCOMPARE(nmseLimitFor(variant, problem), 1e-5);
         problem.compute = "i8";
         QCOMPARE(nmseLimitFor(variant, problem), 1e-12);
-        variant.nmseLimit = 0.5; // no variant talks itself past the gate
+        variant.nmseLimit = 0.5; // a variant cannot raise the limit above that
         QCOMPARE(nmseLimitFor(variant, problem), 1e-3);
         variant.nmseLimit = -1;
         QCOMPARE(nmseLimitFor(variant, problem), 0.0);
@@ -63,7 +63,8 @@ private Q_SLOTS:
         problem.op = "quantize";
         QCOMPARE(nmseLimitFor(variant, problem), 0.0);
     }
-    /// Terms 1 and -0.5 of a sum 0.5: rounding a term costs (1 + 0.25) / 0.25 of what it costs where nothing cancels.
+    /// Terms 1 and -0.5 with sum 0.5. The rounding error of the terms is (1 + 0.25) / 0.25 of the error without
+    /// cancellation.
     void sumsThatCancel() {
         const auto of = [](float second) {
             const auto values = std::make_shared<const std::vector<float>>(std::vector<float>{1, second});
@@ -73,8 +74,8 @@ private Q_SLOTS:
             return *evaluateReference(operands, 5, {});
         };
         QCOMPARE(of(-0.5f).cancellation, 5.0);
-        QCOMPARE(of(1).cancellation, 1.0);        // terms that add up are no reason to be stricter
-        QCOMPARE(of(-0.99f).cancellation, 100.0); // nor does anything go
+        QCOMPARE(of(1).cancellation, 1.0);        // without cancellation the limit is not stricter
+        QCOMPARE(of(-0.99f).cancellation, 100.0); // the factor has a maximum
         QCOMPARE(nmseLimitHere(1e-5, of(-0.5f)), 5e-5);
         QCOMPARE(nmseLimitHere(1e-4, of(-0.99f)), 1e-3);
         QCOMPARE(nmseLimitHere(0, of(-0.5f)), 0.0);
@@ -128,7 +129,7 @@ private Q_SLOTS:
             QVERIFY(c.check.nmse < 1e-13);
         }
     }
-    /// One wrong output among a million moves the mean by less than a bf16 variant's limit.
+    /// One wrong output among a million changes the mean by less than the limit of a bf16 variant.
     void oneAmongMany() {
         auto weights = *makeWeights(*parseSpec("f32"), 1024, 2, *weightValues(1024, 2, 5, nullptr), {});
         const auto o = *makeOperands({findBenchOp("matmul_t"), findBenchAct("bf16"), 512, 1024, 2, false, 5}, weights);
@@ -184,7 +185,7 @@ private Q_SLOTS:
         for (const std::int64_t m : {1, 2, 3, 5, 17}) QVERIFY(std::count(ms.begin(), ms.end(), m));
         QVERIFY(shortBlock && oneBlock && below && above);
     }
-    /// A dialect whose blocks cross rows that they do not divide gets rows that they divide, not a fault of the variant.
+    /// In some dialects blocks cross rows. Then rows are chosen that blocks divide, so that the variant is not blamed.
     void tailsCanBeMade() {
         for (const char* text : {"nf4:dialect=bnb", "nf4:block=4096:dialect=bnb", "fp4:dialect=bnb", "nf4", "int8"})
             for (const auto& op : benchOps()) {

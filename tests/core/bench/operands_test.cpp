@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The tensors that cross the interface, read back by its words alone.
+// The tensors passed through the interface, decoded from their description only.
 #include "core/bench/run/reference.h"
 #include "fake_backend.h"
 #include "tests/support/test_program.h"
@@ -25,7 +25,7 @@ class OperandsTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void theSameEverywhere() {
-        // Bits, not tolerances: another machine must time the same numbers.
+        // Equal bits, because another machine must time the same numbers.
         QCOMPARE(randomBits(0, 0, 0), randomBits(0, 0, 0));
         double sum = 0, square = 0, cube = 0, largest = 0;
         constexpr int n = 200'000;
@@ -39,7 +39,7 @@ private Q_SLOTS:
         QVERIFY(normalVariate(1, 2, 3) != normalVariate(2, 2, 3) && normalVariate(1, 2, 3) != normalVariate(1, 3, 3));
     }
 
-    /// axis=out follows the operation: rows of [N, K], columns of [K, N]; flat=yes says that it does not cross.
+    /// axis=out follows the operation: rows of [N, K], columns of [K, N]. flat=yes cannot be described and is refused.
     void outputAxis() {
         const auto spec = *parseSpec("int8:axis=out");
         const auto values = *weightValues(6, 40, 3, nullptr);
@@ -52,7 +52,7 @@ private Q_SLOTS:
         QVERIFY(!flat && flat.error().message.find("flat=yes") != std::string::npos);
     }
 
-    /// Every spec and awkward shape: what the interface's words decode to is what quantization materializes.
+    /// For every spec and difficult shape, the description in the interface decodes to the values of quantization.
     void packed_data() {
         QTest::addColumn<QString>("spec");
         for (const auto& format : formats()) QTest::newRow(format.id) << QString::fromLatin1(format.id);
@@ -67,7 +67,7 @@ private Q_SLOTS:
         for (const auto& [rows, columns] :
              {std::pair<std::int64_t, std::int64_t>{1, 1}, {3, 65}, {5, 127}, {4, 64}, {7, 33}}) {
             auto made = makeWeights(parsed, rows, columns, *weightValues(rows, columns, 3, nullptr), {});
-            if (!made) QSKIP(made.error().message.c_str()); // a format that the interface cannot carry says so
+            if (!made) QSKIP(made.error().message.c_str()); // the interface cannot describe this format
             const auto& w = **made;
             if (w.format.format == "f16") continue; // the fake does not read it
             Problem problem;
@@ -109,7 +109,7 @@ private Q_SLOTS:
         QVERIFY(fp8.problem.dynamicAct && fp8.problem.act->format == "fp8_e4m3" && fp8.act[0].dtype == "f32");
         const auto table = floatTable(*findFormat("fp8_e4m3"));
         const auto* given = reinterpret_cast<const float*>(fp8.act[0].data());
-        for (std::size_t i = 0; i < fp8.x.size(); ++i) { // the nearest of all
+        for (std::size_t i = 0; i < fp8.x.size(); ++i) { // must be the nearest of all values
             const double v = double(given[i] / fp8.xScale[i / 70]);
             double nearest = 1e9;
             for (const float level : table)
@@ -153,7 +153,7 @@ private Q_SLOTS:
         }
         QVERIFY2(outliers >= 2 && outliers <= 30, qPrintable(QString::number(outliers)));
     }
-    /// The reference against plain loops over what crosses the interface.
+    /// Compares the reference result with plain loops over the operands of the interface.
     void reference_data() {
         QTest::addColumn<QString>("spec");
         QTest::addColumn<QString>("act");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is made of the rows of a run against fakes: speed-ups, the table of the command, the report.
+// What is computed from the rows of a run with fakes: speed-ups, the printed table, the report.
 #include "core/bench/report/bench_charts.h"
 #include "core/bench/report/bench_report.h"
 #include "core/bench/report/bench_table.h"
@@ -33,7 +33,7 @@ private Q_SLOTS:
         world.add("cpu", {variantOf("v", Fault::None, 1e6)});
         world.plan.specs = {{"nf4", *parseSpec("nf4")}};
         auto run = world.run();
-        // The yardstick is measured and shown though f32 was not asked for.
+        // The baseline is measured and shown although f32 was not requested.
         const auto* base = find(run, "sgemm", "f32");
         QVERIFY(base && base->baseline && std::fabs(*base->speedup - 1) < 1e-9);
         const auto* row = find(run, "v", "nf4");
@@ -89,12 +89,12 @@ private Q_SLOTS:
                                  [&](const auto& p) { return p.first == key; }),
                      key);
         for (const auto& writer : reportWriters()) QVERIFY2(writer.render(report).has_value(), writer.id);
-        // No figure of a row without a time, and no 0 for one that is missing.
+        // A row without a time has no figures, and a missing figure is not 0.
         const auto json = *findReportWriter("json")->render(report);
         QVERIFY(json.find("\"roofs\": [") != std::string::npos);
         QVERIFY(json.find("\"median_ns\": 0,") == std::string::npos);
     }
-    /// Of threads that waited for each other there is no ratio: the word stands in its place, for people and in reports.
+    /// If threads waited for other programs there is no ratio: the table and the report say "busy" instead.
     void busyRowsHaveNoSpeedUp() {
         World world;
         world.addOpenblas(4e6);
@@ -122,7 +122,7 @@ private Q_SLOTS:
                      std::count_if(run->rows.begin(), run->rows.end(), [](const auto& one) { return one.busy; }));
         }
     }
-    /// What was busy is timed again alone, and takes the place of nothing else.
+    /// Busy rows are timed again alone. No other row is replaced.
     void busyRowsTimedAgain() {
         World world;
         world.addOpenblas(4e6);
@@ -158,7 +158,7 @@ private Q_SLOTS:
             QCOMPARE(run.roofs[i].perSecond, whole.roofs[i].perSecond); // the higher one
         QCOMPARE(run.provenance.back().first, std::string("timed_again"));
     }
-    /// A backend that measures no cache: its warm times say so wherever they are shown.
+    /// A backend without a cache roof: its warm times say so everywhere.
     void warmTimesWithoutACacheRoof() {
         World world;
         auto& fake = world.add("fake", {variantOf("v")});
@@ -166,7 +166,7 @@ private Q_SLOTS:
         for (const bool measured : {true, false}) {
             fake.cacheRoof = measured ? 1e13 : 0;
             const auto run = world.run();
-            for (const auto& line : rooflines(run.rows, run.roofs)) // of a cache there is no line over cold points
+            for (const auto& line : rooflines(run.rows, run.roofs)) // cold points have no cache roof line
                 for (const auto& [kind, peak] : line.peaks) QVERIFY(kind == "f32" || kind == "bf16" || kind == "i8");
             QVERIFY(!run.rows[0].withoutCacheRoof && run.rows[1].withoutCacheRoof == !measured);
             const std::string text = textOf(benchTable(world.plan, run.rows, false)) + benchRemarks(run.rows),

@@ -52,7 +52,7 @@ private Q_SLOTS:
                 shapes[0].tensors == std::vector<std::string>{"lm_head.weight"});
         QVERIFY(shapes[1].n == 64 && shapes[1].k == 256 && shapes[1].count == 2);
         QVERIFY(shapes[2].k == 64 && shapes[2].count == 1);
-        // Without a head of its own the table is the head.
+        // Without its own head, the embedding table is the head.
         QCOMPARE(modelShapes(modelOf(false))[0].tensors.front(), std::string("model.embed_tokens.weight"));
         const auto swept = benchShapes(shapes, std::vector<std::int64_t>{1, 16});
         QCOMPARE(swept.size(), std::size_t(6));
@@ -73,12 +73,12 @@ private Q_SLOTS:
                                           timed(64, 256, "b", 20, 4.5), timed(64, 64, "a", 10, 1), approx};
         auto passes = modelPasses(shapes, rows);
         QCOMPARE(passes.size(), std::size_t(1));
-        QCOMPARE(*passes[0].ns, 100.0 + 2 * 20 + 10); // the fastest honest variant of each shape, times its count
+        QCOMPARE(*passes[0].ns, 100.0 + 2 * 20 + 10); // the fastest correct variant of each shape, times its count
         QCOMPARE(*passes[0].tokensPerSecond, 1e9 / 150);
         QCOMPARE(*passes[0].speedup, (200.0 + 2 * 90 + 10) / 150);
         QVERIFY(passes[0].products == 4 && passes[0].missing == 0 && passes[0].variants == "a b");
         QVERIFY(passes[0].busy == 0 && passes[0].reason.empty());
-        rows[2].busy = true; // of the two products 64x256
+        rows[2].busy = true; // one of the two products 64x256
         passes = modelPasses(shapes, rows);
         QVERIFY(passes[0].busy == 2 && passes[0].ns && !passes[0].speedup);
         QCOMPARE(passes[0].reason,

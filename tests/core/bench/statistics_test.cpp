@@ -25,13 +25,13 @@ private Q_SLOTS:
         std::vector<double> rounds;
         for (int i = 0; i <= 20; ++i) rounds.push_back(100 + (i * 8) % 21); // 100 to 120 in another order
         QCOMPARE(*roundInterval(rounds), (Interval{102, 115}));
-        rounds.push_back(std::numeric_limits<double>::quiet_NaN()); // took no part
+        rounds.push_back(std::numeric_limits<double>::quiet_NaN()); // a round without a time is ignored
         QCOMPARE(*roundInterval(rounds), (Interval{102, 115}));
         QVERIFY(!roundInterval(std::vector<double>{1, 2, 3, 4}));
     }
     void ranks() {
         QVERIFY(!medianRanks(0) && !medianRanks(19));
-        // (n -+ 1.96 sqrt n) / 2, outwards: n = 20: 5.617 and 14.383 + 1; n = 100: 40.2 and 59.8 + 1.
+        // (n -+ 1.96 sqrt n) / 2, rounded outwards: n = 20: 5.617 and 14.383 + 1; n = 100: 40.2 and 59.8 + 1.
         QCOMPARE(*medianRanks(20), (std::pair<std::size_t, std::size_t>(5, 16)));
         QCOMPARE(*medianRanks(100), (std::pair<std::size_t, std::size_t>(40, 61)));
         for (std::size_t n = 20; n < 3000; ++n) {
@@ -54,7 +54,7 @@ private Q_SLOTS:
         const std::vector<std::uint64_t> counts = {7, 3, 5};
         QCOMPARE(summarize(std::span<const std::uint64_t>(counts))->median, 5.0);
     }
-    /// The interval covers the median of a skewed distribution about as often as it says.
+    /// The interval covers the median of a skewed distribution about as often as stated.
     void coverage() {
         std::uint64_t state = 1;
         const auto uniform = [&] {
@@ -87,7 +87,7 @@ private Q_SLOTS:
         QCOMPARE(compareTimes(fast, slow), Verdict::Faster);
         QCOMPARE(compareTimes(slow, fast), Verdict::Slower);
         QCOMPARE(compareTimes(fast, between), Verdict::NoWinner);
-        QCOMPARE(compareTimes(fast, Interval{2, 3}), Verdict::NoWinner); // they touch
+        QCOMPARE(compareTimes(fast, Interval{2, 3}), Verdict::NoWinner); // the intervals touch
         QCOMPARE(compareTimes(fast, std::nullopt), Verdict::NoWinner);
     }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Frames between program and worker: whole ones cross, all others are refused; and the memory that travels with them.
+// Message frames between program and worker process: complete frames arrive, all others are refused. Also the shared
+// memory passed with them.
 #include "core/bench/backend/wire_values.h"
 #include "core/process/shared_buffer.h"
 #include "tests/support/test_program.h"
@@ -33,7 +34,7 @@ std::string header(std::uint32_t length, std::uint32_t magic = 0x31575351, std::
 }
 std::string framed(const std::string& text) { return header(std::uint32_t(text.size())) + text; }
 
-/// What a channel makes of these bytes, after which the sender goes away.
+/// The error of a channel that receives these bytes, after which the sender closes.
 std::string faultOf(const std::string& bytes) {
     auto [ours, theirs] = sockets();
     Channel channel(std::move(ours));
@@ -122,7 +123,7 @@ private Q_SLOTS:
         (*other)->as<float>()[3] = 2.5f;
         QCOMPARE((*buffer)->as<float>()[3], 2.5f);
         QCOMPARE((*buffer)->as<float>()[4], 0.0f);
-        QVERIFY(ftruncate((*other)->descriptor(), 0) != 0); // the other side cannot take the pages away
+        QVERIFY(ftruncate((*other)->descriptor(), 0) != 0); // the other process cannot remove the pages
     }
     void buffersThatAreRefused() {
         QVERIFY(!SharedBuffer::create(std::uint64_t(1) << 60));
@@ -133,11 +134,11 @@ private Q_SLOTS:
         QVERIFY(!SharedBuffer::adopt(fcntl((*small)->descriptor(), F_DUPFD_CLOEXEC, 0), 1 << 20));
         int ends[2];
         QVERIFY(pipe2(ends, O_CLOEXEC) == 0);
-        QVERIFY(!SharedBuffer::adopt(ends[0], 1)); // takes it over, and closes it
+        QVERIFY(!SharedBuffer::adopt(ends[0], 1)); // takes ownership and closes it
         close(ends[1]);
         const int unsealed = memfd_create("unsealed", MFD_CLOEXEC);
         QVERIFY(ftruncate(unsealed, 4096) == 0);
-        QVERIFY(!SharedBuffer::adopt(unsealed, 4096)); // could shrink under the reader
+        QVERIFY(!SharedBuffer::adopt(unsealed, 4096)); // it could shrink while it is read
     }
     void valuesReturn() {
         Problem problem;

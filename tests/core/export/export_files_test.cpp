@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Layouts that are one file of another kind than safetensors: NumPy archives and HDF5.
+// Layouts with one file that is not safetensors: NumPy archives and HDF5.
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
@@ -20,7 +20,7 @@ private Q_SLOTS:
     void oneFileHasItsEnding();
 };
 
-/// Decoded values as np.load gets them, bfloat16 as F32.
+/// Decoded values as np.load reads them; bfloat16 is stored as F32.
 void ExportFilesTest::numpyArchive() {
     const QTemporaryDir folder, outputs;
     const std::vector<std::uint16_t> halves = {0x3f80, 0xbf00, 0x4049, 0x0000};
@@ -50,7 +50,7 @@ void ExportFilesTest::hdf5File_data() {
         QTest::addRow("%s", spec) << QString::fromLatin1(spec);
 }
 
-/// What was quantized is proved by the reader in its sandbox, and dequantize gives what analysis decodes.
+/// The sandboxed reader proves the quantized file, and dequantize gives the values of the analysis.
 void ExportFilesTest::hdf5File() {
     QFETCH(QString, spec);
     const QTemporaryDir folder, outputs;
@@ -70,7 +70,7 @@ void ExportFilesTest::hdf5File() {
     QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
     QVERIFY2((*written)->warnings.empty(), (*written)->warnings.empty() ? "" : (*written)->warnings[0].c_str());
     for (const TensorInfo& tensor : (*written)->tensors)
-        QVERIFY2(!tensor.derived, tensor.name.c_str()); // plain: mapped
+        QVERIFY2(!tensor.derived, tensor.name.c_str()); // contiguous, so it is mapped
     const std::string back = outputs.filePath(QStringLiteral("back.safetensors")).toStdString();
     const auto decoded = dequantizeModel(**written, {}, back, Job{});
     QVERIFY2(decoded.has_value(), decoded ? "" : decoded.error().message.c_str());
@@ -95,7 +95,7 @@ void ExportFilesTest::hdf5KeepsTypesAndGroups() {
                                        made("wide", DType::F64, {1}, std::vector<double>{0.1})};
     for (const DType type : {DType::F8_E4M3, DType::F8_E5M2, DType::F8_E8M0, DType::F8_E4M3FNUZ, DType::F8_E5M2FNUZ})
         tensors.push_back(made(info(type).id, type, {4}, bytes));
-    for (int i = 0; i < 300; ++i) // headers in blocks, links in a tree
+    for (int i = 0; i < 300; ++i) // many, so that headers are in blocks and links in a tree
         tensors.push_back(made("many." + std::to_string(i), DType::I8, {3}, std::vector<std::int8_t>{1, 2, 3}));
     const auto model = opened(folder, std::move(tensors));
     const QString out = outputs.filePath(QStringLiteral("out.h5"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Proofs and certificates: what is written is compared, and what does not compare is not left behind.
+// Proofs and certificates: written files are compared with the source, and files that differ are removed.
 #include "core/export/export_plan.h"
 #include "core/model/conventions/convention.h"
 #include "core/report/report.h"
@@ -113,7 +113,7 @@ void ExportTest::provedByReadersOfOthers_data() {
         QTest::addRow("%s %s", layout, spec) << QString::fromLatin1(layout) << QString::fromLatin1(spec);
 }
 
-/// Folders, whose config.json their readers need; a second matrix stays as it is.
+/// Folders, because the readers need config.json. A second matrix is not quantized.
 void ExportTest::provedByReadersOfOthers() {
     QFETCH(QString, layout);
     QFETCH(QString, spec);
@@ -131,7 +131,7 @@ void ExportTest::provedByReadersOfOthers() {
     QVERIFY(proof.tensors[0].readAs != "F32");
 }
 
-/// A file alone says in its metadata what config.json would: its values are compared as those of a folder are.
+/// A single file has in its metadata what config.json would contain. Its values are compared in the same way.
 void ExportTest::provedByReadersOfOthersInOneFile() {
     QFETCH(QString, layout);
     QFETCH(QString, spec);
@@ -148,7 +148,7 @@ void ExportTest::provedByReadersOfOthersInOneFile() {
     const auto written = openModel(out.toStdString());
     QVERIFY(written.has_value());
     QVERIFY((*written)->files.front().metadata.contains(kConfigKey));
-    // What is decoded of it, and what is quantized in another way, does not say that it is stored so.
+    // Files made from it, decoded or quantized in another way, must not contain that metadata.
     const QString plain = outputs.filePath(QStringLiteral("plain.safetensors"));
     QVERIFY(dequantizeModel(**written, {}, plain.toStdString(), Job{}).has_value());
     QVERIFY(!(*openModel(plain.toStdString()))->files.front().metadata.contains(kConfigKey));
@@ -178,7 +178,7 @@ void ExportTest::mlxInTheModelsType_data() {
     row("F32", "int4:sym=no:block=64:scaletype=bf16", "F32", 5.0);
 }
 
-/// Scales and biases of 16 bits where that is the model's type, and every value what mlx computes with them.
+/// Scales and biases of 16 bits if the model has that dtype. Every value must be what mlx computes from them.
 void ExportTest::mlxInTheModelsType() {
     QFETCH(QString, source);
     QFETCH(QString, spec);
@@ -187,7 +187,7 @@ void ExportTest::mlxInTheModelsType() {
     const DType dtype = *dtypeFromId(source.toStdString()), type = *dtypeFromId(stored.toStdString());
     const QTemporaryDir folder, outputs;
     std::vector<std::uint16_t> halves(64 * 256);
-    for (std::size_t i = 0; i < halves.size(); ++i) // any exponent from 2^-8 to 2^-1, any mantissa and sign
+    for (std::size_t i = 0; i < halves.size(); ++i) // exponents from 2^-8 to 2^-1, any mantissa and sign
         halves[i] = dtype == DType::F16 ? std::uint16_t((i % 2) << 15 | (7 + i % 8) << 10 | (i * 37 % 1024))
                                         : std::uint16_t((i % 2) << 15 | (119 + i % 8) << 7 | (i * 37 % 128));
     const auto model = opened(folder, {dtype == DType::F32 ? made("p.weight", dtype, {64, 256}, wavy(64 * 256))
@@ -201,7 +201,7 @@ void ExportTest::mlxInTheModelsType() {
     const auto fields = openSafetensors((out + QStringLiteral("/in.safetensors")).toStdString());
     QVERIFY(fields.has_value());
     QVERIFY((*fields)->find("p.scales")->dtype == type && (*fields)->find("p.biases")->dtype == type);
-    // As far from what analysis decodes as the roundings of product, bias and sum allow.
+    // The difference from the analysis is limited by the rounding of product, bias and sum.
     const auto read = openModel(out.toStdString());
     const TensorInfo* layer = (*read)->find("p.weight");
     QVERIFY(layer && layer->dtype == type);
@@ -211,7 +211,7 @@ void ExportTest::mlxInTheModelsType() {
         materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parseSpec(spec.toStdString()), {}));
     const float ulp = type == DType::F32 ? 0 : type == DType::F16 ? 1.0f / 1024 : 1.0f / 128;
     for (std::size_t i = 0; i < is.size(); ++i) {
-        const float most = 8 * ulp; // of what a group of values up to 1, with its bias, may add up to
+        const float most = 8 * ulp; // limit for groups with values up to 1 and their bias
         QVERIFY2(std::fabs(is[i] - should[i]) <= most, qPrintable(QString::number(i)));
     }
 }
@@ -232,8 +232,8 @@ void ExportTest::conv1dIsTurned_data() {
     row("native", "nf4:block=64", "gpt2", false);
 }
 
-/// A matrix that is stored [in, out] gives the bytes of the one that is stored [out, in], for loaders that put linear
-/// layers there.
+/// A matrix stored as [in, out] must give the same bytes as one stored as [out, in], because the loader expects a
+/// linear layer.
 void ExportTest::conv1dIsTurned() {
     QFETCH(QString, layout);
     QFETCH(QString, spec);
@@ -279,7 +279,7 @@ void ExportTest::conv1dIsTurned() {
     QCOMPARE(same, turns);
 }
 
-/// So many groups that their scales are handed over in pieces, and codes over slabs that end within a byte.
+/// So many groups that scales are passed in pieces. Slabs of codes end inside a byte.
 void ExportTest::manyGroupsInPieces() {
     const QTemporaryDir folder, outputs;
     const auto model = opened(folder, {made("w.weight", DType::F32, {5, 2'000'003}, wavy(5 * 2'000'003))});
@@ -291,7 +291,7 @@ void ExportTest::manyGroupsInPieces() {
     }
 }
 
-/// So many groups that their bounds are measured twice rather than kept: the tensor's own scale is that of the largest.
+/// So many groups that their ranges are measured twice instead of kept. The scale of the tensor is that of the largest.
 void ExportTest::tensorScaleOfManyGroups() {
     if (kThinning > 1) QSKIP("too many values for a sanitizer");
     const QTemporaryDir folder, outputs;
@@ -317,7 +317,7 @@ void ExportTest::certificateSaysWhatIsThere() {
     QVERIFY(file.open(QIODevice::ReadOnly));
     const auto json = nlohmann::json::parse(file.readAll().toStdString());
     QCOMPARE(json["result"].get<std::string>(), std::string("proved"));
-    // 64 rows of 5 blocks and 16 rows of 2 of 32 bytes and a scale; the padding of the second is counted.
+    // 64 rows of 5 blocks and 16 rows of 2 blocks; a block has 32 bytes and a scale. The padding counts too.
     const std::uint64_t bytes = (64 * 5 + 16 * 2) * 36;
     QCOMPARE(json["bpw"].get<double>(), 8.0 * double(bytes) / double(64 * 320 + 16 * 77));
     QCOMPARE(json["bytes_predicted"].get<std::uint64_t>(), bytes + 64);
@@ -330,7 +330,7 @@ void ExportTest::certificateSaysWhatIsThere() {
     QCOMPARE(json["tensors"][0]["bpw"].get<double>(), 4.5);
 }
 
-/// The bytes that are there are read, not those that were meant: one that changes is noticed.
+/// The proof reads the stored bytes: a changed byte must be noticed.
 void ExportTest::failedProofLeavesNothing() {
     const QTemporaryDir folder, outputs;
     const auto model = sample(folder);

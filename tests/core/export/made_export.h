@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What exports are made of in tests.
+// Inputs of exports in tests.
 #include "core/export/export_model.h"
 #include "tests/core/quant/made_model.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Small tensors among very many are made again when they are written and when they are proved: byte for byte what they
-// are among few, where they are kept. And the certificate of very many, which is written piece by piece.
+// With very many tensors, small ones are made again for writing and for the proof. The bytes must equal those of an
+// export with few tensors, which are kept. Also tests certificates and indexes that are written in pieces.
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
@@ -12,7 +12,7 @@ using namespace qs::test;
 
 namespace {
 
-constexpr int kMany = 1'100, kFew = 5; // more and fewer than writeTaken() keeps
+constexpr int kMany = 1'100, kFew = 5; // more and fewer tensors than writeTaken() keeps
 
 std::string nameOf(int i) { return fmt::format("layers.{}.up.weight", i); }
 
@@ -97,7 +97,7 @@ private Q_SLOTS:
         }
     }
 
-    /// As the whole tree would be written.
+    /// The text must equal that of the whole JSON tree.
     void certificateInPieces() {
         QTemporaryDir folder;
         const auto from = model(folder, kMany);
@@ -123,7 +123,7 @@ private Q_SLOTS:
         QVERIFY(pieces > 1);
     }
 
-    /// The index of a folder, as a tree of JSON would be written.
+    /// The index of a folder must equal the text of the whole JSON tree.
     void indexOfShards() {
         QTemporaryDir folder;
         std::vector<TensorToWrite> first, second;

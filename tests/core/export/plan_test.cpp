@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an export would write, and that the export then writes that; rules as people type them.
+// The plan of an export, and that the export writes exactly that. Also rules in the syntax of the user.
 #include "core/export/export_plan.h"
 #include "core/export/recipe.h"
 #include "core/layouts/offers.h"
@@ -63,7 +63,7 @@ void PlanTest::planIsWhatIsWritten_data() {
         QTest::addRow("%s %s", layout, spec) << QString::fromLatin1(layout) << QString::fromLatin1(spec);
 }
 
-/// Names, bytes and what becomes of each, before and after; tests of layouts compare those with the files.
+/// Names, bytes and the action for each tensor, before and after. Tests of layouts compare these with the files.
 void PlanTest::planIsWhatIsWritten() {
     QFETCH(QString, layout);
     QFETCH(QString, spec);
@@ -128,7 +128,7 @@ void PlanTest::rulesAndWhatStays() {
     QVERIFY(fewer && fewer->quantized < plan->quantized && fewer->quantized > 0 && fewer->stays == 0);
 }
 
-/// Everything else is still planned, and the sentence names the first.
+/// All other tensors are still planned, and the error names the first refused one.
 void PlanTest::refusalsAreRows() {
     const auto model = *openModel(sampleFolder().toStdString());
     QuantizeRequest asked{*parseSpec("int4:block=32:scaletype=f16:sym=no"), {}, "gptq", {}};
@@ -159,7 +159,7 @@ void PlanTest::refusalsOfferWhatFits_data() {
             << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(offer);
     };
     row("bnb", "nf4:block=64", "nf4:block=64:dialect=bnb");
-    // The columns of the sample are no multiples of 128.
+    // The columns of the sample are not multiples of 128.
     row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
     row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
     row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
@@ -167,7 +167,7 @@ void PlanTest::refusalsOfferWhatFits_data() {
     row("mlx", "nf4", "");
 }
 
-/// Each offer is a spec under which the whole model can be written; the command line names the same.
+/// With each offered spec the whole model can be written. The command line offers the same.
 void PlanTest::refusalsOfferWhatFits() {
     QFETCH(QString, layout);
     QFETCH(QString, spec);
@@ -189,7 +189,7 @@ void PlanTest::refusalsOfferWhatFits() {
         const auto again = planExport(*model, asked);
         QVERIFY2(again && again->problem.empty() && again->offers.empty(), specText(one).c_str());
     }
-    // The same of a rule beside a spec that fits.
+    // The same for a rule, beside a spec that fits.
     asked.rules = {{"down_proj", *parseSpec(spec.toStdString())}};
     const auto ruled = planExport(*model, asked);
     QVERIFY(ruled && ruled->refused > 0 && !ruled->offers.empty());
@@ -213,12 +213,12 @@ void PlanTest::refusedMeasurementsOfferWhatFits() {
     using Texts = std::vector<std::string>;
     QCOMPARE(offers("nf4", true), Texts{"nf4:nan=skip"});
     QCOMPARE(offers("int8:dialect=bnb", false), Texts{"int8"}); // values overflow in f16
-    const auto blocks = offers("q6_k", false);                  // rows of the sample are no whole blocks of 256
+    const auto blocks = offers("q6_k", false);                  // rows of the sample are not whole blocks of 256
     QVERIFY(!blocks.empty());
     for (const auto& text : blocks) QVERIFY2(scaleGrid(*parseSpec(text), tensor->shape).has_value(), text.c_str());
     QVERIFY(specsForRefused(*parseSpec("nf4"), {}, false).empty());
     TensorInfo numbers = *tensor;
-    numbers.dtype = DType::I64; // no spec is for these
+    numbers.dtype = DType::I64; // no spec applies to this dtype
     const TensorInfo* none = &numbers;
     QVERIFY(specsForRefused(*parseSpec("nf4"), {&none, 1}, false).empty());
 }
@@ -233,14 +233,14 @@ void PlanTest::aRuleForOneTensor() {
     QCOMPARE(firstRule(rules, name), &rules[0]);
     QVERIFY(!rules[0].spec && ruleFor(rules, name) == &rules[0]);
     QCOMPARE(firstRule(rules, other), &rules[1]);
-    rules = withRuleFor(rules, name, *parseSpec("nf4")); // in the place of the earlier one
+    rules = withRuleFor(rules, name, *parseSpec("nf4")); // replaces the earlier rule
     QCOMPARE(rules.size(), std::size_t(2));
     const auto lines = rulesText(rules);
     QVERIFY(lines && parseRules(*lines));
     QCOMPARE(withoutRuleFor(rules, name).size(), std::size_t(1));
 }
 
-/// bitsandbytes has one setting for a model: 4 and 8 bits do not mix, nor do two kinds of 4.
+/// bitsandbytes has a single setting for a model: it cannot mix 4 and 8 bits, or two kinds of 4 bits.
 void PlanTest::whatTheLayoutCannotSayTogether() {
     const auto model = *openModel(sampleFolder().toStdString());
     QuantizeRequest asked{*parseSpec("nf4:dialect=bnb"), {}, "bnb", {}};
@@ -273,7 +273,8 @@ void PlanTest::decodedLayersAreSaid() {
     QVERIFY(summaryText(*plan).find("written as the values that they decode to") != std::string::npos);
 }
 
-/// mlx keeps scales and biases of an F32 source in f32, whatever the spec's scaletype; larger tensors are said too.
+/// For an F32 source mlx keeps scales and biases in f32, whatever the scaletype. The plan says so, and names tensors
+/// that get larger.
 void PlanTest::whatIsStoredOtherwise() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320))});
@@ -306,7 +307,7 @@ void PlanTest::whatIsStoredOtherwise() {
     QVERIFY(planExport(*conv, {*parseSpec("int8:axis=out"), {}, "eformer", {}})->remarks.empty());
 }
 
-/// Of the quantized tensors, and of all that the file holds; each has its name.
+/// Bits per weight of the quantized tensors, and of the whole file; each is labelled.
 void PlanTest::bothBitsPerWeight() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320)),

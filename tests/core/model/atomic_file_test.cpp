@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Outputs are whole or not there, whatever ends the writing.
+// Output files are complete or do not exist, however the writing ends.
 #include "core/model/model.h"
 #include "core/model/output/atomic_file.h"
 #include "core/model/output/folder_lock.h"
@@ -60,7 +60,7 @@ mode_t modeOf(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777 : 0;
 }
 
-/// Runs `work` in a child, which is killed where it calls ready().
+/// Runs `work` in a child process, which is killed when it calls ready().
 bool killedAfter(const std::function<void(const std::function<void()>&)>& work) {
     int pipe[2];
     if (::pipe(pipe) != 0) return false;
@@ -80,7 +80,7 @@ bool killedAfter(const std::function<void(const std::function<void()>&)>& work) 
     return ::waitpid(child, nullptr, 0) == child && ready;
 }
 
-/// The file being written has no name, but its descriptor has one in /proc.
+/// The file being written has no name. It is found by its descriptor in /proc.
 QString unnamedFileIn(const QString& folder) {
     const QString descriptors = QStringLiteral("/proc/self/fd/");
     for (const auto& fd : QDir(descriptors).entryList(QDir::AllEntries | QDir::System | QDir::NoDotAndDotDot)) {
@@ -118,7 +118,7 @@ void AtomicFileTest::replacesAtOnceAndKeepsTheMode() {
     auto file = AtomicFile::create(at("out"));
     QVERIFY(file && file->write(std::string_view("new")));
     QCOMPARE(bytesOf(text(at("out"))), QByteArray("old"));
-    QFile reader(text(at("out"))); // who has the old one open keeps it
+    QFile reader(text(at("out"))); // a process that has the old file open keeps it
     QVERIFY(reader.open(QIODevice::ReadOnly));
     QVERIFY(file->commit());
     QCOMPARE(reader.readAll(), QByteArray("old"));
@@ -164,7 +164,7 @@ void AtomicFileTest::fullDisk_data() {
     QTest::newRow("more than any file") << ~qulonglong(0);
 }
 
-// A limit on file size stands in for the full disk. In a child: the limit holds for the whole process.
+// A limit on the file size acts like a full disk. In a child process, because the limit is for the whole process.
 void AtomicFileTest::fullDisk() {
     QFETCH(qulonglong, expected);
     put(folder_->path(), QStringLiteral("out"), "old");
@@ -213,7 +213,7 @@ void AtomicFileTest::spoiltBytesGetNoName_data() {
     QTest::newRow("sound") << qlonglong(-1) << false << QString();
 }
 
-// What a disk may do: by the time they are read again, bytes are others or gone.
+// A faulty disk: bytes have changed or are missing when they are read again.
 void AtomicFileTest::spoiltBytesGetNoName() {
     QFETCH(qlonglong, at);
     QFETCH(bool, cut);
@@ -249,7 +249,7 @@ void AtomicFileTest::cancelledCommit() {
     QCOMPARE(names(), QStringList());
 }
 
-// Without /proc no name can be given to an unnamed file: a named one in a marked folder takes its place.
+// Unnamed files need /proc to get a name. Without it a named file in a marked folder is used.
 void AtomicFileTest::withoutUnnamedFiles() {
     if (::geteuid() != 0) QSKIP("only root may change the root folder, which takes /proc away");
     put(folder_->path(), QStringLiteral("out"), "old");
@@ -262,7 +262,7 @@ void AtomicFileTest::withoutUnnamedFiles() {
             if (file && file->write(std::string(2 << 20, 'x'))) ready();
         });
     }));
-    QCOMPARE(names().size(), 2); // what the killed one left
+    QCOMPARE(names().size(), 2); // the leftover of the killed process
     QCOMPARE(bytesOf(text(at("out"))), QByteArray("old"));
     QVERIFY(killedAfter([&](const auto& ready) {
         rooted([&] {
@@ -311,7 +311,7 @@ void AtomicFileTest::folderIsReplacedOnlyIfOurs() {
     };
     QVERIFY(QDir().mkdir(text(at("dir")))); // empty
     QCOMPARE(writeOne("first"), QString());
-    QCOMPARE(writeOne("second"), QString()); // replaces what we wrote
+    QCOMPARE(writeOne("second"), QString()); // replaces our own output
     QVERIFY(QFile::exists(text(at("dir/second"))) && !QFile::exists(text(at("dir/first"))));
     put(folder_->path(), QStringLiteral("dir/notes.txt"), "mine");
     QVERIFY(writeOne("third").contains(QStringLiteral("holds notes.txt, which QuantScope did not write")));
@@ -323,7 +323,7 @@ void AtomicFileTest::folderIsReplacedOnlyIfOurs() {
     QVERIFY(text(AtomicFolder::create(at("file")).error().message).contains(QStringLiteral("is a file, not a folder")));
 }
 
-/// A name with the end of a line in it is one name, and what it ends with is not ours for that.
+/// A file name with a line break is a single name. A file named like its last line is not ours.
 void AtomicFileTest::namesOverTwoLines() {
     const auto writeOne = [&](const std::string& name) {
         auto folder = AtomicFolder::create(at("dir"));
@@ -333,11 +333,11 @@ void AtomicFileTest::namesOverTwoLines() {
         return done ? QString() : text(done.error().message);
     };
     QCOMPARE(writeOne("first\nnotes.txt"), QString());
-    QCOMPARE(writeOne("second\nnotes.txt"), QString()); // replaces what we wrote
+    QCOMPARE(writeOne("second\nnotes.txt"), QString()); // replaces our own output
     put(folder_->path(), QStringLiteral("dir/notes.txt"), "mine");
     QVERIFY(writeOne("third").contains(QStringLiteral("holds notes.txt, which QuantScope did not write")));
     QCOMPARE(bytesOf(text(at("dir/notes.txt"))), QByteArray("mine"));
-    // A marker that is a pipe is none.
+    // A marker that is a pipe does not count.
     QVERIFY(QDir().mkdir(text(at("piped"))));
     QCOMPARE(::mkfifo(at("piped/.quantscope").c_str(), 0600), 0);
     QVERIFY(text(AtomicFolder::create(at("piped")).error().message)
@@ -374,7 +374,7 @@ void AtomicFileTest::killedFolderIsTidiedUp() {
     QCOMPARE(partials().size(), 3);
     auto alive = AtomicFolder::create(at("dir"));
     QVERIFY(alive);
-    QCOMPARE(partials().size(), 2); // its own and that of the other output
+    QCOMPARE(partials().size(), 2); // its own leftover and that of the other output
     auto second = AtomicFolder::create(at("dir"));
     QVERIFY(second && QFile::exists(text(alive->partialPath())));
     QVERIFY(writeWholeFile(alive->partialPath() + "/first", "1") && alive->commit());
@@ -405,7 +405,7 @@ void AtomicFileTest::othersFoldersStay() {
     QCOMPARE(names(), before);
 }
 
-/// What two renames leave when the process ends between them: nothing has the name, and both folders are whole.
+/// A kill between the two renames: nothing has the name, and both folders are complete.
 void AtomicFileTest::interruptedReplacementIsFound() {
     for (const std::string name : {"00000001", "00000002"}) {
         auto folder = AtomicFolder::create(at("made"));
@@ -415,7 +415,7 @@ void AtomicFileTest::interruptedReplacementIsFound() {
         put(folder_->path(), QStringLiteral("dir.partial-") + text(name) + QStringLiteral("/.quantscope-writing"), "");
     }
     QCOMPARE(names().size(), 2);
-    QVERIFY(AtomicFolder::create(at("dir"))); // which is dropped
+    QVERIFY(AtomicFolder::create(at("dir"))); // dropped without commit
     QCOMPARE(names(), QStringList{QStringLiteral("dir")});
     QVERIFY(bytesOf(text(at("dir/a"))).startsWith("0000000"));
     QVERIFY(!QFile::exists(text(at("dir/.quantscope-writing"))));
@@ -424,13 +424,13 @@ void AtomicFileTest::interruptedReplacementIsFound() {
     QVERIFY(QFile::exists(text(at("dir/b"))) && !QFile::exists(text(at("dir/a"))));
 }
 
-/// A second process waits until the first has named its file and what belongs to it; one that was killed is not waited
-/// for; an error before the name leaves what had it.
+/// A second process waits until the first has named its file and the files that belong to it. It does not wait for a
+/// killed process. An error before the rename keeps the old file.
 void AtomicFileTest::oneAtATimeNamesAFile() {
     {
         const auto lock = FolderLock::take(folder_->path().toStdString());
         QVERIFY(lock);
-        const Job job; // it would wait
+        const Job job; // without the cancel it would wait
         job.cancel();
         const auto second = FolderLock::take(folder_->path().toStdString(), job);
         QVERIFY(!second && second.error().cancelled);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checkpoints of other programs damaged at random, and a method that is not known.
+// Checkpoints of other programs with random damage, and an unknown method.
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
@@ -37,7 +37,8 @@ void ConventionsDamageTest::damageIsReadOrRefused_data() {
         QTest::newRow(qPrintable(name)) << QStringLiteral(QS_TEST_DATA "/conventions/") + name;
 }
 
-// Bytes changed at random in texts and small fields, digits by digits so that numbers stay numbers: whatever opens reads.
+// Changes random bytes in texts and small fields; digits become digits, so that numbers stay numbers. A model that
+// opens must be readable.
 void ConventionsDamageTest::damageIsReadOrRefused() {
     QFETCH(QString, folder);
     const QByteArray file = bytesOf(folder + QStringLiteral("/model.safetensors"));

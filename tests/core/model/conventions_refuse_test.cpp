@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Layers whose fields contradict each other: one layer of a committed checkpoint, changed in one way. Its tensors are
-// listed as they are stored, and a warning says why.
+// Layers whose fields contradict each other: one layer of a committed checkpoint with one change. Its tensors are
+// listed as stored, and a warning gives the reason.
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
@@ -34,7 +34,7 @@ struct Layer {
         auto& it = field(end);
         it.dtype = dtype, it.shape = shape, it.data = data;
     }
-    /// The JSON of a quant_state with one text in place of another.
+    /// Replaces a text in the JSON of a quant_state.
     void state(const QByteArray& from, const QByteArray& to) {
         auto& it = field("quant_state.bitsandbytes__nf4");
         if (!it.data.contains(from)) qFatal("%s", it.data.constData());
@@ -197,7 +197,7 @@ void ConventionsRefuseTest::lies_data() {
     row("scales of other groups", "scales\" is BF16 [8, 1]",
         [](Layer& l) { l.set(".scales", "BF16", "[8,1]", zeros(16)); });
 
-    folder = "hqq_linear", name = "model.layers.3.mlp.down_proj.weight"; // 4 bits, axis 1, groups of 32 of 24 x 64
+    folder = "hqq_linear", name = "model.layers.3.mlp.down_proj.weight"; // 4 bits, axis 1, groups of 32, 24 x 64
     row("no scale", "down_proj.scale\" is missing", [](Layer& l) { l.drop(".scale"); });
     row("no zero points", "down_proj.zero\" is missing", [](Layer& l) { l.drop(".zero"); });
     row("no packing", "down_proj.packing\" is missing", [](Layer& l) { l.drop(".packing"); });
@@ -267,7 +267,8 @@ void ConventionsRefuseTest::lies_data() {
     row("scales of fewer rows", "_scales\" is U8 [3, 9, 3]",
         [](Layer& l) { l.set("_scales", "U8", "[3,9,3]", zeros(81)); });
 
-    folder = "ct_groups", name = "model.layers.1.self_attn.o_proj.weight"; // int2 with zero points, groups of 32 of 96
+    folder = "ct_groups", name = "model.layers.1.self_attn.o_proj.weight"; // int2 with zero points, groups of 32, 96
+                                                                           // columns
     row("no weight_shape", "weight_shape\" is missing", [](Layer& l) { l.drop("weight_shape"); });
     row("weight_shape of other rows", "is not what weight_shape", [](Layer& l) { l.put32("weight_shape", 0, 15); });
     row("weight_shape negative", "is not what weight_shape", [](Layer& l) {
@@ -331,7 +332,7 @@ void ConventionsRefuseTest::unchangedIsALayer() {
     }
 }
 
-// A pipe beside the weights must not hang the opening, nor a folder end it.
+// config.json as a pipe must not hang the opening; as a folder it must not end it.
 void ConventionsRefuseTest::configThatIsNoFile() {
     for (const bool pipe : {true, false}) {
         QTemporaryDir at;

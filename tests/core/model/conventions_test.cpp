@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Checkpoints as other programs store them quantized (tests/data/conventions): the layers are there by their names, and
-// their values are those that the program itself decodes, bit by bit.
+// Checkpoints quantized by other programs (tests/data/conventions). The layers have their own names, and their values
+// equal bit for bit those that the program decodes.
 #include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
@@ -58,7 +58,8 @@ void ConventionsTest::decodesAsItsWriter() {
     QVERIFY2(model, model ? "" : model.error().message.c_str());
     QVERIFY2((*model)->warnings.empty(), (*model)->warnings.empty() ? "" : (*model)->warnings.front().c_str());
     const auto expected = QJsonDocument::fromJson(bytesOf(folder + QStringLiteral("/values.json"))).object();
-    QCOMPARE((*model)->tensors.size(), std::size_t(expected.size()) + 1); // and the norm, which is plain
+    QCOMPARE((*model)->tensors.size(), std::size_t(expected.size()) + 1); // plus one for the norm, which is not
+                                                                          // quantized
     const std::map<QString, const char*> types{
         {QStringLiteral("float32"), "F32"}, {QStringLiteral("float16"), "F16"}, {QStringLiteral("bfloat16"), "BF16"}};
     for (const QString& name : expected.keys()) {
@@ -111,7 +112,7 @@ void ConventionsTest::everyConventionHasAVector() {
 }
 
 void ConventionsTest::knownAndNotDecoded_data() {
-    QTest::addColumn<QList<QByteArrayList>>("fields"); // name, dtype, shape of each
+    QTest::addColumn<QList<QByteArrayList>>("fields"); // name, dtype and shape of each
     QTest::addColumn<QByteArray>("config");
     QTest::addColumn<QByteArray>("says");
     QTest::newRow("ModelOpt, AWQ") << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
@@ -133,7 +134,7 @@ void ConventionsTest::knownAndNotDecoded_data() {
                       "\"l.0.weight_scale\" is F32 [4, 2], not F8_E4M3 [4, 2].");
 }
 
-/// Said by name, and no other convention takes fields that are called as its own.
+/// The warning names the convention, and no other convention takes these fields.
 void ConventionsTest::knownAndNotDecoded() {
     QFETCH(QList<QByteArrayList>, fields);
     QFETCH(QByteArray, config);

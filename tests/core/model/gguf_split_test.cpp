@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GGUF models in several files: opened by any of them, and what is wrong among them.
+// GGUF models in several files: opened by any of them, and faults in single parts.
 #include "core/model/model.h"
 #include "made_gguf.h"
 #include "tests/support/test_program.h"
@@ -31,7 +31,7 @@ constexpr auto kData = QS_TEST_DATA "/gguf/";
 void GgufSplitTest::splitModels() {
     const auto part = [&](int n) { return QStringLiteral("split-0000%1-of-00003.gguf").arg(n); };
     for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kData) + part(n)));
-    for (int n = 1; n <= 3; ++n) { // any part names the whole
+    for (int n = 1; n <= 3; ++n) { // each part opens the whole model
         const auto model = openModel(folder_->filePath(part(n)).toStdString());
         QVERIFY2(model, model ? "" : model.error().message.c_str());
         QVERIFY2((*model)->warnings.empty(), (*model)->warnings.empty() ? "" : (*model)->warnings[0].c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The ways in which a GGUF file can lie, one row each, and what must open. Models in parts are in gguf_split_test.cpp.
+// Faults of a GGUF file, one per row, and unusual files that must open. gguf_split_test.cpp tests models in parts.
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
@@ -51,7 +51,7 @@ QByteArray withKeys(const std::vector<QByteArray>& keys, std::optional<std::uint
     return file.bytes();
 }
 
-/// The bytes of a tensor's entry as they are.
+/// A file with these raw bytes in place of a tensor entry.
 QByteArray oneRaw(const QByteArray& entry) {
     MadeGguf file = smallGguf();
     file.tensors.clear();
@@ -188,7 +188,8 @@ void GgufTest::lies_data() {
 void GgufTest::lies() {
     QFETCH(QByteArray, bytes);
     QFETCH(QByteArray, says);
-    const std::vector<char> copy(bytes.begin(), bytes.end()); // of this size: the sanitizer sees a read beyond it
+    const std::vector<char> copy(bytes.begin(), bytes.end()); // exact size, so that the sanitizer finds a read beyond
+                                                              // it
     const auto parsed = parseGgufHeader(std::as_bytes(std::span(copy)), copy.size(), "file");
     QVERIFY(!parsed);
     const QString path = put(QStringLiteral("model.gguf"), bytes);
@@ -253,7 +254,8 @@ void GgufTest::opens() {
         QCOMPARE(w->shape, (std::vector<std::int64_t>{4, 8}));
 }
 
-// No prefix of a file opens, and none crashes; with the length of the whole file, a prefix of the header asks for more.
+// No prefix of a file opens or crashes. With the length of the whole file given, a prefix of the header asks for more
+// bytes.
 void GgufTest::everyPrefixOfAFile() {
     const QByteArray whole = bytesOf(QString::fromUtf8(kData) + QStringLiteral("aligned.gguf"));
     const auto parse = [](const QByteArray& bytes, std::uint64_t size) {
@@ -265,7 +267,7 @@ void GgufTest::everyPrefixOfAFile() {
     const auto headerEnd = 24 + 200; // somewhere before the end of the header
     for (int n = 0; n < whole.size(); ++n) {
         const auto cut = parse(whole.left(n), std::uint64_t(n));
-        // What is missing after byte 572 is padding: 3 x 5 values of F32 at 512.
+        // After byte 572 only padding is missing: 3 x 5 values of F32 start at 512.
         QVERIFY2(bool(cut) == (n >= 512 + 60), QByteArray::number(n));
         if (n < headerEnd - 100) {
             const auto more = parse(whole.left(n), all);
@@ -274,7 +276,7 @@ void GgufTest::everyPrefixOfAFile() {
     }
 }
 
-// As on a network, where the file is read and not mapped: a header longer than what is read at first.
+// A file that is read instead of mapped, as on a network. The header is longer than the first read.
 void GgufTest::aHeaderReadPieceByPiece() {
     MadeGguf file = smallGguf();
     file.keys.push_back(kv("long", String, str(QByteArray(3'000'000, 'x'))));
@@ -352,7 +354,7 @@ void GgufTest::cutWhileOpen() {
     QVERIFY(!view && text(view.error().message).contains(QStringLiteral("was cut from")));
 }
 
-/// Given as a file: by its name, and to the reader of the format itself.
+/// A folder given as a file: by its name, and to the reader of the format.
 void GgufTest::aDirectory() {
     QVERIFY(QDir(folder_->path()).mkdir(QStringLiteral("folder.gguf")));
     const auto path = folder_->filePath(QStringLiteral("folder.gguf")).toStdString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Importance matrices of llama.cpp: what opens, what lies, and the column weights that come of both layouts.
+// Importance matrices of llama.cpp: valid files, faulty files, and the column weights from both layouts.
 #include "core/model/gguf/imatrix.h"
 #include "core/solve/inputs.h"
 #include "made_file.h"
@@ -33,7 +33,7 @@ QByteArray entryOf(const QByteArray& name, std::int32_t calls, const std::vector
 }
 QByteArray twoLayers() {
     return i32(2) + entryOf("blk.0.attn_q.weight", 4, {4, 8, 0, 2}) + entryOf("blk.0.ffn_up.weight", 2, {1, 3}) +
-           i32(4) + i32(4) + "text"; // chunks, and the name of the text
+           i32(4) + i32(4) + "text"; // number of chunks, and the name of the text
 }
 TensorInfo layer(const char* name, std::vector<std::int64_t> shape) {
     TensorInfo tensor;
@@ -117,7 +117,7 @@ void ImatrixTest::weightsAreMeans() {
     QVERIFY2(text(rows.error().message).contains(QLatin1String("importance matrix")), rows.error().message.c_str());
 }
 
-/// In GGUF a layer of experts has a row of sums and a count for each.
+/// In GGUF, a layer of experts has a row of sums and a count for each expert.
 void ImatrixTest::expertsAreAddedUp() {
     MadeGguf file = smallGguf();
     file.tensors = {{"blk.0.ffn_up_exps.weight.in_sum2", {3, 2}, 0, 0},

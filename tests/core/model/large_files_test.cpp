@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Opening costs what the header costs, never what the tensors weigh.
+// The cost of opening depends on the header, never on the size of the tensors.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "made_file.h"
@@ -16,13 +16,13 @@ using namespace qs;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kTimed = false; // instrumented code is ten times slower: it is opened all the same
+constexpr bool kTimed = false; // instrumented code is ten times slower; the files are still opened
 #else
 constexpr bool kTimed = true;
 #endif
-constexpr int kTries = 3; // the best of: other work on the machine is not ours
+constexpr int kTries = 3; // the best counts, because other load can disturb
 
-/// The header now, the data as a hole.
+/// Writes the header; the data is a hole in the file.
 QString putSparse(const QString& folder, const QByteArray& header, std::uint64_t data) {
     const QString path = put(folder, QStringLiteral("large.safetensors"), madeFile(header));
     if (::truncate(path.toUtf8().constData(), off_t(8 + std::uint64_t(header.size()) + data)) != 0)
@@ -30,7 +30,7 @@ QString putSparse(const QString& folder, const QByteArray& header, std::uint64_t
     return path;
 }
 
-/// Pages of the file that are in memory, from `offset` on; -1 when the system does not say.
+/// Number of pages of the file in memory, from `offset` on; -1 if the system does not tell.
 std::int64_t residentPages(const QString& path, std::size_t offset, std::size_t size) {
     const auto page = std::size_t(sysconf(_SC_PAGESIZE));
     offset = offset / page * page;
@@ -127,13 +127,13 @@ void LargeFilesTest::tenGigabytesUntouched() {
     QCOMPARE(view->bytes.size(), std::size_t(half));
     if (kTimed) QVERIFY2(took < 100, qPrintable(QString::number(took)));
 
-    // The system may read a little ahead of the header; 2 MiB on, nothing may have come into memory.
+    // The system may read a little beyond the header. Beyond 2 MiB nothing may be in memory.
     constexpr std::size_t beyond = 2 << 20;
     const std::size_t size = 8 + std::size_t(header.size()) + 2 * half;
     const std::int64_t resident = residentPages(path, beyond, size);
     if (resident < 0) QSKIP("the system does not say which pages are in memory");
     QCOMPARE(resident, std::int64_t(0));
-    volatile auto touched = view->bytes[half / 2]; // the measure sees one that is read
+    volatile auto touched = view->bytes[half / 2]; // checks that a page that is read is counted
     QVERIFY(touched == std::byte{0});
     QVERIFY(residentPages(path, beyond, size) > 0);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Files built in code: honest ones, and ones that lie.
+// Files built in code, both correct and faulty.
 
 #include <QByteArray>
 #include <QDir>
@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-/// A safetensors file from the text of its header; `length`, when given, is written instead of the true one.
+/// A safetensors file with this header text. `length`, if given, is written instead of the true length.
 inline QByteArray madeFile(const QByteArray& header, const QByteArray& data = {}, std::int64_t length = -1) {
     QByteArray bytes;
     const auto n = length >= 0 ? std::uint64_t(length) : std::uint64_t(header.size());
@@ -19,7 +19,7 @@ inline QByteArray madeFile(const QByteArray& header, const QByteArray& data = {}
     return bytes + header + data;
 }
 
-/// `"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}`
+/// For example `"a":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}`.
 inline QByteArray entry(const QByteArray& name, const QByteArray& dtype, const QByteArray& shape,
                         const QByteArray& offsets) {
     return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
@@ -27,7 +27,7 @@ inline QByteArray entry(const QByteArray& name, const QByteArray& dtype, const Q
 
 inline QByteArray zeros(int n) { return QByteArray(n, '\0'); }
 
-/// One F32 tensor of four elements.
+/// A file with one F32 tensor of four elements.
 inline QByteArray smallFile(const QByteArray& name = "w", char fill = '\0') {
     return madeFile("{" + entry(name, "F32", "[4]", "[0,16]") + "}", QByteArray(16, fill));
 }
@@ -47,7 +47,7 @@ inline QByteArray bytesOf(const QString& path) {
     return file.readAll();
 }
 
-/// Everything in a folder, hidden files too, sorted.
+/// All names in a folder, including hidden files, sorted.
 inline QStringList namesIn(const QString& folder) {
     return QDir(folder).entryList(QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot, QDir::Name);
 }

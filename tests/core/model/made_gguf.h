@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// GGUF files built in code: honest ones, and ones that lie.
+// GGUF files built in code, both correct and faulty.
 
 #include "made_file.h"
 
@@ -27,7 +27,7 @@ inline QByteArray array(std::uint32_t kind, std::uint64_t n, const QByteArray& i
 
 struct MadeTensor {
     QByteArray name = "w";
-    std::vector<std::int64_t> dims = {8, 4}; ///< the row's length first
+    std::vector<std::int64_t> dims = {8, 4}; ///< the length of a row comes first
     std::uint32_t type = 0;
     std::uint64_t offset = 0;
     QByteArray info() const {
@@ -43,7 +43,7 @@ struct MadeGguf {
     QByteArray data;
     std::uint32_t version = 3;
     std::int64_t alignment = 32;
-    std::optional<std::uint64_t> tensorCount, keyCount; ///< instead of the true ones
+    std::optional<std::uint64_t> tensorCount, keyCount; ///< written instead of the true counts
 
     QByteArray bytes() const {
         QByteArray all =
@@ -55,7 +55,7 @@ struct MadeGguf {
     }
 };
 
-/// One F32 tensor "w" of [4, 8].
+/// A file with one F32 tensor "w" of shape [4, 8].
 inline MadeGguf smallGguf() {
     MadeGguf file;
     file.keys = {kv("general.architecture", String, str("llama"))};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// OCDBT databases, written from the description of the format in TensorStore's manual.
+// OCDBT databases, written from the format description in TensorStore's manual.
 
 #include "core/model/ocdbt/body.h"
 #include "made_zarr.h"
@@ -13,7 +13,7 @@ inline QByteArray varint(std::uint64_t value) {
     return out + char(value);
 }
 
-/// A manifest or a node around its body.
+/// A manifest or a node: header and checksum around its body.
 inline QByteArray wrapped(ocdbt::Kind kind, const QByteArray& body, bool compress = false) {
     const QByteArray inner = QByteArray(1, '\0') + char(compress) + (compress ? zstd(body) : body);
     QByteArray out;
@@ -47,9 +47,9 @@ inline QByteArray table(const QList<DataFile>& files) {
 
 struct Row {
     QByteArray key, value;
-    int file = -1; ///< of a value that lies in a data file, or of a child
+    int file = -1; ///< index of the data file, for a value outside the node or for a child
     std::uint64_t offset = 0, length = 0;
-    int common = 0; ///< above leaves
+    int common = 0; ///< length of the common key prefix; only in inner nodes
 };
 inline QByteArray keys(const QList<Row>& rows, bool isLeaf) {
     QByteArray prefixes, suffixes, commons, text;
@@ -91,7 +91,7 @@ struct Version {
     int height = 0, file = 0;
     std::uint64_t offset = 0, length = 0;
 };
-/// Configuration of a manifest: `kind` 1 is of numbered ones.
+/// Configuration of a manifest. `kind` 1: numbered manifests.
 inline QByteArray configuration(int kind = 0, const QByteArray& id = QByteArray(16, 'i'), int arity = 4,
                                 const QByteArray& compression = QByteArray("\1\0\0\0\0", 5)) {
     return id + char(kind) + varint(1024) + varint(100'000'000) + char(arity) + compression;
@@ -111,11 +111,11 @@ inline QByteArray versions(const QList<Version>& all, const QList<DataFile>& fil
     return out + QByteArray(8 * all.size(), 't') + varint(0); // times; no nodes of older versions
 }
 
-/// A folder that is put together node by node.
+/// A folder built node by node.
 struct Database {
     QString folder;
     bool compress = false;
-    QByteArray data; ///< of d/0
+    QByteArray data; ///< content of d/0
 
     Row add(const QByteArray& body, const QByteArray& key = {}, int common = 0) {
         const QByteArray node = wrapped(ocdbt::Kind::Node, body, compress);
@@ -137,12 +137,12 @@ struct Database {
     }
 };
 
-/// Four numbers of F32: a description and one chunk.
+/// An array of four F32 values: its description and one chunk.
 inline QList<Row> array(const QByteArray& name, const QByteArray& chunk = QByteArray(16, 'a')) {
     return {{name + "/.zarray", second("[4]", "[4]")}, {name + "/0", chunk}};
 }
 
-/// A folder, and why it does not open.
+/// A folder, and the error when it is opened.
 struct Refused {
     QTemporaryDir folder;
     Database database{folder.path(), false, {}};

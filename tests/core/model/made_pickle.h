@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Pickles built opcode by opcode, as PyTorch writes them and as nobody should.
+// Pickles built opcode by opcode, both as PyTorch writes them and faulty.
 
 #include "core/model/pytorch/pickle.h"
 #include "core/model/pytorch/pytorch_state.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Messages of protobuf, byte by byte: also such as no writer makes.
+// Protobuf messages built byte by byte, also ones that no writer makes.
 
 #include <QByteArray>
 
@@ -18,7 +18,7 @@ inline QByteArray number(int field, std::uint64_t value) { return tag(field, 0) 
 inline QByteArray part(int field, const QByteArray& bytes) {
     return tag(field, 2) + varint(std::uint64_t(bytes.size())) + bytes;
 }
-/// Says that it has `length` bytes.
+/// A field whose declared length is `length`, whatever its true length.
 inline QByteArray lie(int field, std::uint64_t length, const QByteArray& bytes) {
     return tag(field, 2) + varint(length) + bytes;
 }
@@ -45,7 +45,7 @@ inline QByteArray attribute(const QByteArray& name, const QByteArray& value) { r
 inline QByteArray node(const QByteArray& op, const QByteArray& name, const QByteArray& output, const QByteArray& rest) {
     return part(1, part(2, output) + part(3, name) + part(4, op) + rest);
 }
-/// A ModelProto of a graph.
+/// A ModelProto with this graph.
 inline QByteArray model(const QByteArray& graph) {
     return number(1, 8) + part(2, "test") + part(7, graph) + part(8, number(2, 17));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Texts of TensorFlow.js models.
+// The JSON of TensorFlow.js models.
 
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
@@ -24,7 +24,7 @@ inline QByteArray group(const QByteArray& weights, const QByteArray& paths = "\"
 inline QByteArray manifest(const QByteArray& groups) {
     return "{\"format\":\"layers-model\",\"modelTopology\":{},\"weightsManifest\":[" + groups + "]}";
 }
-/// One group, of F32.
+/// One group of F32 weights.
 inline QByteArray model(const QByteArray& weights) { return manifest(group(weights)); }
 
 inline QByteArray half(const QByteArray& type) { return "{\"dtype\":\"" + type + "\"}"; }

@@ -15,7 +15,7 @@
 
 using namespace qs;
 
-/// A .zarray; `more` overrides.
+/// A .zarray. Keys in `more` override others.
 inline QByteArray second(const QByteArray& shape, const QByteArray& chunks, const QByteArray& compressor = "null",
                          const QByteArray& dtype = "\"<f4\"", const QByteArray& fill = "0",
                          const QByteArray& more = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// ZIP archives built record by record, so that each can lie.
+// ZIP archives built record by record, so that each record can be wrong.
 
 #include "made_file.h"
 
@@ -27,16 +27,16 @@ inline QByteArray deflated(const QByteArray& data) {
     return out;
 }
 
-/// What the records say of one member; -1: the truth.
+/// Values in the records of a member; -1 means the true value.
 struct MadeMember {
     QByteArray name, data;
     bool deflate = false;
     QByteArray localName{};
-    QByteArray packed{}; ///< instead of the packed data
+    QByteArray packed{}; ///< replaces the packed data
     std::int64_t flags = 0, localFlags = -1, method = -1, localMethod = -1;
     std::int64_t crc = -1, localCrc = -1, bytes = -1, packedBytes = -1, localBytes = -1, localPacked = -1, offset = -1;
     std::int64_t disk = 0;
-    QByteArray extra{}, localExtra{}, after{}; ///< `after`: between its data and the next header
+    QByteArray extra{}, localExtra{}, after{}; ///< `after`: bytes between its data and the next header
     bool hidden = false;                       ///< not in the directory
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that change, vanish or are no files at all: an error, never a hang and never a crash.
+// Files that change, vanish, or are not regular files: always an error, never a hang or a crash.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "made_file.h"
@@ -78,7 +78,7 @@ void MappedFileTest::noRegularFile() {
     ::close(fd);
     QVERIFY(why(at("gone")).endsWith(QStringLiteral("does not exist.")));
     QVERIFY(why(std::string("a\0b", 3)).contains(QStringLiteral("NUL")));
-    // The same through the front door, where a folder is looked into.
+    // The same through openModel(), which also looks into folders.
     QVERIFY(text(openModel(at("fifo.safetensors")).error().message).contains(QStringLiteral("a pipe")));
     QVERIFY(!openModel(""));
 }
@@ -113,7 +113,7 @@ void MappedFileTest::relativePath() {
     QVERIFY(QDir::setCurrent(before));
     QVERIFY(file);
     QVERIFY(QDir::isAbsolutePath(text((*file)->path())));
-    QVERIFY((*file)->unchanged()); // asked from another folder
+    QVERIFY((*file)->unchanged()); // after a change of the working folder
 }
 
 void MappedFileTest::truncatedBeforeAScan() {
@@ -123,7 +123,7 @@ void MappedFileTest::truncatedBeforeAScan() {
     QCOMPARE(::truncate(path.toUtf8().constData(), 5000), 0);
     const auto bytes = file->bytes();
     QCOMPARE(bytes.size(), std::size_t(1 << 20));
-    // What is left reads as it was, up to its page; beyond it are zeros instead of a crash.
+    // The remaining bytes are correct up to the end of their page. Beyond it there are zeros, and no crash.
     QCOMPARE(int(bytes[4999]), 1);
     QCOMPARE(int(bytes[100000]), 0);
     QVERIFY(file->faulted());
@@ -155,7 +155,7 @@ void MappedFileTest::truncatedWhileTwoThreadsScan() {
             QCOMPARE(::truncate(path.toUtf8().constData(), 4096 * (round + 1)), 0);
             QTRY_VERIFY(file->faulted());
             const int before = passes;
-            QTRY_VERIFY(passes > before + 2); // both go on
+            QTRY_VERIFY(passes > before + 2); // both threads continue
         }
         QVERIFY(!file->unchanged());
     }
@@ -171,7 +171,7 @@ void MappedFileTest::truncatedAndGrownAgain() {
     QCOMPARE(::truncate(path.toUtf8().constData(), 1 << 20), 0);
     const timespec times[2] = {before.st_atim, before.st_mtim};
     QCOMPARE(::utimensat(AT_FDCWD, path.toUtf8().constData(), times, 0), 0);
-    // Size, inode and time are as before: only the caught fault tells.
+    // Size, inode and time are as before: only the caught fault shows the change.
     const auto same = file->unchanged();
     QVERIFY(!same);
     QVERIFY2(text(same.error().message).contains(QStringLiteral("could not be read")), same.error().message.c_str());
@@ -230,7 +230,7 @@ void MappedFileTest::viewOfAChangedModel() {
     }
 }
 
-// The file shrinks between mapping and parsing: whatever of the two is seen, there is an error and no crash.
+// The file shrinks between mapping and parsing. Either way there is an error and no crash.
 void MappedFileTest::headerCutWhileOpening() {
     QByteArray header = "{";
     for (int i = 0; i < 2000; ++i) header += (i ? "," : "") + entry("t" + QByteArray::number(i), "U8", "[0]", "[0,0]");
@@ -257,7 +257,7 @@ void MappedFileTest::dropPages() {
     const auto bytes = file->bytes();
     const std::uint64_t sum = sumOf(bytes);
     const auto resident = [&] {
-        // Of this mapping, from the kernel: "Rss:" of its entry.
+        // "Rss:" of this mapping in /proc/self/smaps, in KiB.
         QFile maps(QStringLiteral("/proc/self/smaps"));
         if (!maps.open(QIODevice::ReadOnly)) return -1;
         const QByteArray all = maps.readAll();
@@ -270,7 +270,7 @@ void MappedFileTest::dropPages() {
     file->dropPages(0, bytes.size());
     QCOMPARE(resident(), 0);
     file->populate(5000, 1000);
-    QVERIFY(resident() >= 4 && resident() < 1024); // untouched, one page of the file and maybe some around it
+    QVERIFY(resident() >= 4 && resident() < 1024); // the touched page and maybe some around it
     file->populate(bytes.size(), 1);
     file->populate(0, SIZE_MAX);
     QCOMPARE(resident(), 1024);
@@ -296,13 +296,13 @@ void MappedFileTest::manyFiles() {
     QVERIFY(open.size() >= 4096);
     QVERIFY(open.size() < 9000);
     open.clear();
-    QVERIFY(MappedFile::open(path)); // places are given back
+    QVERIFY(MappedFile::open(path)); // slots are released
 }
 
-// Our handler must not hide the faults of others.
+// Our SIGBUS handler must not hide faults of other mappings.
 void MappedFileTest::otherBusErrorsStayFatal() {
     const QString path = put(folder_->path(), QStringLiteral("foreign"), QByteArray(8192, 'x'));
-    const auto ours = *MappedFile::open(path.toStdString()); // the handler is in place
+    const auto ours = *MappedFile::open(path.toStdString()); // installs the handler
     const pid_t child = ::fork();
     if (child == 0) {
         const rlimit none{0, 0};

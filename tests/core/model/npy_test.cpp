@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumPy arrays as files: what opens, and what the header may not say.
+// NumPy array files: valid files, and faulty headers.
 #include "core/model/model.h"
 #include "core/model/npy/npy.h"
 #include "made_file.h"
@@ -156,16 +156,16 @@ void NpyTest::fortranOrderKeepsItsShape() {
         return *model;
     };
     const auto model = open("(2, 3)");
-    QCOMPARE(model->tensors[0].shape, (std::vector<std::int64_t>{2, 3})); // npz_test has the values
+    QCOMPARE(model->tensors[0].shape, (std::vector<std::int64_t>{2, 3})); // npz_test checks the values
     QVERIFY(model->tensors[0].derived && model->warnings.empty());
-    QVERIFY(!open("(6,)")->tensors[0].derived); // one dimension has one order
+    QVERIFY(!open("(6,)")->tensors[0].derived); // with one dimension there is only one order
 }
 
 void NpyTest::bigEndian_data() {
     QTest::addColumn<QByteArray>("descr");
     QTest::addColumn<QByteArray>("dtype");
     QTest::addColumn<QByteArray>("shape");
-    QTest::addColumn<int>("number"); // bytes of one
+    QTest::addColumn<int>("number"); // bytes of one number
     const std::tuple<const char*, const char*, int> rows[] = {
         {">f2", "F16", 2}, {">f4", "F32", 4}, {">f8", "F64", 8}, {">i2", "I16", 2}, {">i4", "I32", 4},
         {">i8", "I64", 8}, {">u2", "U16", 2}, {">u4", "U32", 4}, {">u8", "U64", 8}, {">c8", "C64", 4}};
@@ -175,7 +175,7 @@ void NpyTest::bigEndian_data() {
                 << QByteArray(descr) << QByteArray(dtype) << QByteArray(shape) << number;
 }
 
-/// The bytes of every number the other way about, in both orders of elements.
+/// Big-endian numbers, in both orders of elements.
 void NpyTest::bigEndian() {
     QFETCH(QByteArray, descr);
     QFETCH(QByteArray, dtype);

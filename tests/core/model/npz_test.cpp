@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumPy archives, and arrays whose elements lie in another order.
+// NumPy archives, and arrays in Fortran or big-endian order.
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
@@ -66,7 +66,7 @@ void NpzTest::opens_data() {
 void NpzTest::opens() {
     QFETCH(bool, deflate);
     QTemporaryDir folder;
-    const QString path = put(folder.path(), QStringLiteral("weights.bin"), // told by the bytes, not by the name
+    const QString path = put(folder.path(), QStringLiteral("weights.bin"), // detected by its bytes, not by its name
                              zipped({{"arr_10.npy", npy("<f4", "(2, 3)", counted(6)), deflate},
                                      {"arr_2.npy", npy("<i8", "()", zeros(8)), deflate},
                                      {"layer/w.npy", npy("|V2", "(0, 4)", {}), deflate}}));
@@ -76,7 +76,7 @@ void NpzTest::opens() {
     QCOMPARE(text(model.format), QStringLiteral("npz"));
     QVERIFY2(model.warnings.empty(), model.warnings.empty() ? "" : model.warnings[0].c_str());
     QCOMPARE(int(model.tensors.size()), 3);
-    QCOMPARE(text(model.tensors[0].name), QStringLiteral("arr_2")); // numbers in order
+    QCOMPARE(text(model.tensors[0].name), QStringLiteral("arr_2")); // sorted by number
     const auto* array = model.find("arr_10");
     QVERIFY(array && array->isWeight());
     QCOMPARE(array->shape, (std::vector<std::int64_t>{2, 3}));
@@ -86,7 +86,7 @@ void NpzTest::opens() {
     QCOMPARE(read(model, *array, 3, 7), counted(6).mid(3, 7));
     QCOMPARE(model.find("layer/w")->bytes, std::uint64_t(0));
     QVERIFY(model.view(*model.find("layer/w")));
-    // The archive was replaced: also what was inflated is told to be of another file.
+    // The archive was replaced: values already inflated are reported as changed too.
     put(folder.path(), QStringLiteral("weights.bin"), "something else");
     QVERIFY(!model.view(*array));
 }

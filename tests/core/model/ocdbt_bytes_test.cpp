@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Manifests and nodes whose bytes contradict themselves.
+// Manifests and nodes with inconsistent bytes.
 #include "made_ocdbt.h"
 
 #include "core/model/ocdbt/manifest.h"
@@ -156,7 +156,7 @@ void OcdbtBytesTest::nodes_data() {
         QByteArray(1, '\0') + varint(2) + varint(3) + varint(4) + varint(1) + varint(2) + varint(3) + "a/bc" + "d" +
             varint(1),
         "share more than their bases");
-    // 4,000 paths of 4,000 bytes in 20 KB: what they share is stored once.
+    // 4,000 paths of 4,000 bytes in 20 KB: the common part is stored once.
     QByteArray many = QByteArray(1, '\0') + varint(4'000);
     for (int i = 1; i < 4'000; ++i) many += varint(3'999);
     many += varint(4'000);
@@ -171,7 +171,7 @@ void OcdbtBytesTest::nodes() {
     for (const bool compress : {false, true}) {
         made_->database.data.clear();
         made_->database.compress = compress;
-        made_->database.add(leaf({{"a", "1"}})); // so that the node is not the first of its file
+        made_->database.add(leaf({{"a", "1"}})); // so that the node is not the first in its file
         const auto root = made_->database.add(body);
         made_->database.save(root);
         QS_REFUSED(*made_, says);
@@ -180,7 +180,7 @@ void OcdbtBytesTest::nodes() {
     }
 }
 
-/// Every shorter body is refused, and every changed byte gives a sentence or values, never more.
+/// Every shorter body is refused. A changed byte gives an error or values, never a crash.
 void OcdbtBytesTest::everyPrefixAndEveryByte() {
     const auto bytes = [](const QByteArray& of) {
         return std::as_bytes(std::span(of.constData(), std::size_t(of.size())));

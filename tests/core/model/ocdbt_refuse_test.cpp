@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Databases that are broken, lead elsewhere or ask for more than they have.
+// Databases that are broken, refer to other places, or need too much memory.
 #include "made_ocdbt.h"
 #include "tests/support/test_program.h"
 
@@ -41,7 +41,7 @@ void OcdbtRefuseTest::trees() {
     };
     const QList<Row> a = {{"a", "1"}, {"c", "2"}}, d = {{"d", "1"}, {"e", "2"}};
     tree(a, d, {{"a", {}, 0, 0, 0, 0}, {"d", {}, 0, 1, 0, 0}});
-    QS_REFUSED(*made_, QStringLiteral("holds no zarr array")); // a good one
+    QS_REFUSED(*made_, QStringLiteral("holds no zarr array")); // a correct one
     tree(a, d, {{"b", {}, 0, 0, 0, 0}, {"d", {}, 0, 1, 0, 0}});
     QS_REFUSED(*made_, QStringLiteral("a key in it is less than its parent says"));
     tree(a, d, {{"a", {}, 0, 0, 0, 0}, {"b", {}, 0, 1, 0, 0}});
@@ -54,7 +54,7 @@ void OcdbtRefuseTest::trees() {
     QS_REFUSED(*made_, QStringLiteral("a data file that it does not name"));
     tree(a, d, {{"a", {}, 0, 0, 0, 0}, {"d", {}, 0, 1, 0, 0}}, 2);
     QS_REFUSED(*made_, QStringLiteral("its height is 0 where 1 is due"));
-    // A node that is its own child: the height says otherwise.
+    // A node that is its own child: the height does not fit.
     const QByteArray self = inner(1, {{"a", {}, 0, 0, 0, 0}});
     for (int guess = self.size() + 18; guess < self.size() + 30; ++guess) {
         made_->database.data.clear();
@@ -88,7 +88,7 @@ void OcdbtRefuseTest::dataFiles() {
     QFETCH(QString, says);
     put(made_->folder.path(), QStringLiteral("pointer"),
         "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 16\n");
-    // Of a value, of a node and of the root.
+    // The path of a value, of a node and of the root.
     made_->database.save(made_->database.add(leaf({{"k", {}, 0, 0, 1}}, {{path}})));
     QS_REFUSED(*made_, says);
     made_->database.save(made_->database.add(inner(1, {{"k", {}, 0, 0, 18, 0}}, {{path}})), 1);
@@ -109,7 +109,7 @@ void OcdbtRefuseTest::linksStayInside() {
     QS_REFUSED(*made_, QStringLiteral("through a symlink"));
 }
 
-// Neither opened nor waited for.
+// Must not be opened or waited for.
 void OcdbtRefuseTest::aDataFileThatIsAPipe() {
     made_->database.save(made_->database.add(leaf({{"k", {}, 0, 0, 1}}, {{"d/1"}})));
     QCOMPARE(::mkfifo(made_->folder.filePath(QStringLiteral("d/1")).toLocal8Bit().constData(), 0600), 0);
@@ -144,7 +144,7 @@ void OcdbtRefuseTest::numbered() {
     QS_REFUSED(*made_, QStringLiteral("it goes on behind its end"));
 }
 
-/// Every node refers to the next one twice: 40 of them stand for a million million leaves.
+/// Every node refers twice to the next: 40 nodes stand for 10^12 leaves.
 void OcdbtRefuseTest::aNodeThatIsMetTooOften() {
     Row node = made_->database.add(leaf({{"", "x"}}));
     for (int height = 1; height <= 40; ++height) {
@@ -165,7 +165,7 @@ void OcdbtRefuseTest::aNodeThatIsMetTooOften() {
 void OcdbtRefuseTest::bombs_data() {
     QTest::addColumn<QByteArray>("body");
     QTest::addColumn<QString>("says");
-    // 20,000 keys of 60,000 bytes that share all but their ends.
+    // 20,000 keys of 60,000 bytes that differ only at the end.
     QByteArray prefixes, suffixes, text, lengths(20'000, '\1');
     for (int i = 0; i < 20'000; ++i) {
         if (i > 0) prefixes += varint(60'000);
@@ -176,7 +176,7 @@ void OcdbtRefuseTest::bombs_data() {
         << QByteArray(1, '\0') + table({{}}) + varint(20'000) + prefixes + suffixes + text + lengths +
                QByteArray(20'000, '\0') + QByteArray(20'000, 'v')
         << QStringLiteral("the list of its keys takes more memory than");
-    // Arrays without chunks, whose descriptions pack to nothing.
+    // Arrays without chunks, whose descriptions compress to nothing.
     QList<Row> arrays;
     for (int i = 0; i < 70'000; ++i)
         arrays.append({QByteArray::number(1'000'000 + i) + "/.zarray", second("[1]", "[1]")});
@@ -202,7 +202,7 @@ void OcdbtRefuseTest::aChangedDataFileIsNoticed() {
     QVERIFY(!(*model)->view((*model)->tensors[0]));
 }
 
-/// Chunks that do not hold what their array says, inside a node and in a data file.
+/// Chunks with wrong contents, inside a node and in a data file.
 void OcdbtRefuseTest::brokenChunks() {
     const QByteArray about = second("[4]", "[4]", "{\"id\":\"zstd\"}");
     for (const bool inside : {true, false}) {
@@ -221,7 +221,7 @@ void OcdbtRefuseTest::brokenChunks() {
                      why.contains(QStringLiteral("are broken")),
                  qPrintable(why));
     }
-    // A chunk of another size is seen before it is read.
+    // A chunk of the wrong size is noticed before it is read.
     made_->database.save(made_->database.add(leaf(array("w", "short"))));
     QS_REFUSED(*made_, QStringLiteral("it has 5 bytes where 16 are needed"));
 }

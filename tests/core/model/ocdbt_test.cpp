@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Zarr arrays in OCDBT databases: what TensorStore reads in those that it and Orbax wrote, and databases built in code.
+// Zarr arrays in OCDBT databases: those of TensorStore and Orbax must read as in TensorStore. Other databases are built
+// in code.
 #include "made_ocdbt.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
@@ -40,7 +41,7 @@ void OcdbtTest::asTensorStoreReads_data() {
         QTest::newRow(folder) << QString::fromUtf8(folder);
 }
 
-// The sums are of what TensorStore reads; see tests/data/ocdbt/README.md.
+// The hashes are of the values that TensorStore reads; see tests/data/ocdbt/README.md.
 void OcdbtTest::asTensorStoreReads() {
     QFETCH(QString, folder);
     const QString path = QStringLiteral(QS_TEST_DATA "/ocdbt/") + folder;
@@ -68,14 +69,13 @@ void OcdbtTest::keysAndValues_data() {
 
 namespace {
 
-/// A tree over rows in the order of their keys: nodes of `fanout` entries. Of an inner entry's key all of its child's keys
-/// share as much as they can.
+/// Builds a tree over rows sorted by key, with `fanout` entries per node. The key of an inner entry contains the
+/// longest common prefix of the child's keys.
 void build(Database& database, const QList<Row>& rows, int fanout) {
-    // From the leaves up; what is cut off the keys of a node is known once its parent's entry is, so that the common part
-    // of a group is what its keys share.
+    // First from the leaves up: the common prefix of a node is known once its keys are.
     const auto common = [&](int from, int to) { return shared(rows[from].key, rows[to - 1].key); };
     struct Node {
-        int from, to; ///< rows below
+        int from, to; ///< range of rows below
         QByteArray prefix;
         std::vector<Node> children;
     };
@@ -91,7 +91,7 @@ void build(Database& database, const QList<Row>& rows, int fanout) {
         }
         level = std::move(next);
     }
-    // Down for the prefixes, up again for the places.
+    // Then down for the prefixes, and up again for the positions.
     const std::function<Row(Node&, int)> write = [&](Node& node, int at) -> Row {
         QList<Row> entries;
         if (at == 0) {
@@ -180,7 +180,7 @@ void OcdbtTest::everyRange() {
     }
 }
 
-/// Older ones are not looked at: their roots lead nowhere.
+/// Older versions are not read: their roots point nowhere.
 void OcdbtTest::theNewestVersion() {
     const Row root = made_->database.add(leaf(array("w")));
     made_->database.save(root);
@@ -189,7 +189,7 @@ void OcdbtTest::theNewestVersion() {
     QCOMPARE(open()->tensors.size(), std::size_t(1));
 }
 
-/// The greatest, by its number.
+/// The manifest with the largest number is used.
 void OcdbtTest::numberedManifests() {
     auto& database = made_->database;
     const Row old = database.add(leaf(array("old"))), recent = database.add(leaf(array("new")));
@@ -202,11 +202,11 @@ void OcdbtTest::numberedManifests() {
     QCOMPARE(text(open()->tensors.at(0).name), QStringLiteral("new"));
 }
 
-/// What paths in the nodes of a file begin with is the base of that file, from node to node.
+/// Paths in the nodes of a file are relative to the base of that file.
 void OcdbtTest::pathsOfPaths() {
     auto& database = made_->database;
     put(made_->folder.path(), QStringLiteral("p/q/values"), QByteArray(16, 'v'));
-    // The leaf's keys lack the prefix that its parent gives to them.
+    // The keys of the leaf do not contain the prefix given by its parent.
     const QByteArray cut =
         wrapped(ocdbt::Kind::Node, leaf({{".zarray", second("[4]", "[4]")}, {"0", {}, 0, 0, 16}}, {{"values"}}));
     put(made_->folder.path(), QStringLiteral("p/q/low"), cut);
@@ -218,7 +218,7 @@ void OcdbtTest::pathsOfPaths() {
     QCOMPARE(valuesOf(*model, model->tensors.at(0)), QByteArray(16, 'v'));
 }
 
-/// One uncompressed chunk is the tensor, where it lies: nothing is copied. Many keys may share a range.
+/// A single uncompressed chunk is used in place, without a copy. Several keys may share a range.
 void OcdbtTest::ranges() {
     auto& database = made_->database;
     database.value("", "before");
@@ -238,7 +238,7 @@ void OcdbtTest::ranges() {
 }
 
 void OcdbtTest::namesAndFolders() {
-    // Of an array at the top, of groups, and of version 2 where there are both.
+    // An array at the top, arrays in groups, and version 2 if there are both versions.
     auto& database = made_->database;
     database.save(database.add(leaf({{".zarray", second("[4]", "[4]")}, {"0", QByteArray(16, 'a')}})));
     QCOMPARE(text(open()->tensors.at(0).name), QFileInfo(made_->folder.path()).fileName());
@@ -259,7 +259,7 @@ void OcdbtTest::namesAndFolders() {
     QVERIFY(text(model->warnings[0]).contains(QStringLiteral("its name is not text")));
 }
 
-/// Plain arrays, and one database that is broken.
+/// Plain arrays beside a database that is broken.
 void OcdbtTest::besideFolders() {
     auto& database = made_->database;
     database.save(database.add(leaf(array("w"))));
@@ -277,7 +277,7 @@ void OcdbtTest::besideFolders() {
              model->warnings[0].c_str());
 }
 
-/// What each process wrote is a part, and is not taken for the whole.
+/// The databases of single processes are parts and must not be taken for the whole.
 void OcdbtTest::notMerged() {
     const QString folder = made_->folder.path();
     made_->database.save(made_->database.add(leaf(array("w"))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ONNX models whose values lie in other files: where these may be, and where not.
+// ONNX models with external data: where these files may be, and where not.
 #include "core/model/model.h"
 #include "made_file.h"
 #include "made_protobuf.h"
@@ -59,7 +59,7 @@ void OnnxOutsideTest::outsideOpens() {
     const auto model = open(one(pb::tensor("w", 1, kFour, values)));
     QCOMPARE(valuesOf(*model, model->tensors.at(0)), values.contains("offset") ? bytes.mid(16) : bytes.left(16));
     QCOMPARE(model->files.size(), std::size_t(2));
-    // A change of the file outside is noticed.
+    // A change of the external file is noticed.
     put(folder_->path(), QStringLiteral("w.bin"), "x");
     put(folder_->path(), QStringLiteral("sub/w.bin"), "x");
     QVERIFY(!model->unchanged(model->tensors[0]));
@@ -127,14 +127,14 @@ void OnnxOutsideTest::outsideMissing() {
         model->warnings[0].c_str());
 }
 
-// Neither opened nor waited for.
+// Must not be opened or waited for.
 void OnnxOutsideTest::outsidePipe() {
     QCOMPARE(::mkfifo(at("pipe").toLocal8Bit().constData(), 0600), 0);
     const auto model = openModel(putModel(one(pb::tensor("w", 1, kFour, pb::outside("pipe")))).toStdString());
     QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is no regular file")));
 }
 
-// models--o--n/snapshots/HASH/ holds links into models--o--n/blobs/: these are followed, no others.
+// models--o--n/snapshots/HASH/ contains links into models--o--n/blobs/. These are followed, others are not.
 void OnnxOutsideTest::linksOfTheHuggingFaceCache() {
     const QByteArray bytes(16, 'h');
     const auto put = [&](const char* name, const QByteArray& content) {
@@ -158,7 +158,7 @@ void OnnxOutsideTest::linksOfTheHuggingFaceCache() {
     for (const char* target :
          {"../../../../elsewhere/1234", "../../../blobs/sub/1234", "../../../blobs/../blobs/../../elsewhere/1234"})
         QVERIFY2(!model(target), target);
-    // A link that only says "blobs": what counts is where it ends.
+    // A link whose text contains "blobs": what counts is where it ends.
     QVERIFY(QFile::link(QStringLiteral("../../elsewhere/1234"), at("models--o--n/blobs/5678")));
     QVERIFY(!model("../../../blobs/5678"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ONNX models: every element type in every place it can have, networks made by others, and the ways such a file can lie.
-// Values outside of the file are in onnx_outside_test.cpp.
+// ONNX models: every element type in every field that can hold it, networks of other programs, and faulty files.
+// onnx_outside_test.cpp tests external data.
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/model/onnx/graph.h"
@@ -83,7 +83,7 @@ void OnnxTest::asTheReferenceReads_data() {
     QTest::newRow("basic-pitch, a trained network") << QStringLiteral("basic_pitch");
 }
 
-// The sums are of what onnx 1.12 reads; see tests/data/onnx/README.md.
+// The hashes are of the values that onnx 1.12 reads; see tests/data/onnx/README.md.
 void OnnxTest::asTheReferenceReads() {
     QFETCH(QString, file);
     const QString data = QStringLiteral(QS_TEST_DATA "/onnx/");
@@ -96,7 +96,7 @@ void OnnxTest::asTheReferenceReads() {
 
 void OnnxTest::everyRangeOfAComputedTensor() {
     const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/types.onnx"));
-    const auto* tensor = model->find("long_typed"); // varints: more than one place to start from
+    const auto* tensor = model->find("long_typed"); // varints: decoding starts at several marked places
     QVERIFY(tensor && tensor->derived);
     QCOMPARE(QByteArray(tensor->typeId()), QByteArray("I32"));
     const QByteArray all = valuesOf(*model, *tensor);
@@ -126,7 +126,7 @@ void OnnxTest::types_data() {
     row("FLOAT8E5M2FNUZ", 20, dims({2}), raw(hex("38b8")), "F8_E5M2FNUZ", hex("38b8"));
     row("FLOAT8E5M2FNUZ, int32_data", 20, dims({2}), part(5, varint(0x38) + varint(0xb8)), "F8_E5M2FNUZ", hex("38b8"));
     row("FLOAT8E8M0", 24, dims({2}), raw(hex("7f80")), "F8_E8M0", hex("7f80"));
-    // Asymmetric, and odd in number: low nibble first, the last half of a byte unused.
+    // An odd number of different values: low nibble first, last half byte unused.
     row("UINT4", 21, dims({5}), raw(hex("21f30a")), "UINT4", hex("0102030f0a"));
     row("INT4", 22, dims({5}), raw(hex("21f30a")), "INT4", hex("010203fffa"));
     row("INT4, int32_data", 22, dims({5}), part(5, varint(0x21) + varint(0xf3) + varint(0x0a)), "INT4",
@@ -286,7 +286,7 @@ void OnnxTest::everyPrefixOfAFile() {
     }
 }
 
-/// Protobuf's own limit, said before anything is read.
+/// The limit of protobuf is checked before anything is read.
 void OnnxTest::overTwoGigabytes() {
     const auto big = onnx::parse(
         std::uint64_t(1) << 31, [](std::uint64_t, std::span<std::byte>) { qFatal("read"); }, "m");
@@ -306,16 +306,16 @@ void OnnxTest::namesOfNestedTensors() {
     };
     QCOMPARE(named(pb::model(w + body("l") + body(""))),
              (QStringList{QStringLiteral("Loop_1/body/w"), QStringLiteral("l/body/w"), QStringLiteral("w")}));
-    // What is no name, or too long for one, is called after its operator.
+    // An invalid or too long name is replaced by the name of its operator.
     QCOMPARE(named(pb::model(body(hex("ff")))), QStringList{QStringLiteral("Loop_0/body/w")});
     QCOMPARE(named(pb::model(body(QByteArray(200, 'x')))), QStringList{QStringLiteral("Loop_0/body/w")});
-    // A constant goes by the value that it is, however long that is called.
+    // The value of a Constant node gets the name of its output, however long.
     const QByteArray longName(300, 'c');
     QCOMPARE(
         named(pb::model(pb::node("Constant", "", longName,
                                  pb::attribute("value", pb::part(5, pb::tensor("", 1, kFour, pb::raw(zeros(16)))))))),
         QStringList{QString::fromUtf8(longName)});
-    // A function of the model; the attribute lies before the names.
+    // A function of the model; here the attribute comes before the names.
     const QByteArray constant =
         pb::part(1, pb::attribute("value", pb::part(5, pb::tensor("", 1, kFour, pb::raw(zeros(16))))) +
                         pb::part(2, "c") + pb::part(4, "Constant"));
@@ -323,7 +323,7 @@ void OnnxTest::namesOfNestedTensors() {
     inFunction[0] = char(7 << 3 | 2);
     QCOMPARE(named(pb::model(constant) + pb::part(25, pb::part(1, "f") + inFunction)),
              (QStringList{QStringLiteral("c"), QStringLiteral("f/c")}));
-    // Prefixes do not grow without end.
+    // Prefixes have a length limit.
     QByteArray deep = w;
     for (int i = 0; i < 9; ++i)
         deep = pb::node("If", QByteArray(60, char('a' + i)), "o", pb::attribute("then_branch", pb::part(6, deep)));
@@ -353,7 +353,7 @@ void OnnxTest::readAndNotMapped() {
     compareWithSums(*model, QStringLiteral(QS_TEST_DATA "/onnx/types.sha256"));
 }
 
-/// What MatMul and Gemm multiply by is [in, out], unless Gemm transposes it; kernels of convolutions are [out, ...].
+/// Weights of MatMul and Gemm are [in, out], unless Gemm transposes them. Kernels of convolutions are [out, ...].
 void OnnxTest::outputAxes() {
     const auto inputs = [](const char* first, const char* second) { return pb::part(1, first) + pb::part(1, second); };
     const auto matrix = [](const char* name) {
@@ -379,7 +379,7 @@ void OnnxTest::metadata() {
     QCOMPARE(metadata.at("graph"), std::string("types"));
 }
 
-/// (code - zero point) * scale: int8 and uint8, one scale and one a channel of any axis, biases of int32.
+/// (code - zero point) * scale: int8 and uint8, one scale or one per channel on any axis, and int32 biases.
 void OnnxTest::weightsOfDequantizeLinear() {
     const QByteArray scale = initializer("s", 1, {}, f32s({0.5f})),
                      scales = initializer("ss", 1, pb::dims({2}), f32s({0.5f, 2})),
@@ -410,7 +410,7 @@ void OnnxTest::weightsOfDequantizeLinear() {
     QCOMPARE(valuesOf(*model, "bias"), (Values{500, -2000}));
     QVERIFY(text(model->find("b")->derived->description())
                 .contains(QStringLiteral("2 scales, one a channel, zero points")));
-    // Any range of it.
+    // Every range must give the same values.
     const auto& d = *model->find("d");
     const auto whole = valuesOf(*model, "d");
     for (std::uint64_t begin = 0; begin < 12; ++begin)
@@ -441,7 +441,7 @@ void OnnxTest::whatIsNoWeightOfDequantizeLinear() {
     QVERIFY(stays(codes + scale + pb::node("QuantizeLinear", "q", "o", pb::part(1, "w") + pb::part(1, "s"))));
 }
 
-/// Names that a convention of safetensors has mean nothing in a graph.
+/// Field names of a safetensors convention have no meaning in an ONNX graph.
 void OnnxTest::namesMeanNoConvention() {
     const auto model = open(pb::model(initializer("l.weight", 3, pb::dims({2, 3}), hex("010203040506")) +
                                       initializer("l.weight_scale", 1, pb::dims({2, 1}), f32s({1, 2}))));

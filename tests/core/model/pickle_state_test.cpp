@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What checkpoints make of pickles: tensors, and what hostile ones try. None of their calls may happen; that nothing here
-// can call is by construction, so each is asked for what it became.
+// How checkpoints use pickles: their tensors, and hostile contents. The reader never calls anything, so each test
+// checks what a call has become.
 #include "made_pickle.h"
 #include "tests/support/test_program.h"
 
@@ -55,7 +55,7 @@ void PickleStateTest::calls_data() {
         "torch._utils ._rebuild_tensor_v2");
 }
 
-/// The tensors beside it are shown, and it is listed by its name.
+/// The other tensors are shown, and the refused value is listed by name.
 void PickleStateTest::calls() {
     QFETCH(QByteArray, value);
     QFETCH(QByteArray, name);
@@ -67,7 +67,7 @@ void PickleStateTest::calls() {
              qPrintable(notes(*read)));
 }
 
-/// Every name that PyTorch's own restricted reader allows: {"w": a value of it}, and what becomes of that.
+/// Every name that PyTorch's own restricted reader allows, used in {"w": value}, and the result.
 void PickleStateTest::namesThatMeanSomething_data() {
     QTest::addColumn<QByteArray>("value");
     QTest::addColumn<QString>("becomes"); // the dtype of a tensor, or a part of the notes
@@ -171,7 +171,7 @@ void PickleStateTest::cyclesAndSharing() {
         QVERIFY2(read, read ? "" : read.error().message.c_str());
         QVERIFY(read->tensors.empty());
     }
-    // A tensor under two names, as tied weights may be: both are shown.
+    // A tensor under two names, as with tied weights: both are shown.
     const auto tied = state(dict(textOp("a") + plainTensor() + "q\x01" + textOp("b") + "h\x01"));
     QVERIFY2(tied, tied ? "" : tied.error().message.c_str());
     QCOMPARE(int(tied->tensors.size()), 2);
@@ -179,7 +179,7 @@ void PickleStateTest::cyclesAndSharing() {
 }
 
 void PickleStateTest::sharedContainersAreNotMultiplied() {
-    // Each list holds the one before twice: 2^100 ways to the tensor.
+    // Each list contains the one before twice: 2^100 paths to the tensor.
     QByteArray laughs = "\x80\x02]" + plainTensor() + QByteArray("aq\x00", 3);
     for (int i = 0; i < 100; ++i)
         laughs += "]h" + le(std::uint64_t(i), 1) + "ah" + le(std::uint64_t(i), 1) + "aq" + le(std::uint64_t(i + 1), 1) +
@@ -213,7 +213,7 @@ void PickleStateTest::states() {
     const QByteArray ordered = classOp("collections", "OrderedDict");
     QCOMPARE(names(ordered + ")R" + textOp("a") + plainTensor() + "s}" + textOp("_metadata") + "Nsb."),
              QStringLiteral("a"));
-    // As Python 2 wrote them: made of a list of pairs, with texts that are bytes.
+    // As Python 2 wrote it: a list of pairs, with texts that are bytes.
     QCOMPARE(names(ordered +
                    "](U\x01"
                    "a" +
@@ -231,7 +231,7 @@ void PickleStateTest::states() {
                         classOp("torch._utils", "_rebuild_tensor_v2") + classOp("my", "Tensor") + "(" +
                         storage("0", 6) + num(0) + sizes({6}) + sizes({1}) + "\x89Nt}tR")),
              QStringLiteral("w"));
-    // A module: its state leaves the three attributes out of the names.
+    // A module: the three attributes of its state are not part of the names.
     const QByteArray module = classOp("my", "Net") + ")\x81}(" + textOp("_modules") + "}" + textOp("fc") +
                               classOp("torch.nn", "Linear") + ")\x81}" + textOp("_parameters") + "}" +
                               textOp("weight") + plainTensor() + "ssbs" + textOp("training") + "\x88ub.";
@@ -289,7 +289,7 @@ void PickleStateTest::brokenTensors_data() {
         "has two kinds or sizes");
     row("one key, two kinds", tensor(storage("0", 6), rest) + textOp("x") + tensor(storage("0", 6, "IntStorage"), rest),
         "has two kinds or sizes");
-    // Names that add up: a key of 60,000 bytes at 100 levels of 20 tensors.
+    // Total length of names: a key of 60,000 bytes at 100 levels, with 20 tensors.
     QByteArray many = "}(";
     for (int i = 0; i < 20; ++i) many += num(std::uint64_t(i)) + plainTensor();
     many += "u";

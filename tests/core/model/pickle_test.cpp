@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pickles as data: which opcodes are read, and what no pickle may say. What checkpoints make of them is in
-// pickle_state_test.cpp.
+// Pickles as data: which opcodes are read, and what is refused. pickle_state_test.cpp tests checkpoints.
 #include "made_pickle.h"
 #include "tests/support/test_program.h"
 
@@ -28,7 +27,7 @@ namespace {
 using Kind = Pickle::Kind;
 
 Pickle good(const QByteArray& bytes) {
-    static std::deque<QByteArray> kept; // a Pickle looks into its bytes
+    static std::deque<QByteArray> kept; // a Pickle refers to its bytes
     kept.push_back(bytes);
     auto pickle = read(kept.back());
     if (!pickle) qFatal("%s", pickle.error().message.c_str());
@@ -54,7 +53,7 @@ void PickleTest::values() {
 }
 
 void PickleTest::containersGrow() {
-    // Two lists that grow in turns, a dictionary, a set, an object that gets items, keys and a state.
+    // Two lists that grow in turn, a dictionary, a set, and an object with items, keys and a state.
     const Pickle p = good(QByteArray("\x80\x02(]q\x00]q\x01h\x00K\x01"
                                      "ah\x01K\x02"
                                      "ah\x00(K\x03K\x04"
@@ -62,7 +61,7 @@ void PickleTest::containersGrow() {
                                      38) +
                           classOp("a.b", "C") + ")\x81K\x08" + "aK\x09K\x0as}bt.");
     const auto items = p.items(p.root());
-    // The lists lie on the stack as often as they were fetched.
+    // The lists are on the stack as often as they were fetched.
     const auto numbersOf = [&](Pickle::Ref list) {
         QString all;
         for (const auto item : p.items(list)) all += QString::number(p.number(item)) + QLatin1Char(' ');
@@ -99,7 +98,7 @@ void PickleTest::laterProtocols() {
     QVERIFY(p.kind(items[7]) == Kind::Set && p.kind(items[8]) == Kind::Object);
 }
 
-/// Every opcode of PyTorch's own restricted reader, and those that later protocols need.
+/// Every opcode of PyTorch's own restricted reader, and those of later protocols.
 void PickleTest::opcodes_data() {
     QTest::addColumn<QByteArray>("bytes");
     QTest::addColumn<Kind>("kind");
@@ -157,7 +156,7 @@ void PickleTest::opcodes() {
     QCOMPARE(pickle->kind(pickle->root()), kind);
 }
 
-/// Of 256 bytes those of the rows above are opcodes: no other one is read, whatever lies on the stack.
+/// Of 256 bytes only those in the rows above are opcodes. All others are refused, whatever is on the stack.
 void PickleTest::everyOtherOpcode() {
     const QByteArray known("\x80.c\x81Rb"
                            "Q(t\x85\x86\x87)]}\x8f"
@@ -284,7 +283,7 @@ void PickleTest::limits() {
     QByteArray far = "N";
     for (unsigned i = 0; i < 20; ++i) far += "r" + le(0xffffffff - i, 4);
     QVERIFY(refusal(far + ".", few).contains(QStringLiteral("more than 10 values out of turn")));
-    // The largest number costs no more than any other.
+    // The largest memo index costs no more than any other.
     const Pickle p = good("Nr\xff\xff\xff\xff"
                           "j\xff\xff\xff\xff\x86.");
     QCOMPARE(p.itemCount(p.root()), std::size_t(2));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PyTorch's checkpoints: files that PyTorch and NumPy wrote, value by value, and files that lie. Hostile pickles are in
-// pickle_test, hostile archives in zip_test.
+// PyTorch checkpoints: files written by PyTorch and NumPy, compared value by value, and faulty files. pickle_test and
+// zip_test test hostile pickles and archives.
 #include "core/model/model.h"
 #include "made_zip.h"
 #include "tests/support/test_program.h"
@@ -35,7 +35,7 @@ QString data(const char* name) { return QStringLiteral(QS_TEST_DATA "/pytorch/")
 
 QByteArray textOp(const QByteArray& text) { return "X" + le(std::uint64_t(text.size()), 4) + text; }
 
-/// {"w": a tensor of 2 x 3 floats}, with its storage of `elements`.
+/// {"w": a tensor of 2 x 3 floats}, with a storage of `elements` elements.
 QByteArray pickle(int elements = 6, int offset = 0, const QByteArray& shape = "K\x02K\x03\x86",
                   const QByteArray& strides = "K\x03K\x01\x86") {
     return "\x80\x02}" + textOp("w") + "ctorch._utils\n_rebuild_tensor_v2\n((" + textOp("storage") +
@@ -88,7 +88,7 @@ void PytorchTest::realFiles_data() {
     QTest::addColumn<QString>("path");
     QTest::addColumn<QJsonObject>("tensors");
     QStringList lists = {data("values_1.json"), data("values_2.json"), data("values_lpips.json")};
-    // More files, by hand: the same list with absolute paths.
+    // More files can be given by hand: a list with absolute paths.
     if (qEnvironmentVariableIsSet("QS_PYTORCH_VALUES")) lists << qEnvironmentVariable("QS_PYTORCH_VALUES");
     for (const auto& list : lists) {
         const auto files = QJsonDocument::fromJson(bytesOf(list)).object();
@@ -111,7 +111,7 @@ void PytorchTest::realFiles() {
     names.sort();
     QCOMPARE(names, tensors.keys());
     for (const auto& tensor : (*model)->tensors) {
-        if (!names.contains(text(tensor.name))) continue; // of TorchScript: attributes without values, constants
+        if (!names.contains(text(tensor.name))) continue; // TorchScript only: attributes without values, constants
         const auto expected = tensors[text(tensor.name)].toObject();
         std::vector<std::int64_t> shape;
         for (const auto size : expected[QStringLiteral("shape")].toArray()) shape.push_back(size.toInteger());
@@ -149,7 +149,7 @@ void PytorchTest::contiguousTensorsAreMapped() {
         const auto* tensor = (*model)->find(name);
         QVERIFY2(tensor && !tensor->derived == isMapped, name);
     }
-    // Both lie in one storage.
+    // Both use the same storage.
     QCOMPARE((*model)->find("model.layer.0.rows")->offset,
              (*model)->find("model.layer.0.weight")->offset + 4 * 192 * 2);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Files made by others, and what their own readers read in them.
+// Files of other programs, and the values that their own readers give.
 
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
@@ -11,7 +11,7 @@
 
 #include <map>
 
-/// A file of tests/data that is stored compressed.
+/// Decompresses a file of tests/data.
 inline QByteArray inflated(const QString& path) {
     const QByteArray stored = bytesOf(path);
     QByteArray bytes(int(ZSTD_getFrameContentSize(stored.constData(), std::size_t(stored.size()))), '\0');
@@ -35,7 +35,7 @@ inline QByteArray valuesOf(const qs::Model& model, const qs::TensorInfo& tensor)
     return bytes;
 }
 
-/// Lines of sha256, numpy's type, shape, name: each tensor is that, and there are no others.
+/// `sums`: lines of sha256, NumPy dtype, shape, name. The model must have exactly these tensors.
 inline void compareWithSums(const qs::Model& model, const QString& sums) {
     static const std::map<QByteArray, QByteArray> types = {
         {"float32", "F32"},   {"float64", "F64"}, {"float16", "F16"}, {"bfloat16", "BF16"}, {"bool", "BOOL"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that are unusual and right.
+// Safetensors files that are unusual but valid.
 #include "core/base/text.h"
 #include "core/model/file_format.h"
 #include "core/model/mapped_file.h"
@@ -253,7 +253,7 @@ void SafetensorsAcceptTest::theReferencesOwnFiles() {
     QVERIFY((*model)->warnings.empty());
 }
 
-// Each row of the registry takes what it should and leaves the rest alone.
+// Each row of the registry detects its own files and no others.
 void SafetensorsAcceptTest::sniffers() {
     const auto takenBy = [](const QByteArray& head, const char* path, bool isFolder) {
         const auto bytes = std::as_bytes(std::span(head.data(), std::size_t(head.size())));
@@ -269,7 +269,7 @@ void SafetensorsAcceptTest::sniffers() {
     QCOMPARE(takenBy(smallFile(), "/m/blobs/abcdef", false), QStringLiteral("safetensors"));
     QCOMPARE(takenBy("{\"a\":1}", "/m/config.json", false), QStringLiteral("none"));
     QCOMPARE(takenBy("plain text", "/m/README.md", false), QStringLiteral("none"));
-    // Bytes come before names.
+    // The bytes decide before the name.
     QCOMPARE(takenBy(smallFile(), "/m/model.safetensors.index.json", false), QStringLiteral("safetensors"));
     QCOMPARE(takenBy("{\"weight_map\":{}}", "/m/model.safetensors", false), QStringLiteral("safetensors-index"));
     for (const auto& format : fileFormats()) QVERIFY(format.id && format.title && format.patterns && format.open);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The ways in which a safetensors file can lie, one row each, and the sentence that each gets.
+// Faults of a safetensors file, one per row, with the expected message.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/safetensors/safetensors.h"
@@ -34,13 +34,13 @@ QByteArray one(const QByteArray& dtype, const QByteArray& shape, const QByteArra
     return madeFile("{" + entry("w", dtype, shape, offsets) + "}", zeros(data));
 }
 
-/// The bytes as a file that is mapped, as one that is read, and as a span get the same answer, which is returned.
+/// A mapped file, a file that is read, and a span must give the same error, which is returned.
 Error refusal(const QByteArray& bytes, const QString& name) {
     QTemporaryDir folder;
     const QString path = put(folder.path(), name, bytes);
     const auto opened = openModel(path.toStdString());
     if (opened) return {"it opened", {}, -1, false};
-    qputenv("QS_READ", "pread"); // as on a network: read, not mapped
+    qputenv("QS_READ", "pread"); // reads instead of maps, as on a network
     const auto read = openModel(path.toStdString());
     qunsetenv("QS_READ");
     if (read) return {"it opened where it is read", {}, -1, false};
@@ -55,8 +55,8 @@ Error refusal(const QByteArray& bytes, const QString& name) {
 
 void SafetensorsRefuseTest::lies_data() {
     QTest::addColumn<QByteArray>("bytes");
-    QTest::addColumn<QByteArrayList>("says"); // parts of the sentence
-    QTest::addColumn<int>("byte");            // named in it; -1: some byte
+    QTest::addColumn<QByteArrayList>("says"); // parts of the message
+    QTest::addColumn<int>("byte");            // byte named in it; -1: any byte
     const auto row = [](const char* name, const QByteArray& bytes, const QByteArrayList& says, int byte = -1) {
         QTest::newRow(name) << bytes << says << byte;
     };
@@ -65,10 +65,10 @@ void SafetensorsRefuseTest::lies_data() {
     };
     const QByteArray good = entry("w", "F32", "[4]", "[0,16]");
 
-    // The reference implementation's own cases.
+    // Test cases of the reference implementation.
     row("10 entries overlap", overlapping(10), {"tensor \"t1\"", "overlap"});
     row("100,000 entries overlap", overlapping(100000), {"tensor \"t1\"", "overlap"});
-    // 57 bytes each are more than a header may have: said before any is read.
+    // at 57 bytes per entry the header is too long; refused before it is read
     row("10,000,000 entries overlap", madeFile(overlapping(1000).mid(8), {}, 570'000'000), {"header length", "limit"},
         0);
     row("bytes after the last tensor", madeFile("{" + good + "}", zeros(16) + "PK\3\4"),
@@ -109,7 +109,7 @@ void SafetensorsRefuseTest::lies_data() {
     row("offsets near 2^64", one("U8", "[4]", "[18446744073709551612,18446744073709551615]", 4),
         {"tensor \"w\"", "begins at 18446744073709551612"});
 
-    // What the reference lets pass, and JSON's traps.
+    // Cases that the reference accepts, and special cases of JSON.
     row("length 100,000,001", madeFile("{}", {}, 100000001), {"limit of 100000000"}, 0);
     row("length 2^64-1", QByteArray(8, '\xff') + "{}", {"18446744073709551615", "limit"}, 0);
     jsonRow("byte order mark", "\xef\xbb\xbf{}", {"byte order mark"}, 8);
@@ -209,7 +209,7 @@ void SafetensorsRefuseTest::lies() {
     QVERIFY(text(error.path).endsWith(QStringLiteral("/lie.safetensors")));
 }
 
-// Files with two faults: the one that the reference reports is reported.
+// Files with two faults: the error must be the one that the reference reports.
 void SafetensorsRefuseTest::refusalsComeInTheOrderOfTheReference_data() {
     QTest::addColumn<QByteArray>("bytes");
     QTest::addColumn<QByteArray>("says");
@@ -262,7 +262,7 @@ void SafetensorsRefuseTest::notSafetensorsAtAll_data() {
     row("other JSON", "config.json", "{\"hidden_size\": 128}", "is not a file that this version opens");
 }
 
-/// 100,000,000 bytes are legal: what is refused is what lies there, here holes.
+/// A header of 100,000,000 bytes is allowed. Here its content is refused: a hole in the file.
 void SafetensorsRefuseTest::theLongestHeader() {
     QTemporaryDir folder;
     const QString path = put(folder.path(), QStringLiteral("long.safetensors"), madeFile("{", {}, 100'000'000));
@@ -289,7 +289,7 @@ void SafetensorsRefuseTest::notSafetensorsAtAll() {
 void SafetensorsRefuseTest::everyPrefixOfAFile() {
     const QByteArray whole = bytesOf(QStringLiteral(QS_TEST_DATA "/safetensors/zero_sized.safetensors"));
     const auto parse = [](const QByteArray& bytes) {
-        // A copy of exactly this size: the address sanitizer sees a read beyond it.
+        // A copy of exactly this size, so that AddressSanitizer finds a read beyond it.
         const std::vector<char> copy(bytes.begin(), bytes.end());
         return parseSafetensorsHeader(std::as_bytes(std::span(copy)), "prefix");
     };

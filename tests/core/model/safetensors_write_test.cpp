@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What we write is what the reference writes, and nothing half-written stays.
+// Written files must equal those of the reference implementation, and no partial file may stay.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/safetensors/safetensors.h"
@@ -46,7 +46,7 @@ std::vector<TensorToWrite> copyOf(const std::shared_ptr<const Model>& model) {
         tensors.push_back({tensor.name, tensor.dtype, tensor.shape,
                            [model, &tensor](const TensorToWrite::Sink& sink) -> Result<void> {
                                const auto bytes = model->view(tensor)->bytes;
-                               for (std::size_t i = 0; i < bytes.size(); i += 5) // in odd pieces
+                               for (std::size_t i = 0; i < bytes.size(); i += 5) // in pieces of odd size
                                    if (auto given = sink(bytes.subspan(i, std::min<std::size_t>(5, bytes.size() - i)));
                                        !given)
                                        return given;

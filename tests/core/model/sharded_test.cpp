@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sharded sets, folders in the Hugging Face layout, and the hub's cache of symbolic links.
+// Sharded models, Hugging Face folders, and the Hugging Face cache with its symbolic links.
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/safetensors/safetensors.h"
@@ -100,7 +100,7 @@ void ShardedTest::hubCache() {
     QVERIFY(model->warnings.empty());
     QVERIFY(open(path_ + QLatin1Char('/') + snapshot + QStringLiteral("model.safetensors.index.json")));
     QVERIFY(open(path_ + QLatin1Char('/') + snapshot + QStringLiteral("model-00001-of-00002.safetensors")));
-    // The folder above says which one to open.
+    // For the folder above, the error names the folder to open.
     const QString why = refusal(path_ + QLatin1Char('/') + cache);
     QVERIFY2(why.contains(QStringLiteral("snapshots/0123abcd")), qPrintable(why));
 }
@@ -158,7 +158,7 @@ void ShardedTest::tensorInTwoShards() {
     const auto model = open(put(QStringLiteral("model.safetensors.index.json"), index()));
     QVERIFY(model);
     QCOMPARE(model->tensors.size(), 2u);
-    QCOMPARE(model->find("a")->elements, 4u); // the one that the map names
+    QCOMPARE(model->find("a")->elements, 4u); // the one in the map
     QCOMPARE(model->warnings.size(), 1u);
 }
 
@@ -281,7 +281,7 @@ void ShardedTest::variants() {
     auto model = open(path_);
     QVERIFY(model && model->find("half") && model->warnings.empty());
     QVERIFY(open(path_ + QStringLiteral("/model.fp16.safetensors.index.json")));
-    // Without a variant wins, as in transformers; what is left out is named.
+    // The file without a variant is used, as in transformers; the other is named in a warning.
     put(QStringLiteral("model.safetensors"), smallFile("full"));
     model = open(path_);
     QVERIFY(model && model->find("full") && !model->find("half"));

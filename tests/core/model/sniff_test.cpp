@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a file is is told from its bytes: the answer is the same under every name, and one sentence.
+// The file format is detected from the bytes: the result is the same under every name, and errors are one sentence.
 #include "core/model/file_format.h"
 #include "core/model/model.h"
 #include "made_file.h"
@@ -35,7 +35,7 @@ private Q_SLOTS:
     void filesLikeOthersAreToldByTheirNames();
 
 private:
-    /// The sentence that opening gives; "" when it opens.
+    /// The error when the file is opened; "" if it opens.
     QString refusal(const QString& path) {
         const auto opened = openModel(path.toStdString());
         if (opened) return {};
@@ -49,7 +49,7 @@ private:
 
 namespace {
 
-/// One that says nothing, and one of every pattern of every format.
+/// A name without meaning, and a name for every pattern of every format.
 std::vector<std::string> everyName() {
     std::vector<std::string> names = {"model", "weights.json"};
     for (const auto& format : fileFormats())
@@ -152,7 +152,7 @@ void SniffTest::nothingThatIsKnown_data() {
     QTest::newRow("the magic of TensorFlow Lite in another place") << QByteArray("TFL3") + QByteArray(100, '\x7f');
 }
 
-/// The sentence is that of the name, and one.
+/// The error is a single sentence that fits the file's name.
 void SniffTest::nothingThatIsKnown() {
     QFETCH(QByteArray, bytes);
     for (const auto& name : everyName()) {
@@ -163,7 +163,7 @@ void SniffTest::nothingThatIsKnown() {
 
 namespace {
 
-/// A whole file of every format that is one, in this folder of test data. Those of HDF5 are in test_hdf5.
+/// A complete file for every single-file format, in tests/data. test_hdf5 has those of HDF5.
 constexpr std::pair<const char*, const char*> kWhole[] = {{"safetensors", "safetensors/every_dtype.safetensors"},
                                                           {"gguf", "gguf/types.gguf"},
                                                           {"npz", "pytorch/arrays.npz"},
@@ -184,7 +184,7 @@ void SniffTest::cutInTheMiddle_data() {
             QTest::newRow(file) << QStringLiteral(QS_TEST_DATA "/") + QString::fromUtf8(file);
 }
 
-/// As a download that ended early has it: under its own name and under no name.
+/// A truncated download: under its own name, and without an extension.
 void SniffTest::cutInTheMiddle() {
     QFETCH(QString, file);
     const QByteArray whole = bytesOf(file);
@@ -196,9 +196,9 @@ void SniffTest::cutInTheMiddle() {
         }
 }
 
-/// A format is in the list above, or its test of every prefix is named here.
+/// Every format is in the list above, or its test of prefixes is named here.
 void SniffTest::everyFormatIsCut() {
-    std::set<std::string> cut = {"npy",         "imatrix", // everyPrefixOfAFile of their tests
+    std::set<std::string> cut = {"npy",         "imatrix", // everyPrefixOfAFile in their tests
                                  "huggingface", "safetensors-index",
                                  "zarr",        "keras-shards"}; // pointersAmongTheParts, shardsOfKeras
     for (const auto& [format, file] : kWhole) cut.insert(format);
@@ -217,7 +217,7 @@ void SniffTest::pointersAmongTheParts_data() {
                                    << QStringLiteral("is a web page (HTML)");
 }
 
-/// The file that people opened is right, and one that it names is not there yet.
+/// The opened file is correct, but a file that it refers to is not downloaded yet.
 void SniffTest::pointersAmongTheParts() {
     QFETCH(QByteArray, bytes);
     QFETCH(QString, says);
@@ -255,7 +255,7 @@ void SniffTest::pointersAmongTheParts() {
     told(in("split-00001-of-00003.gguf"));
 }
 
-/// Their first bytes are those of an ONNX model.
+/// Files whose first bytes look like an ONNX model are told apart by their names.
 void SniffTest::filesLikeOthersAreToldByTheirNames() {
     const QByteArray bytes = pb::number(1, 1) + pb::part(2, "meta");
     const auto in = [&](const char* name) { return put(folder_->path(), QString::fromLatin1(name), bytes); };
@@ -315,7 +315,7 @@ void SniffTest::foldersWithoutAModel() {
     QVERIFY2(why.contains(says.contains(u'%') ? says.arg(folder_->path()) : says), qPrintable(why));
 }
 
-// Neither opened nor waited for.
+// Must not be opened or waited for.
 void SniffTest::pipeInAFolder() {
     const QString pipe = folder_->filePath(QStringLiteral("model.safetensors"));
     QCOMPARE(::mkfifo(pipe.toLocal8Bit().constData(), 0600), 0);

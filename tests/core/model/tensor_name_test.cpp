@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a name says, in the spellings of the model families.
+// Layer and role from tensor names of several model families.
 #include "core/base/tensor_name.h"
 #include "core/model/model.h"
 #include "core/model/norm_name.h"
@@ -29,7 +29,7 @@ void TensorNameTest::places_data() {
     const auto row = [](const char* name, int layer, const char* group, const char* role) {
         QTest::newRow(name) << layer << QString::fromLatin1(group) << QString::fromLatin1(role);
     };
-    // Llama and its kin
+    // Llama and similar
     row("model.layers.3.self_attn.q_proj.weight", 3, "layers.3", "q_proj");
     row("model.layers.31.mlp.down_proj.weight", 31, "layers.31", "down_proj");
     row("model.layers.0.input_layernorm.weight", 0, "layers.0", "input_layernorm");
@@ -39,7 +39,7 @@ void TensorNameTest::places_data() {
     // Keras
     row("layers.batch_normalization.vars.0", -1, "", "layers.batch_normalization.vars.0");
     row("optimizer.vars.12", -1, "", "optimizer.vars.12");
-    // GPT-2 and its kin
+    // GPT-2 and similar
     row("h.3.attn.c_attn.weight", 3, "h.3", "c_attn");
     row("h.3.attn.c_attn.bias", 3, "h.3", "c_attn.bias");
     row("h.3.attn.c_proj.weight", 3, "h.3", "attn.c_proj");
@@ -53,14 +53,14 @@ void TensorNameTest::places_data() {
     row("bert.encoder.layer.11.output.dense.weight", 11, "encoder.layer.11", "encoder.output.dense");
     row("encoder.block.0.layer.1.DenseReluDense.wi.weight", 0, "encoder.block.0", "encoder.layer.1.DenseReluDense.wi");
     row("model.decoder.layers.2.fc1.weight", 2, "decoder.layers.2", "decoder.fc1");
-    // Mixtures: the layer is the layer's number, never the expert's
+    // Mixtures of experts: the number is that of the layer, never of the expert
     row("model.layers.7.block_sparse_moe.experts.5.w1.weight", 7, "layers.7", "experts.w1");
     row("model.layers.7.mlp.experts.127.down_proj.weight", 7, "layers.7", "experts.down_proj");
     row("model.layers.7.mlp.shared_expert.down_proj.weight", 7, "layers.7", "shared_expert.down_proj");
     // Others
     row("params/layers/3/attn/q_proj/kernel", 3, "layers.3", "q_proj");
     row("features.0.weight", 0, "features.0", "features");
-    // Outside the stack, and names without numbers
+    // Outside of layers, and names without numbers
     row("model.embed_tokens.weight", -1, "", "embed_tokens");
     row("lm_head.weight", -1, "", "lm_head");
     row("model.norm.weight", -1, "", "norm");
@@ -70,8 +70,8 @@ void TensorNameTest::places_data() {
     row("w", -1, "", "w");
     row("weight", -1, "", "weight");
     row("model.weight", -1, "", "model");
-    row("0.weight", -1, "", "0");                              // the number is all there is of a name
-    row("model.layers.9999999.w", -1, "", "layers.9999999.w"); // no model has that many
+    row("0.weight", -1, "", "0");                              // the name is only a number
+    row("model.layers.9999999.w", -1, "", "layers.9999999.w"); // no model has so many layers
     row("model.layers.-1.w", -1, "", "layers.-1.w");
     row("model.layers.3a.w", -1, "", "layers.3a.w");
 }
@@ -98,7 +98,7 @@ void TensorNameTest::theSameInAllLayers() {
         }
 }
 
-// Two tensors of one layer never share a role, except the same projection of several experts.
+// Two tensors of a layer have different roles, except the same projection of several experts.
 void TensorNameTest::differsWithinALayer() {
     const std::vector<std::vector<const char*>> families = {
         {"self_attn.q_proj.weight", "self_attn.q_proj.bias", "self_attn.k_proj.weight", "self_attn.o_proj.weight",
@@ -120,7 +120,7 @@ void TensorNameTest::differsWithinALayer() {
     }
 }
 
-// Experts of one layer are told apart by their number.
+// The experts of a layer are told apart by their number.
 void TensorNameTest::expertsInALayer() {
     const auto inLayer = [](const char* name) { return QString::fromStdString(placeOf(name).inLayer); };
     QCOMPARE(inLayer("model.layers.7.mlp.experts.127.down_proj.weight"), QStringLiteral("experts.127.down_proj"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Shapes and texts that many rows share.
+// Shapes and texts that are shared by many rows.
 #include "core/base/shared_text.h"
 #include "core/model/model.h"
 #include "tests/support/test_program.h"
@@ -36,7 +36,7 @@ private Q_SLOTS:
         QVERIFY(scalar.empty() && scalar.size() == 0 && scalar.begin() == scalar.end() && scalar == TensorShape{});
         QVERIFY(!(scalar == shape));
     }
-    /// Many that differ push each other out of what is remembered, and stay what they are.
+    /// Many different shapes replace each other in the cache, and all keep their values.
     void manyThatDiffer() {
         std::vector<TensorShape> shapes;
         for (std::int64_t i = 0; i < 5'000; ++i) shapes.push_back({i % 1'000 + 1, i % 7 + 1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TensorFlow.js: the ways such a model can lie, and shards that are missing, broken or change.
+// TensorFlow.js: faulty models, and shards that are missing, broken or changed.
 #include "made_tfjs.h"
 #include "tests/support/test_program.h"
 
@@ -72,7 +72,7 @@ void TfjsRefuseTest::missingShards() {
         names += text(tensor.name);
         QCOMPARE(valuesOf(**opened, tensor), QByteArray(int(tensor.bytes), tensor.name[0]));
     }
-    // Where 2 is missing b and c are; where 1 is, a and b.
+    // If shard 2 is missing, b and c are missing; if shard 1 is, a and b.
     QCOMPARE(names.join(u' '), left);
     QCOMPARE((*opened)->warnings.size(), std::size_t(1));
     QVERIFY2(text((*opened)->warnings[0]).contains(says), (*opened)->warnings[0].c_str());

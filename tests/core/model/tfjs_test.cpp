@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TensorFlow.js: what its own reader reads, quantized weights among it, and what must be accepted.
+// TensorFlow.js: models must read as in its own reader, also with quantized weights; and unusual models that are valid.
 #include "made_tfjs.h"
 #include "tests/support/test_program.h"
 
@@ -50,7 +50,7 @@ void TfjsTest::whatItSaysOfItself() {
     const auto model = opened(QStringLiteral(QS_TEST_DATA "/tfjs/quantized/model.json"));
     QCOMPARE(text(model->files.at(0).metadata.at("format")), QStringLiteral("layers-model"));
     QCOMPARE(text(model->files[0].metadata.at("generatedBy")), QStringLiteral("keras v2.15.0"));
-    QCOMPARE(model->files.size(), std::size_t(8)); // the manifest, and seven shards
+    QCOMPARE(model->files.size(), std::size_t(8)); // the manifest and seven shards
     const auto* quantized = model->find("a/kernel");
     QVERIFY(quantized && quantized->derived && quantized->isWeight());
     QCOMPARE(QByteArray(quantized->typeId()), QByteArray("TFJS UINT8"));
@@ -82,7 +82,8 @@ void TfjsTest::everyRangeOfAWeightInSeveralShards() {
     }
 }
 
-/// Products and sums in doubles, one rounding to F32: not what floats would give, nor a fused multiply and add.
+/// Product and sum in double with one rounding to F32. Float arithmetic or a fused multiply-add would give other
+/// values.
 void TfjsTest::roundedOnce() {
     const double scale = 0.0247374927296358, min = -3.2653490403119254;
     const auto path =
@@ -166,7 +167,7 @@ void TfjsTest::aFolder() {
     QCOMPARE(text(model->format), QStringLiteral("tfjs"));
     QCOMPARE(text(model->path), folder_->path());
     QCOMPARE(model->tensors.size(), std::size_t(1));
-    // Safetensors beside it are what the folder is opened for.
+    // If there is a safetensors file, the folder opens that.
     add("model.safetensors", smallFile("s"));
     QVERIFY(opened(folder_->path())->find("s"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// TensorFlow Lite: what the interpreter reads, quantized tensors among it, and the ways such a file can lie.
+// TensorFlow Lite: models must read as in its interpreter, also with quantized tensors; and faulty files.
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/model/tflite/tflite.h"
@@ -52,11 +52,11 @@ struct Made {
     std::vector<std::int64_t> zeros{};
     int axis = 0, details = 0;
     unsigned buffer = 1;
-    std::uint64_t offset = 0, size = 0; ///< of bytes behind
+    std::uint64_t offset = 0, size = 0; ///< of data outside the flatbuffer
     bool isSparse = false;
 };
 
-/// A model of these tensors, each with a buffer of its own.
+/// A model with these tensors, each with its own buffer.
 QByteArray made(const std::vector<Made>& tensors, int subgraphs = 1) {
     flatbuffers::FlatBufferBuilder b;
     std::vector<flatbuffers::Offset<wire::Buffer>> buffers{wire::CreateBuffer(b)};
@@ -94,7 +94,7 @@ void TfliteTest::asTheInterpreterReads_data() {
     QTest::newRow("basic-pitch, a trained network") << QStringLiteral("basic_pitch");
 }
 
-// The sums are of what LiteRT's interpreter reads; see tests/data/tflite/README.md.
+// The hashes are of the values that LiteRT's interpreter reads; see tests/data/tflite/README.md.
 void TfliteTest::asTheInterpreterReads() {
     QFETCH(QString, file);
     const QString data = QStringLiteral(QS_TEST_DATA "/tflite/");
@@ -176,7 +176,7 @@ void TfliteTest::packedIntegers_data() {
                           << Values{0, 1, -2, -1, 1} << QByteArray("TFLite INT2");
 }
 
-// Low bits first, as the interpreter unpacks them; the last byte may be half empty.
+// Low bits first, as in the interpreter. The last byte may be half used.
 void TfliteTest::packedIntegers() {
     QFETCH(int, type);
     QFETCH(QByteArray, bytes);
@@ -316,7 +316,7 @@ void TfliteTest::lies_data() {
     QTest::newRow("the root beyond the file")
         << QByteArray("\xff\xff\0\0TFL3", 8) + zeros(64) << QStringLiteral("it is broken");
     QTest::newRow("only the magic") << QByteArray("\x1c\0\0\0TFL3", 8) << QStringLiteral("it is broken");
-    // Tables may be shared: one tensor with a long name, a hundred thousand times.
+    // Tables may be shared: one tensor with a long name, referenced a hundred thousand times.
     flatbuffers::FlatBufferBuilder b;
     const auto data = b.CreateVector(std::vector<std::uint8_t>(4));
     const auto buffers = b.CreateVector(std::vector{wire::CreateBuffer(b), wire::CreateBuffer(b, data)});
@@ -348,7 +348,7 @@ void TfliteTest::everyPrefixOfAFile() {
     }
 }
 
-// Each word of a file replaced by each of a few: whatever comes, tensors lie in the file.
+// Replaces each word of a file by some values. In all cases tensors must lie inside the file.
 void TfliteTest::everyWordOfAFile() {
     const QByteArray whole = bytesOf(QStringLiteral(QS_TEST_DATA "/tflite/quantized.tflite"));
     for (int at = 0; at + 4 <= whole.size(); at += 4)

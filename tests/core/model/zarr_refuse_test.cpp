@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chunks and shards that are broken, lead elsewhere or change while they are read.
+// Chunks and shards that are broken, lead to other places, or change while they are read.
 #include "made_zarr.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +21,7 @@ private Q_SLOTS:
 private:
     void add(const char* name, const QByteArray& bytes) { put(folder_->path(), QString::fromUtf8(name), bytes); }
     Result<std::shared_ptr<const Model>> open() { return openModel(folder_->path().toStdString()); }
-    /// What is wrong with the values, once they were read.
+    /// The error after the values were read; empty if none.
     QString failure(const Model& model) {
         valuesOf(model, model.tensors.at(0));
         const auto same = model.unchanged(model.tensors[0]);
@@ -68,7 +68,7 @@ void ZarrRefuseTest::brokenChunks() {
     const auto model = open();
     const QString why = model ? failure(**model) : text(model.error().message);
     QVERIFY2(why.contains(says) && why.endsWith(u'.'), qPrintable(why));
-    // Zeros are not written for what could not be decoded.
+    // If a chunk cannot be decoded, no zeros are written instead.
     if (const auto again = open()) {
         const auto copy = copyOf(**again, (*again)->tensors.at(0));
         QVERIFY(copy && !copy->produce([](std::span<const std::byte>) { return Result<void>(); }));
@@ -118,7 +118,7 @@ void ZarrRefuseTest::linksStayInside() {
     QVERIFY(!model);
     QVERIFY2(text(model.error().message).contains(QStringLiteral("is a symlink out of the model's folder")),
              model.error().message.c_str());
-    // Folders that are links are not walked, so that a link to a folder above is no endless tree.
+    // Folders that are symbolic links are not followed, so a link to a parent does not loop.
     QFile::remove(folder_->filePath(QStringLiteral("w/0")));
     QVERIFY(QFile::link(QStringLiteral(".."), folder_->filePath(QStringLiteral("w/again"))));
     QVERIFY(QFile::link(QStringLiteral("."), folder_->filePath(QStringLiteral("again"))));
@@ -126,7 +126,7 @@ void ZarrRefuseTest::linksStayInside() {
     QVERIFY(looped && (*looped)->tensors.size() == 1);
 }
 
-// Neither opened nor waited for.
+// Must not be opened or waited for.
 void ZarrRefuseTest::aChunkThatIsAPipe() {
     add("w/.zarray", second("[4]", "[4]"));
     add(".zgroup", "{}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Folders of zarr arrays: what TensorStore reads, and the ways such a folder can lie.
+// Folders of zarr arrays: they must read as in TensorStore; and faulty folders.
 #include "made_zarr.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +21,7 @@ private Q_SLOTS:
 private:
     void add(const char* name, const QByteArray& bytes) { put(folder_->path(), QString::fromUtf8(name), bytes); }
     Result<std::shared_ptr<const Model>> open() { return openModel(folder_->path().toStdString()); }
-    /// What is wrong with the values, once they were read.
+    /// The error after the values were read; empty if none.
     QString failure(const Model& model) {
         valuesOf(model, model.tensors.at(0));
         const auto same = model.unchanged(model.tensors[0]);
@@ -37,7 +37,7 @@ void ZarrTest::asTensorStoreReads_data() {
     QTest::newRow("codecs, orders, edges, fill values, names") << QStringLiteral("arrays");
 }
 
-// The sums are of what TensorStore reads; see tests/data/zarr/README.md.
+// The hashes are of the values that TensorStore reads; see tests/data/zarr/README.md.
 void ZarrTest::asTensorStoreReads() {
     QFETCH(QString, folder);
     for (const char* access : {"map", "pread"}) {
@@ -65,7 +65,7 @@ void ZarrTest::everyRange() {
         if (tensor.derived) tensor.derived->release();
         QCOMPARE(valuesOf(*model, tensor), all);
     }
-    QVERIFY(!model->find("v2/whole")->derived); // its one chunk is the tensor
+    QVERIFY(!model->find("v2/whole")->derived); // a single chunk is the tensor itself
     QCOMPARE(text(model->find("v3/shards")->derived->description()),
              QStringLiteral("zarr 3, chunks of [2, 3, 2], zstd, in shards"));
 }
@@ -193,7 +193,7 @@ void ZarrTest::isNotRead() {
     QVERIFY2(why.contains(says) && why.contains(QStringLiteral("\"bad\"")), qPrintable(why));
 }
 
-/// A byte each, of which the lower bits count.
+/// One byte per element; only the lower bits count.
 void ZarrTest::narrowIntegers() {
     add("four/.zarray", second("[6]", "[4]", "null", "\"int4\"", "-3"));
     add("four/0", QByteArray::fromHex("0807f8f7"));
@@ -221,17 +221,17 @@ void ZarrTest::groupsAndNames() {
     for (const auto& tensor : (*model)->tensors) names += text(tensor.name);
     QCOMPARE(names, (QStringList{QStringLiteral("a/w9"), QStringLiteral("a/w10"), QStringLiteral("b.c")}));
     for (const auto& tensor : (*model)->tensors) QVERIFY((*model)->view(tensor));
-    // The folder of one array.
+    // The folder of a single array.
     const auto alone = opened(folder_->filePath(QStringLiteral("a/w9")));
     QCOMPARE(text(alone->tensors.at(0).name), QStringLiteral("w9"));
-    // Nothing at all.
+    // An empty folder.
     QTemporaryDir empty;
     put(empty.path(), QStringLiteral(".zgroup"), "{}");
     const auto none = openModel(empty.path().toStdString());
     QVERIFY(!none && text(none.error().message).endsWith(QStringLiteral("holds no zarr array.")));
 }
 
-// The numbers of RFC 3720, B.4.
+// The test vectors of RFC 3720, B.4.
 void ZarrTest::checkSum() {
     const auto of = [](const QByteArray& bytes) {
         return crc32c(std::as_bytes(std::span(bytes.constData(), std::size_t(bytes.size()))));

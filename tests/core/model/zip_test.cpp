@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ZIP archives: what opens, and each way to lie.
+// ZIP archives: valid ones, and every kind of faulty record.
 #include "core/model/mapped_file.h"
 #include "core/model/zip/zip.h"
 #include "made_zip.h"
@@ -181,7 +181,7 @@ void ZipTest::lies_data() {
         "a header where none is", [](MadeMember& m) { m.offset = 7; }, "is not where the directory says");
     one(
         "a header after the members", [](MadeMember& m) { m.offset = 0x7ffffff0; }, "begins after the members end");
-    // A whole local header inside the data of another member, as overlapping bombs have.
+    // A complete local header inside the data of another member, as in overlapping zip bombs.
     row(
         "overlapping members",
         [] {

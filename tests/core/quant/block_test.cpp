@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The formats that are stored as blocks, through analysis, files and back.
+// Formats stored in blocks: analysis, writing and reading.
 #include "core/analysis/forensics/forensics.h"
 #include "core/layouts/layout.h"
 #include "core/quant/encode/block_encoder.h"
@@ -22,7 +22,7 @@ std::vector<float> normal(std::size_t n) {
     return x;
 }
 
-/// Formats that are blocks, and dialects of others that are.
+/// Block formats, and dialects of other formats with blocks.
 std::vector<QuantSpec> blockSpecs() {
     std::vector<QuantSpec> out;
     for (const FormatTraits& format : formats())
@@ -53,7 +53,7 @@ private Q_SLOTS:
     void forensics();
 };
 
-/// Rows of several lengths; the file has the bytes that `analyze` promises and decodes to what was materialized.
+/// Several row lengths. The file has the size that `analyze` reports, and decodes to the values in memory.
 void BlockTest::throughFiles() {
     for (const QuantSpec& spec : blockSpecs()) {
         QCOMPARE(std::string(defaultLayout(spec).id), std::string("native"));
@@ -79,7 +79,7 @@ void BlockTest::throughFiles() {
     }
 }
 
-/// The figures are those of the decoded values; 8.5 bits for q8_0, as its block says.
+/// The figures must be those of the decoded values; q8_0 has 8.5 bits per weight.
 void BlockTest::figures() {
     const QTemporaryDir folder;
     const auto x = normal(64 * 1024);
@@ -99,7 +99,7 @@ void BlockTest::figures() {
         QCOMPARE(view.rows.size(), spec.traits().levels.size());
         QVERIFY(view.entropyBits > 0.5 && row.p95 > 0);
     }
-    // Of normal values, 65536 of them: the order of the formats is that of their bits.
+    // For 65536 normally distributed values, formats are ordered by their bits.
     const auto sqnr = [&](const char* spec) {
         return *findMetric("sqnr_db")->value(analysed(*model, *parseSpec(spec)));
     };
@@ -142,7 +142,7 @@ void BlockTest::refusals() {
     QVERIFY(blockSpecs().size() >= 16);
 }
 
-/// A group inside its block has the codes and values that the whole tensor has there.
+/// A group inside a block must have the codes and values that the whole tensor has there.
 void BlockTest::forensics() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("x", DType::F32, {2, 512}, normal(1024))});

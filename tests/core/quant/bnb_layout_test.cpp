@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bitsandbytes' 4-bit files, decoded here by the tables and rules of its QuantState alone.
+// 4-bit files for bitsandbytes, decoded here only by the tables and rules of its QuantState.
 #include "core/layouts/layout.h"
 #include "core/quant/encode/double_quant.h"
 #include "tests/core/quant/made_model.h"
@@ -18,11 +18,11 @@ namespace {
 std::vector<float> wavy(std::size_t n) {
     std::vector<float> values(n);
     for (std::size_t i = 0; i < n; ++i) values[i] = std::sin(float(i) * 0.37f) * (1.0f + float(i % 53) * 0.01f);
-    for (std::size_t i = 64; i < 128 && i < n; ++i) values[i] = 0; // a block of nothing
+    for (std::size_t i = 64; i < 128 && i < n; ++i) values[i] = 0; // a block of zeros
     return values;
 }
 
-/// quant_map[nibble] * absmax, the first of a pair in the high nibble, blocks across rows.
+/// quant_map[nibble] * absmax. The first of a pair is in the high nibble; blocks cross rows.
 std::vector<float> decodedByMap(const Model& file, const std::string& name, std::size_t n, std::size_t block) {
     const auto codes = valuesOf<std::uint8_t>(file, name);
     const auto map = valuesOf<float>(file, name + ".quant_map");
@@ -72,7 +72,7 @@ private Q_SLOTS:
                      some.ends_with("block=32 fits them."),
                  some.c_str());
         QVERIFY(said(100, "fp4:dialect=bnb").ends_with("no block of bitsandbytes fits them."));
-        QCOMPARE(said(100, "int8"), std::string()); // is refused
+        QCOMPARE(said(100, "int8"), std::string()); // refused elsewhere
     }
     void decodes_data();
     void decodes();
@@ -102,7 +102,7 @@ void BnbLayoutTest::decodes() {
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {parsed, {}, "bnb", path}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
-    const auto header = openSafetensors(path); // the fields, whatever they stand for
+    const auto header = openSafetensors(path); // reads the stored fields, not the layers
     QVERIFY(header.has_value());
     const Model& file = **header;
     const TensorInfo* weight = file.find("w");
@@ -114,7 +114,7 @@ void BnbLayoutTest::decodes() {
     if (n % 2) QCOMPARE(int(valuesOf<std::uint8_t>(file, "w").back() & 15), parsed.format == "nf4" ? 7 : 0);
 }
 
-/// The bytes that json.dumps() makes of QuantState.as_dict().
+/// The bytes must equal json.dumps() of QuantState.as_dict().
 void BnbLayoutTest::stateIsPythons() {
     const QTemporaryDir folder;
     const std::vector<std::uint16_t> ones(4 * 128, 0x3f80);
@@ -161,7 +161,7 @@ void BnbLayoutTest::folderIsComplete() {
     QVERIFY(file && (*file)->files[0].metadata.at("format") == "pt");
     QVERIFY((*file)->find("model.embed_tokens.weight")->dtype == DType::F32);
 
-    // Without a filter the embedding is left alone; asked for by name, it is refused.
+    // Without a filter the embedding is not quantized. If it is selected by name, it is refused.
     const QString all = output.filePath(QStringLiteral("all"));
     const auto unfiltered = quantizeModel(**model, {*parseSpec("nf4:dialect=bnb"), {}, "bnb", all.toStdString()}, {});
     QVERIFY(unfiltered && unfiltered->quantizedTensors == 2 && unfiltered->keptByLayout == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// dialect=bnb against what bitsandbytes makes on the CPU: codes, scales, double quantization and values, to the bit.
+// dialect=bnb must equal bitsandbytes on the CPU bit for bit: codes, scales, double quantization and values.
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
 #include "core/quant/encode/double_quant.h"
@@ -68,7 +68,7 @@ void BnbTest::peer() {
     QCOMPARE(seen, 7 * 2 * 3 * 2);
 }
 
-/// LLM.int8 of F32, F16 and BF16: codes, the maxima of rows and what the file decodes to.
+/// LLM.int8 of F32, F16 and BF16: codes, the maxima of rows, and the decoded values.
 void BnbTest::llmInt8() {
     const GoldenFile file = vectors();
     int seen = 0;
@@ -101,7 +101,7 @@ void BnbTest::llmInt8() {
     QCOMPARE(seen, 5);
 }
 
-/// PyTorch's order of a mean is not that of a plain loop, which the third value of small files would not show.
+/// PyTorch sums a mean in another order than a plain loop. Small vectors do not show the difference.
 void BnbTest::sums() {
     std::vector<float> x;
     double exact = 0;
@@ -112,12 +112,14 @@ void BnbTest::sums() {
     QCOMPARE(torchSum(std::span(x).first(7)), ((first + 0.002f) + 0.003f) + 0.004f);
 }
 
-/// Analysis promises the bytes that are written, counts every value, and takes NaN and Inf as other specs do.
+/// Analysis reports the size that is written, counts every value, and handles NaN and Inf like other specs.
 void BnbTest::sizes() {
     const std::int64_t shape[] = {5, 77};
     const auto bits = [&](const char* text) { return 8 * storedSize(*parseSpec(text), shape, DType::F32)->total(); };
-    QCOMPARE(bits("nf4:dialect=bnb"), std::uint64_t(8 * (193 + 4 * 7)));                    // 385 codes, 7 blocks
-    QCOMPARE(bits("nf4:dialect=bnb:scaletype=u8dq"), std::uint64_t(8 * (193 + 7 + 4 + 4))); // bytes, one block of them
+    QCOMPARE(bits("nf4:dialect=bnb"), std::uint64_t(8 * (193 + 4 * 7))); // 385 codes, 7 blocks
+    QCOMPARE(bits("nf4:dialect=bnb:scaletype=u8dq"),
+             std::uint64_t(8 * (193 + 7 + 4 + 4))); // one byte per scale, and one
+                                                    // block of scales
     const GoldenFile file = vectors();
     auto x = file["crossing"].as<float>();
     x[3] = std::nanf(""), x[100] = std::numeric_limits<float>::infinity();
@@ -132,7 +134,7 @@ void BnbTest::sizes() {
         QCOMPARE(counted, std::uint64_t(383));
     }
     QVERIFY(!quantizeTensor(*model->view(*model->find("x")), *parseSpec("nf4:dialect=bnb"), Job{}));
-    // Nothing to quantize.
+    // An empty tensor.
     const auto empty = opened(folder, {made("x", DType::F32, {0, 77}, std::vector<float>{})}, "empty.safetensors");
     const std::string out = folder.filePath(QStringLiteral("none.safetensors")).toStdString(),
                       back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();

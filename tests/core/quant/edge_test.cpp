@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// compute=input against a plain computation, extreme values, and every format in every layout through files.
+// compute=input compared with a plain computation, extreme values, and every format in every layout through files.
 #include "core/layouts/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
@@ -23,7 +23,8 @@ QuantizedTensor quantized(const Model& model, const std::string& text) {
     return *out;
 }
 
-/// Round half to even to `mantissa` explicit bits with the least exponent `lowest`, in f64: nothing of ours.
+/// Rounds to `mantissa` explicit bits, ties to even, with the smallest exponent `lowest`, in f64. Uses no code of the
+/// workbench.
 double roundedTo(double v, int mantissa, int lowest) {
     if (v == 0) return v;
     int exponent = 0;
@@ -33,7 +34,7 @@ double roundedTo(double v, int mantissa, int lowest) {
 }
 
 std::uint16_t bitsOf(double v, bool f16) {
-    // The value is one of the type: its bits follow from its f32 ones.
+    // v is exact in that type, so its bits follow from those of the f32.
     const float f = float(v);
     std::uint32_t bits = 0;
     std::memcpy(&bits, &f, 4);
@@ -96,7 +97,7 @@ void EdgeTest::computeInInputType() {
     }
 }
 
-/// What eformer 0.0.101 stores of a BF16: the quotient is rounded to -127.5 before it is rounded to an integer.
+/// eformer 0.0.101 with BF16: the quotient is first rounded to -127.5 and then to an integer.
 void EdgeTest::lowestInteger() {
     const std::vector<double> x = {1.46875, -1.4765625, 0.5, 0.25};
     std::vector<std::uint16_t> stored;
@@ -123,7 +124,7 @@ void EdgeTest::lowestInteger() {
     }
 }
 
-/// The variance overflows f32 though every value is finite: all codes are 0 in the file, and the export says so.
+/// The variance overflows f32 although every value is finite: all codes in the file are 0, and the export warns.
 void EdgeTest::ternaryOverflows() {
     const QTemporaryDir folder;
     std::vector<float> x(64, 3e38f);
@@ -138,7 +139,7 @@ void EdgeTest::ternaryOverflows() {
                  done->warnings[0].c_str());
         QCOMPARE(valuesOf<std::uint8_t>(**openModel(path), "w.weight"), std::vector<std::uint8_t>(16, 0x55));
     }
-    // An infinity still is one.
+    // An infinity is still an error.
     x[3] = INFINITY;
     const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)}, "infinite.safetensors");
     const std::string path = folder.filePath(QStringLiteral("none.safetensors")).toStdString();
@@ -162,7 +163,7 @@ void EdgeTest::llmInt8Refuses() {
 }
 
 void EdgeTest::inputTypes() {
-    // All four in all four types: the same codes and scales from each.
+    // These values are exact in all four dtypes, so codes and scales must be equal.
     const std::vector<double> x = {1, -0.5, 0.25, -0.0078125};
     std::vector<std::uint16_t> f16, bf16;
     for (const double v : x) f16.push_back(bitsOf(v, true)), bf16.push_back(bitsOf(v, false));
@@ -201,7 +202,7 @@ void EdgeTest::extremes() {
     const auto nf4 = materialize(quantized(*model, "nf4"));
     QCOMPARE(nf4[0], FLT_MAX);
     QCOMPARE(nf4[1], -FLT_MAX);
-    // The squared deviations overflow: threshold inf, every code is that of 0, and it is said.
+    // The squared deviations overflow: the threshold is inf, every code is that of 0, and there is a warning.
     const auto ternary = quantized(*model, "ternary");
     for (const auto code : ternary.codes) QCOMPARE(int(code), 1);
     QVERIFY(!ternary.warnings.empty());
@@ -225,7 +226,9 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const auto spec = parseSpec(text);
                     if (!spec || !taken(turn++)) continue;
                     const std::string what = text + " in " + layout.id;
-                    if (layout.id == std::string_view("hdf5") && turn % 41 != 0) continue; // a process for each
+                    if (layout.id == std::string_view("hdf5") && turn % 41 != 0)
+                        continue; // only some, because each needs
+                                  // a process
                     const char* ending = layout.fileEnding ? layout.fileEnding : ".safetensors";
                     const QuantizeRequest request{*spec, "^x.weight$", layout.id,
                                                   folder.filePath(QStringLiteral("out")).toStdString() + ending};
@@ -242,7 +245,7 @@ void EdgeTest::everyFormatInEveryLayout() {
                         continue;
                     }
                     ++accepted;
-                    if (!layout.describes) continue; // read as what its convention says, by tests of its own
+                    if (!layout.describes) continue; // read by its convention, which has its own tests
                     const std::string path = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
                     const auto back = dequantizeModel(**openModel(request.output), {}, path, Job{});
                     QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().message).c_str());
@@ -255,7 +258,7 @@ void EdgeTest::everyFormatInEveryLayout() {
     QVERIFY(accepted > 50 && refused > 20);
 }
 
-/// A scale per output channel, first or last, whatever the rank; it comes back from files.
+/// A scale per output channel, first or last axis, any rank. It must survive writing and reading.
 void EdgeTest::outputChannels() {
     struct Case {
         const char* name;
@@ -297,12 +300,12 @@ void EdgeTest::outputChannels() {
             QVERIFY(valuesOf<float>(**openModel(back), one.name) == materialize(*values));
         }
     }
-    // The default stays eformer's: the last axis is reduced, and nothing else.
+    // The default is that of eformer: only the last axis is reduced.
     const auto grid = scaleGrid(*parseSpec("int8"), std::vector<std::int64_t>{16, 8, 3, 3});
     QCOMPARE(grid->scaleShape, (std::vector<std::int64_t>{16, 8, 3, 1}));
 }
 
-/// Blocks over all axes but the first: 3 x 3 kernels are no longer padded to a block each.
+/// Blocks over all axes except the first: 3 x 3 kernels are not padded to one block each.
 void EdgeTest::flattenedKernels() {
     const std::vector<std::int64_t> shape = {16, 8, 3, 3};
     std::vector<float> x(16 * 72);
@@ -337,7 +340,7 @@ void EdgeTest::flattenedKernels() {
     }
 }
 
-/// Names and the type of the model say where the output channels are.
+/// Tensor names and the model type tell which axis has the output channels.
 void EdgeTest::orientation() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made("a.c_attn.weight", DType::F32, {4, 12}, std::vector<float>(48)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sharded Hugging Face folder in, one out: a shard for each shard, the index, and the files that are not weights.
+// A sharded Hugging Face folder as input and output: one shard for each shard, the index, and the other files.
 #include "core/layouts/layout.h"
 #include "core/layouts/serve.h"
 #include "tests/core/quant/made_model.h"
@@ -68,7 +68,7 @@ private Q_SLOTS:
         QCOMPARE(model_->tensors.size(), std::size_t(3));
     }
 
-    /// What was stored quantized and is quantized again lies in the shards that the source has.
+    /// A quantized source that is quantized again keeps the distribution of tensors over shards.
     void storedModelKeepsItsShards() {
         const QString first = dir_.filePath(QStringLiteral("stored")), again = dir_.filePath(QStringLiteral("again"));
         QVERIFY(quantizeModel(*model_, request(first, "nf4:block=32"), Job{}).has_value());
@@ -141,7 +141,7 @@ private Q_SLOTS:
         QVERIFY(QDir(out).removeRecursively());
     }
 
-    // Loaders look for model.safetensors or an index; the one shard that is here has neither name.
+    // Loaders look for model.safetensors or an index. The single shard here has another name, so the index must stay.
     void indexOfASingleShardStays() {
         QTemporaryDir folder;
         opened(folder, {made("w", DType::F32, {4, 64}, ramp(256, 1))}, "part-00002.safetensors");
@@ -162,7 +162,7 @@ private Q_SLOTS:
     }
 
     void refusedTensorWritesNothing() {
-        // Four rows are needed for the seeds' 2-bit packing; a shape of 3 rows is refused by the layout alone.
+        // eformer's 2-bit packing needs a multiple of four rows. The layout refuses a shape with 3 rows.
         QTemporaryDir folder;
         const auto model = opened(
             folder, {made("good", DType::F32, {4, 8}, ramp(32, 1)), made("bad", DType::F32, {3, 8}, ramp(24, 1))});
@@ -197,7 +197,7 @@ private Q_SLOTS:
         QVERIFY(!QFile::exists(out));
     }
 
-    /// A source that shrinks while it is read would be read as zeros: no output may get its name.
+    /// If the source shrinks while it is read, zeros would be read. So no output may get its name.
     void changedSourceGivesNoOutput() {
         QTemporaryDir folder;
         const auto model = opened(folder, {made("w", DType::F32, {64, 4096}, ramp(64 * 4096, 0.1f))});

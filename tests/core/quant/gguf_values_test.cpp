@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Packed tensors of GGUF files as originals: their values are ggml's, everywhere and in pieces.
+// Tensors of GGUF files as originals: their values must be those of ggml, in whole and in pieces.
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
 #include "core/model/gguf/packed_type.h"
@@ -56,7 +56,7 @@ void GgufValuesTest::equalGgmls() {
         QVERIFY2(values->find(tensor.name), tensor.name.c_str());
         QCOMPARE(tensor.shape, values->find(tensor.name)->shape);
         const auto ours = loaded(*model, tensor), theirs = valuesOf<float>(*values, tensor.name);
-        // Zeros may differ in sign: a code of zero times a negative scale.
+        // Zeros may differ in sign: code 0 times a negative scale.
         for (std::size_t i = 0; i < ours.size(); ++i)
             QVERIFY2(ours[i] == theirs[i], qPrintable(QStringLiteral("%1[%2]: %3, not %4")
                                                           .arg(text(tensor.name))
@@ -65,10 +65,10 @@ void GgufValuesTest::equalGgmls() {
                                                           .arg(double(theirs[i]))));
         compared += tensor.packed != nullptr;
     }
-    QCOMPARE(compared, 40); // 20 types, weights and random blocks
+    QCOMPARE(compared, 40); // 20 types, each with weights and with random blocks
 }
 
-// Any range, as passes with groups that know nothing of blocks ask for.
+// Any range, as requested by group sizes that do not match the blocks.
 void GgufValuesTest::inPieces() {
     const auto model = file("types.gguf");
     std::mt19937 engine(5);
@@ -125,7 +125,7 @@ void GgufValuesTest::quantizedAndCopied() {
     QVERIFY(codes);
     QCOMPARE(valuesOf<float>(**back, "w"), materialize(*codes));
     QCOMPARE((*back)->files[0].metadata.at("general.architecture"), std::string("llama"));
-    // Into a folder: the shard is named for what it is.
+    // Into a folder: the shard gets the extension .safetensors.
     const auto into =
         quantizeModel(**model, {spec, {}, "eformer", folder.filePath(QStringLiteral("hf")).toStdString()}, Job{});
     QVERIFY2(into, into ? "" : into.error().message.c_str());

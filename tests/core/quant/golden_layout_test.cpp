@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The golden vectors to the bit, through quantizeTensor() and through files in the eformer layout.
+// The golden vectors, bit for bit, through quantizeTensor() and through files in the eformer layout.
 #include "core/layouts/layout.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
@@ -124,7 +124,7 @@ void GoldenLayoutTest::refusesNonFinite() {
     QVERIFY2(message.contains(QStringLiteral("1 of 2 tensors")) && message.contains(QStringLiteral("1 NaN")),
              qPrintable(message));
     QVERIFY(!QFile::exists(QString::fromStdString(request.output)));
-    // The filter that the sentence names works.
+    // The filter named in the message works.
     const qsizetype from = message.indexOf(QStringLiteral("--tensor '")) + 10;
     request.tensorRegex = message.mid(from, message.indexOf(QLatin1Char('\''), from) - from).toStdString();
     const auto done = quantizeModel(*model, request, Job{});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Learned codebooks: the published figures of Lloyd-Max quantizers, the optimum of k-means by trying all, and the way
-// through a file and back.
+// Learned codebooks: published figures of Lloyd-Max quantizers, the optimum of k-means by exhaustive search, and
+// writing and reading.
 
 #include "core/layouts/layout.h"
 #include "core/quant/codebook/density.h"
@@ -53,7 +53,7 @@ Result<QuantizedTensor> quantized(const Values& values, const char* spec) {
     return quantizeTensor(values.view(), *parseSpec(spec), Job());
 }
 
-/// The least squared error of `count` levels over all ways to cut sorted values.
+/// The smallest squared error of `count` levels over all partitions of the sorted values.
 double leastError(std::vector<float> x, int count) {
     std::sort(x.begin(), x.end());
     const std::size_t n = x.size();
@@ -89,7 +89,7 @@ private Q_SLOTS:
     void specText();
 };
 
-/// Max 1960; FORMATS' figures at 1 to 5 bits.
+/// Figures of Max (1960) for 1 to 5 bits.
 void Learn::lloydMaxOfNormal() {
     std::vector<DensityCell> cells;
     const auto below = [](double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; };
@@ -106,7 +106,7 @@ void Learn::lloydMaxOfNormal() {
     }
     const auto two = lloydMax(density, compandedLevels(density, 2));
     QVERIFY(std::fabs(two[1] - std::sqrt(2 / 3.14159265358979)) < 1e-4);
-    // Shannon's bound of a normal source is its rate-distortion function: 6.02 dB a bit.
+    // Shannon's bound for a normal source is its rate-distortion function: 6.02 dB per bit.
     for (const double atom : {1e-6, 0.1}) QVERIFY(std::fabs(shannonBoundDb(density, 4, atom) - 24.082) < 0.005);
 }
 
@@ -127,7 +127,7 @@ void Learn::optimumOfKMeans() {
     std::mt19937 engine{3};
     for (int trial = 0; trial < 20; ++trial) {
         std::vector<float> x;
-        for (int i = 0; i < 40; ++i) // clumps, where Lloyd's iteration alone stops early
+        for (int i = 0; i < 40; ++i) // clusters, where plain Lloyd iteration stops early
             x.push_back(float(engine() % 7) * (engine() % 5 ? 1.0f : -9.0f) + float(engine() % 1000) * 1e-3f);
         const Values values(x, {1, 40});
         const auto result = quantized(values, "codebook:scale=none:bits=2");
@@ -140,7 +140,7 @@ void Learn::optimumOfKMeans() {
     }
 }
 
-/// In blocks, too, where the error of large scales counts more.
+/// Also in blocks, where errors count more if the scale is large.
 void Learn::lessThanAnyFormat() {
     const Values values = normal(256, 512);
     const double learned = sqnrDb(values, *quantized(values, "codebook:block=64"));
@@ -152,7 +152,7 @@ void Learn::lessThanAnyFormat() {
 void Learn::columnWeights() {
     Values values = normal(64, 256);
     for (std::size_t i = 0; i < values.x.size(); ++i)
-        if (i % 2) values.x[i] = values.x[i] * 0.01f + 3; // odd columns lie around 3
+        if (i % 2) values.x[i] = values.x[i] * 0.01f + 3; // values in odd columns lie around 3
     std::vector<float> weights(256);
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = i % 2 ? 0.0f : 1.0f;
     const QuantSpec spec = *parseSpec("codebook:scale=none:bits=3");
@@ -164,7 +164,7 @@ void Learn::columnWeights() {
         return std::count_if(l.levels.begin(), l.levels.end(), [](float v) { return v > 2.9f && v < 3.1f; });
     };
     QVERIFY(near3(*both) >= 1);
-    // As if the odd columns were not there.
+    // As if the odd columns did not exist.
     std::vector<float> kept;
     for (std::size_t i = 0; i < values.x.size(); i += 2) kept.push_back(values.x[i]);
     const Values alone(kept, {64, 128});
@@ -183,7 +183,7 @@ void Learn::oneForSeveral() {
     QVERIFY(levels->levels.front() < -1.5f && levels->levels.back() > 4.9f);
 }
 
-/// A group with an infinite value has an infinite scale: the levels are those of the other groups.
+/// A group with an infinite value has an infinite scale. The levels must be those of the other groups.
 void Learn::infiniteScales() {
     const Values alone = normal(3, 64);
     for (const float value : {HUGE_VALF, -HUGE_VALF}) {
@@ -199,7 +199,7 @@ void Learn::infiniteScales() {
             QVERIFY(levels && expected);
             for (std::size_t k = 0; k < 8; ++k)
                 QVERIFY2(std::fabs(levels->levels[k] - expected->levels[k]) < 1e-5f, text);
-            QVERIFY(!quantized(both, text)); // the policy
+            QVERIFY(!quantized(both, text)); // refused without nan=skip
         }
     }
 }

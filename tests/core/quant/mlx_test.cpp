@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// dialect=mlx against what mlx.core.quantize makes on the CPU: codes, scales, biases and values, to the bit.
+// dialect=mlx must equal mlx.core.quantize on the CPU bit for bit: codes, scales, biases and values.
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
 #include "core/layouts/produce.h"
@@ -38,7 +38,7 @@ std::shared_ptr<const Model> modelOf(const QTemporaryDir& folder, const std::str
     return opened(folder, {made("p.weight", *dtypeFromId(type), x.shape, x.bytes)});
 }
 
-/// The specs that the file has for a tensor, with the key of their fields.
+/// The specs in the vector file for a tensor, each with the key of its fields.
 std::vector<std::pair<std::string, QuantSpec>> specsOf(const std::string& type) {
     std::vector<std::pair<std::string, QuantSpec>> out;
     for (const auto& [name, tensor] : vectors().tensors) {
@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, QuantSpec>> specsOf(const std::string& type) 
     return out;
 }
 
-/// The codes of a stream of bits, lowest first.
+/// Codes from a bit stream, lowest bits first.
 std::vector<std::uint8_t> codesOf(const GoldenTensor& words, unsigned bits) {
     std::vector<std::uint8_t> codes(words.bytes.size() * 8 / bits);
     for (std::size_t i = 0; i < codes.size(); ++i)
@@ -76,7 +76,8 @@ std::string written(const QTemporaryDir& folder, const Model& model, const Quant
 
 } // namespace
 
-/// All widths, group sizes and types, in memory; scales are the stored ones, codes those of the scales before.
+/// All bit widths, group sizes and dtypes, in memory. Scales are as stored; codes are chosen with the scale before it
+/// was rounded.
 void MlxTest::peer() {
     for (const std::string type : kTypes) {
         const QTemporaryDir folder;
@@ -94,7 +95,7 @@ void MlxTest::peer() {
     }
 }
 
-/// The layout mlx has the bytes of mlx; native has the same numbers, and both are read back as what was analysed.
+/// The layout mlx has the bytes of mlx, the layout native has the same numbers. Both read back as analysed.
 void MlxTest::files() {
     for (const std::string type : kTypes) {
         const QTemporaryDir folder;
@@ -127,7 +128,7 @@ void MlxTest::files() {
     }
 }
 
-/// What readers of F32 decode is what analysis decodes; those of 16 bits round the product and the sum.
+/// In F32, readers decode the values of the analysis. In 16 bits they round the product and the sum.
 void MlxTest::values() {
     for (const std::string type : kTypes) {
         const QTemporaryDir folder;
@@ -150,7 +151,7 @@ void MlxTest::values() {
     }
 }
 
-/// A type that is asked for: codes of the scale before it was rounded, under the bias that is stored.
+/// With an explicit scaletype, codes are chosen with the scale before rounding and with the stored bias.
 void MlxTest::otherScaleTypes() {
     const QTemporaryDir folder;
     std::vector<float> x(2 * 64);
@@ -168,14 +169,14 @@ void MlxTest::otherScaleTypes() {
                      std::clamp(std::nearbyint((x[i] - typed.zeros[g]) / plain.scales[g]), 0.0f, 15.0f));
     }
     QCOMPARE(plain.spec.effectiveScaleType(), std::string("f32"));
-    // Its readers compute in f32 there, so that they decode what was analysed.
+    // Its readers compute in f32 there, so they decode the analysed values.
     const auto file = openSafetensors(written(folder, *model, *parseSpec("int4:dialect=mlx:scaletype=bf16"), "mlx"));
     QVERIFY(file && (*file)->find("p.scales")->dtype == DType::F32);
     QCOMPARE(valuesOf<float>(**file, "p.scales"), typed.scales);
     QCOMPARE(valuesOf<float>(**file, "p.biases"), typed.zeros);
 }
 
-/// Scales and biases count in the type of the tensor.
+/// Scales and biases have the dtype of the tensor.
 void MlxTest::sizes() {
     const std::int64_t shape[] = {6, 256};
     const auto bytes = [&](const char* text, DType type) { return storedSize(*parseSpec(text), shape, type)->total(); };
@@ -203,13 +204,13 @@ void MlxTest::refusals() {
     std::vector<float> wide(64, 3e38f);
     wide[5] = -3e38f;
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 64 values between which a range overflows f32"));
-    wide.assign(64, 3e38f); // no range, but beyond what is taken all the same
+    wide.assign(64, 3e38f); // the range is 0, but the values are above the limit
     QVERIFY(says(DType::F32, wide, 64, "int8:dialect=mlx", "holds 64 values between which a range overflows f32"));
     wide.assign(64, 70000.0f);
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx:scaletype=f16", "holds 64 values that overflow in f16"));
     wide[7] = std::nanf("");
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 1 NaN and 0 Inf: use int4:nan=skip"));
-    // Of all layouts those that have a place for a bias, or decode.
+    // Only layouts that store a bias, or that store decoded values.
     const auto model = opened(folder, {made("p.weight", DType::F32, {4, 64}, std::vector<float>(256, 0.5f))});
     const std::string holders = "plain native mlx hdf5 npz ";
     for (const Layout& layout : layouts()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The native layout: bytes by hand, rows that many threads share, and metadata that lies.
+// The native layout: bytes computed by hand, rows shared by many threads, and faulty metadata.
 #include "core/layouts/layout.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/stored.h"
@@ -43,13 +43,13 @@ private Q_SLOTS:
 void NativeTest::bytesByHand_data() {
     QTest::addColumn<QString>("spec");
     QTest::addColumn<QByteArray>("bytes");
-    // Of 7 -7 3 0 -1 1 in two rows of three, scale 1 where there is one.
+    // The codes of 7 -7 3 0 -1 1 in two rows of three, with scale 1 if the format has one.
     QTest::newRow("int4") << "int4:scale=tensor" << QByteArray::fromHex("0e0a6708");      // 14 0 | 10, 7 6 | 8
     QTest::newRow("int8") << "int8:scale=tensor" << QByteArray::fromHex("fe00b57f6d91");  // +127 of 7/127
     QTest::newRow("fp8") << "fp8_e4m3:scale=none" << QByteArray::fromHex("4ece4400b838"); // as ml_dtypes casts
     QTest::newRow("binary") << "binary" << QByteArray::fromHex("0505");                   // + - +, + - +
     QTest::newRow("ternary") << "ternary:dialect=bitnet" << QByteArray::fromHex("140d");  // 2 + 0 + 2 * 9, 1 + 3 + 9
-    // Codes 3 bits wide, of 3 -3 1 0 0 0: 6, 0, 4 = 0x106; 3, 3, 3 = 0xdb.
+    // 3-bit codes of 3 -3 1 0 0 0: 6, 0, 4 = 0x106; 3, 3, 3 = 0xdb.
     QTest::newRow("int3") << "int3:scale=tensor" << QByteArray::fromHex("0601db00");
 }
 
@@ -102,12 +102,12 @@ void NativeTest::longRows_data() {
         if (qs::test::taken(turn++)) QTest::newRow(spec) << QString::fromLatin1(spec);
 }
 
-/// Ranges end within bytes here; the values come back, and the file has the bytes that `analyze` promises.
+/// Here ranges end inside bytes. The values must survive, and the file has the size that `analyze` reports.
 void NativeTest::longRows() {
     QFETCH(QString, spec);
     const auto parsed = *parseSpec(spec.toStdString());
     for (const auto& shape : {std::vector<std::int64_t>{3, 100'003}, {5000, 13}, {4, 100'100}}) {
-        if (!scaleGrid(parsed, shape)) continue; // tiles that do not divide it
+        if (!scaleGrid(parsed, shape)) continue; // the tile does not divide this shape
         std::vector<float> x(std::size_t(shape[0] * shape[1]));
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(std::sin(double(i) * 1.7)) * float(1 + i % 13);
         const QTemporaryDir folder;
@@ -126,7 +126,7 @@ void NativeTest::longRows() {
 
 namespace {
 
-/// What a spec of a format may say, one thing at a time; what the format does not take is left out.
+/// Specs of a format with one option each. Options that the format does not have are left out.
 std::vector<std::string> specsOf(const FormatTraits& format) {
     std::vector<std::string> options = {"",
                                         ":block=6",
@@ -176,10 +176,10 @@ std::vector<std::string> specsOf(const FormatTraits& format) {
 
 } // namespace
 
-/// Every format of the registry, under all that it takes: what comes back from a file is what memory held, to the bit.
+/// For every format with every option, the values from a file must equal those in memory bit for bit.
 void NativeTest::everySpec() {
     const std::vector<std::vector<std::int64_t>> shapes = {{12, 512}, {12, 76}, {3, 4, 20}, {256}};
-    // Files that nobody needs after a crash: their folder is not worth waiting for a disk.
+    // A folder in memory, if possible: the files need not survive, and a disk would be slow.
     const QString memory = QStringLiteral("/dev/shm");
     const QTemporaryDir folder((QFileInfo(memory).isWritable() ? memory : QDir::tempPath()) +
                                QStringLiteral("/native_test-XXXXXX"));
@@ -198,7 +198,7 @@ void NativeTest::everySpec() {
         int written = 0;
         for (const std::string& text : specsOf(format)) {
             const QuantSpec spec = *parseSpec(text);
-            std::string taken; // not those that tiles do not divide, or that are not made of whole blocks
+            std::string taken; // only shapes that the tile divides or that are made of whole blocks
             for (const TensorInfo& tensor : model->tensors)
                 if (scaleGrid(spec, tensor.shape)) taken += (taken.empty() ? "" : "|") + tensor.name;
             if (taken.empty()) continue;
@@ -229,7 +229,7 @@ void NativeTest::everySpec() {
     }
 }
 
-/// A checkpoint that was quantized is served under the names it had, and its copy goes with the model.
+/// A quantized checkpoint is shown with its former tensor names. The temporary copy is deleted with the model.
 void NativeTest::served() {
     const QTemporaryDir folder;
     std::vector<float> x(12 * 64);
@@ -242,7 +242,7 @@ void NativeTest::served() {
         const QuantSpec spec = *parseSpec(text);
         const auto out = written(folder, *model, text);
         QVERIFY(hasStoredTensors(*out) && !out->find("x"));
-        // Codes without their scales are lost: parts are not quantized.
+        // The parts are not quantized again: codes without their scales would be useless.
         const std::string parts = folder.filePath(QStringLiteral("parts.safetensors")).toStdString();
         const auto torn = quantizeModel(*out, {*parseSpec("bf16"), "^x[.]", "plain", parts}, Job{});
         QVERIFY(!torn && torn.error().message.find("stored quantized") != std::string::npos);
@@ -254,7 +254,7 @@ void NativeTest::served() {
             const ModelFile& file = (*served)->files.front();
             path = file.mapping->path();
             QVERIFY(path != out->path);
-            // What was opened, to whoever asks: reports hash it.
+            // Path and size are those of the opened file, because reports hash it.
             QCOMPARE((*served)->path, out->path);
             QCOMPARE(file.path, out->files.front().path);
             QCOMPARE(file.size, out->files.front().size);

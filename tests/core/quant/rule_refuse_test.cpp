@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rules that contradict each other, and the sentence that each gets.
+// Contradicting rules in a spec, and the message for each.
 #include "made_rule.h"
 #include "tests/support/test_program.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Scales by calibration, dialect, scale type and tile: against what AQT, qwix and compressed-tensors make, against
-// figures of the literature, and by hand.
+// Scales by calibration, dialect, scale type and tile. Compared with AQT, qwix and compressed-tensors, with published
+// figures, and with values computed by hand.
 #include "made_rule.h"
 #include "tests/support/test_program.h"
 
@@ -21,7 +21,7 @@ private Q_SLOTS:
     void manualStrings();
 };
 
-/// Codes, scales and zero points of the packages themselves, to the bit.
+/// Codes, scales and zero points of the packages, bit for bit.
 void RuleTest::peers() {
     const GoldenFile file = readGolden(QS_TEST_DATA "/formats/peer_vectors.safetensors");
     int seen = 0;
@@ -86,7 +86,7 @@ void RuleTest::calibrations() {
     const Held x = held({3, -4, 0, 1, 2, 0, -5, 0}, {2, 4});
     const auto scales = [&](const char* spec) { return quantized(x, spec).scales; };
     using Scales = std::vector<float>;
-    // int8's 127 levels; FLT_MIN vanishes beside them.
+    // 127 levels of int8; FLT_MIN is too small to matter.
     QCOMPARE(scales("int8:calib=rms,2"), (Scales{2 * std::sqrt(6.5f) / 127, 2 * std::sqrt(7.25f) / 127}));
     QCOMPARE(scales("int8:calib=fixed,2"), (Scales{2.0f / 127, 2.0f / 127}));
     QCOMPARE(scales("int8:calib=absmean,3,1"), (Scales{8.0f / 127, 10.5f / 127}));  // 3 (3+4+1)/3, 3 (2+5)/2
@@ -102,7 +102,7 @@ void RuleTest::calibrations() {
     // Zeros stay zeros.
     const auto back = materialize(affine);
     QVERIFY(back[2] == 0 && back[5] == 0 && back[7] == 0);
-    // A tensor of zeros decodes to zeros under every calibration.
+    // A tensor of zeros decodes to zeros with every calibration.
     const Held nothing = held(std::vector<float>(64), {4, 16});
     for (const char* spec :
          {"int8:sym=no", "int4:calib=mse", "int4:calib=snr", "int4:calib=rms,3", "int4:dialect=aqt",
@@ -111,7 +111,7 @@ void RuleTest::calibrations() {
         for (const float v : materialize(quantized(nothing, spec))) QVERIFY2(v == 0, spec);
 }
 
-/// No scale of the grid has less error than the one chosen.
+/// No scale of the search grid has less error than the chosen one.
 void RuleTest::searchesImprove() {
     auto values = normalValues(64 * 64, 5);
     for (std::size_t i = 0; i < values.size(); i += 97) values[i] *= 6;
@@ -150,7 +150,7 @@ void RuleTest::tilesAreBlocks() {
     QCOMPARE(tiles.scales[3], most / 7);
 }
 
-/// Groups that no unit holds: the same scales as from the values in one piece.
+/// Groups longer than a work unit: the scales must equal those of values in one piece.
 void RuleTest::longAndStridedGroups() {
     const Held x = held(normalValues(70 * 3000, 3), {70, 3000});
     const auto all = normalValues(70 * 3000, 3);
@@ -182,7 +182,7 @@ void RuleTest::affineBits() {
         return bitsPerWeight(*storedSize(specOf(spec), shape, DType::F32), 64 * 128);
     };
     QCOMPARE(bits("int4:block=32"), 5.0);
-    QCOMPARE(bits("int4:block=32:sym=no"), 5.25); // a byte of zero point per block
+    QCOMPARE(bits("int4:block=32:sym=no"), 5.25); // one byte of zero point per block
     QCOMPARE(bits("int4:block=32:scaletype=f16"), 4.5);
     QCOMPARE(bits("mxfp4"), 4.25);
     QCOMPARE(bits("mxfp8"), 8.25);
@@ -202,7 +202,7 @@ void RuleTest::stochastic() {
         mean += double(v) / 40000;
     }
     QVERIFY(std::fabs(mean - 0.3) < 0.01); // 4.4 standard deviations
-    // Every element has its own noise, wherever work is cut.
+    // Every element has its own noise, wherever the work is split.
     const QuantSpec parsed = specOf(spec + "7");
     RunEncoder encode(parsed, DType::F32);
     const GroupParams unit{1, 1};
@@ -213,12 +213,13 @@ void RuleTest::stochastic() {
     out.codes = codes.data();
     encode(run, out);
     QVERIFY(std::equal(codes.begin(), codes.end(), first.codes.begin() + 12345));
-    // Exact multiples of the scale have nothing to be random about but the noise itself, which rounds back.
+    // Exact multiples of the scale: only the noise acts on them, and it rounds back.
     const Held exact = held({1, 2, -3, 127}, {1, 4});
     QCOMPARE(materialize(quantized(exact, spec + "1")), exact.values);
 }
 
-/// AQT's random rounding of floats: up as often as it is near, subnormals and the largest among them.
+/// AQT's stochastic rounding to floats: the chance to round up is the relative distance, also for subnormals and the
+/// largest values.
 void RuleTest::stochasticFloats() {
     struct Case {
         const char* format;
@@ -247,7 +248,7 @@ void RuleTest::stochasticFloats() {
         const double expected = double(one.x - one.below) / double(one.above - one.below);
         QVERIFY2(std::fabs(above - expected) < 0.01, one.format); // 4 standard deviations
     }
-    // What a float is already, and what is beyond all of them, is not left to chance.
+    // Values that are exact, and values beyond the range, are not random.
     for (const FormatTraits& format : formats()) {
         if (format.kind != FormatKind::Float || !format.stochastic) continue;
         std::vector<float> values(format.levels.begin(), format.levels.end());
@@ -264,7 +265,7 @@ void RuleTest::stochasticFloats() {
 void RuleTest::sparse() {
     const Held x = held({1, -3, 2, 0.5f, 5, 5, -5, 5}, {1, 8});
     const auto back = materialize(quantized(x, "int8:scale=tensor:calib=fixed,127:sparse=2/4"));
-    QCOMPARE(back, (std::vector<float>{0, -3, 2, 0, 5, 5, 0, 0})); // of equal ones the first
+    QCOMPARE(back, (std::vector<float>{0, -3, 2, 0, 5, 5, 0, 0})); // of equal values the first is kept
     std::vector<float> one{0.5f, -4, 3, 3, 2};
     keepLargest({1, 2}, one.data(), one.size());
     QCOMPARE(one, (std::vector<float>{0, -4, 3, 0, 2}));
@@ -286,7 +287,7 @@ void RuleTest::manualStrings() {
     QVERIFY(says("fixed,1", "three fields"));
     QVERIFY(says("fixed,1,2,3", "three fields"));
     QVERIFY(says("fixed,1,lots", "does not end in a number"));
-    // As specs, with the same strings: clip(x / bf16(scale)), integers cut off, decoded by the scale that was not rounded.
+    // MaxText's arithmetic: clip(x / bf16(scale)), integers truncated, decoded with the unrounded scale.
     const Held x = held({0.5f, -0.3f, 1.7f, -2, 0.004f, 0}, {1, 6});
     const std::string manual = ":scale=tensor:dialect=maxtext:calib=";
     const QuantizedTensor bytes = quantized(x, "int8" + manual + "fixed,1,1");
@@ -298,7 +299,7 @@ void RuleTest::manualStrings() {
     const auto floats = materialize(quantized(x, "fp8_e4m3" + manual + "fixed,1,1"));
     QCOMPARE(floats[0], 224.0f / 448); // 0.5 / 0.0022278 = 224.4
     QCOMPARE(floats[2], 1.0f);
-    QCOMPARE(materialize(quantized(x, "fp8_e5m2" + manual + "fixed,7,0"))[2], 1.75f); // a scale of 0 is 1
+    QCOMPARE(materialize(quantized(x, "fp8_e5m2" + manual + "fixed,7,0"))[2], 1.75f); // a scale of 0 is replaced by 1
 }
 
 QS_TEST(RuleTest)

@@ -203,7 +203,7 @@ void SpecTest::refusals() {
     QVERIFY(!message.contains(QLatin1Char('\n')));
 }
 
-/// Every format, asked for what makes no sense: the first advice of the refusal is a spec that works.
+/// Every format with options it does not have: the first advice in the message must be a valid spec.
 void SpecTest::adviceWorks() {
     const auto has = [](const FormatTraits& format, ScaleKind kind) {
         return (format.scaleKinds & std::uint8_t(kind)) != 0;
@@ -248,7 +248,7 @@ void SpecTest::adviceWorks() {
             QVERIFY2(whole || parseSpec(format.id + (":" + found)).has_value(), qPrintable(message));
             ++followed;
         }
-        // A slip of the pen in the name finds the format again, with its keys.
+        // For a misspelled name the message offers the format, with its keys.
         const std::string id = format.id;
         for (const std::string& typed : {id + "x", id.substr(0, 1) + id, id + "_"}) {
             if (findFormat(typed)) continue;

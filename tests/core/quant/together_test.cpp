@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Fields that one pass over a large tensor makes together hold, byte for byte, what each of them holds when it is made
-// by a pass of its own.
+// Fields that one pass over a large tensor makes together must equal, byte for byte, the fields made by separate
+// passes.
 #include "core/layouts/layout.h"
 #include "core/layouts/produce.h"
 #include "core/quant/encode/double_quant.h"
@@ -104,7 +104,7 @@ private Q_SLOTS:
         }
     }
 
-    /// The mean of double quantization, of scales that come some at a time.
+    /// The mean for double quantization, with scales that arrive in pieces.
     void sumInPieces() {
         const auto values = wavy(70'001);
         for (const std::size_t n : {0ul, 1ul, 7ul, 8ul, 31ul, 32ul, 33ul, 511ul, 512ul, 4'097ul, 70'001ul}) {
@@ -115,13 +115,13 @@ private Q_SLOTS:
         }
     }
 
-    /// Relative to a tensor with so many groups that their scales are not kept, and to one where they are.
+    /// Scales relative to the tensor: with so many groups that scales are not kept, and with few.
     void manyGroupsAsFew() {
         if (kThinning > 1) QSKIP("too many values for a sanitizer");
         constexpr std::int64_t kColumns = 4096, kFew = 4096; // 2^20 groups of 16
         const QTemporaryDir folder;
         auto values = wavy(std::size_t((kFew + 1) * kColumns));
-        values[5] = 3; // the largest of both
+        values[5] = 3; // the largest value of both
         const std::vector<float> first(values.begin(), values.end() - kColumns);
         const auto model = opened(folder, {made("few", DType::F32, {kFew, kColumns}, first),
                                            made("many", DType::F32, {kFew + 1, kColumns}, values)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A user's own codebooks: saved, read, refused, and written so that others can decode them.
+// Codebooks of the user: saved, read, refused, and written so that other programs can decode them.
 
 #include "core/layouts/layout.h"
 #include "core/quant/codebook/user_formats.h"
@@ -103,7 +103,7 @@ void UserFormats::aFolder() {
     QVERIFY(parseSpec("fine3"));
 }
 
-/// As a codebook, with its levels beside the codes.
+/// Stored as a codebook, with its levels beside the codes.
 void UserFormats::decodedElsewhere() {
     QVERIFY(addUserFormat({"away6", "", "", {-1, -0.5f, -0.1f, 0.2f, 0.6f, 1}}));
     std::vector<float> x;

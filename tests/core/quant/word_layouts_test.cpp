@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// compressed-tensors, GPTQ and MLX, decoded here by the rules of those packages alone, value for value what was analysed.
+// compressed-tensors, GPTQ and MLX files, decoded here only by the rules of these packages. The values must equal those
+// of the analysis.
 #include "core/layouts/layout.h"
 #include "core/quant/spec/scale_type.h"
 #include "kernels/small_float.h"
@@ -26,7 +27,7 @@ std::vector<float> wavy() {
     return values;
 }
 
-/// Code i of a stream of words.
+/// Code i of a stream of 32-bit words.
 unsigned codeOf(const std::uint32_t* words, std::size_t i, unsigned bits, std::size_t stride = 1) {
     unsigned code = 0;
     for (unsigned b = 0; b < bits; ++b) {
@@ -36,7 +37,7 @@ unsigned codeOf(const std::uint32_t* words, std::size_t i, unsigned bits, std::s
     return code;
 }
 
-/// As F32 whatever the type.
+/// Reads as F32 from any dtype.
 std::vector<float> floatsOf(const Model& file, const std::string& name) {
     const TensorInfo& tensor = *file.find(name);
     std::vector<float> out(tensor.elements);
@@ -194,7 +195,7 @@ void WordLayoutsTest::decodes() {
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {*parsed, {}, layout.toStdString(), path}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
-    const auto file = openSafetensors(path); // the fields, whatever they stand for
+    const auto file = openSafetensors(path); // reads the stored fields, not the layers
     QVERIFY(file.has_value());
     const auto bits = unsigned(parsed->traits().bits);
     const auto decoded = layout == QStringLiteral("gptq")  ? decodedGptq(**file, bits, parsed->isSymmetric())
@@ -207,8 +208,8 @@ void WordLayoutsTest::decodes() {
             QFAIL(qPrintable(QStringLiteral("element %1: %2, not %3").arg(i).arg(decoded[i]).arg(expected[i])));
 }
 
-/// The maxima are those of the rows to the bit; its readers multiply and divide, so that values are those of analysis
-/// but for the last bits.
+/// The maxima must equal those of the rows bit for bit. Readers multiply and divide, so values may differ in the last
+/// bits.
 void WordLayoutsTest::llmInt8() {
     const QTemporaryDir folder;
     const auto values = wavy();
@@ -232,7 +233,7 @@ void WordLayoutsTest::llmInt8() {
         QVERIFY(std::fabs(decoded[i] - expected[i]) <= 3e-7f * std::fabs(expected[i]));
 }
 
-/// Keys and tensors that nobody touches stay byte for byte; taken ones are blocks of their type.
+/// Metadata and tensors that are not selected stay byte for byte; selected ones are blocks of their type.
 void WordLayoutsTest::ggufToGguf() {
     const QTemporaryDir folder;
     MadeGguf source;
@@ -278,7 +279,7 @@ void WordLayoutsTest::ggufToGguf() {
         loadF32(*(*written)->view(*(*written)->find(name)), 0, is.size(), is.data());
         QVERIFY(is == expected);
     }
-    // Other models have no keys to copy, and one file has one name.
+    // Other models have no metadata to copy, and the output is a single file.
     request.output = folder.filePath(QStringLiteral("folder")).toStdString();
     const auto named = quantizeModel(**model, request, Job{});
     QVERIFY(!named && named.error().message.find(".gguf") != std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The report of a real analysis of a golden file, beside a tensor that is refused.
+// The report of a real analysis of a golden file, with one refused tensor.
 #include "core/analysis/analysis_report.h"
 #include "tests/support/test_program.h"
 
@@ -50,7 +50,7 @@ private Q_SLOTS:
         QCOMPARE(summary->cards.rows.size(), std::size_t(2));
         const auto* worst = sectionOf(*report, "Worst tensors");
         QVERIFY(worst && worst->plots.size() == 2 && worst->tables.size() == 1);
-        // Titles and units are the registry's.
+        // Titles and units come from the registry.
         const auto* nmse = findMetric("nmse");
         QVERIFY(worst->plots[0].xTitle.find(nmse->title) != std::string::npos);
         for (const auto& section : report->sections)
@@ -76,7 +76,7 @@ private Q_SLOTS:
             QVERIFY2(std::abs(all - 100) < 1e-6, plot.title.c_str());
             QVERIFY(plotSvg(plot).find(">0<") != std::string::npos); // 0 is in the middle of the axis
         }
-        // Rows are kept without their histograms: without those of all together nothing is made up.
+        // Rows do not keep histograms. Without the pooled histograms the report has no such section.
         a.result.pooled.clear();
         const auto without = analysisReport(a.plan, a.result, {}, "the command");
         QVERIFY(without && !sectionOf(*without, "Errors"));

@@ -91,7 +91,7 @@ private Q_SLOTS:
         QVERIFY(plotSvg(plot).find("class=\"hatch\"") == std::string::npos);
     }
 
-    /// As in the window: bright is worse, whichever end that is.
+    /// As in the window, bright is worse, at either end of the scale.
     void brightIsWorse() {
         Plot plot;
         plot.kind = Plot::Kind::HeatMap;
@@ -119,7 +119,7 @@ private Q_SLOTS:
         plot.cells = {0.05, 1, 4};
         plot.logY = true;
         const auto svg = plotSvg(plot);
-        // From 1/20 to 20: the far end of blue, white, and not the far end of orange.
+        // From 1/20 to 20: full blue and white, but not full orange.
         for (const char* text : {">1/20<", ">20.00<", "fill=\"#1560cc\"", "fill=\"#f4f4f2\"", ">4.00<"})
             QVERIFY2(svg.find(text) != std::string::npos, text);
         QVERIFY(svg.find("fill=\"#b05414\"") == std::string::npos);

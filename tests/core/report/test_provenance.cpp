@@ -82,15 +82,15 @@ private Q_SLOTS:
         QCOMPARE(provenanceTitle("input_sha256"), std::string("Input SHA-256"));
         QCOMPARE(provenanceTitle("driver_version"), std::string("Driver version"));
     }
-    /// Threads of a pool may end after libcrypto has cleaned up, which then leaves what it keeps for each: AddressSanitizer
-    /// tells. The last one, for nothing is hashed after it.
+    /// Pool threads may end after libcrypto has cleaned up. Their memory would then leak, which AddressSanitizer
+    /// reports. This test is the last, because nothing is hashed after it.
     void threadsLeaveNothing() {
         const std::string path = write("thread", "weights").toStdString();
         bool hashed = false, described = false;
         std::atomic<int> step{0};
         const auto go = [&](int to) { step = to, step.notify_all(); };
         std::thread hashing([&] {
-            ERR_clear_error(); // a first hash of the process keeps the same
+            ERR_clear_error(); // the first hash of the process allocates the same
             hashed = sha256OfFile(path).has_value();
             go(1);
             step.wait(1), step.wait(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every writer on a report with hostile names, figures that are missing, and more rows than a page.
+// Every report writer with hostile names, missing figures, and more rows than a page.
 #include "core/base/text.h"
 #include "core/report/report.h"
 #include "tests/support/test_program.h"
@@ -150,7 +150,7 @@ private Q_SLOTS:
         QVERIFY(csv.contains("layers.1.weight,\"[256, 688]\",4.5,,1,true\r\n")); // not measured: empty, not 0
     }
 
-    /// A spreadsheet would run these; numbers stay numbers.
+    /// Cells that a spreadsheet would execute are escaped; numbers stay numbers.
     void csvRunsNothing() {
         Report r;
         r.data.columns = {{"tensor", "Tensor", "", Show::Text, 0, Direction::None, ""},
@@ -172,7 +172,7 @@ private Q_SLOTS:
                                    "&amp;lt;b&amp;gt; a.b \\~x\\~ \\$y\\$"));
     }
 
-    /// In every format: what is passed on does not say where somebody keeps it.
+    /// In every format, the report must not contain the folders of files.
     void foldersStay() {
         Report r = report(2);
         r.provenance = {{"input", "/home/somebody/secret/m.safetensors"},
@@ -239,12 +239,12 @@ private Q_SLOTS:
         const auto md = rendered("md", report(3000));
         QVERIFY(md.size() < 4000);
         QVERIFY(md.contains("### Summary") && !md.contains("All tensors"));
-        QVERIFY(md.contains("\\|"));                            // a pipe in a name does not open a cell
+        QVERIFY(md.contains("\\|"));                            // a pipe in a name does not start a new cell
         QCOMPARE(md.count("<script>"), md.count("\\<script>")); // never as a tag
         QVERIFY(md.contains("Input SHA-256"));
     }
 
-    /// However wide the other columns are: the numbers of layer and expert and the role stay.
+    /// However wide other columns are, names keep the role and the numbers of layer and expert.
     void pdfKeepsTheNumbersOfNames() {
         const QString tool = QStandardPaths::findExecutable(QStringLiteral("pdftotext"));
         if (tool.isEmpty()) QSKIP("pdftotext (poppler-utils) is not installed, so the text of the PDF is not read.");
@@ -297,7 +297,7 @@ private Q_SLOTS:
         const auto match = footer.match(QString::fromUtf8(text));
         QVERIFY(match.hasMatch());
         QCOMPARE(text.count('\f'), match.captured(1).toInt());
-        // The header stands on each page that the table reaches.
+        // The header is on each page of the table.
         QVERIFY(text.count("SQNR dB") >= match.captured(1).toInt() - 1);
     }
 };

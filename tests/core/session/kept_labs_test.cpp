@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the labs have computed, as texts of session files: all of it comes back, and what cannot have been computed is refused.
+// Results of the labs as texts of session files: all of it is restored, and impossible results are refused.
 #include "core/session/kept_labs.h"
 
 #include "core/solve/save.h"
@@ -56,7 +56,7 @@ private:
 
     QTemporaryDir folder_;
     std::shared_ptr<const Model> model_;
-    std::map<QString, std::string> texts_; ///< of each kind, as it should be
+    std::map<QString, std::string> texts_; ///< for each kind, a valid text
 };
 
 void KeptLabsTest::initTestCase() {
@@ -104,7 +104,7 @@ void KeptLabsTest::training() {
     }
 }
 
-/// The curve and the figures are kept all the same.
+/// The curve and the figures are kept anyway.
 void KeptLabsTest::trainingOfTooManyWeights() {
     auto was = trained("nf4:block=16", 2);
     was.result.latent.values.resize(kMostKeptFloats + 1);
@@ -123,7 +123,7 @@ KeptSolutions KeptLabsTest::solved(const char* spec, const char* settings) const
     if (!view || !how) qFatal("no problem");
     const solve::Problem problem{*view, out.spec, *how, inputs};
     const auto solution = solve::solve(problem, Job{});
-    if (!solution) return out; // a solver that does not take this spec
+    if (!solution) return out; // the solver does not accept this spec
     out.rows = {solve::rowOf(problem, *solution, "synthetic, 64 × 80")};
     out.rows.push_back(out.rows.front());
     out.rows.front().output.reset();
@@ -141,7 +141,7 @@ void KeptLabsTest::solutions_data() {
             QTest::addRow("%s, %s", spec, how) << QString::fromLatin1(spec) << QString::fromLatin1(how);
 }
 
-/// What is saved after reading is what would have been saved before, byte by byte.
+/// What is read and written again must be equal byte by byte.
 void KeptLabsTest::solutions() {
     QFETCH(QString, spec);
     QFETCH(QString, settings);
@@ -258,8 +258,8 @@ QString KeptLabsTest::problemOf(const QString& kind, const std::string& text) co
 
 void KeptLabsTest::refused_data() {
     QTest::addColumn<QString>("kind");
-    QTest::addColumn<QString>("place"); // in the JSON
-    QTest::addColumn<QString>("value"); // there instead; empty: nothing
+    QTest::addColumn<QString>("place"); // path in the JSON
+    QTest::addColumn<QString>("value"); // new value there; empty: removed
     const auto row = [](const char* kind, const char* place, const std::string& value) {
         QTest::addRow("%s %s=%s", kind, place, value.substr(0, 20).c_str())
             << QString::fromLatin1(kind) << QString::fromLatin1(place) << QString::fromStdString(value);
@@ -272,7 +272,9 @@ void KeptLabsTest::refused_data() {
         row(kind, "/spec", "7");
     }
     for (const char* kind : {"training", "zero points"})
-        for (const char* other : {"\"other\"", "\"ids\""}) row(kind, "/tensor", other); // another size, another type
+        for (const char* other : {"\"other\"", "\"ids\""})
+            row(kind, "/tensor", other); // tensors with another size or
+                                         // another dtype
     for (const char* value : {"0", "-1", "2000000", "1e400", "2"}) row("training", "/steps", value);
     for (const char* value : {"0", "2000000"}) row("training", "/rows", value);
     for (const char* value : {"0", "1.5", "null", "-1"}) row("training", "/rate", value);
@@ -288,7 +290,7 @@ void KeptLabsTest::refused_data() {
     row("zero points", "/solution/values", "\"\"");
     row("zero points", "/solution/values", '"' + std::string(kRows * kColumns * 4 / 3 * 4, '/') + '"'); // NaN
     const auto groups = std::size_t(kRows * kColumns / 16);
-    // Scales that are NaN, and zero points that are no number of a byte (0xd9d9d9d9 as f32: -8e15).
+    // Scales that are NaN, and zero points that do not fit a byte (0xd9d9d9d9 as f32: -8e15).
     for (const char* three : {"////", "2dnZ"}) {
         std::string text;
         for (std::size_t i = 0; i < groups * 12 / 3; ++i) text += three;
@@ -296,7 +298,7 @@ void KeptLabsTest::refused_data() {
     }
     row("zero points", "/solution/column_scales", '"' + std::string((kColumns * 4 + 2) / 3 * 4 - 1, 'A') + "=\""); // 0
     for (const char* value : {"0", "-1", "null", "1e39"}) row("zero points", "/solution/tensor_scale", value);
-    row("zero points", "/solution/levels", "[0,1]"); // this spec learns none
+    row("zero points", "/solution/levels", "[0,1]"); // this spec learns no levels
     for (const char* value : {"[]", "[0,1]", "[0,1,2,3,4,5,6,5]", "[0,1,2,3,4,5,6,null]", "[0,1,2,3,4,5,6,7,8]"})
         row("codebook", "/solution/levels", value);
     for (const char* value : {"-1", "\"x\""}) row("zero points", "/rows/0/nearest_output", value);
@@ -309,10 +311,10 @@ void KeptLabsTest::refused_data() {
     row("products", "/choices", "[\"keep\"]");
     row("products", "/choices/0", words(5000));
     row("products", "/activations", words(5000));
-    row("products", "/cache/0/bytes_per_token", "null"); // what has an error has a size
+    row("products", "/cache/0/bytes_per_token", "null"); // a row with an error needs a size
     row("products", "/cache/0/bytes_per_token", "-1");
     row("products", "/cache/0/output/error", "-1");
-    row("products", "/cache/0/output/power", "1e-320"); // a ratio beyond all numbers
+    row("products", "/cache/0/output/power", "1e-320"); // the ratio overflows
     row("products", "/products/1/error", "[]");
     row("products", "/products/1/error/max_abs", "null");
     row("products", "/products/1/kernel", words(5000));
@@ -341,7 +343,7 @@ void KeptLabsTest::refused() {
     if (written.empty()) {
         object.at(at.parent_pointer()).erase(at.back());
         written = object.dump();
-    } else { // as text: some numbers are none of this library's
+    } else { // as text, because the JSON library cannot represent some of these numbers
         object[at] = "HERE";
         auto whole = object.dump();
         written = whole.replace(whole.find("\"HERE\""), 6, written);

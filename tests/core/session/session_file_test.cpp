@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Session files: what is written comes back, what is not ours or newer is refused, what changed is said.
+// Session files: written data is restored, foreign and newer files are refused, and changes of the sources are
+// reported.
 #include "core/model/hdf5/image.h"
 #include "core/model/model.h"
 #include "core/model/output/atomic_file.h"
@@ -188,7 +189,8 @@ void SessionFileTest::benchmarksAreKept() {
     for (const auto& read : back->run.rows) QCOMPARE(q(keptBenchRow(read)), q(*one));
     QVERIFY(back->run.rows[0].status == RowState::Declined && back->run.rows[0].cache == CacheState::Warm);
     QVERIFY(!back->run.rows[0].speedup && back->run.rows[0].nmse == 1.0 / 3);
-    QVERIFY(back->backends == bench.backends && back->plan.backends.empty()); // nothing to load comes out of a file
+    QVERIFY(back->backends == bench.backends && back->plan.backends.empty()); // a file must not choose which libraries
+                                                                              // are loaded
     QVERIFY(back->plan.shapes == bench.plan.shapes && back->plan.caches == bench.plan.caches);
     QCOMPARE(q(back->plan.specs.at(0).first), QStringLiteral("nf4"));
     QVERIFY(!back->complete && back->run.roofs.at(0).samples == 7 && back->run.passes.at(0).ns == 17.0);
@@ -255,7 +257,7 @@ void SessionFileTest::sourcesThatChanged() {
         if (!file.open(QIODevice::WriteOnly) || file.write(with) != with.size() || !file.flush()) return false;
         return file.setFileTime(QDateTime::currentDateTimeUtc().addSecs(secondsLater), QFile::FileModificationTime);
     };
-    QVERIFY(put(bytes, 100)); // touched, the same
+    QVERIFY(put(bytes, 100)); // same content with a new time
     QCOMPARE(sentence(), QString());
     auto other = bytes;
     other[other.size() - 1] = char(other[other.size() - 1] ^ 1);

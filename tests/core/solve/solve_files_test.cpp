@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What solvers decide on its way through files and back; inputs out of files; codebooks that tensors share.
+// Results of solvers through files; calibration inputs from files; codebooks shared by tensors.
 #include "core/layouts/layout.h"
 #include "core/solve/codebooks.h"
 #include "core/solve/inputs.h"
@@ -65,7 +65,7 @@ void SolveFiles::throughFiles_data() {
         }
 }
 
-/// native, decoded again, and plain give what the solver said, bit for bit.
+/// Layout native, decoded again, and layout plain must give the solver's values bit for bit.
 void SolveFiles::throughFiles() {
     QFETCH(QString, spec);
     QFETCH(QString, settings);
@@ -100,7 +100,7 @@ void SolveFiles::throughFiles() {
     }
 }
 
-/// scaletype=input: solvers go on in f32, but scales and biases are numbers of the tensor's type.
+/// scaletype=input: solvers compute in f32, but scales and biases have the dtype of the tensor.
 void SolveFiles::biasesOfTheTensorsType() {
     const QTemporaryDir folder;
     std::vector<std::uint16_t> halves;
@@ -156,7 +156,7 @@ void SolveFiles::inputs() {
     QVERIFY(some.has_value());
     QCOMPARE(some->shape, (value::Shape{12, kColumns}));
     QVERIFY(std::equal(some->values.begin(), some->values.end(), x.begin()));
-    QVERIFY(!inputsOf(file.get(), *model->find(kQ1), 12)); // weights are no inputs
+    QVERIFY(!inputsOf(file.get(), *model->find(kQ1), 12)); // weights are not inputs
     QVERIFY(!inputsOf(file.get(), *model->find(kV), 12));  // another last axis
     QCOMPARE(inputsOf(nullptr, *model->find(kV), 12)->shape, (value::Shape{12, kColumns}));
     const auto mean = columnWeightsOf(*file, *model->find(kQ));
@@ -187,7 +187,7 @@ void SolveFiles::sharedCodebooks() {
     QVERIFY(role.at(all[0]) == role.at(all[1]) && role.at(all[0]) != role.at(all[2]));
     QVERIFY(whole.at(all[0]) == whole.at(all[2]));
     QVERIFY(role.at(all[2])->levels == own.at(all[2])->levels);
-    // The best for all values together is no worse on all of them than any that was learned from a part.
+    // For all values together, the shared codebook has no more error than any codebook learned from a part.
     const auto error = [&](const LearnedLevels& levels) {
         double sum = 0;
         for (const TensorInfo* tensor : all)
@@ -200,7 +200,7 @@ void SolveFiles::sharedCodebooks() {
     };
     for (const TensorInfo* tensor : all) QVERIFY(error(*whole.at(all[0])) <= error(*own.at(tensor)) * 1.0001);
 
-    // Into a file: every tensor has the same codebook, and what is decoded is its levels.
+    // Into a file: every tensor has the same codebook, and decoded values are its levels.
     auto asked = request(folder, "codebook:bits=4:scale=none", "native", "shared.safetensors");
     asked.solve = [&](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
         auto solved = std::make_shared<Solved>();
@@ -217,7 +217,7 @@ void SolveFiles::sharedCodebooks() {
     for (const float x : valuesOf<float>(**openModel(back), kV))
         QVERIFY(std::binary_search(levels.begin(), levels.end(), x));
 
-    // Column weights change what is learned.
+    // Column weights change the learned levels.
     std::vector<float> weights(std::size_t(kColumns), 0.0f);
     weights[7] = 1;
     const auto inputs = opened(folder, {made(kV, DType::F32, {kColumns}, weights)}, "weights.safetensors");
@@ -226,7 +226,7 @@ void SolveFiles::sharedCodebooks() {
     QVERIFY(weighted.at(all[2])->levels != own.at(all[2])->levels);
 }
 
-/// Metadata that promises column scales which are not there, or of another size.
+/// Metadata that declares column scales which are missing or have another size.
 void SolveFiles::lies() {
     const QTemporaryDir folder;
     for (const int size : {0, 7}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPTQ, AWQ and HQQ against what auto-gptq, autoawq and hqq themselves make (tests/data/solve), and what must hold for
-// every format.
+// GPTQ, AWQ and HQQ compared with auto-gptq, autoawq and hqq (tests/data/solve), and properties that hold for every
+// format.
 #include "core/quant/encode/half_quadratic.h"
 #include "core/quant/spec/code_set.h"
 #include "core/solve/gram.h"
@@ -140,7 +140,7 @@ void SolveTest::halfQuadratic() {
 }
 
 void SolveTest::halfQuadraticEdges() {
-    // Zeros, a constant, one value, and values that are all on one side of 0.
+    // Zeros, a constant, a single value, and values on one side of 0.
     const QuantSpec spec = specOf("int4:sym=no:calib=hqq:block=4");
     const Layer layer({0, 0, 0, 0, 3, 3, 3, 3, 5, 6, 7, 8, -1, 2}, {1, 14}, {});
     const auto quantized = quantizeTensor(layer.view(), spec, Job());
@@ -148,12 +148,12 @@ void SolveTest::halfQuadraticEdges() {
     const auto back = materialize(*quantized);
     for (std::size_t i = 0; i < 8; ++i) QCOMPARE(back[i], layer.w[i]);
     for (std::size_t i = 8; i < 12; ++i) QVERIFY(std::fabs(back[i] - layer.w[i]) < 0.15f);
-    // NaN is refused, or left out.
+    // NaN is refused, or skipped.
     const Layer holed({1, 2, std::numeric_limits<float>::quiet_NaN(), 4}, {1, 4}, {});
     QVERIFY(!quantizeTensor(holed.view(), spec, Job()));
     const auto skipped = quantizeTensor(holed.view(), specOf("int4:sym=no:calib=hqq:block=4:nan=skip"), Job());
     QVERIFY(skipped.has_value() && std::isfinite(skipped->zeros[0]));
-    // The solver lowers what it minimises against the rounded zero point of the range.
+    // The solver must lower its objective, compared with the rounded zero point of the range.
     const Layer normal = made(16, 256);
     const auto error = [&](const char* text) {
         const auto values = materialize(*quantizeTensor(normal.view(), specOf(text), Job()));
@@ -194,7 +194,7 @@ void SolveTest::factor() {
     QVERIFY(!inverseFactor(std::vector<double>(9, -1.0), 3, Job()));
 }
 
-/// With inputs that have nothing to do with each other there is no error to make up for: rounding to nearest.
+/// With orthogonal inputs no error can be compensated: the result is rounding to nearest.
 void SolveTest::independentInputs() {
     Layer layer = made(8, 64);
     layer.x = {{64, 64}, std::vector<float>(64 * 64)};
@@ -207,7 +207,7 @@ void SolveTest::independentInputs() {
     }
 }
 
-/// Whatever the format: either a reason, or a better output whose codes are those of the solver.
+/// For every format: a reason, or a better output with the codes of the solver.
 void SolveTest::everyFormat() {
     const Layer layer = made(16, 256);
     int gptq = 0, awq = 0;
@@ -225,7 +225,7 @@ void SolveTest::everyFormat() {
             }
             ++(std::string_view(how) == "awq" ? awq : gptq);
             const double more = std::string_view(how) == "awq" || format.levels.size() < 4 ? 1.0 : 0.95;
-            // Unscaled signs have no scale that could follow.
+            // Formats without a scale may not improve.
             if (spec.scaleKind() != ScaleKind::None && format.bits < 8)
                 QVERIFY2(*solution->output <= more * *solution->nearestOutput,
                          qPrintable(QStringLiteral("%1 %2: %3 against %4")
@@ -235,7 +235,7 @@ void SolveTest::everyFormat() {
         }
     }
     QVERIFY(gptq >= 40 && awq >= 30);
-    // Where scales lie makes no difference to that.
+    // This holds for every granularity of scales.
     for (const char* spec : {"int4:scale=tensor", "int4:axis=0", "int4:tile=-2x4,-1x32", "int4:block=96",
                              "codebook:bits=3:scale=channel", "int4:sym=no:calib=mse", "ternary:scale=channel"}) {
         const auto solution = solved(layer, spec, "gptq");
@@ -244,7 +244,7 @@ void SolveTest::everyFormat() {
     }
 }
 
-/// Columns with strong inputs get the finer levels.
+/// Columns with large inputs get finer levels.
 void SolveTest::weightedCodebook() {
     Layer layer = made(32, 64);
     std::mt19937 engine{2};
@@ -299,7 +299,7 @@ void SolveTest::refusals() {
     Layer flat(std::vector<float>(64, 1.0f), {64}, value::syntheticInputs(8, 64, 1));
     const auto vector = solved(flat, "int4", "gptq");
     QVERIFY(!vector);
-    // No input at all: no column has any say.
+    // All inputs are zero: no column has any weight.
     layer = made(8, 64);
     std::fill(layer.x.values.begin(), layer.x.values.end(), 0.0f);
     const auto nothing = solved(layer, "int4", "gptq");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the kernel path applies is the seed's decision (tests/peers/compare_values.py asks the real one the same
-// questions); what it gives is what materializing gives.
+// eformer decides where its kernel path applies (tests/peers/compare_values.py asks eformer itself). The kernel path
+// must give the same values as materializing.
 #include "core/base/random.h"
 #include "core/value/dot_general.h"
 #include "tests/support/test_program.h"
@@ -79,7 +79,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Larger than a panel of decoded weights.
+    /// Larger than one panel of decoded weights.
     void panelsAddUp() {
         const QuantizedTensor w = coded({2100, 1024}, "int8");
         const Tensor x = made({2, 2100}, 2), dense = materialized(w);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// QAT, the dot-general lab, the KV cache and the what-if operations: known answers, and what they refuse.
+// QAT, the dot-general lab, the KV cache and the what-if operations: known answers and refusals.
 #include "core/value/dot_general.h"
 #include "core/value/kept_variants.h"
 #include "core/value/kv_cache.h"
@@ -39,7 +39,7 @@ double outputNmse(const QatPlan& plan, const Tensor& latent) {
 class Labs : public QObject {
     Q_OBJECT
 private Q_SLOTS:
-    /// Both ways to the gradient: with fewer and with more inputs than columns.
+    /// Both ways to compute the gradient: fewer and more inputs than columns.
     void trainingLowersTheOutputError() {
         for (const std::int64_t inputs : {20, 400}) {
             for (const char* spec : {"nf4:block=32", "int4:block=32", "ternary:scale=channel"}) {
@@ -59,7 +59,8 @@ private Q_SLOTS:
         }
     }
 
-    /// Two equal inputs make the sum of two weights count alone: 0.45 + 0.35 of {-1, 0, 1} can only be met by 1 + 0.
+    /// With two equal inputs only the sum of two weights counts. 0.45 + 0.35 with levels {-1, 0, 1} is best met by 1 +
+    /// 0.
     void theBestOfThreeIsFound() {
         QatPlan plan{Tensor{{1, 3}, {0.45f, 0.35f, 1}}, Tensor{{2, 3}, {1, 1, 0, 0, 0, 1}},
                      *parseSpec("int2:scale=channel"), 200, 0.05};
@@ -84,7 +85,7 @@ private Q_SLOTS:
         plan.inputs = Tensor{{1, 32}, std::vector<float>(32, 0.0f)};
         const auto silent = trainQat(plan, {});
         QVERIFY(!silent && silent.error().message.find("output is 0") != std::string::npos);
-        // f32 keeps every value: nothing to gain, nothing lost.
+        // f32 keeps every value: nothing to gain or lose.
         plan.inputs = syntheticInputs(16, 32, 1), plan.spec = *parseSpec("f32"), plan.steps = 2;
         QCOMPARE(trainQat(plan, {})->bestLoss, 0.0);
     }
@@ -96,7 +97,7 @@ private Q_SLOTS:
         QVERIFY(rows && rows->size() == 3);
         for (const LabRow& row : *rows) QVERIFY(row.error->exact() && !row.reason.empty());
 
-        // dX alone depends on its own operands; "forward" is what the forward product has made.
+        // dX depends only on its own operands; "forward" reuses the operand of the forward product.
         plan.choices = {"keep", "nf4", "keep", "forward", "keep", "keep"};
         rows = runLab(plan, {});
         QVERIFY(!rows->at(0).error->exact() && !rows->at(1).error->exact() && rows->at(2).error->exact());
@@ -114,7 +115,7 @@ private Q_SLOTS:
         QVERIFY(!runLab(plan, {}));
     }
 
-    /// Every preset either measures all three products or says what it lacks.
+    /// Every preset measures all three products or gives a reason.
     void presets() {
         for (const LabPreset& preset : labPresets()) {
             const LabPlan plan{syntheticInputs(48, 64, 1), weights(32, 64), syntheticGradients(48, 32, 2),
@@ -134,7 +135,7 @@ private Q_SLOTS:
         QVERIFY2(rows, rows ? "" : rows.error().message.c_str());
         QVERIFY(rows->at(0).k->exact() && rows->at(0).output->exact() && *rows->at(0).kl == 0);
         QCOMPARE(*rows->at(0).bytesPerToken, 2.0 * 2 * 32 * 4);
-        QCOMPARE(*rows->at(1).bytesPerToken, 2.0 * 2 * (32 + 4)); // a scale per head and token
+        QCOMPARE(*rows->at(1).bytesPerToken, 2.0 * 2 * (32 + 4)); // one scale per head and token
         QVERIFY(*rows->at(1).output->nmse() < *rows->at(2).output->nmse() && *rows->at(1).kl < *rows->at(2).kl);
         QVERIFY(!rows->at(3).k && !rows->at(3).reason.empty());
         plan.v.shape = {2, 32, 64};
@@ -160,7 +161,7 @@ private Q_SLOTS:
         const auto run = [&](int which, const char* argument) {
             return *whatIfOperations()[std::size_t(which)].run(*subject, argument, {});
         };
-        QVERIFY(!run(0, "1,0").front().caused->exact()); // other neighbours in a block
+        QVERIFY(!run(0, "1,0").front().caused->exact()); // blocks contain other values
         QVERIFY(run(0, "0,1").front().caused->exact());
         QVERIFY(run(1, "128,96").front().caused->nmse().value() > 0);
         QVERIFY(run(1, "192,-1").front().caused->exact()); // rows of one block
@@ -172,14 +173,15 @@ private Q_SLOTS:
         QCOMPARE(*shards[1].bytesPerDevice, std::uint64_t(64 * 24 + 64 * 2 * 4));
     }
 
-    /// The file of choices: whole, of this machine alone, and no obstacle when it is broken or something else.
+    /// The file of kernel choices: always complete, only for this machine, and ignored if it is broken or not a regular
+    /// file.
     void choicesOfKernelsAreKept() {
         QTemporaryDir folder;
         const std::string path = folder.filePath(QStringLiteral("new/kernels.json")).toStdString();
         const VariantKeeper mine = keptIn(path, "one machine"), other = keptIn(path, "another");
         QVERIFY(mine.load().empty());
         mine.store({{"m=1", "gemv_f32_avx2"}});
-        mine.store({{"m=48", "gemm_f32_avx512"}}); // another process has not seen the first
+        mine.store({{"m=48", "gemm_f32_avx512"}}); // another process that has not seen the first choice
         const VariantKeeper::Choices both{{"m=1", "gemv_f32_avx2"}, {"m=48", "gemm_f32_avx512"}};
         QVERIFY(mine.load() == both && other.load().empty());
         const QString name = QString::fromStdString(path);
@@ -195,13 +197,13 @@ private Q_SLOTS:
         QVERIFY(QFile::resize(name, 30 << 20)); // far more than choices need
         QVERIFY(mine.load().empty());
         QVERIFY(QFile::remove(name));
-        QCOMPARE(::mkfifo(path.c_str(), 0600), 0); // nobody waits for who writes there
+        QCOMPARE(::mkfifo(path.c_str(), 0600), 0); // must not wait for a writer
         QVERIFY(mine.load().empty());
         QVERIFY(keptIn("", "one machine").load == nullptr);
-        keptIn("/proc/nowhere/kernels.json", "one machine").store(both); // goes nowhere
+        keptIn("/proc/nowhere/kernels.json", "one machine").store(both); // cannot be written, and is ignored
     }
 
-    /// The kernels that may multiply for the labs give equal bits; which one did is said.
+    /// All kernels that the labs may use give equal bits. The result names the kernel that ran.
     void theKernelIsSaid() {
         const Tensor x = syntheticInputs(5, 96, 1), w = weights(24, 96), g = weights(5, 24);
         LabChoices choices;

@@ -31,7 +31,7 @@ class ShardingTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void bytesPerDevice() {
-        // 64 x 256 nf4 in blocks of 64: 8192 bytes of codes, 256 absmax.
+        // 64 x 256 nf4 in blocks of 64: 8192 bytes of codes, 256 absmax values.
         const auto all = sharded("nf4:block=64", {64, 256}, "data=2,model=4", "data,model");
         QVERIFY2(all, all ? "" : all.error().message.c_str());
         QCOMPARE(all->shards.size(), std::size_t(8));
@@ -43,7 +43,7 @@ private Q_SLOTS:
         QCOMPARE(copies->totalBytes(), 2 * copies->bytesWhole);
         const auto both = sharded("nf4:block=64", {64, 256}, "data=2,model=4", "data+model");
         QVERIFY(both->parts == (Shape{8, 1}) && both->shards[5].begin == (Shape{40, 0}));
-        // One scale a row: cut along the row, each of four parts keeps all 64 scales.
+        // One scale per row: if rows are split, each of the four parts keeps all 64 scales.
         const auto channel = sharded("int8", {64, 256}, "model=4", "-,model");
         QCOMPARE(channel->mostBytes(), std::uint64_t(64 * 64 + 64 * 4));
         QVERIFY(channel->note.find("kept by 4 parts") != std::string::npos);
@@ -57,7 +57,7 @@ private Q_SLOTS:
         straddle.straddle = true;
         const auto cut = sharded("nf4:block=64", {4, 192}, "model=4", "-,model", straddle);
         QVERIFY(cut);
-        // Parts of 48: [0,48) [48,96) [96,144) [144,192): the inner ones touch two blocks.
+        // Parts of 48: [0,48) [48,96) [96,144) [144,192). The inner parts touch two blocks.
         const std::int64_t touched[] = {1, 2, 2, 1};
         for (std::size_t i = 0; i < 4; ++i) {
             QCOMPARE(cut->shards[i].bytes.scales, std::uint64_t(4 * 4 * touched[i]));
@@ -66,7 +66,7 @@ private Q_SLOTS:
         }
     }
 
-    /// Whatever the format and its scales: the parts put together are the whole, to the bit.
+    /// For every format and scale, the parts put together must equal the whole bit for bit.
     void partsAreTheWhole() {
         const Tensor x = made({8, 192});
         int checked = 0;
@@ -76,14 +76,14 @@ private Q_SLOTS:
                 const auto spec = parseSpec(std::string(format.id) + keys);
                 if (!spec) continue;
                 const auto codes = quantized(x, *spec);
-                if (!codes) continue; // not this shape, or a format whose encoder is still to come
+                if (!codes) continue; // the format does not take this shape
                 const Tensor whole = materialized(*codes);
                 for (const char* partition : {"a", "-,b", "a,b", "a+b,-", "-,a"}) {
                     ShardingOptions options;
                     options.straddle = codecOf(*spec) == nullptr;
                     const auto plan =
                         shard(*spec, x.shape, DType::F32, *parseMesh("a=4,b=2"), *parsePartition(partition), options);
-                    if (!plan && !options.straddle) continue; // packed blocks are never cut
+                    if (!plan && !options.straddle) continue; // packed blocks are never split
                     QVERIFY2(plan, plan ? "" : plan.error().message.c_str());
                     const auto together = quantizedSharded(x, *plan);
                     const std::string what = canonicalText(*spec) + " " + partition + ": " +
@@ -96,7 +96,7 @@ private Q_SLOTS:
         QVERIFY2(checked > 200, QByteArray::number(checked));
     }
 
-    /// A scale per part follows an outlier that one scale for all does not forgive.
+    /// Beside an outlier, a scale per part gives less error than one scale for all parts.
     void ownScalesHelpBesideAnOutlier() {
         Tensor x = made({4, 64});
         for (std::size_t row = 0; row < 4; ++row) x.values[row * 64] = 100;

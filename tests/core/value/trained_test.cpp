@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The result of training as a spec: what it measures, what it writes, and when it does not apply. Inputs out of files.
+// The result of training as a spec: its error, its files, and when it does not apply. Also inputs from files.
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
 #include "core/value/inputs.h"
@@ -81,7 +81,7 @@ private Q_SLOTS:
         QVERIFY(!checkTrainedId("fine", *parseSpec("f16")) && !checkTrainedId("fine", *kept_));
     }
 
-    /// Against the original: by hand, from the latent weights.
+    /// Errors are relative to the original; computed here from the latent weights.
     void errorsAreAgainstTheOriginal() {
         const auto base = withoutTrained(*kept_);
         const Tensor decoded = materialized(*quantized(Tensor{{24, 96}, result_->latent.values}, base));
@@ -116,7 +116,7 @@ private Q_SLOTS:
         QCOMPARE(row(*changed, 0, *kept_).sums.se2, row(*changed, 0, base).sums.se2);
     }
 
-    /// What is written holds the trained codes under the plain spec, which any other installation reads.
+    /// The file contains the trained codes under the plain spec, so any other installation can read it.
     void isWritten() {
         const std::string out = folder_.filePath(QStringLiteral("out.safetensors")).toStdString();
         const std::string back = folder_.filePath(QStringLiteral("back.safetensors")).toStdString();
@@ -135,7 +135,7 @@ private Q_SLOTS:
 
     void isThereInTheNextRun() {
         const auto problems = loadTrained(formats_.path().toStdString());
-        QCOMPARE(problems.size(), std::size_t(1)); // known already
+        QCOMPARE(problems.size(), std::size_t(1)); // already known
         QVERIFY(problems[0].find("already") != std::string::npos);
         QFile(formats_.filePath(QStringLiteral("broken.safetensors"))).open(QIODevice::WriteOnly);
         QCOMPARE(loadTrained(formats_.path().toStdString()).size(), std::size_t(2));
@@ -169,7 +169,7 @@ private Q_SLOTS:
             QVERIFY2(!array && array.error().message.find(says) != std::string::npos, header);
         }
         const auto whole = npy(good, six);
-        for (std::size_t length = 0; length < whole.size(); ++length) // cut anywhere
+        for (std::size_t length = 0; length < whole.size(); ++length) // truncated at every length
             QVERIFY(!parseNpy(std::span(whole).first(length)));
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Every operation on quantized tensors, applied to given inputs: what the vectors of tests/data/values and the peer
-// tests/peers/compare_values.py compare, result by result.
+// Every operation on quantized tensors, for given inputs. The results are compared with the vectors of
+// tests/data/values and by tests/peers/compare_values.py.
 
 #include "core/value/conv.h"
 #include "core/value/dot_general.h"
@@ -22,11 +22,11 @@ struct ValueSpec {
     const char* name;
     const char* text;
 };
-/// The seeds' arrays. nf4 decodes by the polynomial, as theirs does.
+/// The arrays of eformer. nf4 decodes with the polynomial, as in eformer.
 inline constexpr ValueSpec kValueSpecs[] = {
     {"nf4", "nf4:block=16:decode=poly"}, {"int8", "int8"}, {"ternary", "ternary"}, {"binary", "binary"}};
 
-/// `in`: w and y [R, F], x [M, R], z [F, N], w3 [B, R, F], x3 [B, M, F], image [B, C, L], kernel [O, C, W].
+/// Shapes in `in`: w and y [R, F], x [M, R], z [F, N], w3 [B, R, F], x3 [B, M, F], image [B, C, L], kernel [O, C, W].
 inline Result<Tensors> valueResults(const Tensors& in, const ValueSpec& which) {
     using namespace qs::value;
     Tensors out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Known answers of the operations and what they refuse.
+// Known answers of the operations, and refusals.
 #include "core/value/conv.h"
 #include "core/value/deviation.h"
 #include "core/value/elementwise.h"
@@ -84,7 +84,7 @@ private Q_SLOTS:
     }
 
     void convolution() {
-        // (1, 1, 4) with a kernel of 2: differences; stride, padding and both dilations by hand.
+        // (1, 1, 4) with a kernel of 2 gives differences; stride, padding and both dilations computed by hand.
         const Tensor x{{1, 1, 4}, {1, 3, 6, 10}}, k{{1, 1, 2}, {-1, 1}};
         QVERIFY(convGeneralDilated(x, k, {})->values == (Values{2, 3, 4}));
         ConvOptions o;
@@ -103,7 +103,8 @@ private Q_SLOTS:
         QVERIFY(says(convGeneralDilated(two, each, {}), "do not meet"));
     }
 
-    /// Blocks hold other neighbours after a transpose: that costs; moving codes and scales of channels does not.
+    /// After a transpose, blocks contain other values, which costs accuracy. Moving codes and scales of channels does
+    /// not.
     void transposeMayCost() {
         Tensor x{{4, 64}, Values(256)};
         for (std::size_t i = 0; i < 256; ++i) x.values[i] = (i / 64 == 0 ? 100.0f : 1.0f) * (float(i % 17) / 17 - 0.4f);
@@ -128,7 +129,7 @@ private Q_SLOTS:
         QVERIFY(add(*half, *q)->dtype == DType::F32);
     }
 
-    /// 1-bit formats quantize first; the seed truncates raw floats.
+    /// 1-bit formats quantize first; eformer truncates raw floats.
     void straightThroughIsTheIdentityBackwards() {
         const Tensor x{{1, 4}, {0.9f, -0.2f, 0.1f, -3}}, g{{1, 4}, {1, 2, 3, 4}};
         const auto s = straightThrough(x, *parseSpec("binary"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every operation against what the real eformer gave for the same inputs (tests/data/values/README.md).
+// Compares every operation with the results of eformer for the same inputs (tests/data/values/README.md).
 #include "tests/core/value/value_cases.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"
@@ -11,8 +11,8 @@ using namespace qs::test;
 
 namespace {
 
-/// Moved values, and values of one rounding, are equal to the bit; int8 scales come from XLA's multiplication by 1/127
-/// and may be an ulp off; sums run in another order; bf16 results may round to the neighbour.
+/// Values that are moved or rounded once must have equal bits. int8 scales come from XLA's multiplication by 1/127 and
+/// may be one ulp off. Sums have another order. bf16 results may round to the neighbour.
 double toleranceOf(const std::string& name) {
     const bool int8 = name.starts_with("int8");
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
@@ -58,7 +58,7 @@ private Q_SLOTS:
                 ++compared;
             }
         }
-        QCOMPARE(compared + in.size(), file.tensors.size()); // nothing of eformer's is left out
+        QCOMPARE(compared + in.size(), file.tensors.size()); // all vectors of eformer are compared
     }
 };
 
