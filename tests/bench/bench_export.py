@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How fast exports are written, and how fast they are proved: bench_export.py CLI [GIB] [FOLDER].
+"""Measures how fast exports are written and proved: bench_export.py CLI [GIB] [FOLDER].
 
-A generated F32 checkpoint of GIB (default 2) lies in FOLDER (default a temporary one, in memory where /dev/shm is). Each layout is
-exported ROUNDS times, on one thread and on all, into a folder, with config.json, so that readers of every layout have what they need. The table
-has medians: input bytes over the seconds of CPU time (all cores, the kernel's included) that reading, quantizing, writing and reading
-back took, the same with the proof and SHA-256, input bytes over the time that passed, and what a plain read of the input gave
-in the same minute.
+The input is a generated F32 checkpoint of GIB (default 2) in FOLDER. By default this is a temporary folder, in memory if /dev/shm exists.
+Each layout is exported ROUNDS times, on one thread and on all threads, into a folder with a config.json, which some readers need. The table
+has medians:
+
+- input bytes per second of CPU time (all cores, with kernel time) for reading, quantizing, writing and reading back;
+- the same with the proof and SHA-256;
+- input bytes per second of elapsed time;
+- the rate of a plain read of the input in the same minute.
 """
 import json
 import os

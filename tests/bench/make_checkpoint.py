@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes a safetensors file for the benchmarks. All but the last are sparse: a true header, data that are holes and read as zeros.
+"""Writes a safetensors file for the benchmarks. All except `sweep` are sparse: the header is real, and the data is a hole that reads as
+zeros.
 
-make_checkpoint.py large OUT    40 tensors of [8192, 8192] F32: 10.7 GB listed, a few KiB on disk
-make_checkpoint.py twenty OUT   75 tensors of [8192, 8192] F32: 20.1 GB listed
-make_checkpoint.py huge OUT     one tensor of [65536, 76800] F32: 20.1 GB listed
-make_checkpoint.py many OUT     100,000 tensors of [8, 8] F32
-make_checkpoint.py sweep OUT    100 million parameters, F32: 7 layers of a transformer and an embedding, normal values
+    make_checkpoint.py large OUT    40 tensors of [8192, 8192] F32: 10.7 GB listed, a few KiB on disk
+    make_checkpoint.py twenty OUT   75 tensors of [8192, 8192] F32: 20.1 GB listed
+    make_checkpoint.py huge OUT     one tensor of [65536, 76800] F32: 20.1 GB listed
+    make_checkpoint.py many OUT     100,000 tensors of [8, 8] F32
+    make_checkpoint.py sweep OUT    100 million parameters, F32: 7 layers of a transformer and an embedding, normal values
 """
 import array
 import json
@@ -31,7 +32,7 @@ def write(path, names, shape):
 
 
 def write_sweep(path):
-    """Normal values, 2^20 of them, from another place on in every row and with another scale in every tensor."""
+    """Uses 2^20 normally distributed values. Each row starts at another position, and each tensor has another scale."""
     random.seed(3)
     shapes = {}
     for layer in range(7):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""quantize_4bit of bitsandbytes on the CPU and bench_kernels' nf4:block=64 in turn, one thread each, 4096 x 4096 f32.
+"""Times quantize_4bit of bitsandbytes on the CPU and nf4:block=64 of bench_kernels in turn: one thread each, 4096 x 4096 f32.
 
 Usage: peers_bitsandbytes.py path/to/bench_kernels [rounds]; needs torch and bitsandbytes.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tensors of a safetensors file as numpy arrays, BF16 as float32, which safetensors' own numpy loader lacks."""
+"""Tensors of a safetensors file as NumPy arrays. BF16 becomes float32, because the NumPy loader of safetensors does not support it."""
 import json
 
 import numpy as np

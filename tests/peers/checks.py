@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the scripts of this folder share."""
+"""Shared by the scripts of this folder."""
 import subprocess
 import sys
 
 
 class Checks:
-    """Counts what held, names what did not."""
+    """Counts passed checks and prints the names of failed ones."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -21,7 +21,7 @@ class Checks:
 
 
 def quantscope(*arguments):
-    """Standard output of quantscope-cli, whose path is the script's first argument."""
+    """Runs quantscope-cli, whose path is the first argument of the script, and returns its standard output."""
     done = subprocess.run([sys.argv[1], *map(str, arguments)], capture_output=True, text=True, timeout=600)
     if done.returncode:
         sys.exit(f"quantscope-cli {' '.join(map(str, arguments))}: {done.stderr}")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same tensors with quantscope-cli (dialect=bnb) and with bitsandbytes on the CPU: codes, scales, double
-quantization and decoded values of its 4-bit types, codes and maxima of LLM.int8 from F32, F16 and BF16, bit for bit.
+"""Quantizes the same tensors with quantscope-cli (dialect=bnb) and with bitsandbytes on the CPU. Must be equal bit for bit: codes, scales,
+double quantization and decoded values of its 4-bit types; codes and maxima of LLM.int8 from F32, F16 and BF16.
 
-bitsandbytes names the two zeros of fp4 by an unstable sort; codes are compared as places among the sorted levels. Its mean
-is PyTorch's, whose order depends on the number of threads: one here. Its AVX-512 decoder takes a scale per row where blocks are
-longer than rows (seen in 0.50.2: an error of 0.5 in values of N(0, 1)); its other decoder is right there, and the one compared.
+bitsandbytes orders the two zeros of fp4 by an unstable sort, so codes are compared as positions among the sorted levels. Its mean is that
+of PyTorch, whose order depends on the number of threads: one here. Its AVX-512 decoder uses a scale per row if blocks are longer than rows
+(seen in 0.50.2: an error of 0.5 in values of N(0, 1)). Its other decoder is correct there and is used for the comparison.
 """
 import os
 import subprocess
@@ -93,7 +93,7 @@ def compare(spec, name, x, ours, values):
 
 
 def llm_int8(folder, made):
-    """int8_vectorwise_quant of what Int8Params casts to f16; values that f16 does not hold are refused by us."""
+    """int8_vectorwise_quant of the values that Int8Params casts to f16. QuantScope refuses values that f16 cannot hold."""
     from safetensors.torch import load_file as load, save_file as save
 
     weights = {}

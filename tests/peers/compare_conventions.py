@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""compare_conventions.py CLI [PACKAGES]: quantized checkpoints by bitsandbytes, compressed-tensors, MLX and transformers, decoded by
-`quantscope-cli dequantize`, against what each program decodes, bit for bit; with PACKAGES (auto-gptq, autoawq, hqq and nvidia-modelopt,
-unpacked) also GPTQ's and AWQ's containers and the layers of HQQ and ModelOpt.
+"""compare_conventions.py CLI [PACKAGES]: quantized checkpoints of bitsandbytes, compressed-tensors, MLX and transformers. The values that
+`quantscope-cli dequantize` decodes must equal those of each program bit for bit. With PACKAGES (auto-gptq, autoawq, hqq and
+nvidia-modelopt, unpacked) also the files of GPTQ and AWQ and the layers of HQQ and ModelOpt.
 
-First the scripts of tests/data/conventions, whose values.json must come out as committed; then more shapes and settings."""
+First runs the scripts of tests/data/conventions, which must reproduce the committed values.json. Then tests more shapes and settings.
+"""
 import importlib.util
 import json
 import os
@@ -38,7 +39,7 @@ def decoded(folder, out):
 
 
 def same(a, b):
-    """Bits, but that a NaN is a NaN."""
+    """True if the bits are equal; all NaN count as equal."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     wide = {2: torch.int16, 4: torch.int32}[a.element_size()]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Quantizes the same tensors with quantscope-cli and with the real eformer, and compares every stored byte.
 
-Also compares the files: inputs are written by the reference safetensors writer, our outputs are read by the reference
-reader, and a copy of a file without quantized tensors must have the reference writer's bytes.
+Also compares files: the reference safetensors writer writes the inputs, and the reference reader reads our outputs. A copy of a file
+without quantized tensors must have the same bytes as that of the reference writer.
 
-eformer runs unjitted. Where XLA on the CPU departs from the arithmetic that eformer's source states, the lines below say
-so and compare with that arithmetic. Denormals are left out: XLA flushes them.
+eformer runs without jit. Where XLA on the CPU differs from the arithmetic in eformer's source, comments below say so, and the comparison
+uses that arithmetic. Denormals are left out, because XLA flushes them.
 """
 import itertools
 import json
@@ -69,7 +69,7 @@ def pad(x, block):
 
 
 def divided_in(dtype, a, b):
-    """Correctly rounded: a quotient of two 16-bit floats in f32 rounds to them as if it were done once."""
+    """The correctly rounded quotient of two 16-bit floats: rounding the f32 quotient gives the same result as rounding once."""
     return (np.asarray(a, np.float32) / np.asarray(b, np.float32)).astype(dtype)
 
 

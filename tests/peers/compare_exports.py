@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loads what quantscope-cli exports with the programs whose files they are, and compares with the layout `plain`, which
-holds the values that were analysed: every dequantized weight bit by bit, and the logits of the sample model.
+"""Loads exports of quantscope-cli with the programs they are written for. Compares them with the layout `plain`, which has the analysed
+values: every dequantized weight bit for bit, and the logits of the sample model.
 
-compare_exports.py CLI [MODEL]
+    compare_exports.py CLI [MODEL]
 """
 import json
 import subprocess
@@ -32,7 +32,9 @@ def compare_logits(name, folder, plain, decodes=False):
 
 
 def bitsandbytes(work, linear):
-    """Rows of 544 are no whole blocks of 64: bitsandbytes' CPU kernels are wrong or fail there (0.50.2), its default decoder is right."""
+    """Rows of 544 are not whole blocks of 64. The CPU kernels of bitsandbytes 0.50.2 are wrong or fail there; its default decoder is
+    correct.
+    """
     import bitsandbytes.functional as F
     from bitsandbytes.backends.default.ops import _dequantize_4bit_compute
     from bitsandbytes.backends.utils import _get_4bit_code
@@ -103,7 +105,7 @@ def gptq(work, linear):
 
 
 def gguf_files(work):
-    """GGUF by gguf's writer, other types by ours, read by gguf's reader."""
+    """GGUF files by gguf's writer and other types by ours, read by gguf's reader."""
     import gguf
 
     source = work / "source.gguf"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same tensors with quantscope-cli, gguf and libgguf (ggml's own encoders): bytes of the simple formats, values
-from our bytes everywhere, and the error of formats whose encoders search, which is at most 1 % above the reference's.
+"""Quantizes the same tensors with quantscope-cli, gguf and libgguf (ggml's own encoders). Compares the bytes of simple formats and the
+values decoded from our bytes. For formats whose encoders search, our error may be at most 1 % above that of the reference.
 """
 import sys
 import tempfile

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""GGUF files by gguf's own writer, with blocks by ggml's encoders, and any others that are named: what quantscope-cli reads in them
-is what gguf's GGUFReader and dequantize find, tensor by tensor and value by value.
+"""GGUF files by gguf's writer with blocks by ggml's encoders, and any other files given. The tensors and values that quantscope-cli reads
+must equal those of gguf's GGUFReader and dequantize.
 
     python3 tests/peers/compare_gguf_files.py CLI [FILE.gguf ...]
 """

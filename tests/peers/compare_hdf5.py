@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the layout hdf5 with h5py and decodes it by what its attributes say, in NumPy alone: every value is the one of the
-layout `npz`, which holds what analysis decodes.
+"""Reads the layout hdf5 with h5py and decodes it by its attributes with NumPy only. Every value must equal that of the layout `npz`, which
+has the values of the analysis.
 
-compare_hdf5.py CLI [MODEL]
+    compare_hdf5.py CLI [MODEL]
 """
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def check(name, same, more=""):
 
 
 def bits_of(rows, bits, columns):
-    """Codes of a row in a stream of bits, lowest first."""
+    """Unpacks the codes of a row from a bit stream, lowest bits first."""
     stream = np.unpackbits(rows, axis=1, bitorder="little")[:, : columns * bits].reshape(len(rows), columns, bits)
     return (stream << np.arange(bits, dtype=np.uint8)).sum(axis=2)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same matrices with quantscope-cli (dialect=mlx, layout mlx) and with mlx.core.quantize on the CPU, from F32, F16
-and BF16, in every width and group size: words, scales, biases and the values that both decode of them, bit for bit; and through the
-layout native the same values, rounded to the matrix's type.
+"""Quantizes the same matrices with quantscope-cli (dialect=mlx, layout mlx) and with mlx.core.quantize on the CPU, from F32, F16 and BF16,
+with every bit width and group size. Words, scales, biases and decoded values must be equal bit for bit. Layout native must give the same
+values, rounded to the dtype of the matrix.
 """
 import tempfile
 from pathlib import Path
@@ -17,7 +17,7 @@ KINDS = {"F32": mx.float32, "F16": mx.float16, "BF16": mx.bfloat16}
 
 
 def bits(array):
-    """As integers, so that -0 is not 0."""
+    """The bits as integers, so that -0 differs from 0."""
     return np.array(array.view(mx.uint32 if array.itemsize == 4 else mx.uint16))
 
 

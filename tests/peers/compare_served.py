@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Exports of the sample model in the programs that serve them: GPTQ in gptqmodel and transformers, MLX in mlx_lm, HDF5 in h5py.
-Every weight bit by bit what `quantscope-cli dequantize` makes of the file, and that within two rounding errors of what was
-analysed (layout `plain`); the logits beside those of a dense model of the same weights.
+"""Runs exports of the sample model in programs that serve them: GPTQ in gptqmodel and transformers, MLX in mlx_lm, HDF5 in h5py. Every
+weight must equal the output of `quantscope-cli dequantize` bit for bit. That output must be within two rounding errors of the analysed
+values (layout `plain`). Logits are compared with those of a dense model with the same weights.
 
-compare_served.py CLI [MODEL]
+    compare_served.py CLI [MODEL]
 """
 import subprocess
 import tempfile
@@ -15,7 +15,7 @@ from exports import apart, check, cli, dequantize, edit_json, export, folder_ten
 
 
 def near(ours, analysed, steps):
-    """Within `steps` rounding errors of the coarser type, of the largest of a row."""
+    """True if the difference is within `steps` rounding errors of the coarser dtype, for the largest value of a row."""
     largest = analysed.float().abs().amax(-1, keepdim=True)
     eps = max(torch.finfo(t.dtype).eps for t in (ours, analysed))
     return bool(((ours.float() - analysed.float()).abs() <= steps * eps * largest).all())
@@ -40,7 +40,9 @@ def serve_gptq(title, out, model, values, names):
 
 
 def gptq(work):
-    """transformers takes layers within the blocks alone, in its own way which ones: each kind of checkpoint by both."""
+    """transformers only quantizes layers within the blocks, and selects them in its own way. So each kind of checkpoint is tested with both
+    loaders.
+    """
     from gptqmodel import BACKEND, GPTQModel
     from transformers import GPTQConfig
 
@@ -75,7 +77,7 @@ def gptq(work):
 
 
 def logging_off():
-    """gptqmodel sets its own level."""
+    """gptqmodel sets its own log level."""
     import logging
 
     logging.disable(logging.WARNING)

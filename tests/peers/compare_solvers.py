@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Solves the same layers with quantscope-cli and with auto-gptq, autoawq and hqq: decoded weights, code for code.
+"""Solves the same layers with quantscope-cli and with auto-gptq, autoawq and hqq, and compares decoded weights code for code.
 
     python3 tests/peers/compare_solvers.py CLI PACKAGES
 """
@@ -23,7 +23,7 @@ def quantscope(*arguments):
 
 
 def check(name, ours, theirs, step):
-    """Ours is f32: a value on the boundary of two codes may go the other way, and the rest of its row after it."""
+    """QuantScope computes in f32: a value on the boundary of two codes may get the other code, and then the rest of its row may differ."""
     global values, differing, failed
     off = int(np.count_nonzero(np.abs(ours - theirs) > 1e-3 * step))
     values, differing = values + ours.size, differing + off

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Models written by tensorflowjs' own writer of weights, in shards of many sizes, quantized and not: what `dequantize` makes of them
-is what its reader reads, bit for bit (of what is stored in float16, before it is widened).
+"""Models written by the weight writer of tensorflowjs, in shards of many sizes, quantized and not. `dequantize` must give the values of its
+reader bit for bit (for float16, before they are widened).
 
     compare_tfjs.py QUANTSCOPE-CLI UNPACKED-WHEEL
 """
@@ -22,7 +22,7 @@ check = Checks()
 
 
 def weights():
-    """Of shapes and ranges that are odd: about zero, far from it, constant, tiny, huge, one element, none."""
+    """Weights with unusual shapes and ranges: around zero, far from it, constant, tiny, huge, one element, no element."""
     out = []
     for i, shape in enumerate([(64, 48), (3, 3, 8, 16), (257,), (1,), (), (0, 4), (1000, 7)]):
         values = rng.normal(size=shape)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Applies every operation of FORMATS section 2 to eformer's arrays and to ours, and compares the results.
+"""Applies every operation on quantized tensors to eformer's arrays and to ours, and compares the results.
 
     compare_values.py PEER_VALUES               compares on many shapes
     compare_values.py PEER_VALUES --vectors F   writes inputs and eformer's results of one shape (tests/data/values)
 
-Where eformer's handler does not run under this JAX (mul and sqrt got a keyword more; reshape and broadcast_in_dim unpack
-bind parameters that became one; reduce takes a jaxpr), the handler's own lines are done by hand here: materialize, the
-operation, and ArrayX.quantize where the handler quantizes again. Denormals are left out, because XLA flushes them.
+Some handlers of eformer do not run with this version of JAX: mul and sqrt got another keyword; reshape and broadcast_in_dim unpack bind
+parameters that are now one; reduce takes a jaxpr. For these, the lines of the handler are repeated here: materialize, the operation, and
+ArrayX.quantize if the handler quantizes again. Denormals are left out, because XLA flushes them.
 """
 import subprocess
 import sys
@@ -48,7 +48,7 @@ QUANTIZE = {
 
 
 def again(kind, x):
-    """What a handler does after it moved materialized values."""
+    """The steps of a handler after it has moved materialized values."""
     return Array1B.quantize(x, dtype=jnp.float32) if kind in ("ternary", "binary") else QUANTIZE[kind](x)
 
 
@@ -74,7 +74,7 @@ def conv(image, kernel, **options):
 
 
 def theirs(kind, numbers):
-    """Our materialize crops what eformer pads, so nf4 is given shapes of whole blocks where an operation would show it."""
+    """Our materialize removes the padding that eformer adds. So nf4 gets shapes of whole blocks if an operation would show the padding."""
     given = {name: jnp.asarray(x) for name, x in numbers.items()}
     q, q3, qk = (QUANTIZE[kind](given[name]) for name in ("w", "w3", "kernel"))
     shape = numbers["w"].shape
@@ -151,7 +151,7 @@ def same(name, ours, reference):
 
 
 def kernel_conditions():
-    """Where the seed's kernel path says "not applicable" (None), with its kernel replaced by a mark."""
+    """Finds where eformer's kernel path is "not applicable" (None). Its kernel is replaced by a stub."""
     functions._USE_KERNEL_ON_TPU = True
     ArrayNF4.ndim = property(lambda array: len(array.shape))  # eformer's conditions read ndim, which the class does not have
     nf4_module.nf4_matmul = lambda x, *t, kernel, **k: jnp.zeros((x.shape[0], t[0].shape[2] if not k.get("backward") else t[0].shape[2]))

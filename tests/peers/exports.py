@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the scripts share that load exports: writing them, their tensors, and logits by transformers."""
+"""Shared by the scripts that load exports: writing them, their tensors, and logits computed by transformers."""
 import json
 import logging
 import os
@@ -34,7 +34,7 @@ def export(spec, layout, out, *more):
 
 
 def dequantize(folder, out):
-    """The tensors that quantscope-cli decodes out of an export."""
+    """The tensors that quantscope-cli decodes from an export."""
     done = subprocess.run([cli, "dequantize", str(folder), "-o", str(out)], capture_output=True, text=True)
     check(f"dequantize {folder}: {done.stderr}", done.returncode == 0)
     return load_file(out) if done.returncode == 0 else {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""auto-gptq 0.7.1, autoawq 0.2.9 and hqq 0.2.8.post1 run on one layer: their own files, imported out of unpacked packages.
+"""Runs auto-gptq 0.7.1, autoawq 0.2.9 and hqq 0.2.8.post1 on one layer. Their own source files are imported from unpacked packages.
 
-torch (1.13 or later) is imported, nothing else that they depend on: what their algorithms do not use is stubbed. GPTQ and
-AWQ run in f64 from end to end, so that no rounding of theirs decides a code.
+Of their dependencies only torch (1.13 or later) is imported; others, which their algorithms do not use, are replaced by stubs. GPTQ and AWQ
+run completely in f64, so that no rounding of theirs changes a code.
 """
 import importlib.util
 import sys
@@ -37,7 +37,7 @@ def in_f64(run):
 
 
 class Layer(torch.nn.Linear):
-    """autoawq keeps the weights to put them back by .cpu(), which copies on the GPUs that it is for, but not here."""
+    """autoawq saves the weights by .cpu() to restore them later. That copies on a GPU, but not on a CPU."""
 
     def state_dict(self, *arguments, **options):
         return {name: value.clone() for name, value in super().state_dict(*arguments, **options).items()}
@@ -78,7 +78,7 @@ class Packages:
         return in_f64(run)
 
     def awq(self, w, x, bits, zero_point, group, duo, clip):
-        """The weights as the layer uses them, column scales taken out again, and the column scales."""
+        """The weights as the layer uses them, with column scales removed, and the column scales."""
         def run():
             me = self._awq.__new__(self._awq)
             me.w_bit, me.group_size, me.zero_point, me.duo_scaling = bits, group, zero_point, duo
@@ -98,7 +98,7 @@ class Packages:
         return in_f64(run)
 
     def hqq(self, group, bits):
-        """Zero point and codes of one group by the default solver, which has no annealing (kappa = 1). f32."""
+        """Zero point and codes of one group, by the default solver without annealing (kappa = 1), in f32."""
         values = torch.tensor(group)
         top = 2**bits - 1
         scale = top / (values.max() - values.min())
@@ -109,10 +109,10 @@ class Packages:
 
 
 def layer(seed, rows, k, m):
-    """Weights, and inputs that correlate with some columns stronger than others.
+    """Weights, and inputs that correlate with some columns more than with others.
 
-    The largest of 32 weights is positive: with a bound of 7.5 codes a negative one lies between -8 and -7, a tie that
-    the last bit of a scale decides.
+    The largest of 32 weights is positive. With a bound of 7.5 codes, a negative one would lie between -8 and -7: a tie that depends on the
+    last bit of a scale.
     """
     r = np.random.default_rng(seed)
     w = (r.standard_normal((rows, k)) * 0.02).astype(np.float32)
@@ -142,7 +142,7 @@ AWQ = [
 
 
 def save(tensors, path):
-    """safetensors, without the package."""
+    """Writes safetensors without the package."""
     import json
 
     names = {"float32": "F32", "float64": "F64", "uint8": "U8"}

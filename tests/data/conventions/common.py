@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the writers of these checkpoints share: a folder each, with the values that a peer decodes in values.json."""
+"""Shared by the scripts that write these checkpoints. Each checkpoint is a folder; values.json describes the values that the peer decodes."""
 import hashlib
 import json
 import pathlib
@@ -15,13 +15,13 @@ sample = load_file(HERE.parents[2] / "resources/samples/tiny-llama/model.safeten
 
 
 def weight(layer, part, rows=24, columns=None):
-    """A name of the sample model, and the first rows and columns of its tensor."""
+    """A tensor name of the sample model, and the first rows and columns of that tensor."""
     name = f"model.layers.{layer}.{part}.weight"
     return name, sample[name][:rows, :columns].contiguous()
 
 
 def checkpoint(folder, tensors, values, quantization=None, extra=None):
-    """`values`: plain tensors, as the peer decodes them."""
+    """`values`: the tensors as the peer decodes them."""
     folder = OUT / folder
     folder.mkdir(parents=True, exist_ok=True)
     tensors = dict(tensors, **{"model.norm.weight": sample["model.norm.weight"]})

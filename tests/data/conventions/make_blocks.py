@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_blocks.py [FOLDER]: fp8_blocks (DeepSeek's layout) and gptoss_mxfp4, and what transformers dequantizes them to."""
+"""make_blocks.py [FOLDER]: writes fp8_blocks (the layout of DeepSeek) and gptoss_mxfp4, with the values that transformers dequantizes."""
 import torch
 from common import checkpoint, sample, weight
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
@@ -13,7 +13,7 @@ for part, rows, columns in (("mlp.up_proj", 64, 96), ("mlp.down_proj", 32, 160))
     codes = (blocks / scale[:, None, :, None]).to(torch.float8_e4m3fn).reshape(rows, columns)
     tensors |= {name: codes, f"{name}_scale_inv": scale}
     values[name] = Fp8Dequantize(None)._dequantize_one(codes, scale, torch.bfloat16)
-# Blocks that end beyond the tensor: by the formula, for transformers refuses them.
+# Blocks that extend beyond the tensor: computed by the formula, because transformers refuses them.
 name, plain = weight(1, "mlp.up_proj", 40, 80)
 scale = torch.rand(3, 3, generator=torch.Generator().manual_seed(3)) / 448
 whole = scale.repeat_interleave(16, 0).repeat_interleave(32, 1)[:40, :80]
@@ -30,7 +30,7 @@ for name, shape in (("model.layers.0.mlp.experts.gate_up_proj", (3, 24, 2)), ("m
     scales = torch.randint(110, 135, shape, generator=random, dtype=torch.uint8)
     tensors |= {f"{name}_blocks": blocks, f"{name}_scales": scales}
     values[name] = convert_moe_packed_tensors(blocks, scales)
-# In OpenAI's own names and order.
+# With OpenAI's own names and order.
 blocks, scales = tensors["model.layers.0.mlp.experts.down_proj_blocks"], tensors["model.layers.0.mlp.experts.down_proj_scales"]
 tensors |= {"block.0.mlp.mlp2_weight.blocks": blocks + 0, "block.0.mlp.mlp2_weight.scales": scales + 0}
 values["block.0.mlp.mlp2_weight"] = convert_moe_packed_tensors(blocks, scales).transpose(1, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_bnb.py [FOLDER]: bnb_4bit and bnb_int8 as bitsandbytes saves layers, and what it dequantizes them to."""
+"""make_bnb.py [FOLDER]: writes bnb_4bit and bnb_int8 as bitsandbytes saves layers, with the values that it dequantizes."""
 import warnings
 
 warnings.filterwarnings("ignore")
@@ -8,7 +8,7 @@ import torch
 from common import DTYPES, checkpoint, weight
 
 tensors, values = {}, {}
-# Rows are whole blocks or odd: the CPU kernel of bitsandbytes 0.50.2 takes wrong maxima where blocks cross even rows.
+# Rows hold whole blocks or have odd length: the CPU kernel of bitsandbytes 0.50.2 uses wrong maxima where blocks cross even rows.
 odd = torch.linspace(-1.7, 2.3, 7 * 35).reshape(7, 35) ** 3
 for (name, plain), kind, block, nested, dtype in [
     (weight(0, "self_attn.k_proj"), "nf4", 64, False, "float32"),

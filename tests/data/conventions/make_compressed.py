@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_compressed.py [FOLDER]: ct_groups as compressed-tensors compresses modules, each by a group of its own, and what it
-decompresses them to."""
+"""make_compressed.py [FOLDER]: writes ct_groups with compressed-tensors, each module with its own quantization group, and the values that
+it decompresses.
+"""
 import torch
 from common import checkpoint, weight
 from compressed_tensors.compressors.base import BaseCompressor
@@ -17,7 +18,7 @@ def range_of(args):
 
 
 def scales_of(x, args, dtype):
-    """absmax or the range over what shares a scale."""
+    """The absmax or the range of the values that share a scale."""
     low, high = range_of(args)
     strategy = str(args.strategy.value if hasattr(args.strategy, "value") else args.strategy)
     if strategy in ("group", "tensor_group"):
@@ -84,8 +85,8 @@ for bits in range(1, 9):
            **({} if bits == 6 else {"group_size": 32}))
 module(16, "naive-quantized", num_bits=8, type="int", symmetric=True, strategy="group", group_size=16)
 
-# The order of columns that activation ordering leaves: decompress does not know it any more, so the columns are put in
-# the order of their groups for its dequantize, and back.
+# Activation ordering changes the order of columns, which decompress does not know. So columns are sorted by group for its dequantize, and
+# back.
 module(17, "pack-quantized", num_bits=4, type="int", symmetric=True, strategy="group", group_size=32)
 name = "model.layers.1.mlp.up_proj.weight"
 path = name.removesuffix(".weight")
@@ -97,7 +98,7 @@ args = QuantizationArgs(num_bits=4, type="int", symmetric=True, strategy="group"
 plain = dequantize(codes[:, perm], tensors[f"{path}.weight_scale"], None, args)
 values[name] = plain[:, torch.argsort(perm)]
 
-# 8-bit floats of five exponent bits have no name among the types, but may lie in files.
+# 8-bit floats with five exponent bits have no name among its types, but files may contain them.
 name, plain = weight(2, "mlp.up_proj", 8, 64)
 path = name.removesuffix(".weight")
 scale = (plain.float().abs().amax(1, keepdim=True) / 57344).to(torch.float32)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_gptq.py [FOLDER]: gptq_v1, gptq_v2 and awq_gemm, packed and decoded here with NumPy from the published formulas
-(auto-gptq's qlinear_cuda.py, autoawq's packing_utils.py): packaging/test --peers compares with those programs."""
+"""make_gptq.py [FOLDER]: writes gptq_v1, gptq_v2 and awq_gemm. They are packed and decoded here with NumPy by the published formulas
+(qlinear_cuda.py of auto-gptq, packing_utils.py of autoawq). packaging/test --peers compares with those programs.
+"""
 import numpy as np
 import torch
 from common import checkpoint
@@ -9,7 +10,7 @@ random = np.random.default_rng(11)
 
 
 def stream(codes, bits, axis):
-    """Codes along an axis to words of 32 bits, from the lowest bit on."""
+    """Packs codes along an axis into 32-bit words, from the lowest bit on."""
     codes = np.moveaxis(codes, axis, -1)
     lanes = (codes[..., None] >> np.arange(bits)) & 1
     lanes = lanes.reshape(*codes.shape[:-1], -1, 32).astype(np.uint64)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_hqq.py [FOLDER]: hqq_linear, layers of hqq 0.2.8.post1 (on the path, or unpacked in a folder of QS_HQQ; of what it depends on it
-needs here PyTorch alone), stored by its state_dict as they go into safetensors, and decoded by its dequantize on the CPU."""
+"""make_hqq.py [FOLDER]: writes hqq_linear, layers of hqq 0.2.8.post1. hqq is on the path, or unpacked in the folder QS_HQQ; of its
+dependencies only PyTorch is needed. Layers are stored by state_dict, as in safetensors, and decoded by hqq's dequantize on the CPU.
+"""
 import os
 import sys
 import types
@@ -10,12 +11,12 @@ from common import checkpoint, weight
 
 if "QS_HQQ" in os.environ:
     sys.path.insert(0, os.environ["QS_HQQ"])
-sys.modules["termcolor"] = types.SimpleNamespace(colored=lambda text, *_: text)  # of its messages
+sys.modules["termcolor"] = types.SimpleNamespace(colored=lambda text, *_: text)  # used by hqq for messages only
 from hqq.core.quantize import BaseQuantizeConfig, HQQLinear
 
 
 def layer(plain, dtype, channel_wise=True, **config):
-    """What is stored of a layer, by name within it, and its values."""
+    """The stored fields of a layer by name, and its decoded values."""
     config = BaseQuantizeConfig(**config)
     config["weight_quant_params"]["channel_wise"] = channel_wise
     made = HQQLinear.from_weights(plain.float(), None, config, compute_dtype=dtype, device="cpu")

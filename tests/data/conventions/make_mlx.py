@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_mlx.py [FOLDER]: mlx_modes as MLX quantizes on the CPU, every mode and width, and what it dequantizes them to."""
+"""make_mlx.py [FOLDER]: writes mlx_modes with MLX on the CPU, in every mode and bit width, with the values that it dequantizes."""
 import mlx.core as mx
 import numpy as np
 import torch

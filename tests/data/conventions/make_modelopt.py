@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_modelopt.py [FOLDER]: modelopt_nvfp4, tensors of nvidia-modelopt 0.47.0 (unpacked in a folder of QS_MODELOPT): its own
-nvfp4_tensor.py packs and decodes them. What it imports of the rest are maxima, which are made here."""
+"""make_modelopt.py [FOLDER]: writes modelopt_nvfp4, tensors of nvidia-modelopt 0.47.0 (unpacked in the folder QS_MODELOPT). Its
+nvfp4_tensor.py packs and decodes them. The maxima it would import from other modules are computed here.
+"""
 import importlib.util
 import os
 import sys
@@ -27,7 +28,7 @@ def module(name, path=None, **contents):
     return made
 
 
-class Base:  # as its BaseQuantizedTensor, which wants a distributed PyTorch
+class Base:  # replaces its BaseQuantizedTensor, which needs distributed PyTorch
     def __init__(self, shape, dtype, data):
         self.metadata, self._quantized_data = {"shape": shape, "dtype": dtype}, data
 
@@ -41,7 +42,7 @@ NVFP4QTensor = module("mo.qtensor.nvfp4_tensor", "qtensor/nvfp4_tensor.py").NVFP
 
 
 def layer(plain):
-    """What is stored of a layer, by name within it, and its values."""
+    """The stored fields of a layer by name, and its decoded values."""
     packed, scale, global_scale = NVFP4QTensor.quantize(plain.clone(), 16)
     stored = {"weight": packed._quantized_data, "weight_scale": scale, "weight_scale_2": global_scale.reshape(())}
     return stored, packed.dequantize(scale=scale, double_scale=global_scale, block_sizes={-1: 16})
@@ -53,7 +54,7 @@ if __name__ == "__main__":
         plain = weight(0, "mlp.down_proj", rows, columns)[1].to(torch.bfloat16)
         if i == 2:
             plain[1, 16:32] = 0
-            plain[2, 0] = -1e-9  # rounds to the negative zero
+            plain[2, 0] = -1e-9  # rounds to negative zero
         path = f"model.layers.{i}.mlp.down_proj"
         stored, decoded = layer(plain)
         tensors |= {f"{path}.{key}": value for key, value in stored.items()}

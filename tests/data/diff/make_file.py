@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The attention of the sample's first layer as llama.cpp's converter writes it: names of GGUF, rows of q and k paired within
-heads, Q8_0 blocks by ggml's own encoder. gguf 0.19.0, libgguf 0.2.2:
+"""The attention of the first layer of the sample model as llama.cpp's converter writes it: GGUF names, rows of q and k paired within heads,
+Q8_0 blocks by ggml's encoder. gguf 0.19.0, libgguf 0.2.2:
 
     python tests/data/diff/make_file.py tests/data/diff/layer0_attention.gguf
 """
@@ -19,7 +19,7 @@ sample = load(root / "resources/samples/tiny-llama/model.safetensors")
 
 
 def permute(x, heads):
-    """LlamaModel.permute of llama.cpp's convert_hf_to_gguf.py."""
+    """The same as LlamaModel.permute in llama.cpp's convert_hf_to_gguf.py."""
     return x.reshape(heads, 2, x.shape[0] // heads // 2, *x.shape[1:]).swapaxes(1, 2).reshape(x.shape)
 
 

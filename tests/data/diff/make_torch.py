@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tensors of the sample as other programs store them, written by PyTorch 1.13.1 (torch.save, torch.onnx):
+"""Tensors of the sample model as other programs store them, written by PyTorch 1.13.1 (torch.save, torch.onnx):
 
-fused.pt    layer 0 as Phi-3's modules: qkv_proj, gate_up_proj (transformers' names)
-conv1d.pt   q, k and v of layer 0 as GPT-2's c_attn, a Conv1D, which is stored [inputs, outputs]
-layer0.onnx k and v of layer 0 as torch.onnx exports them: x @ W^T with W^T as an initializer that lost its name
+    fused.pt    layer 0 with the modules of Phi-3: qkv_proj, gate_up_proj (names of transformers)
+    conv1d.pt   q, k and v of layer 0 as c_attn of GPT-2, a Conv1D, which is stored as [inputs, outputs]
+    layer0.onnx k and v of layer 0 as torch.onnx exports them: x @ W^T, where the initializer W^T has lost its name
 
     python3 tests/data/diff/make_torch.py tests/data/diff
 """

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes bnb_vectors.safetensors: what bitsandbytes makes of a tensor on the CPU.
+"""Writes bnb_vectors.safetensors: the results of bitsandbytes for tensors on the CPU.
 
     python3 tests/data/formats/make_bnb_vectors.py [FILE]   # bitsandbytes 0.50.2, torch 2.15.0
 
-`TENSOR` (F32) and, for a spec, `TENSOR/SPEC.codes` (U8, the place of each code among the sorted levels: the zeros of fp4 are
-named by an unstable sort), `.scale` (F32, or the U8 of double quantization with `.nested_scale` and `.nested_offset`) and
-`.values` (F32, decoded by its decoder without AVX-512; the other takes wrong scales where blocks are longer than rows).
-`map` (F32): the 256 values of its 8-bit scales. Of LLM.int8 `.codes` (U8, 127 more than they are), `.scale` (F32, the maxima of
-rows) and `.values` (F32); the values of `int8.half` and `int8.brain` are F16 and BF16 ones.
+`TENSOR` (F32) is the input. For each spec there are:
+
+- `TENSOR/SPEC.codes` (U8): the position of each code among the sorted levels, because bitsandbytes orders the two zeros of fp4 by an
+unstable sort;
+- `.scale`: F32, or with double quantization U8, `.nested_scale` and `.nested_offset`;
+- `.values` (F32): decoded by its decoder without AVX-512; its AVX-512 decoder uses wrong scales if blocks are longer than rows.
+
+`map` (F32) has the 256 values of its 8-bit scales. For LLM.int8 there are `.codes` (U8, the code plus 127), `.scale` (F32, the maxima of
+rows) and `.values` (F32). The values of `int8.half` and `int8.brain` are exact in F16 and BF16.
 """
 import os
 import sys
@@ -52,7 +56,7 @@ for name, x in tensors.items():
                     out[key + ".nested_offset"] = np.float32([state.offset.item()])
                     scales = F.dequantize_blockwise(state.absmax, state.state2) + state.offset
                 values = _dequantize_4bit_compute(packed.reshape(-1), scales, _get_4bit_code(format, cpu), block, x.shape, torch.float32)
-                if name != "many":  # the same again, and large
+                if name != "many":  # values of "many" would show nothing new and are large
                     out[key + ".values"] = values.numpy().reshape(x.shape)
 weights = {
     "int8.single": n(24, 80) * (2.0 ** r.integers(-26, 14, (24, 1))).astype(np.float32),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes mlx_vectors.safetensors: what mlx.core.quantize (mode "affine") makes of tensors on the CPU.
+"""Writes mlx_vectors.safetensors: the results of mlx.core.quantize (mode "affine") for tensors on the CPU.
 
     python3 tests/data/formats/make_mlx_vectors.py [FILE]   # mlx[cpu] 0.32.4, numpy 2.4.6, safetensors 0.8.0
 
-The tensors `F32`, `F16` and `BF16` have a row for each kind of group; `TENSOR/SPEC.weight` (U32 words), `.scales` and `.biases` (of the
-tensor's type) are what mlx stores for them, for all widths and group sizes. `.values` is what mlx decodes, of int4 in groups of 64.
+The tensors `F32`, `F16` and `BF16` have a row for each kind of group. `TENSOR/SPEC.weight` (U32 words), `.scales` and `.biases` (dtype of
+the tensor) are what mlx stores, for all bit widths and group sizes. `.values` are the values that mlx decodes, for int4 in groups of 64.
 """
 import sys
 from pathlib import Path
@@ -29,10 +29,10 @@ def pattern(*values):
 
 def rows(wide):
     out = [normal(10.0**power) for power in (-6, -5, -3, -2, -2, -1, 0, 0, 1, 2)]
-    out += [-abs(normal()), abs(normal()), normal(0.01) + 10, normal(0.01) - 10]  # one sign, and far from 0
-    out += [0 * normal(), pattern(-0.0), *(np.full(COLUMNS, value) for value in (0.3, -0.7, 1e-8, -6e-8, 5.1e-8, 60000))]  # of one value
-    out += [pattern(1, -1), pattern(2, -2, 0.5, -0.5), pattern(1e-7, -2e-8), normal(3e-8)]  # ends as far from 0; the least scale
-    out += [np.arange(COLUMNS) + shift for shift in (-63.5, -64, -20, 1)] + [(np.arange(COLUMNS) % 16 - 7.5) / 2]  # halves of a scale
+    out += [-abs(normal()), abs(normal()), normal(0.01) + 10, normal(0.01) - 10]  # values of one sign, and values far from 0
+    out += [0 * normal(), pattern(-0.0), *(np.full(COLUMNS, value) for value in (0.3, -0.7, 1e-8, -6e-8, 5.1e-8, 60000))]  # constant rows
+    out += [pattern(1, -1), pattern(2, -2, 0.5, -0.5), pattern(1e-7, -2e-8), normal(3e-8)]  # a symmetric range; the smallest scale
+    out += [np.arange(COLUMNS) + shift for shift in (-63.5, -64, -20, 1)] + [(np.arange(COLUMNS) % 16 - 7.5) / 2]  # half-integer multiples of the scale: ties
     out += [np.arange(COLUMNS) % steps + 0.5 * (np.arange(COLUMNS) % 3 == 1) for steps in (4, 8, 32)]
     out += [normal(12000), pattern(60000, -65000), pattern(65504, -65504)]
     if wide:
@@ -41,7 +41,7 @@ def rows(wide):
 
 
 def plain(array):
-    """As NumPy, which has no BF16: its bits, and the type that they are of."""
+    """As a NumPy array. NumPy has no BF16, so BF16 is given as its bits, with the dtype."""
     halves = array.dtype in (mx.float16, mx.bfloat16)
     kind = {mx.float32: "float32", mx.float16: "float16", mx.bfloat16: "bfloat16", mx.uint32: "uint32"}[array.dtype]
     return kind, np.array(array.view(mx.uint16) if halves else array)

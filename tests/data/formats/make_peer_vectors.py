@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes peer_vectors.safetensors: what AQT and qwix themselves make of a tensor, and compressed-tensors' formulas.
+"""Writes peer_vectors.safetensors: the results of AQT and qwix, and of the formulas of compressed-tensors, for tensors.
 
     python3 tests/data/formats/make_peer_vectors.py [FILE]   # aqtp 0.9.0, qwix 0.1.8, jax 0.10.2 on the CPU, ml_dtypes 0.6.0
 
-`TENSOR` (F32) and, for a spec, `TENSOR/SPEC.codes` (I8 integers, twice the value of halves; F32 values of floats),
-`.scale` (F32) and `.zero` (F32). XLA divides by a constant with a reciprocal, an ulp off: where its quotient is the
-arithmetic of the page, the division is done by NumPy, and everything else by the package.
+`TENSOR` (F32) is the input. For each spec there are `TENSOR/SPEC.codes` (I8 integers, twice the value for half-integers; F32 values for
+floats), `.scale` (F32) and `.zero` (F32). XLA divides by a constant with its reciprocal, which is one ulp off. Where the documented
+arithmetic is a division, NumPy divides; the package computes everything else.
 """
 import dataclasses
 import os
@@ -51,7 +51,7 @@ def save(name, codes, scale, zero=None):
 def qwix(name, x, spec, qtype, method, **axes):
     how = qarray.HowToQuantize(qtype=qtype, calibration_method=method, **axes)
     found = {k: np.asarray(v) for k, v in qarray.calibrate(jnp.asarray(x), how).items()}
-    if method.startswith("rms"):  # XLA's order of the sum is its own
+    if method.startswith("rms"):  # XLA sums in its own order
         rms = np.sqrt(np.square(x, dtype=np.float64).mean(-1, keepdims=True)).astype(np.float32)
         assert np.allclose(found["absmax"], rms * np.float32(method[4:]), rtol=5e-7, atol=0)
         found["absmax"] = rms * np.float32(method[4:])
@@ -63,7 +63,7 @@ def qwix(name, x, spec, qtype, method, **axes):
     scale = np.where(scale < np.sqrt(np.finfo(np.float32).tiny), np.float32(1), scale)
     if "min" in found:
         zero = np.asarray(numerics.convert_to(jnp.asarray(np.float32(low) - found["min"] / scale), qtype), np.float32)
-    if qtype in ("mxfp4", "mxfp8"):  # this version: up to the next power of two
+    if qtype in ("mxfp4", "mxfp8"):  # this version rounds up to the next power of two
         scale = (2 ** np.ceil(np.log2(scale))).astype(np.float32)
     if qtype == "nvfp4":
         scale = np.asarray(numerics.convert_to(jnp.asarray(scale), jnp.float8_e4m3fn)).astype(np.float32)
@@ -84,14 +84,14 @@ def aqt(name, x, spec, bits, preserve_zero, preserve_max, cal, axes=(-1,)):
                                      clip_gradient=False, round=True, noise_fn=None)
     scale, _, _ = cal.get_scale_and_bias_and_sparsity(jnp.asarray(x), axes, ints, utils.Context(key=None, train_step=None))
     bound = np.float32(ints.get_quant_bound())
-    class Whole:  # the bound itself, for NumPy to divide
+    class Whole:  # the bound itself, so that NumPy can divide
         get_quant_bound = staticmethod(lambda: 1.0)
     if isinstance(cal, calibration.SnrBasedAutoCalibration):
         amax = np.abs(x).max(-1, keepdims=True)
         amax = np.where(amax == 0, np.float32(1), amax)
         each = amax * np.float32([*cal.auto_clip_search_config]) / bound
         scale = np.take_along_axis(each, np.abs(each - np.asarray(scale[0])).argmin(-1)[:, None], -1)
-    elif isinstance(cal, calibration.AbsMeanCalibration):  # XLA's order of the sum is its own
+    elif isinstance(cal, calibration.AbsMeanCalibration):  # XLA sums in its own order
         count = np.maximum((x != 0).sum(-1, keepdims=True), 1)
         mean = ((np.abs(x, dtype=np.float64) ** cal.p).sum(-1, keepdims=True) / count) ** (1 / cal.p)
         mean = mean.astype(np.float32) * np.float32(cal.clipping_scale)
@@ -111,7 +111,7 @@ def aqt(name, x, spec, bits, preserve_zero, preserve_max, cal, axes=(-1,)):
 
 
 def ct(x, bits, block, symmetric):
-    """compressed-tensors' calculate_qparams and quantize for integers, in groups of a row."""
+    """calculate_qparams and quantize of compressed-tensors for integers, with groups along a row."""
     low, high = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
     g = x.reshape(len(x), -1, block)
     least, most = np.minimum(g.min(-1), 0), np.maximum(g.max(-1), 0)
@@ -129,7 +129,7 @@ def ct(x, bits, block, symmetric):
 
 
 def nvfp4(x, block=16):
-    """compressed-tensors' nvfp4: one f32 per tensor, e4m3 scales, e2m1 values."""
+    """nvfp4 of compressed-tensors: one f32 per tensor, e4m3 scales, e2m1 values."""
     amax = np.abs(x).max()
     unit = np.float32(448 * 6) / amax if amax else np.float32(1)
     bound = np.abs(x.reshape(len(x), -1, block)).max(-1)

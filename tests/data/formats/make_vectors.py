@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes vectors.safetensors: known answers for the integer and float formats, by NumPy and ml_dtypes alone.
+"""Writes vectors.safetensors: known answers for the integer and float formats, computed only by NumPy and ml_dtypes.
 
     python3 tests/data/formats/make_vectors.py        # numpy 2.4.6, ml_dtypes 0.6.0, safetensors 0.8.0
 
-`casts.x` (F32) and `casts.FORMAT` (U8): values at, between and around all values of the 8-bit floats, clipped to the
-finite range and cast by ml_dtypes.
-`FILE.SPEC.codes` (I8 integers, U8 bytes of floats) and `FILE.SPEC.scale` (F32): the tensor `x` of ../golden/FILE under a
-spec, scales per row or per block of a row, the last block of a row short. Every operation is one of f32.
+`casts.x` (F32) has values at, between and around all values of the 8-bit floats, clipped to the finite range. `casts.FORMAT` (U8) are the
+same values cast by ml_dtypes. `FILE.SPEC.codes` (I8 integers, U8 bytes of floats) and `FILE.SPEC.scale` (F32) are the tensor `x` of
+../golden/FILE under a spec, with a scale per row or per block of a row; the last block of a row may be shorter. All operations are in f32.
 """
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def decisions():
 
 
 def quantized(x, format, block):
-    """Rows in blocks; block 0: a scale a row."""
+    """Quantizes rows in blocks; block 0 means one scale per row."""
     x = x.reshape(-1, x.shape[-1])
     codes, scales = [], []
     for row in x:

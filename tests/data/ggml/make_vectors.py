@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes vectors.safetensors: known answers for the block formats, by ggml and gguf alone.
+"""Writes vectors.safetensors: known answers for the block formats, computed only by ggml and gguf.
 
     python3 tests/data/ggml/make_vectors.py LIBGGML_BASE.so    # gguf 0.19.0, ggml 0.21.0 built without -march
 
-`x` (F32): normal, heavy-tailed, one-sided, sparse, wide, constant, tiny, zero and tied values, 256 at a time.
-`FORMAT.blocks` (U8): what ggml's quantize_row_FORMAT_ref makes of it (iq4_nl: quantize_iq4_nl, the encoder of its tools, which
-searches among scales where the other takes the first); where gguf has an encoder, the two must agree.
-`random.FORMAT.blocks` and `random.FORMAT.values`: bytes at random and what gguf (nvfp4: ggml) decodes them to.
+`x` (F32): normal, heavy-tailed, one-sided, sparse, wide, constant, tiny, zero and tied values, 256 of each kind in turn.
+`FORMAT.blocks` (U8): `x` encoded by ggml's quantize_row_FORMAT_ref. For iq4_nl it is quantize_iq4_nl, the encoder of ggml's tools, which
+searches for a scale; the other one takes the first. If gguf has an encoder, both must agree.
+`random.FORMAT.blocks` and `random.FORMAT.values`: random bytes and the values that gguf (for nvfp4: ggml) decodes.
 """
 import ctypes
 import sys

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the files of this folder: GGUF by gguf's own writer, blocks by ggml's own encoders.
+"""Writes the files of this folder: GGUF by gguf's writer, with blocks by ggml's encoders.
 
     python3 tests/data/gguf/make_files.py LIBGGML_BASE.so    # gguf 0.19.0, ggml 0.21.0 built without -march
 
-See README.md for what is in them.
+README.md describes their contents.
 """
 import ctypes
 import sys
@@ -36,7 +36,7 @@ def pointer(array):
 
 
 def weights():
-    """1,024 weights of the sample model: BF16, so bits of f32 with zeros below."""
+    """1,024 weights of the sample model as f32. They come from BF16, so the low bits are zero."""
     raw = (root / "resources/samples/tiny-llama/model.safetensors").read_bytes()
     import json
 
@@ -48,7 +48,7 @@ def weights():
 
 def encoded(number, name, x, nbytes):
     out = np.zeros(nbytes, np.uint8)
-    if name in ("Q8_1", "Q8_K"):  # of activations: no encoder for files
+    if name in ("Q8_1", "Q8_K"):  # types of activations: there is no encoder for files
         getattr(ggml, f"quantize_row_{symbols.get(name, name.lower())}_ref")(pointer(x), pointer(out), ctypes.c_int64(x.size))
         return out
     importance = np.ones(x.shape[-1], np.float32)
@@ -102,10 +102,10 @@ cube = x.reshape(4, 2, 128)
 w.add_tensor("plain.cube", cube.copy())
 values["plain.cube"] = cube.copy()
 for number, name, elements, size in packed:
-    GGML_QUANT_SIZES[number] = (elements, size)  # lacks Q2_0, and has 40 bytes for Q8_1
+    GGML_QUANT_SIZES[number] = (elements, size)  # gguf lacks Q2_0, and has 40 bytes for Q8_1
     blocks = encoded(number, name, x, x.size // elements * size)
     noise = np.empty((6, size), np.uint8)
-    for row in noise:  # blocks at random whose scales are finite
+    for row in noise:  # random blocks with finite scales
         while True:
             row[:] = r.integers(0, 256, size)
             if np.isfinite(decoded(name, row.copy(), elements)).all():

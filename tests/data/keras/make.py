@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make.py: trains two small networks with Keras 3 and saves them beside this file in each of its formats, with what
-h5py reads from each as NAME.safetensors. Needs keras, jax and h5py."""
+"""make.py: trains two small networks with Keras 3 and saves them beside this file in all formats of Keras. NAME.safetensors has the values
+that h5py reads from each. Needs keras, jax and h5py.
+"""
 import io
 import json
 import os
@@ -20,7 +21,7 @@ def at(name):
 
 
 def reference(name, file):
-    """Every dataset of numbers that h5py reads, by its path."""
+    """Every numeric dataset that h5py reads, by its path."""
     found = {}
 
     def visit(path, item):
@@ -60,7 +61,7 @@ for name in ("tiny.weights.h5", "legacy.h5", "bf16.weights.h5"):
     reference(name, at(name))
 with zipfile.ZipFile(at("tiny.keras")) as archive:
     reference("tiny.keras", io.BytesIO(archive.read("model.weights.h5")))
-# As other tools repack it: deflated.
+# Deflated, as other tools repack it.
 with zipfile.ZipFile(at("tiny.keras")) as archive, zipfile.ZipFile(at("deflated.keras"), "w", zipfile.ZIP_DEFLATED) as again:
     for member in archive.namelist():
         again.writestr(member, archive.read(member))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What h5py reads in a file of HDF5: a line a dataset, of SHA-256 of its elements in C order, numpy's type, shape, path.
+"""Prints what h5py reads in an HDF5 file, one line per dataset: SHA-256 of its elements in C order, NumPy dtype, shape, path.
 
     python3 tests/data/keras/sums.py FILE > NAME.sha256
 """

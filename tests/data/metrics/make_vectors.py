@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes vectors.safetensors: figures of tensors at extreme scales, by NumPy in f64.
+"""Writes vectors.safetensors: figures of tensors with extreme scales, computed by NumPy in f64.
 
     python3 tests/data/metrics/make_vectors.py [FILE]   # numpy 2.4.6, ml_dtypes 0.6.0, safetensors 0.8.0
 
-`CASE` (F32) is a tensor and `CASE.inputs` (F32) what its layer was given. `CASE/SPEC` (F64) are the figures of its reconstruction, in
-the order of FIGURES; NaN is one that does not exist. Reconstructions are made here in f32, element by element, as FORMATS states
-them; all sums over them are f64, math.fsum where terms cancel.
+`CASE` (F32) is a tensor, and `CASE.inputs` (F32) are the inputs of its layer. `CASE/SPEC` (F64) are the figures of its reconstruction, in
+the order of FIGURES; NaN means that a figure does not exist. Reconstructions are computed here in f32, element by element, by the
+definition of the format. All sums over them are f64, and math.fsum where terms cancel.
 """
 import sys
 from math import fsum
@@ -82,7 +82,7 @@ def figures(w32, v32, code, levels, clipped, inputs):
     e = v - w
     n, sse, ssw, ssv = w.size, total(e * e), total(w * w), total(v * v)
     nmse = sse / ssw if ssw > 0 else np.nan
-    # 1 - cos = |w/|w| - v/|v||^2 / 2: no digits are lost for small angles.
+    # 1 - cos = |w/|w| - v/|v||^2 / 2: exact also for small angles.
     apart = np.nan
     if ssw > 0 and ssv > 0:
         direction = w.astype(np.longdouble) / np.sqrt(np.longdouble(ssw)) - v.astype(np.longdouble) / np.sqrt(np.longdouble(ssv))
@@ -128,7 +128,7 @@ def main():
             with np.errstate(over="ignore", invalid="ignore"):
                 v, code, levels, clipped = make(w)
             if not np.isfinite(v).all():
-                continue  # f16 overflows: infinite, which is no figure
+                continue  # f16 overflows to infinity, which is not a figure
             found = figures(w, v, code, levels, clipped, inputs)
             out[f"{name}/{spec}"] = np.array([found[figure] for figure in FIGURES], np.float64)
     save_file(out, sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent / "vectors.safetensors")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes OCDBT databases with Orbax and TensorStore, and what TensorStore reads in them, FOLDER.sha256: a line an array: sha256 of its
-elements in C order, numpy's type, shape, name.
+"""Writes OCDBT databases with Orbax and TensorStore. FOLDER.sha256 has what TensorStore reads in them, one line per array: sha256 of its
+elements in C order, NumPy dtype, shape, name.
 
     pip install jax orbax-checkpoint==0.12.8 tensorstore==0.1.86 && python make_databases.py [FOLDER]
 """
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 here = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent).resolve()
-process = int(os.environ.get("PROCESS", -1)) # 0 and 1: one of the two that write `processes` together
+process = int(os.environ.get("PROCESS", -1)) # 0 and 1: one of the two processes that write `processes` together
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -33,7 +33,7 @@ values = {"params": {"dense": {"kernel": rng.normal(size=(40, 20)).astype(np.flo
 
 
 def shrink(folder):
-    """Without what no reader of arrays needs: older versions, the databases of processes, notes of Orbax."""
+    """Removes what a reader of arrays does not need: older versions, the databases of processes, and metadata of Orbax."""
     for extra in "_sharding", "array_metadatas", "commit_success.txt", "_strings.json":
         for path in sorted(folder.rglob(extra)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -51,7 +51,7 @@ def shrink(folder):
 
 
 def newest(folder, base):
-    """The manifest; of numbered ones the last, under a name that TensorStore looks for."""
+    """The manifest. If manifests are numbered, the last one, under a name that TensorStore looks for."""
     numbered = sorted(folder.glob("manifest.0*"))
     if not numbered:
         return ts.ocdbt.dump(base).result()
@@ -61,7 +61,7 @@ def newest(folder, base):
 
 
 def places(folder):
-    """Of nodes and values: "value:ocdbt.process_0/:d/...:OFFSET:LENGTH"."""
+    """Positions of nodes and values, such as "value:ocdbt.process_0/:d/...:OFFSET:LENGTH"."""
     base = ts.KvStore.open({"driver": "file", "path": f"{folder}/"}).result()
     todo = [newest(folder, base)["versions"][-1]["root"]["location"]]
     while todo:
@@ -80,7 +80,7 @@ def orbax(name, tree, **options):
 
 
 def arrays(folder, count, **config):
-    """Arrays with chunks that are missing, of several types, in one database by TensorStore alone."""
+    """Arrays of several dtypes with missing chunks, in one database written by TensorStore alone."""
     path = here / folder
     kvstore = {"driver": "ocdbt", "base": f"file://{path}/", "config": config}
     for i in range(count):

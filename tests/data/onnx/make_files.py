@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes types.onnx and types_outside.bin with onnx, and what onnx reads in them and in the networks named: SHA256SUMS.txt, a line a
-tensor: sha256 of its elements in C order, numpy's type, shape, name.
+"""Writes types.onnx and types_outside.bin with onnx. SHA256SUMS.txt has what onnx reads in them and in the named networks, one line per
+tensor: sha256 of its elements in C order, NumPy dtype, shape, name.
 
     /usr/bin/python3 make_files.py            # Debian's python3-onnx 1.12
-    /usr/bin/python3 make_files.py FILE.onnx  # prints the lines of any other file instead
+    /usr/bin/python3 make_files.py FILE.onnx  # only prints the lines of another file
 """
 import hashlib
 import sys
@@ -21,13 +21,13 @@ def label(node, index):
 
 
 def array(tensor):
-    if tensor.data_type == TensorProto.COMPLEX64 and not tensor.raw_data:  # onnx 1.12 fails on these
+    if tensor.data_type == TensorProto.COMPLEX64 and not tensor.raw_data:  # onnx 1.12 fails for these
         return np.array(tensor.float_data, np.float32).view(np.complex64).reshape(tensor.dims)
     return numpy_helper.to_array(tensor, str(here))
 
 
 def tensors(graph, prefix=""):
-    """Names as QuantScope gives them."""
+    """All tensors, with the names that QuantScope gives them."""
     for tensor in graph.initializer:
         yield prefix + tensor.name, array(tensor)
     for index, node in enumerate(graph.node):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Writes the checkpoints of this folder with the PyTorch and NumPy that run it; see README.md.
+# Writes the checkpoints of this folder with the installed PyTorch and NumPy; see README.md.
 import collections
 import hashlib
 import json
@@ -12,12 +12,12 @@ import numpy
 import torch
 
 here = pathlib.Path(__file__).parent
-suffix = sys.argv[1]  # "1", "2": the major version of PyTorch, in the names of the files
+suffix = sys.argv[1]  # "1", "2": the major version of PyTorch in the file names
 torch.manual_seed(5)
 
 
 def sample(name):
-    """A tensor of the sample model, which is trained; its safetensors file is read by hand."""
+    """A tensor of the trained sample model. Its safetensors file is parsed here."""
     path = here / "../../../resources/samples/tiny-llama/model.safetensors"
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]

@@ -21,7 +21,7 @@ def tensor(dtype, shape, seed):
         count *= size
     length = count * BITS[dtype] // 8
     data = ctypes.create_string_buffer(bytes((seed * 37 + i * 11) % 256 for i in range(length)), length or 1)
-    keep.append(data)  # the specification holds an address only
+    keep.append(data)  # the specification only holds an address
     return safetensors.TensorSpec(dtype=dtype, shape=shape, data_ptr=ctypes.addressof(data), data_len=length)
 
 
@@ -49,5 +49,5 @@ write("empty.safetensors", {})
 write("zero_sized.safetensors", {
     "scalar": tensor("float32", [], 1), "none": tensor("float32", [0], 2), "rows": tensor("bfloat16", [0, 7], 3), "one": tensor("int8", [1, 1, 1], 4),
 })
-for length in range(1, 9):  # every length of padding
+for length in range(1, 9):  # all lengths of padding
     write(f"padding_{length}.safetensors", {"n" * length: tensor("uint8", [length], length)})

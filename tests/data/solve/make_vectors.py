@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes vectors.safetensors: what auto-gptq, autoawq and hqq themselves make of a small layer.
+"""Writes vectors.safetensors: the results of auto-gptq, autoawq and hqq for a small layer.
 
     python3 tests/data/solve/make_vectors.py PACKAGES [FILE]   # PACKAGES: see tests/peers/solver_packages.py
 
-`w` [16, 128] and `x` [96, 128] are F32. Per case the decoded weights as F64, `CASE/SPEC/SETTINGS`; of AWQ the column
-scales, `.columns`; of HQQ the zero points and codes of every group of 64 of `w`, each solved by itself, in units where
-the lowest code is 0; `calib=hqq` alone is the published iteration, with annealing, from its formulas in f64.
+`w` [16, 128] and `x` [96, 128] are F32. `CASE/SPEC/SETTINGS` are the decoded weights as F64. For AWQ, `.columns` are the column scales. For
+HQQ there are zero points and codes of every group of 64 of `w`, each solved alone, in units where the lowest code is 0. `calib=hqq` alone
+is the published iteration with annealing, computed from its formulas in f64.
 """
 import math
 import sys

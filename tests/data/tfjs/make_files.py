@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the models of this folder with tensorflowjs' own writer of weights, and what its reader reads in them, NAME.sha256: a line a
-weight: sha256 of its elements in C order, numpy's type, shape, name. What is stored as float16 stays that.
+"""Writes the models of this folder with the weight writer of tensorflowjs. NAME.sha256 has what its reader reads in them, one line per
+weight: sha256 of its elements in C order, NumPy dtype, shape, name. float16 weights stay float16.
 
     pip download --no-deps tensorflowjs==4.22.0 && python -m zipfile -e tensorflowjs-*.whl UNPACKED && python make_files.py UNPACKED
 """
@@ -28,7 +28,7 @@ def dense(name, units, inputs):
 
 
 def topology():
-    """As Keras says it: nested deeper than the headers of other formats."""
+    """A description as Keras writes it: nested deeper than the headers of other formats."""
     initializer = {"class_name": "VarianceScaling", "config": {"scale": 1.0, "mode": "fan_avg", "distribution": "uniform", "seed": None}}
     layers = [{"class_name": "Dense", "config": {"name": name, "trainable": True, "units": units, "kernel_initializer": initializer}} for name, units in (("dense", 20), ("dense_1", 10))]
     inner = {"class_name": "Sequential", "config": {"name": "inner", "layers": layers}}
@@ -40,7 +40,7 @@ def sums(name, manifest, folder):
     for entry, described in zip(read_weights.read_weights(manifest, folder, flatten=True), [w for group in manifest for w in group["weights"]]):
         data = entry["data"]
         if data.dtype == object:
-            continue  # strings, which no tensor holds
+            continue  # strings, which tensors do not support
         if described.get("quantization", {}).get("dtype") == "float16":
             data = data.astype(np.float16)
         shape = ",".join(map(str, data.shape)) or "-"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes quantized.tflite with flatbuffers, and what LiteRT's interpreter reads in it and in basic_pitch.tflite: a line a tensor:
-sha256 of its elements in C order, numpy's type, shape, name. Of quantized tensors what its kernel DEQUANTIZE makes of them; where a network computes
-with the integers themselves, scale * (q - zero point) in float32, which is that kernel's formula.
+"""Writes quantized.tflite with flatbuffers. Also writes what LiteRT's interpreter reads in it and in basic_pitch.tflite, one line per
+tensor: sha256 of its elements in C order, NumPy dtype, shape, name. Quantized tensors are given as its kernel DEQUANTIZE decodes them.
+Where a network computes with the integers, they are scale * (q - zero point) in float32, which is the formula of that kernel.
 
     pip install ai-edge-litert==2.3.0 flatbuffers numpy && python make_files.py            # writes
-    python make_files.py FILE.tflite                                                      # prints the lines of any other
+    python make_files.py FILE.tflite                                                      # prints the lines of another file
 """
 import hashlib
 import subprocess
@@ -25,7 +25,7 @@ def line(name, array):
 
 
 def dequantized(details, values):
-    """What an integer constant stands for: by the scales along its axis, or the values themselves where there are none."""
+    """The values of an integer constant: decoded with the scales along its axis, or unchanged if it has none."""
     scales, zeros = details["quantization_parameters"]["scales"], details["quantization_parameters"]["zero_points"]
     if not len(scales) or values.dtype.kind not in "iu" or values.dtype.itemsize > 2:
         return values

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes orbax_2 and orbax_3 with Orbax, and arrays with TensorStore; and what TensorStore reads in them, FOLDER.sha256: a line an
-array: sha256 of its elements in C order, numpy's type, shape, name.
+"""Writes orbax_2 and orbax_3 with Orbax, and arrays with TensorStore. FOLDER.sha256 has what TensorStore reads in them, one line per array:
+sha256 of its elements in C order, NumPy dtype, shape, name.
 
     pip install jax orbax-checkpoint==0.12.8 tensorstore==0.1.86 && python make_folders.py
 """

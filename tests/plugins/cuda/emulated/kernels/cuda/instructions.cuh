@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The device of kernels/cuda/instructions.cuh on the host: a block's threads are fibers of one thread, which take turns
-// at barriers and at whatever a warp does together. A block whose threads do not meet ends the program.
+// Host version of kernels/cuda/instructions.cuh, for the emulated device. The threads of a block are fibers of one
+// thread. They switch at barriers and at operations of a whole warp. If the threads of a block do not meet, the program
+// ends.
 
 #include <bit>
 #include <cmath>
@@ -15,7 +16,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
-#define __shared__ // one block at a time: what its threads share is static or global
+#define __shared__ // one block runs at a time, so shared memory is static or global
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define QS_LAUNCH(kernel, grid, threads, bytes, stream, ...)                                                           \
     ((void)(stream), ::qs::cuda::emulated::launch(grid, threads, bytes, [&] { kernel(__VA_ARGS__); }))
@@ -42,7 +43,7 @@ inline constexpr int cudaErrorInvalidValue = 1, cudaFuncAttributeMaxDynamicShare
 inline int cudaGetLastError() { return 0; }
 template<class Kernel> int cudaFuncSetAttribute(Kernel, int, int) { return 0; }
 
-/// Rounded to nearest, ties to even; NaN stays one.
+/// Rounds to nearest, ties to even; NaN stays NaN.
 struct __nv_bfloat16 {
     std::uint16_t bits = 0;
     __nv_bfloat16() = default;
@@ -83,18 +84,18 @@ namespace qs::cuda::emulated {
 struct Place {
     unsigned x = 0, y = 0;
 };
-extern Place thread, block, blockSize, gridSize; ///< of the fiber that runs
+extern Place thread, block, blockSize, gridSize; ///< of the running fiber
 
 void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::function<void()>& kernel);
 void barrier();
-/// All 32 lanes give their value and see those of all, until the exchange after the next.
+/// All 32 lanes give a value and see the values of all lanes, until the next but one exchange.
 inline constexpr std::size_t kMostExchanged = 32; ///< bytes
 const void* exchange(const void* own, std::size_t bytes);
 template<class T> const T* exchanged(const T& own) {
     static_assert(sizeof(T) <= kMostExchanged);
     return static_cast<const T*>(exchange(&own, sizeof own));
 }
-void copyLater(void* to, const void* from); ///< 16 bytes, which are NaN until they are waited for
+void copyLater(void* to, const void* from); ///< copies 16 bytes; they are NaN until waited for
 void closeGroup();
 void waitGroups(int pending);
 
@@ -111,7 +112,7 @@ template<class T> T __shfl_xor_sync(unsigned, T value, int mask) {
 
 namespace qs::cuda {
 
-/// By the description of mma.m16n8k16: lane 4g+t has rows g and g+8 of a and d, column g of b.
+/// By the description of mma.m16n8k16: lane 4g+t has rows g and g+8 of a and d, and column g of b.
 inline void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
     struct Registers {
         std::uint32_t a[4], b[2];
@@ -133,7 +134,7 @@ inline void mma(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, st
     }
 }
 inline std::uint32_t andOr(std::uint32_t a, std::uint32_t b, std::uint32_t c) { return (a & b) | c; }
-/// Exact products and sums, as the kernels want them; what f32 would have to round twice ends the program.
+/// Exact products and sums, which the kernels rely on. If f32 would have to round twice, the program ends.
 inline std::uint32_t fusedBf16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     const auto half = [](std::uint32_t pair, int i) {
         return double(std::bit_cast<float>(i ? pair & 0xffff0000u : pair << 16));
