@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Measures products with quantized weights relative to a roof measured beside them. The probe and the kernel run in
 // turn; the table shows the median of the ratios per round. Up to 8 rows of x the roof is the read bandwidth. For more
-// rows it is the peak rate of multiply-adds in the type of the product.
+// rows it is the peak rate of multiply-adds in the dtype of the product.
 // Usage: bench_matmul [--rounds N] [--threads N] [--n N] [--k K] [--m M[,M...]] [--warm] [--kn] [--only TEXT]
-// [--self-check]
+//                     [--self-check]
 //   --rounds 11   rounds of probe and kernel
-//   --threads 1   each pinned to its own CPU
+//   --threads 1   each thread is pinned to its own CPU
 //   --m 1         rows of x; each value is a separate case
-//   --warm        one copy of the weights; default copies of together 512 MiB, so that weights come from memory
-//   --kn          y = x W with W [K,N]; default y = x W^T with W [N,K]
+//   --warm        one copy of the weights; by default copies of 512 MiB together, so that weights come from memory
+//   --kn          y = x W with W [K,N]; by default y = x W^T with W [N,K]
 //   --only TEXT   cases whose name or variant contains TEXT
 //   --self-check  tiny sizes, to check that the program works
 

@@ -88,7 +88,7 @@ extern Place thread, block, blockSize, gridSize; ///< of the running fiber
 
 void launch(dim3 grid, unsigned threads, std::size_t sharedBytes, const std::function<void()>& kernel);
 void barrier();
-/// All 32 lanes give a value and see the values of all lanes, until the next but one exchange.
+/// All 32 lanes give a value and get the values of all lanes. The result is valid until the second exchange after this.
 inline constexpr std::size_t kMostExchanged = 32; ///< bytes
 const void* exchange(const void* own, std::size_t bytes);
 template<class T> const T* exchanged(const T& own) {
