@@ -14,6 +14,7 @@ Run declareExport(CLI::App& app);
 Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
+Run declareEval(CLI::App& app);
 Run declareAudit(CLI::App& app);
 Run declareDiff(CLI::App& app);
 Run declareVerify(CLI::App& app);

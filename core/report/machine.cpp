@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/parallel.h"
 #include "core/report/machine.h"
+#include "core/base/parallel.h"
 #include "core/report/report.h"
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The description of a network as its files give it, under the key names of Hugging Face's config.json. What a GGUF file
+// says is put under the same names. A reader takes the keys it knows; what is left and may change arithmetic is refused.
+
+#include "core/model/model.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+namespace qs::eval {
+
+class Config {
+public:
+    /// config.json beside the weights, or the keys of a GGUF file. Errors: neither is there; not an object; no model
+    /// type.
+    static Result<Config> of(const Model& model);
+
+    const std::string& modelType() const { return modelType_; } ///< "llama"; of GGUF its general.architecture
+    bool isGguf() const { return isGguf_; }
+
+    bool has(const char* key); ///< present and not null
+    /// A whole number from 1 to 2^40.
+    std::int64_t count(const char* key);
+    std::int64_t count(const char* key, std::int64_t otherwise);
+    double number(const char* key, double otherwise);
+    bool flag(const char* key, bool otherwise);
+    std::string text(const char* key, std::string otherwise);
+    /// The value under a key; null when there is none.
+    const nlohmann::json& value(const char* key);
+    /// The key is read elsewhere or changes nothing for this family.
+    void ignore(std::initializer_list<const char*> keys);
+
+    void refuse(std::string why);
+    /// The first problem of all reads; then a key that nobody read and that is not known to leave arithmetic alone.
+    Result<void> finish() const;
+
+private:
+    const nlohmann::json* find(const char* key);
+    nlohmann::json tree_;
+    std::string modelType_, place_;
+    bool isGguf_ = false;
+    std::set<std::string> read_;
+    std::optional<std::string> problem_;
+};
+
+} // namespace qs::eval

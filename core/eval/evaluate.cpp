@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/evaluate.h"
+
+#include "core/base/parallel.h"
+#include "core/eval/forward.h"
+#include "core/value/product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+constexpr std::size_t kLogitRows = 64; ///< rows of logits that are in memory, of each network
+
+/// A network whose hidden states go forward beside the others.
+struct Runner {
+    const QuantSpec* spec = nullptr; ///< null: the reference
+    std::optional<HiddenStates> states;
+    std::string reason; ///< not empty: it has fallen out
+    SpecOf specOf() const {
+        return spec ? SpecOf([this](const TensorInfo&) { return spec; }) : SpecOf();
+    }
+};
+
+/// Inputs whose next token is scored, of one chunk.
+struct ScoredRange {
+    std::size_t chunk = 0, begin = 0, end = 0; ///< positions in the whole text
+};
+
+std::vector<ScoredRange> rangesOf(const EvaluationPlan& plan, std::size_t inputs) {
+    std::vector<ScoredRange> out;
+    for (std::size_t begin = 0, chunk = 0; begin < inputs; begin += plan.context, ++chunk) {
+        const std::size_t end = std::min(begin + plan.context, inputs);
+        const bool half = plan.scored == Scored::SecondHalf;
+        ScoredRange range{chunk, half ? begin + plan.context / 2 : begin,
+                          half ? end - 1 : std::min(end, plan.tokens.size() - 1)};
+        if (range.begin < range.end) out.push_back(range);
+    }
+    return out;
+}
+
+class Scoring {
+public:
+    Scoring(const Network& net, std::span<const std::int32_t> tokens) : net_(net), tokens_(tokens) {}
+
+    /// Logits of rows: norm, head, cap. `head` has kLogitRows rows of input.
+    bool logits(const HiddenStates& states, std::size_t first, std::size_t count, const std::vector<float>& norm,
+                const std::vector<float>& normBias, value::PreparedProduct& head, std::vector<float>& out,
+                const Job& job) const {
+        const auto hidden = std::size_t(net_.hidden);
+        std::vector<float> input(kLogitRows * hidden, 0.0f);
+        normalize(net_, states.rows(first, count), hidden, norm, normBias, input.data());
+        out.resize(kLogitRows * std::size_t(net_.vocabulary));
+        if (!head.run(input.data(), out.data(), job)) return false;
+        if (net_.logitCap > 0)
+            for (float& logit : out) logit = net_.logitCap * std::tanh(logit / net_.logitCap);
+        return true;
+    }
+
+    void compare(const ScoredRange& range, std::size_t first, std::size_t count, std::size_t context,
+                 const std::vector<float>& reference, const std::vector<float>& other,
+                 std::vector<TokenScore>& into) const {
+        const auto vocabulary = std::size_t(net_.vocabulary);
+        const std::size_t begin = into.size();
+        into.resize(begin + count);
+        parallelFor(count, 1, [&](std::size_t from, std::size_t to, unsigned) {
+            for (std::size_t i = from; i < to; ++i) {
+                TokenScore score =
+                    scoreToken(std::span(reference).subspan(i * vocabulary, vocabulary),
+                               std::span(other).subspan(i * vocabulary, vocabulary), tokens_[first + i + 1]);
+                score.chunk = range.chunk, score.position = (first + i) % context;
+                into[begin + i] = score;
+            }
+        });
+    }
+
+private:
+    const Network& net_;
+    std::span<const std::int32_t> tokens_;
+};
+
+Result<void> passLayers(const Network& net, const NetworkWeights& weights, std::vector<Runner>& runners,
+                        const Job& job) {
+    for (std::size_t layer = 0; layer < net.layers.size(); ++layer) {
+        for (Runner& runner : runners) {
+            if (!runner.reason.empty()) continue;
+            job.progress({double(layer), double(net.layers.size()), fmt::format("Evaluating layer {}", layer),
+                          layer + 1, net.layers.size()});
+            const auto loaded = weights.layer(layer, runner.specOf(), job);
+            if (!loaded && (loaded.error().cancelled || !runner.spec)) return tl::unexpected(loaded.error());
+            if (!loaded) {
+                runner.reason = loaded.error().message;
+                runner.states.reset();
+                continue;
+            }
+            if (auto done = runner.states->pass(*loaded, net.layers[layer], job); !done) return done;
+        }
+    }
+    return {};
+}
+
+Result<void> checkTokens(const EvaluationPlan& plan, const Network& net) {
+    for (std::size_t i = 0; i < plan.tokens.size(); ++i)
+        if (plan.tokens[i] < 0 || plan.tokens[i] >= net.vocabulary)
+            return fail(fmt::format("Token {} of the text is {}; the vocabulary has {} tokens, from 0 on.", i + 1,
+                                    plan.tokens[i], net.vocabulary));
+    if (net.positions > 0 && std::int64_t(plan.context) > net.positions)
+        return fail(fmt::format("The network was made for {} positions: use a context of at most {}, not {}.",
+                                net.positions, net.positions, plan.context));
+    return {};
+}
+
+} // namespace
+
+Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job) {
+    auto net = readNetwork(*model);
+    if (!net) return tl::unexpected(net.error());
+    const auto weights = NetworkWeights::of(model, *net);
+    if (!weights) return tl::unexpected(weights.error());
+    if (plan.context < 2) return fail("A context has at least 2 tokens.");
+    if (auto checked = checkTokens(plan, *net); !checked) return tl::unexpected(checked.error());
+
+    const bool half = plan.scored == Scored::SecondHalf;
+    std::size_t inputs = half ? plan.tokens.size() / plan.context * plan.context : plan.tokens.size();
+    if (plan.chunks > 0) inputs = std::min(inputs, plan.chunks * plan.context);
+    const auto ranges = rangesOf(plan, inputs);
+    if (ranges.empty())
+        return fail(fmt::format("The text has {} tokens; a context of {} needs at least {}.", plan.tokens.size(),
+                                plan.context, half ? plan.context : 2));
+    if (!half && inputs == plan.tokens.size()) inputs -= 1; // the last token is no input: nothing follows it
+
+    const auto embedded = weights->embed(std::span(plan.tokens).first(inputs), plan.context, nullptr, job);
+    if (!embedded) return tl::unexpected(embedded.error());
+    std::vector<Runner> runners(1 + plan.specs.size());
+    for (std::size_t i = 0; i < runners.size(); ++i) {
+        if (i > 0) runners[i].spec = &plan.specs[i - 1];
+        runners[i].states.emplace(*net, *embedded, plan.context);
+    }
+    if (auto done = passLayers(*net, *weights, runners, job); !done) return tl::unexpected(done.error());
+
+    const auto norm = weights->finalNorm(job), normBias = weights->finalNormBias(job),
+               head = weights->head(nullptr, job);
+    for (const auto* loaded : {&norm, &normBias, &head})
+        if (!*loaded) return tl::unexpected(loaded->error());
+    value::PreparedProduct product(head->data(), kLogitRows, std::size_t(net->vocabulary), std::size_t(net->hidden),
+                                   false);
+    const Scoring scoring(*net, plan.tokens);
+    Evaluation out;
+    out.tokens = inputs, out.chunks = (inputs + plan.context - 1) / plan.context;
+    out.scores.resize(plan.specs.size()), out.reasons.resize(plan.specs.size());
+    std::vector<float> reference, other;
+    for (std::size_t r = 0; r < ranges.size(); ++r) {
+        job.progress({double(r), double(ranges.size()), "Comparing logits", r + 1, ranges.size()});
+        for (std::size_t first = ranges[r].begin; first < ranges[r].end; first += kLogitRows) {
+            const std::size_t count = std::min(kLogitRows, ranges[r].end - first);
+            if (!scoring.logits(*runners[0].states, first, count, *norm, *normBias, product, reference, job))
+                return cancelledError();
+            for (std::size_t i = 0; i < plan.specs.size(); ++i) {
+                Runner& runner = runners[i + 1];
+                if (!runner.reason.empty()) continue;
+                if (!scoring.logits(*runner.states, first, count, *norm, *normBias, product, other, job))
+                    return cancelledError();
+                scoring.compare(ranges[r], first, count, plan.context, reference, other, out.scores[i]);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < plan.specs.size(); ++i) out.reasons[i] = runners[i + 1].reason;
+    return out;
+}
+
+} // namespace qs::eval

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What quantized weights do to a network's output: the reference and every spec go through the same tokens side by side,
+// layer by layer, and their logits are compared at once, so that none are kept.
+
+#include "core/eval/network_weights.h"
+#include "core/eval/score_summary.h"
+
+namespace qs::eval {
+
+/// Which predictions count.
+enum class Scored {
+    SecondHalf, ///< as llama.cpp: of a chunk of C tokens, inputs C/2 to C - 2
+    All         ///< every input whose next token is in the text; the last of a chunk predicts the first of the next
+};
+
+struct EvaluationPlan {
+    std::vector<std::int32_t> tokens;
+    std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
+    std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
+    Scored scored = Scored::SecondHalf;
+    std::vector<QuantSpec> specs; ///< each for the matrices of all layers
+};
+
+struct Evaluation {
+    std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
+    std::vector<std::vector<TokenScore>> scores; ///< of every spec, in the order of the text
+    std::vector<std::string> reasons;            ///< of every spec: why it has no scores; empty: it has
+};
+
+/// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()
+/// refuse, cancelled. A spec that a tensor cannot take has a reason, and the others go on.
+Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job);
+
+} // namespace qs::eval

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The forward pass of a decoder network in f32, one layer over all chunks of a text at a time. Memory: the hidden states
+// of all tokens, one layer's weights, and the buffers of one chunk. Sums of a product are added in one order whatever
+// the number of threads is.
+
+#include "core/eval/network_weights.h"
+
+namespace qs::eval {
+
+/// y = norm(x) * factor + bias over rows of `width`; `bias` may be empty. Sums are f64.
+void normalize(const Network& network, std::span<const float> x, std::size_t width, std::span<const float> factor,
+               std::span<const float> bias, float* y);
+
+/// Hidden states of a text that is cut into chunks; the last chunk may be shorter.
+class HiddenStates {
+public:
+    /// `values`: [tokens, hidden].
+    HiddenStates(const Network& network, std::vector<float> values, std::size_t context)
+        : network_(network), values_(std::move(values)), context_(context) {}
+
+    /// Puts every chunk through one layer. Error: cancelled.
+    Result<void> pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job);
+    /// [count, hidden] from a token on.
+    std::span<const float> rows(std::size_t first, std::size_t count) const;
+    std::size_t tokens() const { return values_.size() / std::size_t(network_.hidden); }
+
+private:
+    const Network& network_;
+    std::vector<float> values_;
+    std::size_t context_;
+};
+
+/// Attention of one chunk. `qkv`: [length, (heads + 2 key/value heads) * head size], queries and keys normalized and
+/// turned. `out`: [length, heads * head size].
+void attend(const Network& network, const LayerPlan& plan, const float* qkv, std::size_t length, float* out);
+
+} // namespace qs::eval

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/network_weights.h"
+
+#include "core/base/parallel.h"
+#include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/quant/encode/quantizer.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Shape of a weight as [outputs, inputs].
+Shape shapeOf(WeightRole role, const Network& net) {
+    const std::int64_t queries = net.heads * net.headSize, keys = net.keyValueHeads * net.headSize;
+    const bool perHead = net.queryKeyNorm == QueryKeyNorm::PerHead;
+    switch (role) {
+    case WeightRole::Embedding:
+    case WeightRole::Head: return {net.vocabulary, net.hidden};
+    case WeightRole::PositionEmbedding: return {net.positions, net.hidden};
+    case WeightRole::Query: return {queries, net.hidden};
+    case WeightRole::Key:
+    case WeightRole::Value: return {keys, net.hidden};
+    case WeightRole::QueryKeyValue: return {queries + 2 * keys, net.hidden};
+    case WeightRole::Output: return {net.hidden, queries};
+    case WeightRole::QueryNorm: return {perHead ? net.headSize : queries};
+    case WeightRole::KeyNorm: return {perHead ? net.headSize : keys};
+    case WeightRole::Gate:
+    case WeightRole::Up: return {net.intermediate, net.hidden};
+    case WeightRole::GateUp: return {2 * net.intermediate, net.hidden};
+    case WeightRole::Down: return {net.hidden, net.intermediate};
+    case WeightRole::FinalNorm:
+    case WeightRole::AttentionNorm:
+    case WeightRole::AfterAttentionNorm:
+    case WeightRole::MlpNorm:
+    case WeightRole::AfterMlpNorm: break;
+    }
+    return {net.hidden};
+}
+
+std::string biasName(std::string_view weight) {
+    constexpr std::string_view end = ".weight";
+    return std::string(weight.substr(0, weight.size() - end.size())) + ".bias";
+}
+
+bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2; }
+
+} // namespace
+
+Result<void> NetworkWeights::find(std::span<const WeightName> names, const std::string& before, Weights& into) const {
+    for (const WeightName& row : names) {
+        const bool isHead = row.role == WeightRole::Head;
+        const std::string name = isGguf_ ? before + row.gguf : isHead ? row.name : before + row.name;
+        Found found;
+        found.weight = model_->find(name);
+        if (!found.weight && isHead && network_.tied) continue;
+        if (!found.weight)
+            return fail(fmt::format("{} has no tensor {}, which {} needs.", escapeForPeople(model_->path, 200),
+                                    quotedName(name), network_.architecture->title),
+                        model_->path);
+        if (!info(found.weight->dtype).quantizable)
+            return fail(fmt::format("The tensor {} is stored as {}, which has no values to compute with.",
+                                    quotedName(name), found.weight->typeId()),
+                        model_->path);
+        Shape expected = shapeOf(row.role, network_);
+        if (expected.size() == 2 && network_.architecture->weightsAreInputsFirst && !isGguf_ &&
+            row.role != WeightRole::Embedding && row.role != WeightRole::PositionEmbedding && !isHead)
+            std::swap(expected[0], expected[1]);
+        if (!std::equal(expected.begin(), expected.end(), found.weight->shape.begin(), found.weight->shape.end()))
+            return fail(fmt::format("The tensor {} has the shape {}; the configuration says {}.", quotedName(name),
+                                    shapeText(found.weight->shape), shapeText(expected)),
+                        model_->path);
+        if (row.bias) {
+            found.bias = model_->find(biasName(name));
+            const std::int64_t outputs = shapeOf(row.role, network_).front();
+            if (!found.bias || found.bias->shape.size() != 1 || found.bias->shape.front() != outputs ||
+                !info(found.bias->dtype).quantizable)
+                return fail(fmt::format("{} has no bias {} of {} values, which {} needs.",
+                                        escapeForPeople(model_->path, 200), quotedName(biasName(name)), outputs,
+                                        network_.architecture->title),
+                            model_->path);
+        }
+        into[row.role] = found;
+    }
+    return {};
+}
+
+Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Network& network) {
+    NetworkWeights weights;
+    weights.model_ = std::move(model);
+    const Model& files = *weights.model_;
+    const Architecture& family = *network.architecture;
+    weights.isGguf_ = !files.files.empty() && files.files.front().metadata.contains("general.architecture");
+    std::string prefix;
+    const WeightName& embedding = family.model.front();
+    if (!weights.isGguf_) {
+        for (const std::string_view candidate : family.prefixes)
+            if (files.find(std::string(candidate) + embedding.name)) {
+                prefix = candidate;
+                break;
+            }
+    }
+    const TensorInfo* tokens = files.find(weights.isGguf_ ? std::string(embedding.gguf) : prefix + embedding.name);
+    if (tokens && tokens->shape.size() == 2 && network.vocabulary == 0) network.vocabulary = tokens->shape.front();
+    if (weights.isGguf_) network.tied = files.find("output.weight") == nullptr;
+    if (const TensorInfo* divisors = files.find("rope_freqs.weight"); weights.isGguf_ && divisors) {
+        const auto view = files.view(*divisors);
+        if (!view) return tl::unexpected(view.error());
+        for (Rope& rope : network.ropes) {
+            if (divisors->elements != rope.frequency.size() || !info(divisors->dtype).quantizable)
+                return fail("The tensor rope_freqs.weight does not fit the head size.", files.path);
+            std::vector<float> values(rope.frequency.size());
+            loadF32(*view, 0, values.size(), values.data());
+            for (std::size_t i = 0; i < values.size(); ++i) rope.frequency[i] /= double(values[i]);
+        }
+    }
+    weights.network_ = network;
+    if (auto found = weights.find(family.model, prefix, weights.outside_); !found) return tl::unexpected(found.error());
+    weights.layers_.resize(network.layers.size());
+    for (std::size_t i = 0; i < weights.layers_.size(); ++i) {
+        const std::string before =
+            weights.isGguf_ ? fmt::format("blk.{}.", i) : fmt::format("{}{}.{}.", prefix, family.layers, i);
+        if (auto found = weights.find(family.layer, before, weights.layers_[i]); !found)
+            return tl::unexpected(found.error());
+    }
+    return weights;
+}
+
+std::vector<const TensorInfo*> NetworkWeights::matrices() const {
+    std::vector<const TensorInfo*> out;
+    for (const Weights& layer : layers_)
+        for (const auto& [role, found] : layer)
+            if (isMatrix(*found.weight)) out.push_back(found.weight);
+    return out;
+}
+
+Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool inputsFirst, const SpecOf& specOf,
+                                                  const Job& job) const {
+    const auto view = model_->view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    std::vector<float> values;
+    const QuantSpec* spec = specOf && isMatrix(tensor) ? specOf(tensor) : nullptr;
+    if (spec) {
+        const auto quantized = quantizeTensor(*view, *spec, job);
+        if (!quantized) return tl::unexpected(quantized.error());
+        values = materialize(*quantized);
+    } else {
+        values.resize(tensor.elements);
+        parallelFor(values.size(), 1u << 18, [&](std::size_t begin, std::size_t end, unsigned) {
+            if (!job.cancelled()) loadF32(*view, begin, end - begin, values.data() + begin);
+        });
+    }
+    if (job.cancelled()) return cancelledError();
+    if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
+    if (!inputsFirst || !isMatrix(tensor)) return values;
+    const auto inputs = std::size_t(tensor.shape.front()), outputs = std::size_t(tensor.shape.back());
+    std::vector<float> turned(values.size());
+    parallelFor(outputs, 16, [&](std::size_t begin, std::size_t end, unsigned) {
+        for (std::size_t o = begin; o < end; ++o)
+            for (std::size_t i = 0; i < inputs; ++i) turned[o * inputs + i] = values[i * outputs + o];
+    });
+    return turned;
+}
+
+Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, const SpecOf& specOf, const Job& job,
+                                    std::vector<float>& into, std::vector<float>* bias) const {
+    const auto found = weights.find(role);
+    if (found == weights.end()) return {};
+    const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_ && &weights != &outside_;
+    auto values = matrix(*found->second.weight, inputsFirst, specOf, job);
+    if (!values) return tl::unexpected(values.error());
+    if (into.empty())
+        into = std::move(*values);
+    else
+        into.insert(into.end(), values->begin(), values->end());
+    if (!bias || !found->second.bias) return {};
+    auto more = matrix(*found->second.bias, false, nullptr, job);
+    if (!more) return tl::unexpected(more.error());
+    bias->insert(bias->end(), more->begin(), more->end());
+    return {};
+}
+
+Result<LayerWeights> NetworkWeights::layer(std::size_t index, const SpecOf& specOf, const Job& job) const {
+    const Weights& weights = layers_[index];
+    LayerWeights out;
+    using enum WeightRole;
+    struct Part {
+        WeightRole role;
+        std::vector<float>* matrix;
+        std::vector<float>* bias;
+    };
+    const Part parts[] = {{AttentionNorm, &out.attentionNorm, &out.attentionNormBias},
+                          {QueryKeyValue, &out.queryKeyValue, &out.queryKeyValueBias},
+                          {Query, &out.queryKeyValue, &out.queryKeyValueBias},
+                          {Key, &out.queryKeyValue, &out.queryKeyValueBias},
+                          {Value, &out.queryKeyValue, &out.queryKeyValueBias},
+                          {QueryNorm, &out.queryNorm, nullptr},
+                          {KeyNorm, &out.keyNorm, nullptr},
+                          {Output, &out.output, &out.outputBias},
+                          {AfterAttentionNorm, &out.afterAttentionNorm, nullptr},
+                          {MlpNorm, &out.mlpNorm, &out.mlpNormBias},
+                          {GateUp, &out.gateUp, &out.gateUpBias},
+                          {Gate, &out.gateUp, &out.gateUpBias},
+                          {Up, &out.gateUp, &out.gateUpBias},
+                          {Down, &out.down, &out.downBias},
+                          {AfterMlpNorm, &out.afterMlpNorm, nullptr}};
+    for (const Part& part : parts)
+        if (auto done = append(weights, part.role, specOf, job, *part.matrix, part.bias); !done)
+            return tl::unexpected(done.error());
+    return out;
+}
+
+Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> tokens, std::size_t context,
+                                                 const SpecOf& specOf, const Job& job) const {
+    auto table = matrix(*outside_.at(WeightRole::Embedding).weight, false, specOf, job);
+    if (!table) return tl::unexpected(table.error());
+    std::vector<float> positions;
+    if (outside_.contains(WeightRole::PositionEmbedding)) {
+        auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight, false, nullptr, job);
+        if (!loaded) return tl::unexpected(loaded.error());
+        positions = std::move(*loaded);
+    }
+    const auto hidden = std::size_t(network_.hidden);
+    std::vector<float> out(tokens.size() * hidden);
+    for (std::size_t t = 0; t < tokens.size(); ++t) {
+        const float* row = table->data() + std::size_t(tokens[t]) * hidden;
+        const float* at = positions.empty() ? nullptr : positions.data() + t % context * hidden;
+        for (std::size_t i = 0; i < hidden; ++i)
+            out[t * hidden + i] = row[i] * network_.embeddingScale + (at ? at[i] : 0.0f);
+    }
+    return out;
+}
+
+Result<std::vector<float>> NetworkWeights::finalNorm(const Job& job) const {
+    return matrix(*outside_.at(WeightRole::FinalNorm).weight, false, nullptr, job);
+}
+
+Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
+    const TensorInfo* bias = outside_.at(WeightRole::FinalNorm).bias;
+    if (!bias) return std::vector<float>();
+    return matrix(*bias, false, nullptr, job);
+}
+
+Result<std::vector<float>> NetworkWeights::head(const SpecOf& specOf, const Job& job) const {
+    const auto own = outside_.find(WeightRole::Head);
+    const bool tied = own == outside_.end() || network_.tied;
+    return matrix(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, specOf, job);
+}
+
+} // namespace qs::eval

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The weights of a network as f32 matrices, one layer at a time. Every tensor and every shape is checked before anything
+// is loaded.
+
+#include "core/base/job.h"
+#include "core/eval/architecture.h"
+#include "core/quant/spec/spec.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace qs::eval {
+
+/// The spec under which a weight is quantized and decoded again; null: the values as they are.
+using SpecOf = std::function<const QuantSpec*(const TensorInfo& tensor)>;
+
+/// Matrices are [outputs, inputs], row after row. Empty where the family has none.
+struct LayerWeights {
+    std::vector<float> attentionNorm, attentionNormBias, afterAttentionNorm;
+    std::vector<float> queryKeyValue, queryKeyValueBias; ///< rows: all of the query, then key, then value
+    std::vector<float> queryNorm, keyNorm;
+    std::vector<float> output, outputBias;
+    std::vector<float> mlpNorm, mlpNormBias, afterMlpNorm;
+    std::vector<float> gateUp, gateUpBias; ///< rows: all of the gate, then up; without a gate: up
+    std::vector<float> down, downBias;
+};
+
+class NetworkWeights {
+public:
+    /// Finds every weight of the network and checks its shape. Sets what only the weights say: vocabulary where the
+    /// configuration does not, a head of its own, and Llama 3's divisors of angles in GGUF files.
+    static Result<NetworkWeights> of(std::shared_ptr<const Model> model, Network& network);
+
+    /// Tensors that a spec is for: the matrices of all layers, in the order of layers.
+    std::vector<const TensorInfo*> matrices() const;
+
+    Result<LayerWeights> layer(std::size_t index, const SpecOf& specOf, const Job& job) const;
+    /// [tokens, hidden]: rows of the embedding, scaled, and of positions where they are learned. `tokens` are below the
+    /// vocabulary; positions count from 0 anew every `context` tokens.
+    Result<std::vector<float>> embed(std::span<const std::int32_t> tokens, std::size_t context, const SpecOf& specOf,
+                                     const Job& job) const;
+    Result<std::vector<float>> finalNorm(const Job& job) const;
+    Result<std::vector<float>> finalNormBias(const Job& job) const;
+    /// [vocabulary, hidden]; the embedding where the two are tied.
+    Result<std::vector<float>> head(const SpecOf& specOf, const Job& job) const;
+
+private:
+    struct Found {
+        const TensorInfo *weight = nullptr, *bias = nullptr;
+    };
+    using Weights = std::map<WeightRole, Found>;
+    Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const SpecOf& specOf,
+                                      const Job& job) const;
+    /// Appends the rows of a weight and its bias; nothing where the family has none.
+    Result<void> append(const Weights& weights, WeightRole role, const SpecOf& specOf, const Job& job,
+                        std::vector<float>& matrix, std::vector<float>* bias) const;
+    Result<void> find(std::span<const WeightName> names, const std::string& before, Weights& into) const;
+
+    std::shared_ptr<const Model> model_;
+    Network network_;
+    bool isGguf_ = false;
+    Weights outside_;
+    std::vector<Weights> layers_;
+};
+
+} // namespace qs::eval

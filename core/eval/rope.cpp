@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/rope.h"
+
+#include "core/base/json_tree.h"
+#include "core/base/tensor_name.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <numbers>
+
+namespace qs::eval {
+namespace {
+
+using nlohmann::json;
+
+double numberOf(const json& scaling, const char* key, double otherwise) {
+    const auto found = scaling.find(key);
+    return found != scaling.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+/// Llama 3: long waves are stretched by the factor, short ones stay, those between are mixed.
+void stretchLongWaves(Config& config, const json& scaling, Rope& rope) {
+    const double factor = numberOf(scaling, "factor", 0), low = numberOf(scaling, "low_freq_factor", 0),
+                 high = numberOf(scaling, "high_freq_factor", 0),
+                 original = numberOf(scaling, "original_max_position_embeddings", 0);
+    if (!(factor >= 1) || !(low > 0) || !(high > low) || !(original > 0))
+        return config.refuse("has a rope scaling of type llama3 without its four numbers");
+    for (double& frequency : rope.frequency) {
+        const double wave = 2 * std::numbers::pi / frequency;
+        const double share = (original / wave - low) / (high - low);
+        if (wave > original / low)
+            frequency /= factor;
+        else if (wave >= original / high)
+            frequency = (1 - share) * frequency / factor + share * frequency;
+    }
+}
+
+/// longrope: a divisor for each frequency; those for short contexts are taken, as for texts within the original context.
+void divideEach(Config& config, const json& scaling, Rope& rope) {
+    const auto found = scaling.find("short_factor");
+    if (found == scaling.end() || !found->is_array() || found->size() != rope.frequency.size())
+        return config.refuse("has a rope scaling of type longrope whose short_factor does not fit the head size");
+    for (std::size_t i = 0; i < rope.frequency.size(); ++i) {
+        const json& divisor = (*found)[i];
+        if (!divisor.is_number() || !(divisor.get<double>() > 0))
+            return config.refuse("has a rope scaling of type longrope with a factor that is not above 0");
+        rope.frequency[i] /= divisor.get<double>();
+    }
+    const double longest = double(config.count("max_position_embeddings", 1));
+    const double original = double(config.count(
+        "original_max_position_embeddings",
+        std::max<std::int64_t>(1, std::int64_t(numberOf(scaling, "original_max_position_embeddings", longest)))));
+    const double ratio = numberOf(scaling, "factor", longest / original);
+    rope.scale =
+        numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);
+}
+
+} // namespace
+
+Rope plainRope(std::int64_t dimensions, double theta) {
+    Rope rope;
+    for (std::int64_t i = 0; i < dimensions / 2; ++i)
+        rope.frequency.push_back(std::pow(theta, -2.0 * double(i) / double(dimensions)));
+    return rope;
+}
+
+Rope readRope(Config& config, std::int64_t dimensions, double theta) {
+    const json* scaling = &config.value("rope_parameters");
+    if (const json& older = config.value("rope_scaling"); scaling->is_null()) scaling = &older;
+    static const json kNone = json::object();
+    if (!scaling->is_object()) scaling = &kNone;
+    theta = config.number("rope_theta", numberOf(*scaling, "rope_theta", theta));
+    if (!(theta > 0)) {
+        config.refuse("has a rope_theta that is not above 0");
+        theta = 1;
+    }
+    Rope rope = plainRope(dimensions, theta);
+    const auto named = [&](const char* key) { return scaling->contains(key) ? textAt(*scaling, key) : std::string(); };
+    std::string type = named("rope_type");
+    if (type.empty()) type = named("type");
+    if (type == "linear") {
+        const double factor = numberOf(*scaling, "factor", 0);
+        if (!(factor >= 1)) config.refuse("has a linear rope scaling without a factor of at least 1");
+        for (double& frequency : rope.frequency) frequency /= factor;
+    } else if (type == "llama3") {
+        stretchLongWaves(config, *scaling, rope);
+    } else if (type == "longrope" || type == "su") {
+        divideEach(config, *scaling, rope);
+    } else if (!type.empty() && type != "default") {
+        config.refuse(fmt::format("has a rope scaling of type {}, which is not known", quotedName(type)));
+    }
+    return rope;
+}
+
+void turn(float* values, const float* sines, const float* cosines, std::size_t frequencies, bool pairsAreNeighbours) {
+    for (std::size_t i = 0; i < frequencies; ++i) {
+        float& a = values[pairsAreNeighbours ? 2 * i : i];
+        float& b = values[pairsAreNeighbours ? 2 * i + 1 : i + frequencies];
+        const float first = a, second = b;
+        a = first * cosines[i] - second * sines[i];
+        b = second * cosines[i] + first * sines[i];
+    }
+}
+
+} // namespace qs::eval

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Rotary position embeddings (Su et al. 2021) with the scalings of transformers' modeling_rope_utils.py.
+
+#include "core/eval/config.h"
+#include "core/eval/network.h"
+
+namespace qs::eval {
+
+/// `dimensions`: of a head that are turned, an even number. Reads rope_theta and rope_scaling or rope_parameters.
+/// `theta`: what holds without a key. Types default, linear, llama3 and longrope; others are refused by name.
+Rope readRope(Config& config, std::int64_t dimensions, double theta);
+/// frequency[i] = theta^(-2i / dimensions).
+Rope plainRope(std::int64_t dimensions, double theta);
+
+/// Turns the pairs of one head in place. `values`: head size, of which the first 2 * frequencies are turned.
+/// `sines`, `cosines`: of position * frequency, times Rope::scale, rounded to f32.
+void turn(float* values, const float* sines, const float* cosines, std::size_t frequencies, bool pairsAreNeighbours);
+
+} // namespace qs::eval

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Figures over all scored tokens of a text. Definitions are those of llama.cpp's tools/perplexity where it has them;
+// errors are standard errors. `independent` treats tokens as independent, as llama.cpp does, and is too small;
+// `byChunk` treats chunks as independent (CR1 form) and is the one to compare with.
+
+#include "core/base/column.h"
+#include "core/eval/token_score.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace qs::eval {
+
+struct Estimate {
+    double mean = 0;
+    std::optional<double> independent; ///< sqrt((sum x^2 / n - mean^2) / (n - 1)); none below 11 tokens
+    std::optional<double> byChunk;     ///< sqrt(G / (G - 1) sum_g (n_g (m_g - mean))^2) / n; none below 2 chunks
+};
+/// `values` and `chunks` (of each value, not descending) are equally long and not empty.
+Estimate estimate(std::span<const double> values, std::span<const std::size_t> chunks);
+/// Linear between the two nearest of `sorted`, ascending; at fraction * (n - 1). Not empty.
+double percentile(std::span<const double> sorted, double fraction);
+
+struct ScoreSummary {
+    std::size_t tokens = 0, notFinite = 0, chunks = 0; ///< `tokens`: those with finite logits
+    Estimate divergence;                               ///< KL, nats a token
+    double medianDivergence = 0, divergence90 = 0, divergence95 = 0, divergence99 = 0, divergence999 = 0,
+           largestDivergence = 0;
+    double referencePerplexity = 0, perplexity = 0; ///< exp(mean nll)
+    Estimate nllChange;                             ///< mean nll minus that of the reference: ln of the ratio
+    Estimate sameTop;                               ///< share of tokens
+    Estimate probabilityChange;
+    double probabilityChangeRms = 0;
+};
+/// Nothing where no token has finite logits.
+std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores);
+
+/// A spec (or another model) beside the reference.
+struct EvaluationRow {
+    std::string spec; ///< as it was given
+    std::optional<ScoreSummary> summary;
+    std::string reason; ///< why there are no figures
+};
+const Columns<EvaluationRow>& evaluationColumns();
+
+} // namespace qs::eval

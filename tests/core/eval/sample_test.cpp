@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The forward pass over the sample model, against what PyTorch computed for every byte of its held-out text.
+#include "core/eval/evaluate.h"
+#include "core/value/npy.h"
+#include "tests/support/test_program.h"
+
+#include <QFile>
+#include <QtTest>
+
+#include <cstdlib>
+
+using namespace qs;
+using namespace qs::eval;
+
+namespace {
+
+constexpr auto kFolder = "resources/samples/tiny-llama";
+constexpr std::size_t kContext = 256, kChunks = 9;
+
+QByteArray bytesOf(const QString& name) {
+    QFile file(QString::fromLatin1(kFolder) + QLatin1Char('/') + name);
+    if (!file.open(QIODevice::ReadOnly)) qFatal("%s is missing", qPrintable(name));
+    return file.readAll();
+}
+
+/// The sample's tokens are the bytes of its text.
+EvaluationPlan planOf(std::initializer_list<const char*> specs) {
+    EvaluationPlan plan;
+    for (const char byte : bytesOf(QStringLiteral("heldout.txt"))) plan.tokens.push_back(std::uint8_t(byte));
+    plan.context = kContext, plan.chunks = kChunks, plan.scored = Scored::All;
+    for (const char* text : specs) plan.specs.push_back(*parseSpec(text));
+    return plan;
+}
+
+Evaluation evaluated(const EvaluationPlan& plan) {
+    const auto model = openModel(kFolder);
+    if (!model) qFatal("%s", model.error().message.c_str());
+    auto result = evaluate(*model, plan, Job());
+    if (!result) qFatal("%s", result.error().message.c_str());
+    return std::move(*result);
+}
+
+} // namespace
+
+class SampleTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void everyTokenIsPyTorchs();
+    void specsAreOrderedByTheirBits();
+    void threadsChangeNothing();
+    void badPlansAreRefused();
+};
+
+void SampleTest::everyTokenIsPyTorchs() {
+    const auto result = evaluated(planOf({"f32"}));
+    const QByteArray file = bytesOf(QStringLiteral("reference_nll.npy"));
+    const auto expected = value::parseNpy(std::as_bytes(std::span(file.constData(), std::size_t(file.size()))));
+    QVERIFY(expected);
+    const auto& scores = result.scores.front();
+    QCOMPARE(scores.size(), kChunks * kContext);
+    double worst = 0;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+        QVERIFY(scores[i].finite);
+        worst = std::max(worst, std::fabs(scores[i].referenceNll - double(expected->values[i])));
+        QCOMPARE(scores[i].divergence, 0.0); // f32 changes no weight
+        QVERIFY(scores[i].sameTop);
+        QCOMPARE(scores[i].chunk, i / kContext);
+        QCOMPARE(scores[i].position, i % kContext);
+    }
+    // PyTorch's own f32 is within 1.4e-5 of its f64 here.
+    QVERIFY2(worst < 5e-5, qPrintable(QString::number(worst)));
+}
+
+void SampleTest::specsAreOrderedByTheirBits() {
+    auto plan = planOf({"int8:block=32", "int4:block=32", "int3:block=32", "int2:block=32"});
+    plan.scored = Scored::SecondHalf;
+    const auto result = evaluated(plan);
+    double before = 0;
+    for (std::size_t i = 0; i < plan.specs.size(); ++i) {
+        QCOMPARE(result.scores[i].size(), kChunks * (kContext - 1 - kContext / 2));
+        const auto summary = summarize(result.scores[i]);
+        QVERIFY(summary);
+        QVERIFY2(summary->divergence.mean > 3 * before, qPrintable(QString::number(summary->divergence.mean)));
+        QVERIFY(summary->divergence.byChunk && summary->divergence.independent);
+        before = summary->divergence.mean;
+    }
+    QVERIFY(before > 0.5 && before < 10); // two bits break the model
+}
+
+void SampleTest::threadsChangeNothing() {
+    auto plan = planOf({"nf4:block=32"});
+    plan.chunks = 2;
+    const auto all = evaluated(plan);
+    qputenv("QS_THREADS", "1");
+    const auto one = evaluated(plan);
+    qunsetenv("QS_THREADS");
+    for (std::size_t i = 0; i < all.scores[0].size(); ++i) {
+        QCOMPARE(all.scores[0][i].nll, one.scores[0][i].nll);
+        QCOMPARE(all.scores[0][i].divergence, one.scores[0][i].divergence);
+    }
+}
+
+void SampleTest::badPlansAreRefused() {
+    const auto model = openModel(kFolder);
+    QVERIFY(model);
+    const auto refusal = [&](const EvaluationPlan& plan) {
+        const auto result = evaluate(*model, plan, Job());
+        return result ? QString() : QString::fromStdString(result.error().message);
+    };
+    auto plan = planOf({"nf4:block=32"});
+    plan.tokens[3] = 256;
+    QCOMPARE(refusal(plan), QStringLiteral("Token 4 of the text is 256; the vocabulary has 256 tokens, from 0 on."));
+    plan = planOf({"nf4:block=32"});
+    plan.context = 512;
+    QCOMPARE(refusal(plan),
+             QStringLiteral("The network was made for 256 positions: use a context of at most 256, not 512."));
+    plan = planOf({"nf4:block=32"});
+    plan.tokens.resize(200), plan.scored = Scored::SecondHalf;
+    QCOMPARE(refusal(plan), QStringLiteral("The text has 200 tokens; a context of 256 needs at least 256."));
+    plan = planOf({"q4_k"}); // rows of 192 are no whole blocks
+    const auto result = evaluate(*model, plan, Job());
+    QVERIFY(result);
+    QVERIFY(!result->reasons.front().empty() && result->scores.front().empty());
+}
+
+QS_TEST(SampleTest)
+#include "sample_test.moc"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+qs_add_tests(test_core_eval LIBS qs_core TESTS eval/sample_test.cpp eval/scores_test.cpp)
