@@ -38,59 +38,58 @@ protected:
 class QuantizeAct final : public RowCoder {
 public:
     QuantizeAct(const MatmulProblem& problem, const KernelSet& kernels)
-        : m_m(problem.m), m_k(problem.k), m_kernels(&kernels) {}
+        : m_(problem.m), k_(problem.k), kernels_(&kernels) {}
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<QuantizeAct>(*this); }
     std::size_t weightBytes() const override { return 0; }
     std::vector<InnerLoop> innerLoops() const override {
-        return {{"quantizes a row", reinterpret_cast<const void*>(m_kernels->quantizeInt8Stored)}};
+        return {{"quantizes a row", reinterpret_cast<const void*>(kernels_->quantizeInt8Stored)}};
     }
 
 private:
-    std::size_t rows() const override { return m_m; }
+    std::size_t rows() const override { return m_; }
     void row(std::size_t r, const MatmulInput& in, const MatmulOutput& out, std::vector<float>&) override {
-        const float* x = static_cast<const float*>(in.x) + r * m_k;
-        auto* q = static_cast<std::int8_t*>(out.out) + r * m_k;
+        const float* x = static_cast<const float*>(in.x) + r * k_;
+        auto* q = static_cast<std::int8_t*>(out.out) + r * k_;
         float* scale = static_cast<float*>(out.scale) + r;
-        if (std::isfinite(m_kernels->absMax(x, m_k, false)))
-            return m_kernels->quantizeInt8Stored(x, m_k, m_k, q, scale);
-        std::memset(q, 0, m_k);
+        if (std::isfinite(kernels_->absMax(x, k_, false))) return kernels_->quantizeInt8Stored(x, k_, k_, q, scale);
+        std::memset(q, 0, k_);
         *scale = std::numeric_limits<float>::quiet_NaN();
     }
 
-    std::size_t m_m, m_k;
-    const KernelSet* m_kernels;
+    std::size_t m_, k_;
+    const KernelSet* kernels_;
 };
 
 /// nf4 or another table of 16 levels, packed two codes per byte, to f32 or bf16.
 class DequantizeNf4 final : public RowCoder {
 public:
     DequantizeNf4(const MatmulProblem& problem, const WeightOperand& operand, const KernelSet& kernels)
-        : m_problem(problem), m_stored(problem, operand), m_kernels(&kernels) {}
+        : problem_(problem), stored_(problem, operand), kernels_(&kernels) {}
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<DequantizeNf4>(*this); }
-    std::size_t weightBytes() const override { return m_stored.bytes(); }
+    std::size_t weightBytes() const override { return stored_.bytes(); }
     std::vector<InnerLoop> innerLoops() const override {
-        return {{"decodes a row", reinterpret_cast<const void*>(m_kernels->dequantizeNf4Packed)}};
+        return {{"decodes a row", reinterpret_cast<const void*>(kernels_->dequantizeNf4Packed)}};
     }
 
 private:
-    std::size_t rows() const override { return m_problem.rows(); }
+    std::size_t rows() const override { return problem_.rows(); }
     void row(std::size_t r, const MatmulInput&, const MatmulOutput& out, std::vector<float>& scratch) override {
-        const std::size_t cols = m_problem.cols(), even = cols / 2 * 2, block = m_problem.weight.block;
-        const WeightOperand stored = m_stored.operand();
+        const std::size_t cols = problem_.cols(), even = cols / 2 * 2, block = problem_.weight.block;
+        const WeightOperand stored = stored_.operand();
         const auto* codes = static_cast<const std::uint8_t*>(stored.codes) + r * stored.rowBytes;
         const auto* scales = static_cast<const float*>(stored.scales) + r * stored.scaleCols;
-        const bool direct = m_problem.out == NumberType::F32;
+        const bool direct = problem_.out == NumberType::F32;
         scratch.resize(direct ? 0 : cols);
         float* into = direct ? static_cast<float*>(out.out) + r * cols : scratch.data();
-        const float* levels = m_problem.weight.levels.data();
-        m_kernels->dequantizeNf4Packed(codes, even, block, scales, levels, into);
+        const float* levels = problem_.weight.levels.data();
+        kernels_->dequantizeNf4Packed(codes, even, block, scales, levels, into);
         if (even != cols) into[even] = levels[codes[even / 2] >> 4] * scales[even / block];
-        if (!direct) m_kernels->f32ToBf16(into, cols, static_cast<std::uint16_t*>(out.out) + r * cols);
+        if (!direct) kernels_->f32ToBf16(into, cols, static_cast<std::uint16_t*>(out.out) + r * cols);
     }
 
-    MatmulProblem m_problem;
-    StoredCopy m_stored;
-    const KernelSet* m_kernels;
+    MatmulProblem problem_;
+    StoredCopy stored_;
+    const KernelSet* kernels_;
 };
 
 } // namespace

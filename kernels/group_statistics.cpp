@@ -18,46 +18,46 @@ struct Partial {
 /// A group statistic. It needs one pass, or two: the first gives a center, the second measures around or above it.
 class Statistic {
 public:
-    Statistic(const KernelSet& kernels, const Run& run) : m_kernels(kernels), m_run(run) {}
+    Statistic(const KernelSet& kernels, const Run& run) : kernels_(kernels), run_(run) {}
 
-    bool isAbsMax() const { return m_run.statistic == GroupStatistic::AbsMax; }
+    bool isAbsMax() const { return run_.statistic == GroupStatistic::AbsMax; }
     bool twoPasses() const {
-        return m_run.statistic == GroupStatistic::MeanAbsTwn || m_run.statistic == GroupStatistic::HalfStd;
+        return run_.statistic == GroupStatistic::MeanAbsTwn || run_.statistic == GroupStatistic::HalfStd;
     }
     float center(const Partial& p) const {
-        return m_run.statistic == GroupStatistic::HalfStd ? meanForStd(p.sum, p.count) : twnThreshold(p.sum, p.count);
+        return run_.statistic == GroupStatistic::HalfStd ? meanForStd(p.sum, p.count) : twnThreshold(p.sum, p.count);
     }
     Partial first(const float* x, std::size_t n) const {
         Partial p;
         if (isAbsMax())
-            p.absMax = m_kernels.absMax(x, n, false);
-        else if (m_run.statistic == GroupStatistic::HalfStd)
-            p.sum = m_kernels.sum(x, n, false, &p.count);
+            p.absMax = kernels_.absMax(x, n, false);
+        else if (run_.statistic == GroupStatistic::HalfStd)
+            p.sum = kernels_.sum(x, n, false, &p.count);
         else
-            p.sum = m_kernels.sumAbs(x, n, false, &p.count);
+            p.sum = kernels_.sumAbs(x, n, false, &p.count);
         return p;
     }
     Partial second(const float* x, std::size_t n, float center) const {
         Partial p;
-        if (m_run.statistic == GroupStatistic::HalfStd) {
-            p.sum = m_kernels.sumSquaredDeviation(x, n, center, false);
+        if (run_.statistic == GroupStatistic::HalfStd) {
+            p.sum = kernels_.sumSquaredDeviation(x, n, center, false);
         } else {
-            const AboveSum above = m_kernels.sumAbsAbove(x, n, center);
+            const AboveSum above = kernels_.sumAbsAbove(x, n, center);
             p.sum = above.sum, p.count = above.count;
         }
         return p;
     }
     GroupParams params(const Partial& p) const {
-        return isAbsMax() ? paramsFromAbsMax(m_run, p.absMax) : paramsFromMeanAbs(m_run.encoder, p.sum, p.count);
+        return isAbsMax() ? paramsFromAbsMax(run_, p.absMax) : paramsFromMeanAbs(run_.encoder, p.sum, p.count);
     }
     GroupParams params(const Partial& first, float center, const Partial& second) const {
-        if (m_run.statistic == GroupStatistic::HalfStd) return paramsFromHalfStd(second.sum, first.count);
+        if (run_.statistic == GroupStatistic::HalfStd) return paramsFromHalfStd(second.sum, first.count);
         return paramsFromTwn(center, AboveSum{second.sum, second.count});
     }
 
 private:
-    const KernelSet& m_kernels;
-    const Run& m_run;
+    const KernelSet& kernels_;
+    const Run& run_;
 };
 
 using Groups = std::vector<Partial>;

@@ -33,24 +33,24 @@ public:
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemm>(*this); }
 
     std::vector<InnerLoop> innerLoops() const override {
-        const auto* micro = m_weights.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro;
-        const std::size_t rows = std::min(m_problem.m, m_kernels->microRows);
-        const auto decode = m_kernels->decode[int(m_weights.codes)];
+        const auto* micro = weights_.codes == LaneCodes::Int8 ? kernels_->microInt8 : kernels_->micro;
+        const std::size_t rows = std::min(problem_.m, kernels_->microRows);
+        const auto decode = kernels_->decode[int(weights_.codes)];
         return {{"rows of x times the decoded channels", reinterpret_cast<const void*>(micro[rows - 1])},
                 {"decodes a panel into the cache", reinterpret_cast<const void*>(decode)}};
     }
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
-        const std::size_t most = m_kernels->microRows, m = m_problem.m, blocks = (m + most - 1) / most;
-        m_room->input.reset(m_problem, m_weights, std::size_t(team.size()) * most, LaneInput::Keep::Words);
-        const std::size_t packed = blocks * most * m_room->input.rowWords();
-        if (m_room->packed.size() != packed) m_room->packed = Aligned<std::uint32_t>(packed);
-        m_room->starts.resize(m_weights.products == LaneProducts::I8 ? blocks * most * m_weights.groups : 0);
+        const std::size_t most = kernels_->microRows, m = problem_.m, blocks = (m + most - 1) / most;
+        room_->input.reset(problem_, weights_, std::size_t(team.size()) * most, LaneInput::Keep::Words);
+        const std::size_t packed = blocks * most * room_->input.rowWords();
+        if (room_->packed.size() != packed) room_->packed = Aligned<std::uint32_t>(packed);
+        room_->starts.resize(weights_.products == LaneProducts::I8 ? blocks * most * weights_.groups : 0);
         std::atomic<bool> stopped{false};
         // Every part decodes the panel again, so a part must have many rows.
         const std::size_t parts = team.size() > 1 ? std::clamp<std::size_t>(m / kPartRows, 1, 4) : 1;
-        Shares rowShares(blocks, team.size()), panelShares(m_weights.panels, team.size(), parts);
-        m_room->scratch.resize(std::size_t(team.size()));
+        Shares rowShares(blocks, team.size()), panelShares(weights_.panels, team.size(), parts);
+        room_->scratch.resize(std::size_t(team.size()));
         team.run([&](int worker) {
             rowShares.each(worker, [&](std::size_t b, std::size_t, std::size_t) {
                 if (stopped || stop()) return stopped = true, false;
@@ -59,11 +59,11 @@ public:
             });
         });
         if (stopped) return false;
-        const LaneOutput output(m_problem, *m_kernels, m_weights, m_room->input, out);
+        const LaneOutput output(problem_, *kernels_, weights_, room_->input, out);
         team.run([&](int worker) {
             const bool all = panelShares.each(worker, [&](std::size_t panel, std::size_t part, std::size_t endPart) {
                 const Rows rows{blocks * part / parts * most, std::min(blocks * endPart / parts * most, m)};
-                return panelTimes(panel, rows, m_room->scratch[std::size_t(worker)], output, stopped, stop);
+                return panelTimes(panel, rows, room_->scratch[std::size_t(worker)], output, stopped, stop);
             });
             if (!all) stopped = true;
         });
@@ -88,10 +88,10 @@ private:
 
     /// Packs rows [first, first + count) of the x stream: word j of all rows side by side, then word j + 1.
     void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
-        LaneInput& input = m_room->input;
+        LaneInput& input = room_->input;
         const std::size_t size = input.rowWords();
-        for (std::size_t i = 0; i < count; ++i) input.read(m_problem, m_weights, in, first + i, slot + i, *m_kernels);
-        std::uint32_t* out = m_room->packed.data() + first * size;
+        for (std::size_t i = 0; i < count; ++i) input.read(problem_, weights_, in, first + i, slot + i, *kernels_);
+        std::uint32_t* out = room_->packed.data() + first * size;
         const std::size_t fours = count / 4 * 4;
         // The length of a row is a multiple of 16 words, which is one cache line.
         for (std::size_t j = 0; j < size; j += 16, out += 16 * count) {
@@ -101,10 +101,10 @@ private:
             for (std::size_t i = fours; i < count; ++i)
                 for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = input.words(slot + i)[j + w];
         }
-        if (m_room->starts.empty()) return;
-        const int bias = m_weights.codes == LaneCodes::Int8 ? m_kernels->int8Bias : m_weights.bias;
-        std::int32_t* start = m_room->starts.data() + first * m_weights.groups;
-        for (std::size_t g = 0; g < m_weights.groups; ++g)
+        if (room_->starts.empty()) return;
+        const int bias = weights_.codes == LaneCodes::Int8 ? kernels_->int8Bias : weights_.bias;
+        std::int32_t* start = room_->starts.data() + first * weights_.groups;
+        for (std::size_t g = 0; g < weights_.groups; ++g)
             for (std::size_t i = 0; i < count; ++i)
                 *start++ = std::int32_t(std::uint32_t(bias) * std::uint32_t(input.sums(first + i)[g]));
     }
@@ -114,34 +114,34 @@ private:
     class Ahead {
     public:
         Ahead(const void* from, std::size_t words, std::size_t parts)
-            : m_at(static_cast<const char*>(from)), m_bytes(from ? words * 4 : 0),
-              m_part((m_bytes / parts / 64 + 1) * 64) {}
-        void skip() { m_at += m_bytes; }
+            : at_(static_cast<const char*>(from)), bytes_(from ? words * 4 : 0), part_((bytes_ / parts / 64 + 1) * 64) {
+        }
+        void skip() { at_ += bytes_; }
         void ask() {
-            const std::size_t now = std::min({m_part, m_bytes, kMostAhead});
-            for (std::size_t i = 0; i < now; i += 64) __builtin_prefetch(m_at + i, 0, 2);
-            m_at += now, m_bytes -= now;
+            const std::size_t now = std::min({part_, bytes_, kMostAhead});
+            for (std::size_t i = 0; i < now; i += 64) __builtin_prefetch(at_ + i, 0, 2);
+            at_ += now, bytes_ -= now;
         }
 
     private:
         static constexpr std::size_t kMostAhead = 16384; ///< bytes per call: longer bursts are slow
-        const char* m_at;
-        std::size_t m_bytes, m_part;
+        const char* at_;
+        std::size_t bytes_, part_;
     };
 
     /// Multiplies one panel by some rows, in chunks of k. The decoded weights of a chunk stay in the second-level
     /// cache.
     bool panelTimes(std::size_t panel, Rows wanted, Scratch& scratch, const LaneOutput& output,
                     std::atomic<bool>& stopped, const StopRequest& stop) {
-        const LaneWeights& w = m_weights;
-        const std::size_t width = m_kernels->microWidth, most = m_kernels->microRows, m = m_problem.m;
+        const LaneWeights& w = weights_;
+        const std::size_t width = kernels_->microWidth, most = kernels_->microRows, m = problem_.m;
         const std::size_t perStep = w.streamSize() / w.steps;
         const std::size_t blocks = (wanted.end - wanted.begin + most - 1) / most;
         // Integer sums need whole groups. Other sums may be split anywhere, because the scales are already applied.
         std::size_t chunk = std::max<std::size_t>(kDenseSteps / perStep, 1);
         if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
         chunk = std::min(chunk, w.steps);
-        const bool asStored = m_kernels->multiplied[int(w.codes)] && (w.products == LaneProducts::I8 || !w.scaled());
+        const bool asStored = kernels_->multiplied[int(w.codes)] && (w.products == LaneProducts::I8 || !w.scaled());
         if (!scratch.sums.size()) {
             if (!asStored) scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
             scratch.sums = Aligned<float>(m * kPanel);
@@ -157,7 +157,7 @@ private:
                     decode.scales = w.scalesPerK(panel, w.sets == 1 ? 0 : lane / kLanes);
                 else if (w.scales.size())
                     decode.scales = w.scales.data() + (panel * w.groups + step / w.groupSteps) * kPanel + lane;
-                if (!asStored) m_kernels->decode[int(w.codes)](decode);
+                if (!asStored) kernels_->decode[int(w.codes)](decode);
             }
             const bool last = step + chunk >= w.steps;
             Ahead words(w.words(panel) + (step + chunk) * kPanel, chunk * kPanel, blocks);
@@ -183,12 +183,12 @@ private:
 
     /// Multiplies one chunk, decoded or as stored, by up to microRows rows of x, from row `first` on.
     void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
-        const LaneWeights& w = m_weights;
+        const LaneWeights& w = weights_;
         MicroCall call{};
-        call.a = m_room->packed.data() + first * m_room->input.rowWords() + decoded.firstStep * perStep * rows;
+        call.a = room_->packed.data() + first * room_->input.rowWords() + decoded.firstStep * perStep * rows;
         call.b = decoded.out ? decoded.out : decoded.words, call.c = sums;
-        call.bStep = decoded.out ? m_kernels->microWidth : kPanel;
-        const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? m_kernels->microInt8 : m_kernels->micro)[rows - 1];
+        call.bStep = decoded.out ? kernels_->microWidth : kPanel;
+        const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? kernels_->microInt8 : kernels_->micro)[rows - 1];
         call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;
         if (w.products != LaneProducts::I8) return kernel(call);
         static const std::array<float, kPanel> ones = [] {
@@ -197,7 +197,7 @@ private:
             return a;
         }();
         call.kk = w.groupSteps * perStep, call.groups = decoded.steps / w.groupSteps;
-        call.init = m_room->starts.data() + first * w.groups + decoded.firstStep / w.groupSteps * rows;
+        call.init = room_->starts.data() + first * w.groups + decoded.firstStep / w.groupSteps * rows;
         call.scale = decoded.scales ? decoded.scales : ones.data();
         call.scaleRow = decoded.scales ? kPanel : 0;
         if (call.kk > 1) return kernel(call);
@@ -211,7 +211,7 @@ private:
 
     /// Shared by all clones. A clone is made to find its weights in memory; its own buffers would add page faults to
     /// its first run.
-    std::shared_ptr<Room> m_room = std::make_shared<Room>();
+    std::shared_ptr<Room> room_ = std::make_shared<Room>();
 };
 
 } // namespace

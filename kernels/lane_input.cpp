@@ -48,14 +48,14 @@ void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, 
     // sets.
     const std::size_t words =
         keep == Keep::Tables ? weights.steps * 8 * kLanes : weights.streamSize() + weights.steps / kFixedSteps + 1;
-    m_rowWords = ((words + 15) / 16 | 1) * 16;
-    m_rowFloats = weights.xFloats() + 16;
-    m_groups = weights.groups, m_keep = keep;
-    if (m_words.size() != slots * m_rowWords) m_words = Aligned<std::uint32_t>(slots * m_rowWords);
-    if (keep == Keep::Floats && m_floats.size() != slots * m_rowFloats) m_floats = Aligned<float>(slots * m_rowFloats);
+    rowWords_ = ((words + 15) / 16 | 1) * 16;
+    rowFloats_ = weights.xFloats() + 16;
+    groups_ = weights.groups, keep_ = keep;
+    if (words_.size() != slots * rowWords_) words_ = Aligned<std::uint32_t>(slots * rowWords_);
+    if (keep == Keep::Floats && floats_.size() != slots * rowFloats_) floats_ = Aligned<float>(slots * rowFloats_);
     const std::size_t rows = std::max(slots, problem.m);
-    if (weights.products == LaneProducts::I8) m_sums.assign(rows * m_groups, 0);
-    m_scales.assign(rows, 1.0f);
+    if (weights.products == LaneProducts::I8) sums_.assign(rows * groups_, 0);
+    scales_.assign(rows, 1.0f);
 }
 
 void LaneInput::orderFloats(const LaneWeights& w, const float* x, float* out) const {
@@ -87,7 +87,7 @@ void LaneInput::orderBytes(const LaneWeights& w, const std::int8_t* q, std::size
     const std::size_t quarter = w.perWord / 4;
     for (std::size_t g = 0; g < w.groups; ++g) {
         const std::size_t begin = g * w.block, count = std::min(w.block, w.k - begin);
-        m_sums[row * m_groups + g] = kernels.sumBytes(q + begin, count);
+        sums_[row * groups_ + g] = kernels.sumBytes(q + begin, count);
         if (quarter == 1 && count % 4 == 0) {
             std::memcpy(out, q + begin, count);
             std::memset(out + count / 4, 0, (w.groupSteps - count / 4) * 4);
@@ -124,11 +124,11 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
     thread_local std::vector<float> values, ordered;
     const std::size_t k = problem.k;
     const float* x = static_cast<const float*>(in.x) + row * k;
-    std::uint32_t* words = m_words.data() + slot * m_rowWords;
+    std::uint32_t* words = words_.data() + slot * rowWords_;
     if (problem.act == NumberType::I8) {
         q.resize(k);
-        if (!int8Row(problem, in, row, q.data(), &m_scales[row])) { // NaN or Inf makes the whole row of y NaN
-            m_scales[row] = std::numeric_limits<float>::quiet_NaN();
+        if (!int8Row(problem, in, row, q.data(), &scales_[row])) { // NaN or Inf makes the whole row of y NaN
+            scales_[row] = std::numeric_limits<float>::quiet_NaN();
             std::fill(q.begin(), q.end(), std::int8_t(0));
         }
         if (weights.products == LaneProducts::I8) return orderBytes(weights, q.data(), row, words, kernels);
@@ -136,8 +136,8 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
         x = values.data();
     } else if (problem.act == NumberType::Fp8E4m3) {
         values.resize(k);
-        if (!fp8Row(problem, in, row, values.data(), &m_scales[row])) {
-            m_scales[row] = std::numeric_limits<float>::quiet_NaN();
+        if (!fp8Row(problem, in, row, values.data(), &scales_[row])) {
+            scales_[row] = std::numeric_limits<float>::quiet_NaN();
             std::fill(values.begin(), values.end(), 0.0f);
         }
         x = values.data();
@@ -146,12 +146,12 @@ void LaneInput::read(const MatmulProblem& problem, const LaneWeights& weights, c
         bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x) + row * k, k, values.data());
         x = values.data();
     }
-    if (m_keep == Keep::Floats) return orderFloats(weights, x, m_floats.data() + slot * m_rowFloats);
-    if (weights.products == LaneProducts::F32 && m_keep == Keep::Words)
+    if (keep_ == Keep::Floats) return orderFloats(weights, x, floats_.data() + slot * rowFloats_);
+    if (weights.products == LaneProducts::F32 && keep_ == Keep::Words)
         return orderFloats(weights, x, reinterpret_cast<float*>(words));
-    ordered.resize(m_rowFloats);
+    ordered.resize(rowFloats_);
     orderFloats(weights, x, ordered.data());
-    if (m_keep == Keep::Tables)
+    if (keep_ == Keep::Tables)
         return kernels.lookupTables[int(weights.codes)](ordered.data(), weights.streamSize(), weights.table, words);
     if (weights.products == LaneProducts::Fixed)
         return kernels.foldFixed[int(weights.codes)](ordered.data(), nullptr, weights, words);

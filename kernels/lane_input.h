@@ -18,27 +18,27 @@ public:
               std::size_t slot, const LaneKernels& kernels);
 
     /// Words from one slot to the next.
-    std::size_t rowWords() const { return m_rowWords; }
-    const std::uint32_t* words(std::size_t slot) const { return m_words.data() + slot * m_rowWords; }
+    std::size_t rowWords() const { return rowWords_; }
+    const std::uint32_t* words(std::size_t slot) const { return words_.data() + slot * rowWords_; }
     /// Keep::Floats only: the reordered floats of a row. For bf16 products, the low elements of all pairs come first,
     /// then the high elements; each half has streamSize() floats.
-    const float* floats(std::size_t slot) const { return m_floats.data() + slot * m_rowFloats; }
+    const float* floats(std::size_t slot) const { return floats_.data() + slot * rowFloats_; }
     /// I8 products only: the sum of x in each group, [groups].
-    const std::int32_t* sums(std::size_t row) const { return m_sums.data() + row * m_groups; }
+    const std::int32_t* sums(std::size_t row) const { return sums_.data() + row * groups_; }
     /// Scale of a row; NaN if the row holds NaN or Inf and is quantized within the run; 1 if x has no scales.
-    float scale(std::size_t row) const { return m_scales[row]; }
+    float scale(std::size_t row) const { return scales_[row]; }
 
 private:
     void orderFloats(const LaneWeights& weights, const float* x, float* out) const;
     void orderBytes(const LaneWeights& weights, const std::int8_t* q, std::size_t row, std::uint32_t* out,
                     const LaneKernels& kernels);
 
-    std::size_t m_rowWords = 0, m_rowFloats = 0, m_groups = 0;
-    Keep m_keep = Keep::Words;
-    Aligned<std::uint32_t> m_words;
-    Aligned<float> m_floats;
-    std::vector<std::int32_t> m_sums;
-    std::vector<float> m_scales;
+    std::size_t rowWords_ = 0, rowFloats_ = 0, groups_ = 0;
+    Keep keep_ = Keep::Words;
+    Aligned<std::uint32_t> words_;
+    Aligned<float> floats_;
+    std::vector<std::int32_t> sums_;
+    std::vector<float> scales_;
 };
 
 } // namespace qs

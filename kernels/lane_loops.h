@@ -15,24 +15,24 @@ class LaneOutput {
 public:
     LaneOutput(const MatmulProblem& problem, const LaneKernels& kernels, const LaneWeights& weights,
                const LaneInput& input, const MatmulOutput& out)
-        : m_kernels(kernels), m_weights(weights), m_input(input), m_n(problem.n), m_type(problem.out), m_out(out.out) {}
+        : kernels_(kernels), weights_(weights), input_(input), n_(problem.n), type_(problem.out), out_(out.out) {}
 
     /// Stores `count` lanes of row `row`, from lane `firstLane` (counted over all panels) on.
     void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const;
     /// Prefetches the cache lines that store() will write.
     void announce(std::size_t row, std::size_t firstLane, std::size_t count) const {
-        const std::size_t size = m_type == NumberType::F32 ? 4 : 2;
-        const char* y = static_cast<const char*>(m_out) + (row * m_n + firstLane) * size;
+        const std::size_t size = type_ == NumberType::F32 ? 4 : 2;
+        const char* y = static_cast<const char*>(out_) + (row * n_ + firstLane) * size;
         for (std::size_t i = 0; i < count * size; i += 64) __builtin_prefetch(y + i, 1);
     }
 
 private:
-    const LaneKernels& m_kernels;
-    const LaneWeights& m_weights;
-    const LaneInput& m_input;
-    std::size_t m_n;
-    NumberType m_type;
-    void* m_out;
+    const LaneKernels& kernels_;
+    const LaneWeights& weights_;
+    const LaneInput& input_;
+    std::size_t n_;
+    NumberType type_;
+    void* out_;
 };
 
 /// Distributes items among worker threads. Every item has the same number of parts. A worker first takes the items of
@@ -41,29 +41,29 @@ private:
 class Shares {
 public:
     Shares(std::size_t count, int workers, std::size_t parts = 1)
-        : m_taken(count), m_workers(workers), m_parts(std::uint32_t(parts)) {}
+        : taken_(count), workers_(workers), parts_(std::uint32_t(parts)) {}
     /// Calls work(i, first part, end of the parts) until it returns false; then returns false. Returns true when no
     /// parts are left.
     template<class Work> bool each(int worker, const Work& work) {
         const auto take = [&](std::size_t i, std::uint32_t atOnce) {
             // A plain read does not take the cache line from other workers
-            if (m_taken[i].load(std::memory_order_relaxed) >= m_parts) return true;
-            for (std::uint32_t from; (from = m_taken[i].fetch_add(atOnce)) < m_parts;)
-                if (!work(i, std::size_t(from), std::size_t(std::min(from + atOnce, m_parts)))) return false;
+            if (taken_[i].load(std::memory_order_relaxed) >= parts_) return true;
+            for (std::uint32_t from; (from = taken_[i].fetch_add(atOnce)) < parts_;)
+                if (!work(i, std::size_t(from), std::size_t(std::min(from + atOnce, parts_)))) return false;
             return true;
         };
-        const auto [begin, end] = shareOf(m_taken.size(), worker, m_workers);
+        const auto [begin, end] = shareOf(taken_.size(), worker, workers_);
         for (std::size_t i = begin; i < end; ++i)
-            if (!take(i, i + 1 < end ? m_parts : 1)) return false;
-        for (std::size_t i = m_taken.size(); i-- > 0;)
+            if (!take(i, i + 1 < end ? parts_ : 1)) return false;
+        for (std::size_t i = taken_.size(); i-- > 0;)
             if (!take(i, 1)) return false;
         return true;
     }
 
 private:
-    std::vector<std::atomic<std::uint32_t>> m_taken; ///< parts taken of each item; may exceed m_parts
-    int m_workers;
-    std::uint32_t m_parts;
+    std::vector<std::atomic<std::uint32_t>> taken_; ///< parts taken of each item; may exceed parts_
+    int workers_;
+    std::uint32_t parts_;
 };
 
 /// A product with LaneWeights: what the loops for few and for many rows have in common.
@@ -71,13 +71,13 @@ class LaneMatmul : public PreparedMatmul {
 public:
     LaneMatmul(const MatmulProblem& problem, const WeightOperand& operand, const LaneKernels& kernels,
                LaneProducts products, ThreadTeam& team)
-        : m_problem(problem), m_kernels(&kernels), m_weights(problem, operand, products, -kernels.int8Bias, team) {}
-    std::size_t weightBytes() const override { return m_weights.bytes(); }
+        : problem_(problem), kernels_(&kernels), weights_(problem, operand, products, -kernels.int8Bias, team) {}
+    std::size_t weightBytes() const override { return weights_.bytes(); }
 
 protected:
-    MatmulProblem m_problem;
-    const LaneKernels* m_kernels;
-    LaneWeights m_weights;
+    MatmulProblem problem_;
+    const LaneKernels* kernels_;
+    LaneWeights weights_;
 };
 
 std::unique_ptr<PreparedMatmul> prepareLaneGemm(const MatmulProblem& problem, const WeightOperand& operand,

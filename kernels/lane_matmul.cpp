@@ -21,36 +21,36 @@ public:
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<LaneGemv>(*this); }
 
     std::vector<InnerLoop> innerLoops() const override {
-        const int codes = int(m_weights.codes);
-        const auto all = keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups[codes] : m_kernels->gemv[codes];
-        if (!m_weights.scalePerK)
+        const int codes = int(weights_.codes);
+        const auto all = keep() == LaneInput::Keep::Tables ? kernels_->gemvLookups[codes] : kernels_->gemv[codes];
+        if (!weights_.scalePerK)
             return {{"a panel of 64 channels times up to 4 rows of x", reinterpret_cast<const void*>(all)}};
-        const auto part = m_weights.sets == 1 ? m_kernels->gemv[codes] : m_kernels->gemvSets[codes];
+        const auto part = weights_.sets == 1 ? kernels_->gemv[codes] : kernels_->gemvSets[codes];
         return {{"lanes of a panel times up to 4 rows of x", reinterpret_cast<const void*>(part)},
-                {"folds the scales of each k into x", m_weights.products == LaneProducts::Fixed
-                                                          ? reinterpret_cast<const void*>(m_kernels->foldFixed[codes])
-                                                          : reinterpret_cast<const void*>(m_kernels->fold)}};
+                {"folds the scales of each k into x", weights_.products == LaneProducts::Fixed
+                                                          ? reinterpret_cast<const void*>(kernels_->foldFixed[codes])
+                                                          : reinterpret_cast<const void*>(kernels_->fold)}};
     }
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
-        const std::size_t rows = (m_problem.m + kGemvRows - 1) / kGemvRows * kGemvRows;
-        m_room->input.reset(m_problem, m_weights, m_problem.m == 1 ? 1 : m_problem.m == 2 ? 2 : rows, keep());
-        const LaneOutput output(m_problem, *m_kernels, m_weights, m_room->input, out);
+        const std::size_t rows = (problem_.m + kGemvRows - 1) / kGemvRows * kGemvRows;
+        room_->input.reset(problem_, weights_, problem_.m == 1 ? 1 : problem_.m == 2 ? 2 : rows, keep());
+        const LaneOutput output(problem_, *kernels_, weights_, room_->input, out);
         std::atomic<bool> stopped{false};
         std::atomic<std::size_t> nextRow{0}, rowsRead{0};
-        Shares shares(m_weights.panels, team.size());
-        if (m_room->folded.size() < std::size_t(team.size())) m_room->folded.resize(std::size_t(team.size()));
+        Shares shares(weights_.panels, team.size());
+        if (room_->folded.size() < std::size_t(team.size())) room_->folded.resize(std::size_t(team.size()));
         team.run([&](int worker) {
-            for (std::size_t m; (m = nextRow.fetch_add(1)) < m_problem.m; rowsRead.fetch_add(1))
-                m_room->input.read(m_problem, m_weights, in, m, m, *m_kernels);
-            Aligned<std::uint32_t>& folded = m_room->folded[std::size_t(worker)];
-            if (m_weights.scalePerK && !folded.size())
-                folded = Aligned<std::uint32_t>((m_problem.m > 2 ? kGemvRows : m_problem.m) * m_weights.sets *
-                                                m_room->input.rowWords());
-            awaitRows(rowsRead, shareOf(m_weights.panels, worker, team.size()).first);
+            for (std::size_t m; (m = nextRow.fetch_add(1)) < problem_.m; rowsRead.fetch_add(1))
+                room_->input.read(problem_, weights_, in, m, m, *kernels_);
+            Aligned<std::uint32_t>& folded = room_->folded[std::size_t(worker)];
+            if (weights_.scalePerK && !folded.size())
+                folded = Aligned<std::uint32_t>((problem_.m > 2 ? kGemvRows : problem_.m) * weights_.sets *
+                                                room_->input.rowWords());
+            awaitRows(rowsRead, shareOf(weights_.panels, worker, team.size()).first);
             const bool all = shares.each(worker, [&](std::size_t panel, std::size_t, std::size_t) {
                 if (stopped || stop()) return false;
-                for (std::size_t m = 0; m < m_problem.m; m += kGemvRows) times(panel, m, folded, output);
+                for (std::size_t m = 0; m < problem_.m; m += kGemvRows) times(panel, m, folded, output);
                 return true;
             });
             if (!all) stopped = true;
@@ -69,9 +69,9 @@ private:
     /// memory is idle.
     void awaitRows(const std::atomic<std::size_t>& rowsRead, std::size_t panel) const {
         constexpr std::size_t kMostAhead = 32768, kAtOnce = 512; // bytes
-        const char* at = reinterpret_cast<const char*>(m_weights.stream.data() + panel * m_weights.panelWords());
-        const char* const end = at + std::min(m_weights.panelWords() * sizeof(std::uint32_t), kMostAhead);
-        while (rowsRead < m_problem.m) {
+        const char* at = reinterpret_cast<const char*>(weights_.stream.data() + panel * weights_.panelWords());
+        const char* const end = at + std::min(weights_.panelWords() * sizeof(std::uint32_t), kMostAhead);
+        while (rowsRead < problem_.m) {
             if (at >= end) std::this_thread::yield();
             for (std::size_t i = 0; i < kAtOnce && at < end; i += 64, at += 64) __builtin_prefetch(at);
         }
@@ -79,46 +79,46 @@ private:
 
     /// Tables are larger than x. With more than two rows they do not stay in the cache.
     LaneInput::Keep keep() const {
-        if (m_weights.scalePerK) return LaneInput::Keep::Floats;
-        const bool tables = m_problem.m <= 2 && m_kernels->gemvLookups[int(m_weights.codes)];
+        if (weights_.scalePerK) return LaneInput::Keep::Floats;
+        const bool tables = problem_.m <= 2 && kernels_->gemvLookups[int(weights_.codes)];
         return tables ? LaneInput::Keep::Tables : LaneInput::Keep::Words;
     }
 
     /// Multiplies the scales into a row of x, for scales that change with k.
     void fold(const float* x, const float* scale, std::uint32_t* out) const {
-        const std::size_t size = m_weights.streamSize();
-        if (m_weights.products == LaneProducts::Fixed)
-            m_kernels->foldFixed[int(m_weights.codes)](x, scale, m_weights, out);
+        const std::size_t size = weights_.streamSize();
+        if (weights_.products == LaneProducts::Fixed)
+            kernels_->foldFixed[int(weights_.codes)](x, scale, weights_, out);
         else
-            m_kernels->fold(x, scale, size, size, out);
+            kernels_->fold(x, scale, size, size, out);
     }
     /// Multiplies one panel by up to 4 rows of x, from row m on.
     void times(std::size_t panel, std::size_t m, Aligned<std::uint32_t>& folded, const LaneOutput& output) {
         alignas(64) float y[kGemvRows * kPanel];
-        const LaneWeights& w = m_weights;
-        const std::size_t left = m_problem.m - m, rows = std::min(left == 3 ? 4 : left, kGemvRows);
+        const LaneWeights& w = weights_;
+        const std::size_t left = problem_.m - m, rows = std::min(left == 3 ? 4 : left, kGemvRows);
         GemvCall call{};
         call.weights = &w, call.rows = rows, call.y = y;
         call.words = w.words(panel);
-        call.xRow = m_room->input.rowWords();
-        call.x = m_room->input.words(m), call.xSums = m_room->input.sums(m);
+        call.xRow = room_->input.rowWords();
+        call.x = room_->input.words(m), call.xSums = room_->input.sums(m);
         if (!w.scalePerK) {
             if (w.scales.size()) call.scales = w.scales.data() + panel * w.groups * kPanel;
-            (keep() == LaneInput::Keep::Tables ? m_kernels->gemvLookups : m_kernels->gemv)[int(w.codes)](call);
+            (keep() == LaneInput::Keep::Tables ? kernels_->gemvLookups : kernels_->gemv)[int(w.codes)](call);
         } else {
-            call.x = folded.data(), call.xSet = m_room->input.rowWords(), call.xRow = w.sets * call.xSet;
+            call.x = folded.data(), call.xSet = room_->input.rowWords(), call.xRow = w.sets * call.xSet;
             for (std::size_t set = 0; set < w.sets; ++set)
                 for (std::size_t i = 0; i < rows; ++i)
-                    fold(m_room->input.floats(m + i), w.scalesPerK(panel, set),
+                    fold(room_->input.floats(m + i), w.scalesPerK(panel, set),
                          folded.data() + i * call.xRow + set * call.xSet);
-            (w.sets == 1 ? m_kernels->gemv : m_kernels->gemvSets)[int(w.codes)](call);
+            (w.sets == 1 ? kernels_->gemv : kernels_->gemvSets)[int(w.codes)](call);
         }
         for (std::size_t i = 0; i < std::min(left, kGemvRows); ++i)
             output.store(y + i * kPanel, m + i, panel * kPanel, kPanel);
     }
 
     /// Shared by all clones, so that a clone has only cold weights, not cold buffers.
-    std::shared_ptr<Room> m_room = std::make_shared<Room>();
+    std::shared_ptr<Room> room_ = std::make_shared<Room>();
 };
 
 /// Whether the levels are integers of -128..127 at equal steps of 1, or of 2 for one bit.
@@ -135,18 +135,18 @@ bool integerTable(const MatmulProblem& problem, LaneCodes codes) {
 } // namespace
 
 void LaneOutput::store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const {
-    const float scale = m_input.scale(row);
-    const float* addend = m_weights.addend.empty() ? nullptr : m_weights.addend.data() + firstLane;
-    const bool whole = m_weights.laneBlock == m_weights.lanePad && firstLane + count <= m_n && count % kLanes == 0;
-    if (whole && m_type == NumberType::F32 && m_weights.nanChannel.empty()) {
-        return m_kernels.finish(lanes, count, scale, addend, static_cast<float*>(m_out) + row * m_n + firstLane);
+    const float scale = input_.scale(row);
+    const float* addend = weights_.addend.empty() ? nullptr : weights_.addend.data() + firstLane;
+    const bool whole = weights_.laneBlock == weights_.lanePad && firstLane + count <= n_ && count % kLanes == 0;
+    if (whole && type_ == NumberType::F32 && weights_.nanChannel.empty()) {
+        return kernels_.finish(lanes, count, scale, addend, static_cast<float*>(out_) + row * n_ + firstLane);
     }
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t channel = m_weights.channel(firstLane + i);
-        if (channel >= m_n) continue;
+        const std::size_t channel = weights_.channel(firstLane + i);
+        if (channel >= n_) continue;
         float y = lanes[i] * scale + (addend ? addend[i] : 0.0f);
-        if (!m_weights.nanChannel.empty() && m_weights.nanChannel[channel]) y = std::numeric_limits<float>::quiet_NaN();
-        storeOutput(m_type, m_out, row * m_n + channel, y);
+        if (!weights_.nanChannel.empty() && weights_.nanChannel[channel]) y = std::numeric_limits<float>::quiet_NaN();
+        storeOutput(type_, out_, row * n_ + channel, y);
     }
 }
 

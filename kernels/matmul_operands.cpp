@@ -35,17 +35,17 @@ std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols) {
 }
 
 StoredCopy::StoredCopy(const MatmulProblem& problem, const WeightOperand& operand)
-    : m_layout(operand), m_codes(storedCodeRows(problem) * operand.rowBytes),
-      m_scales(operand.scales ? storedScales(problem, operand.scaleCols) * bytesOf(problem.weight.scale) : 0),
-      m_bias(problem.bias ? problem.n : 0) {
-    if (m_codes.size()) std::memcpy(m_codes.data(), operand.codes, m_codes.size());
-    if (m_scales.size()) std::memcpy(m_scales.data(), operand.scales, m_scales.size());
-    if (m_bias.size()) std::memcpy(m_bias.data(), operand.bias, m_bias.size() * sizeof(float));
+    : layout_(operand), codes_(storedCodeRows(problem) * operand.rowBytes),
+      scales_(operand.scales ? storedScales(problem, operand.scaleCols) * bytesOf(problem.weight.scale) : 0),
+      bias_(problem.bias ? problem.n : 0) {
+    if (codes_.size()) std::memcpy(codes_.data(), operand.codes, codes_.size());
+    if (scales_.size()) std::memcpy(scales_.data(), operand.scales, scales_.size());
+    if (bias_.size()) std::memcpy(bias_.data(), operand.bias, bias_.size() * sizeof(float));
 }
 
 WeightOperand StoredCopy::operand() const {
-    WeightOperand operand = m_layout;
-    operand.codes = m_codes.data(), operand.scales = m_scales.data(), operand.bias = m_bias.data();
+    WeightOperand operand = layout_;
+    operand.codes = codes_.data(), operand.scales = scales_.data(), operand.bias = bias_.data();
     return operand;
 }
 
@@ -75,30 +75,30 @@ bool fp8Row(const MatmulProblem& problem, const MatmulInput& in, std::size_t m, 
     return true;
 }
 
-ActivationRows::ActivationRows(const MatmulProblem& problem, const MatmulInput& in) : m_k(problem.k) {
-    const std::size_t count = problem.m * m_k;
+ActivationRows::ActivationRows(const MatmulProblem& problem, const MatmulInput& in) : k_(problem.k) {
+    const std::size_t count = problem.m * k_;
     if (problem.act == NumberType::F32) {
-        m_x = static_cast<const float*>(in.x);
+        x_ = static_cast<const float*>(in.x);
         return;
     }
-    m_own.resize(count);
-    m_x = m_own.data();
+    own_.resize(count);
+    x_ = own_.data();
     if (problem.act == NumberType::Bf16) {
-        bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x), count, m_own.data());
+        bestKernels().bf16ToF32(static_cast<const std::uint16_t*>(in.x), count, own_.data());
         return;
     }
-    m_scales.resize(problem.m);
+    scales_.resize(problem.m);
     if (problem.act == NumberType::Fp8E4m3) {
         for (std::size_t m = 0; m < problem.m; ++m)
-            if (!fp8Row(problem, in, m, m_own.data() + m * m_k, &m_scales[m]))
-                m_scales[m] = std::numeric_limits<float>::quiet_NaN();
+            if (!fp8Row(problem, in, m, own_.data() + m * k_, &scales_[m]))
+                scales_[m] = std::numeric_limits<float>::quiet_NaN();
         return;
     }
-    std::vector<std::int8_t> q(m_k);
+    std::vector<std::int8_t> q(k_);
     for (std::size_t m = 0; m < problem.m; ++m) {
-        const bool finite = int8Row(problem, in, m, q.data(), &m_scales[m]);
-        if (!finite) m_scales[m] = std::numeric_limits<float>::quiet_NaN();
-        for (std::size_t i = 0; i < m_k; ++i) m_own[m * m_k + i] = finite ? float(q[i]) : 0.0f;
+        const bool finite = int8Row(problem, in, m, q.data(), &scales_[m]);
+        if (!finite) scales_[m] = std::numeric_limits<float>::quiet_NaN();
+        for (std::size_t i = 0; i < k_; ++i) own_[m * k_ + i] = finite ? float(q[i]) : 0.0f;
     }
 }
 

@@ -14,25 +14,25 @@ namespace qs {
 template<class T> class Aligned {
 public:
     Aligned() = default;
-    explicit Aligned(std::size_t n) : m_data(static_cast<T*>(zeroedPages(n * sizeof(T)))), m_n(n) {}
-    Aligned(const Aligned& other) : Aligned(other.m_n) {
-        if (m_n) std::memcpy(static_cast<void*>(m_data), other.m_data, m_n * sizeof(T));
+    explicit Aligned(std::size_t n) : data_(static_cast<T*>(zeroedPages(n * sizeof(T)))), n_(n) {}
+    Aligned(const Aligned& other) : Aligned(other.n_) {
+        if (n_) std::memcpy(static_cast<void*>(data_), other.data_, n_ * sizeof(T));
     }
-    Aligned(Aligned&& other) noexcept : m_data(other.m_data), m_n(other.m_n) { other.m_data = nullptr, other.m_n = 0; }
+    Aligned(Aligned&& other) noexcept : data_(other.data_), n_(other.n_) { other.data_ = nullptr, other.n_ = 0; }
     Aligned& operator=(Aligned other) noexcept {
-        std::swap(m_data, other.m_data), std::swap(m_n, other.m_n);
+        std::swap(data_, other.data_), std::swap(n_, other.n_);
         return *this;
     }
-    ~Aligned() { std::free(m_data); }
-    T* data() { return m_data; }
-    const T* data() const { return m_data; }
-    std::size_t size() const { return m_n; }
-    T& operator[](std::size_t i) { return m_data[i]; }
-    const T& operator[](std::size_t i) const { return m_data[i]; }
+    ~Aligned() { std::free(data_); }
+    T* data() { return data_; }
+    const T* data() const { return data_; }
+    std::size_t size() const { return n_; }
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
 
 private:
-    T* m_data = nullptr;
-    std::size_t m_n = 0;
+    T* data_ = nullptr;
+    std::size_t n_ = 0;
 };
 
 /// An own copy of the stored operand.
@@ -40,13 +40,13 @@ class StoredCopy {
 public:
     StoredCopy(const MatmulProblem& problem, const WeightOperand& operand);
     WeightOperand operand() const;
-    const float* bias() const { return m_bias.data(); }
-    std::size_t bytes() const { return m_codes.size() + m_scales.size(); }
+    const float* bias() const { return bias_.data(); }
+    std::size_t bytes() const { return codes_.size() + scales_.size(); }
 
 private:
-    WeightOperand m_layout;
-    Aligned<std::uint8_t> m_codes, m_scales;
-    Aligned<float> m_bias;
+    WeightOperand layout_;
+    Aligned<std::uint8_t> codes_, scales_;
+    Aligned<float> bias_;
 };
 std::size_t storedCodeRows(const MatmulProblem& problem);                      ///< stored rows of bytes
 std::size_t storedScales(const MatmulProblem& problem, std::size_t scaleCols); ///< number of stored scales
@@ -58,13 +58,13 @@ std::size_t bytesOf(NumberType type);
 class ActivationRows {
 public:
     ActivationRows(const MatmulProblem& problem, const MatmulInput& in);
-    const float* x(std::size_t m) const { return m_x + m * m_k; }
-    float scale(std::size_t m) const { return m_scales.empty() ? 1.0f : m_scales[m]; }
+    const float* x(std::size_t m) const { return x_ + m * k_; }
+    float scale(std::size_t m) const { return scales_.empty() ? 1.0f : scales_[m]; }
 
 private:
-    std::size_t m_k;
-    const float* m_x = nullptr;
-    std::vector<float> m_own, m_scales;
+    std::size_t k_;
+    const float* x_ = nullptr;
+    std::vector<float> own_, scales_;
 };
 
 /// Row m of I8 activations: copied, or quantized here if dynamicAct. Returns false if the row holds NaN or Inf; q and

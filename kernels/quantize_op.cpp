@@ -49,39 +49,36 @@ void packHighFirst(const std::uint8_t* codes, std::size_t bytes, std::uint8_t* o
 class Quantize final : public PreparedMatmul {
 public:
     Quantize(const MatmulProblem& problem, const WeightOperand& operand, const KernelSet& kernels)
-        : m_format(*findFormat(problem.weight.id)), m_packing(problem.weight.packing), m_bits(problem.weight.bits),
-          m_n(problem.n), m_k(problem.k), m_kind(scaleKindOf(problem.weight)), m_kernels(&kernels),
-          m_source(m_n * m_k) {
-        for (std::size_t r = 0; r < m_n; ++r)
-            std::memcpy(m_source.data() + r * m_k, static_cast<const char*>(operand.codes) + r * operand.rowBytes,
-                        m_k * sizeof(float));
-        if (m_format.kind == FormatKind::Identity) return;
-        for (std::size_t code = 0; code < m_format.levels.size(); ++code)
-            m_stored[code] = std::uint8_t(storedCode(m_format, problem.weight, code));
-        m_signed = problem.weight.element == NumberType::I8;
-        m_run = runFor(m_format);
-        m_run.statistic = statisticOf(m_format, m_kind);
-        m_run.group = m_kind == ScaleKind::Block ? problem.weight.block : m_k;
-        m_shared.columns = m_kind == ScaleKind::Axes && problem.weight.channelAxis == 1;
-        m_shared.group = m_kind == ScaleKind::Axes ? m_k : m_n * m_k;
-        m_shares = m_shared.columns || m_kind == ScaleKind::None || m_kind == ScaleKind::Tensor ||
-                   (m_kind == ScaleKind::Axes && m_k > kStatisticPiece);
-        m_padded =
-            m_format.padsLastBlock && m_kind == ScaleKind::Block ? blocksOf(m_k, m_run.group) * m_run.group : m_k;
+        : format_(*findFormat(problem.weight.id)), packing_(problem.weight.packing), bits_(problem.weight.bits),
+          n_(problem.n), k_(problem.k), kind_(scaleKindOf(problem.weight)), kernels_(&kernels), source_(n_ * k_) {
+        for (std::size_t r = 0; r < n_; ++r)
+            std::memcpy(source_.data() + r * k_, static_cast<const char*>(operand.codes) + r * operand.rowBytes,
+                        k_ * sizeof(float));
+        if (format_.kind == FormatKind::Identity) return;
+        for (std::size_t code = 0; code < format_.levels.size(); ++code)
+            stored_[code] = std::uint8_t(storedCode(format_, problem.weight, code));
+        signed_ = problem.weight.element == NumberType::I8;
+        run_ = runFor(format_);
+        run_.statistic = statisticOf(format_, kind_);
+        run_.group = kind_ == ScaleKind::Block ? problem.weight.block : k_;
+        shared_.columns = kind_ == ScaleKind::Axes && problem.weight.channelAxis == 1;
+        shared_.group = kind_ == ScaleKind::Axes ? k_ : n_ * k_;
+        shares_ = shared_.columns || kind_ == ScaleKind::None || kind_ == ScaleKind::Tensor ||
+                  (kind_ == ScaleKind::Axes && k_ > kStatisticPiece);
+        padded_ = format_.padsLastBlock && kind_ == ScaleKind::Block ? blocksOf(k_, run_.group) * run_.group : k_;
     }
 
     bool run(const MatmulInput&, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         std::vector<GroupParams> params;
-        if (m_shares && m_format.kind != FormatKind::Identity) {
-            if (!measureGroups(*m_kernels, m_run, m_source.data(), m_n, m_k, m_shared, team, stop, params))
-                return false;
-            if (m_kind != ScaleKind::None)
+        if (shares_ && format_.kind != FormatKind::Identity) {
+            if (!measureGroups(*kernels_, run_, source_.data(), n_, k_, shared_, team, stop, params)) return false;
+            if (kind_ != ScaleKind::None)
                 for (std::size_t i = 0; i < params.size(); ++i) static_cast<float*>(out.scale)[i] = params[i].scale;
         }
         std::atomic<bool> stopped{false};
         std::vector<Measured> measured(out.sums ? std::size_t(team.size()) : 0);
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(m_n, worker, team.size());
+            const auto [begin, end] = shareOf(n_, worker, team.size());
             Scratch scratch;
             for (std::size_t r = begin; r < end; ++r) {
                 if (stopped || stop()) return stopped.store(true);
@@ -92,12 +89,12 @@ public:
         return !stopped;
     }
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<Quantize>(*this); }
-    std::size_t weightBytes() const override { return m_source.size() * sizeof(float); }
+    std::size_t weightBytes() const override { return source_.size() * sizeof(float); }
     std::vector<InnerLoop> innerLoops() const override {
-        if (m_format.kind == FormatKind::Identity) return {};
-        const void* code = reinterpret_cast<const void*>(m_kernels->quantize);
-        if (!m_shares && m_format.encoder == Encoder::NearestNf4)
-            code = reinterpret_cast<const void*>(m_kernels->quantizeNf4Packed);
+        if (format_.kind == FormatKind::Identity) return {};
+        const void* code = reinterpret_cast<const void*>(kernels_->quantize);
+        if (!shares_ && format_.encoder == Encoder::NearestNf4)
+            code = reinterpret_cast<const void*>(kernels_->quantizeNf4Packed);
         return {{"quantizes a row", code}};
     }
 
@@ -121,86 +118,86 @@ private:
 
     void row(std::size_t r, const std::vector<GroupParams>& params, const MatmulOutput& out, Scratch& scratch,
              Measured* measured) const {
-        const float* x = m_source.data() + r * m_k;
-        if (measured) measured->top = std::max(measured->top, m_kernels->absMax(x, m_k, false));
+        const float* x = source_.data() + r * k_;
+        if (measured) measured->top = std::max(measured->top, kernels_->absMax(x, k_, false));
         ErrorSums* const sums = measured ? &measured->sums : nullptr;
         auto* const bytes = static_cast<std::uint8_t*>(out.out);
-        if (m_format.kind == FormatKind::Identity) return convert(x, bytes + r * m_k * std::size_t(m_format.bits) / 8);
-        std::uint8_t* const at = bytes + r * ((m_padded * std::size_t(m_bits) + 7) / 8);
-        float* const scales = m_shares ? nullptr : static_cast<float*>(out.scale) + r * blocksOf(m_k, m_run.group);
-        if (!m_shares && direct(x, at, scales, scratch, sums)) return;
-        const std::size_t perByte = std::size_t(8 / m_bits), stored = (m_padded + perByte - 1) / perByte * perByte;
+        if (format_.kind == FormatKind::Identity) return convert(x, bytes + r * k_ * std::size_t(format_.bits) / 8);
+        std::uint8_t* const at = bytes + r * ((padded_ * std::size_t(bits_) + 7) / 8);
+        float* const scales = shares_ ? nullptr : static_cast<float*>(out.scale) + r * blocksOf(k_, run_.group);
+        if (!shares_ && direct(x, at, scales, scratch, sums)) return;
+        const std::size_t perByte = std::size_t(8 / bits_), stored = (padded_ + perByte - 1) / perByte * perByte;
         scratch.codes.resize(stored);
-        Run run = m_run;
-        run.x = x, run.n = m_k;
+        Run run = run_;
+        run.x = x, run.n = k_;
         RunOut to;
         to.codes = scratch.codes.data(), to.sums = sums;
-        if (m_shares) {
-            run.given = params.data() + (m_kind == ScaleKind::Axes && !m_shared.columns ? r : 0);
-            run.givenStride = m_shared.columns, run.group = m_shared.columns ? 1 : m_k;
+        if (shares_) {
+            run.given = params.data() + (kind_ == ScaleKind::Axes && !shared_.columns ? r : 0);
+            run.givenStride = shared_.columns, run.group = shared_.columns ? 1 : k_;
         } else {
             to.scales = scales;
         }
-        m_kernels->quantize(run, to);
-        for (std::size_t i = 0; i < m_k; ++i) scratch.codes[i] = m_stored[scratch.codes[i]];
-        const std::size_t zero = std::size_t(std::max(0, m_format.zeroCode));
-        std::fill(scratch.codes.begin() + std::ptrdiff_t(m_k), scratch.codes.end(), m_stored[zero]);
+        kernels_->quantize(run, to);
+        for (std::size_t i = 0; i < k_; ++i) scratch.codes[i] = stored_[scratch.codes[i]];
+        const std::size_t zero = std::size_t(std::max(0, format_.zeroCode));
+        std::fill(scratch.codes.begin() + std::ptrdiff_t(k_), scratch.codes.end(), stored_[zero]);
         const std::size_t count = stored / perByte;
-        switch (m_packing) {
+        switch (packing_) {
         case Packing::PairHiFirst: return packHighFirst(scratch.codes.data(), count, at);
         case Packing::PairLoFirst: return packRow<4>(scratch.codes.data(), count, at);
         case Packing::QuadLoFirst: return packRow<2>(scratch.codes.data(), count, at);
         case Packing::OctetLoFirst: return packRow<1>(scratch.codes.data(), count, at);
-        default: std::memcpy(at, scratch.codes.data(), m_k);
+        default: std::memcpy(at, scratch.codes.data(), k_);
         }
     }
 
     void convert(const float* x, std::uint8_t* to) const {
-        if (m_format.encoder == Encoder::RoundF16)
-            return m_kernels->f32ToF16(x, m_k, reinterpret_cast<std::uint16_t*>(to));
-        if (m_format.encoder == Encoder::RoundBf16)
-            return m_kernels->f32ToBf16(x, m_k, reinterpret_cast<std::uint16_t*>(to));
-        std::memcpy(to, x, m_k * sizeof(float));
+        if (format_.encoder == Encoder::RoundF16)
+            return kernels_->f32ToF16(x, k_, reinterpret_cast<std::uint16_t*>(to));
+        if (format_.encoder == Encoder::RoundBf16)
+            return kernels_->f32ToBf16(x, k_, reinterpret_cast<std::uint16_t*>(to));
+        std::memcpy(to, x, k_ * sizeof(float));
     }
 
     /// Uses the functions that write the stored form directly, without one byte per code. Returns false if none of them
     /// fits.
     bool direct(const float* x, std::uint8_t* to, float* scales, Scratch& scratch, ErrorSums* sums) const {
-        const std::size_t group = m_run.group;
-        if (m_format.encoder == Encoder::NearestNf4 && m_packing == Packing::PairHiFirst) {
-            if (m_padded != m_k) {
-                scratch.padded.assign(m_padded, 0.0f);
-                std::memcpy(scratch.padded.data(), x, m_k * sizeof(float));
+        const std::size_t group = run_.group;
+        if (format_.encoder == Encoder::NearestNf4 && packing_ == Packing::PairHiFirst) {
+            if (padded_ != k_) {
+                scratch.padded.assign(padded_, 0.0f);
+                std::memcpy(scratch.padded.data(), x, k_ * sizeof(float));
                 x = scratch.padded.data();
             }
-            m_kernels->quantizeNf4Packed(x, m_padded, group, to, scales, sums);
+            kernels_->quantizeNf4Packed(x, padded_, group, to, scales, sums);
             return true;
         }
         if (sums) return false; // the other functions do not measure
-        if (m_format.encoder == Encoder::RoundInteger && m_format.levels.size() == 255 && m_signed) {
-            m_kernels->quantizeInt8Stored(x, m_k, group, reinterpret_cast<std::int8_t*>(to), scales);
+        if (format_.encoder == Encoder::RoundInteger && format_.levels.size() == 255 && signed_) {
+            kernels_->quantizeInt8Stored(x, k_, group, reinterpret_cast<std::int8_t*>(to), scales);
             return true;
         }
-        if (m_format.encoder != Encoder::Threshold || m_packing != Packing::QuadLoFirst) return false;
-        if (m_stored[0] != 0 || (m_kind == ScaleKind::Block && group % 4)) return false;
-        m_kernels->quantizeTernaryPacked(x, m_k, group, to, scales);
-        for (std::size_t i = m_k; i % 4; ++i) // fills the rest of the last byte with codes of 0
-            to[i / 4] = std::uint8_t(to[i / 4] | m_stored[std::size_t(m_format.zeroCode)] << (i % 4 * 2));
+        if (format_.encoder != Encoder::Threshold || packing_ != Packing::QuadLoFirst) return false;
+        if (stored_[0] != 0 || (kind_ == ScaleKind::Block && group % 4)) return false;
+        kernels_->quantizeTernaryPacked(x, k_, group, to, scales);
+        for (std::size_t i = k_; i % 4; ++i) // fills the rest of the last byte with codes of 0
+            to[i / 4] = std::uint8_t(to[i / 4] | stored_[std::size_t(format_.zeroCode)] << (i % 4 * 2));
         return true;
     }
 
-    const FormatTraits& m_format;
-    Packing m_packing;
-    int m_bits;
-    std::size_t m_n, m_k, m_padded = 0;
-    ScaleKind m_kind;
-    Run m_run;
-    SharedGroups m_shared;
-    bool m_shares = false; ///< the scales need a pass over more than one row
-    bool m_signed = false;
-    std::array<std::uint8_t, 256> m_stored{};
-    const KernelSet* m_kernels;
-    Aligned<float> m_source;
+    const FormatTraits& format_;
+    Packing packing_;
+    int bits_;
+    std::size_t n_, k_, padded_ = 0;
+    ScaleKind kind_;
+    Run run_;
+    SharedGroups shared_;
+    bool shares_ = false; ///< the scales need a pass over more than one row
+    bool signed_ = false;
+    std::array<std::uint8_t, 256> stored_{};
+    const KernelSet* kernels_;
+    Aligned<float> source_;
 };
 
 const char* whyNotCodes(const FormatTraits& format, const WeightFormat& w) {

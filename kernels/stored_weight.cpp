@@ -30,27 +30,26 @@ float scaleToF32(NumberType type, const void* scales, std::size_t i) {
 }
 
 StoredWeight::StoredWeight(const MatmulProblem& problem, const WeightOperand& operand)
-    : m_format(problem.weight), m_operand(operand), m_kn(problem.weightIsKn), m_n(problem.n), m_k(problem.k),
-      m_rows(problem.rows()), m_cols(problem.cols()),
-      m_codeBytes(problem.weight.bits <= 8 ? 1 : problem.weight.bits / 8) {
-    if (m_codeBytes > 1) return;
-    m_levels.resize(std::size_t(1) << m_format.bits);
-    for (std::size_t code = 0; code < m_levels.size(); ++code) {
-        const int integer = m_format.element == NumberType::I8 ? int(std::int8_t(code)) : int(code);
-        if (m_format.element == NumberType::Fp8E4m3)
-            m_levels[code] = fp8E4m3ToF32(std::uint8_t(code));
-        else if (m_format.levels.empty())
-            m_levels[code] = float(integer + m_format.codeBias);
+    : format_(problem.weight), operand_(operand), kn_(problem.weightIsKn), n_(problem.n), k_(problem.k),
+      rows_(problem.rows()), cols_(problem.cols()), codeBytes_(problem.weight.bits <= 8 ? 1 : problem.weight.bits / 8) {
+    if (codeBytes_ > 1) return;
+    levels_.resize(std::size_t(1) << format_.bits);
+    for (std::size_t code = 0; code < levels_.size(); ++code) {
+        const int integer = format_.element == NumberType::I8 ? int(std::int8_t(code)) : int(code);
+        if (format_.element == NumberType::Fp8E4m3)
+            levels_[code] = fp8E4m3ToF32(std::uint8_t(code));
+        else if (format_.levels.empty())
+            levels_[code] = float(integer + format_.codeBias);
         else // a code without a level becomes NaN, so that the error is visible
-            m_levels[code] = code < m_format.levels.size() ? m_format.levels[code] : std::nanf("");
+            levels_[code] = code < format_.levels.size() ? format_.levels[code] : std::nanf("");
     }
 }
 
 void StoredWeight::readRow(std::size_t row, std::size_t begin, std::size_t end, std::uint8_t* codes) const {
-    const auto* bytes = static_cast<const std::uint8_t*>(m_operand.codes) + row * m_operand.rowBytes;
-    switch (m_format.packing) {
+    const auto* bytes = static_cast<const std::uint8_t*>(operand_.codes) + row * operand_.rowBytes;
+    switch (format_.packing) {
     case Packing::None:
-        std::memcpy(codes, bytes + begin * std::size_t(m_codeBytes), (end - begin) * std::size_t(m_codeBytes));
+        std::memcpy(codes, bytes + begin * std::size_t(codeBytes_), (end - begin) * std::size_t(codeBytes_));
         return;
     case Packing::PairHiFirst:
         for (std::size_t j = begin; j < end; ++j) *codes++ = bytes[j / 2] >> (j % 2 ? 0 : 4) & 15;
@@ -66,75 +65,75 @@ void StoredWeight::readRow(std::size_t row, std::size_t begin, std::size_t end, 
         return;
     case Packing::Planar: break;
     }
-    const std::size_t bits = std::size_t(m_format.bits), planes = 8 / bits, mask = (1u << bits) - 1;
-    if (m_format.packAxis == 0) {
-        const std::size_t height = m_rows / planes, plane = row / height;
-        bytes = static_cast<const std::uint8_t*>(m_operand.codes) + row % height * m_operand.rowBytes;
+    const std::size_t bits = std::size_t(format_.bits), planes = 8 / bits, mask = (1u << bits) - 1;
+    if (format_.packAxis == 0) {
+        const std::size_t height = rows_ / planes, plane = row / height;
+        bytes = static_cast<const std::uint8_t*>(operand_.codes) + row % height * operand_.rowBytes;
         for (std::size_t j = begin; j < end; ++j) *codes++ = std::uint8_t(bytes[j] >> (plane * bits) & mask);
         return;
     }
-    const std::size_t width = m_cols / planes;
+    const std::size_t width = cols_ / planes;
     for (std::size_t j = begin; j < end; ++j) *codes++ = std::uint8_t(bytes[j % width] >> (j / width * bits) & mask);
 }
 
 void StoredWeight::readCodes(std::size_t begin, std::size_t end, void* codes) const {
     auto* out = static_cast<std::uint8_t*>(codes);
-    const std::size_t size = std::size_t(m_codeBytes);
-    if (!m_kn) {
-        for (std::size_t n = begin; n < end; ++n) readRow(n, 0, m_k, out + (n - begin) * m_k * size);
+    const std::size_t size = std::size_t(codeBytes_);
+    if (!kn_) {
+        for (std::size_t n = begin; n < end; ++n) readRow(n, 0, k_, out + (n - begin) * k_ * size);
         return;
     }
     std::vector<std::uint8_t> row((end - begin) * size);
-    for (std::size_t k = 0; k < m_k; ++k) {
+    for (std::size_t k = 0; k < k_; ++k) {
         readRow(k, begin, end, row.data());
         if (size == 1)
-            for (std::size_t i = 0; i < end - begin; ++i) out[i * m_k + k] = row[i];
+            for (std::size_t i = 0; i < end - begin; ++i) out[i * k_ + k] = row[i];
         else
-            for (std::size_t i = 0; i < end - begin; ++i) std::memcpy(out + (i * m_k + k) * size, &row[i * size], size);
+            for (std::size_t i = 0; i < end - begin; ++i) std::memcpy(out + (i * k_ + k) * size, &row[i * size], size);
     }
 }
 
 float StoredWeight::scale(std::size_t n, std::size_t k) const {
     if (!hasScales()) return 1;
-    const std::size_t row = m_kn ? k : n, col = m_kn ? n : k;
+    const std::size_t row = kn_ ? k : n, col = kn_ ? n : k;
     std::size_t i = 0;
-    if (m_format.blockAxis == 1)
-        i = row * m_operand.scaleCols + col / m_format.block;
-    else if (m_format.blockAxis == 0)
-        i = row / m_format.block * m_cols + col;
-    else if (m_format.channelAxis >= 0)
-        i = m_format.channelAxis == 0 ? row : col;
-    return scaleToF32(m_format.scale, m_operand.scales, i);
+    if (format_.blockAxis == 1)
+        i = row * operand_.scaleCols + col / format_.block;
+    else if (format_.blockAxis == 0)
+        i = row / format_.block * cols_ + col;
+    else if (format_.channelAxis >= 0)
+        i = format_.channelAxis == 0 ? row : col;
+    return scaleToF32(format_.scale, operand_.scales, i);
 }
 
 std::size_t StoredWeight::blockOf(int axis) const {
-    const std::size_t whole = axis == 0 ? m_rows : m_cols;
+    const std::size_t whole = axis == 0 ? rows_ : cols_;
     if (!hasScales()) return whole;
-    if (m_format.blockAxis >= 0) return m_format.blockAxis == axis ? m_format.block : 1;
-    return m_format.channelAxis == axis ? 1 : whole;
+    if (format_.blockAxis >= 0) return format_.blockAxis == axis ? format_.block : 1;
+    return format_.channelAxis == axis ? 1 : whole;
 }
-std::size_t StoredWeight::blockAlongK() const { return std::min(blockOf(m_kn ? 0 : 1), m_k); }
-std::size_t StoredWeight::blockAlongN() const { return std::min(blockOf(m_kn ? 1 : 0), m_n); }
-bool StoredWeight::scaleVariesAlongK() const { return blockAlongK() < m_k; }
-bool StoredWeight::scaleVariesAlongN() const { return blockAlongN() < m_n; }
+std::size_t StoredWeight::blockAlongK() const { return std::min(blockOf(kn_ ? 0 : 1), k_); }
+std::size_t StoredWeight::blockAlongN() const { return std::min(blockOf(kn_ ? 1 : 0), n_); }
+bool StoredWeight::scaleVariesAlongK() const { return blockAlongK() < k_; }
+bool StoredWeight::scaleVariesAlongN() const { return blockAlongN() < n_; }
 
 void StoredWeight::decode(std::size_t begin, std::size_t end, float* values) const {
-    const std::size_t count = (end - begin) * m_k, block = blockAlongK();
-    std::vector<std::uint8_t> codes(count * std::size_t(m_codeBytes));
+    const std::size_t count = (end - begin) * k_, block = blockAlongK();
+    std::vector<std::uint8_t> codes(count * std::size_t(codeBytes_));
     readCodes(begin, end, codes.data());
     for (std::size_t n = begin; n < end; ++n) {
-        const std::size_t at = (n - begin) * m_k;
+        const std::size_t at = (n - begin) * k_;
         float* const out = values + at;
-        if (m_codeBytes == 1)
-            for (std::size_t k = 0; k < m_k; ++k) out[k] = m_levels[codes[at + k]];
-        else if (m_codeBytes == 4)
-            std::memcpy(out, codes.data() + at * 4, m_k * 4);
+        if (codeBytes_ == 1)
+            for (std::size_t k = 0; k < k_; ++k) out[k] = levels_[codes[at + k]];
+        else if (codeBytes_ == 4)
+            std::memcpy(out, codes.data() + at * 4, k_ * 4);
         else
-            for (std::size_t k = 0; k < m_k; ++k) out[k] = scaleToF32(m_format.element, codes.data(), at + k);
+            for (std::size_t k = 0; k < k_; ++k) out[k] = scaleToF32(format_.element, codes.data(), at + k);
         if (!hasScales()) continue;
-        for (std::size_t k = 0; k < m_k; k += block) {
+        for (std::size_t k = 0; k < k_; k += block) {
             const float s = scale(n, k);
-            for (std::size_t i = k; i < std::min(k + block, m_k); ++i) out[i] *= s;
+            for (std::size_t i = k; i < std::min(k + block, k_); ++i) out[i] *= s;
         }
     }
 }

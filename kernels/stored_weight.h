@@ -13,11 +13,11 @@ public:
     /// Keeps references to problem.weight and to the memory of `operand`; both must live longer.
     StoredWeight(const MatmulProblem& problem, const WeightOperand& operand);
 
-    std::size_t n() const { return m_n; }
-    std::size_t k() const { return m_k; }
-    int codeBytes() const { return m_codeBytes; } ///< bytes per code: 1 for up to 8 bits, else 2 or 4
+    std::size_t n() const { return n_; }
+    std::size_t k() const { return k_; }
+    int codeBytes() const { return codeBytes_; } ///< bytes per code: 1 for up to 8 bits, else 2 or 4
     /// The value of each code, for codes of up to 8 bits. NaN for a code without a level.
-    std::span<const float> levels() const { return m_levels; }
+    std::span<const float> levels() const { return levels_; }
 
     /// Reads the codes of channels [begin, end): codes[(n - begin) * k() + k], codeBytes() each.
     void readCodes(std::size_t begin, std::size_t end, void* codes) const;
@@ -26,7 +26,7 @@ public:
     /// Decoded values level * scale in f32, in the same layout as readCodes().
     void decode(std::size_t begin, std::size_t end, float* values) const;
 
-    bool hasScales() const { return m_format.scale != NumberType::None; }
+    bool hasScales() const { return format_.scale != NumberType::None; }
     bool scaleVariesAlongK() const;  ///< it changes every blockAlongK() indices
     std::size_t blockAlongK() const; ///< k() if it does not change along k
     bool scaleVariesAlongN() const;
@@ -36,12 +36,12 @@ private:
     std::size_t blockOf(int axis) const;
     void readRow(std::size_t row, std::size_t begin, std::size_t end, std::uint8_t* codes) const;
 
-    const WeightFormat& m_format;
-    WeightOperand m_operand;
-    bool m_kn;
-    std::size_t m_n, m_k, m_rows, m_cols;
-    int m_codeBytes;
-    std::vector<float> m_levels;
+    const WeightFormat& format_;
+    WeightOperand operand_;
+    bool kn_;
+    std::size_t n_, k_, rows_, cols_;
+    int codeBytes_;
+    std::vector<float> levels_;
 };
 
 float fp8E4m3ToF32(std::uint8_t code); ///< 8-bit float E4M3 (e4m3fn): codes 0x7f and 0xff are NaN

@@ -62,56 +62,56 @@ void pinThisThread([[maybe_unused]] int cpu) {
 
 } // namespace
 
-ThreadTeam::ThreadTeam(int threads) : m_cpus(allowedCpus()) {
-    const int cpus = m_cpus.empty() ? int(std::thread::hardware_concurrency()) : int(m_cpus.size());
+ThreadTeam::ThreadTeam(int threads) : cpus_(allowedCpus()) {
+    const int cpus = cpus_.empty() ? int(std::thread::hardware_concurrency()) : int(cpus_.size());
     if (threads <= 0) threads = cpus > 0 ? cpus : 1;
-    if (std::size_t(threads) > m_cpus.size()) m_cpus.clear();
-    for (int worker = 1; worker < threads; ++worker) m_threads.emplace_back([this, worker] { serve(worker); });
+    if (std::size_t(threads) > cpus_.size()) cpus_.clear();
+    for (int worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { serve(worker); });
 }
 
 ThreadTeam::~ThreadTeam() {
-    m_end = true;
-    m_round.fetch_add(1, std::memory_order_release);
-    m_round.notify_all();
-    for (auto& thread : m_threads) thread.join();
+    end_ = true;
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    for (auto& thread : threads_) thread.join();
 }
 
 void ThreadTeam::serve(int worker) {
-    if (!m_cpus.empty()) pinThisThread(m_cpus[std::size_t(worker)]);
+    if (!cpus_.empty()) pinThisThread(cpus_[std::size_t(worker)]);
     for (std::uint32_t seen = 0;;) {
-        waitWhile(m_round, seen, kSpinForWork);
+        waitWhile(round_, seen, kSpinForWork);
         ++seen;
-        if (m_end) return;
-        m_call(m_work, worker);
-        if (m_busy.fetch_sub(1, std::memory_order_acq_rel) == 1) m_busy.notify_one();
+        if (end_) return;
+        call_(work_, worker);
+        if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
     }
 }
 
 void ThreadTeam::runAll(Call call, const void* work) {
-    if (m_threads.empty()) return call(work, 0);
-    m_call = call, m_work = work;
-    m_busy.store(std::uint32_t(m_threads.size()), std::memory_order_relaxed);
-    m_round.fetch_add(1, std::memory_order_release);
-    m_round.notify_all();
+    if (threads_.empty()) return call(work, 0);
+    call_ = call, work_ = work;
+    busy_.store(std::uint32_t(threads_.size()), std::memory_order_relaxed);
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
     call(work, 0);
-    while (const std::uint32_t busy = m_busy.load(std::memory_order_acquire)) waitWhile(m_busy, busy, kSpinForEnd);
+    while (const std::uint32_t busy = busy_.load(std::memory_order_acquire)) waitWhile(busy_, busy, kSpinForEnd);
 }
 
 ThreadTeam::Pin::Pin([[maybe_unused]] const ThreadTeam& team) {
 #if defined(__linux__)
     cpu_set_t set;
-    if (team.m_cpus.empty() || sched_getaffinity(0, sizeof set, &set) != 0) return;
-    m_before.resize(sizeof set);
-    std::memcpy(m_before.data(), &set, sizeof set);
-    pinThisThread(team.m_cpus.front());
+    if (team.cpus_.empty() || sched_getaffinity(0, sizeof set, &set) != 0) return;
+    before_.resize(sizeof set);
+    std::memcpy(before_.data(), &set, sizeof set);
+    pinThisThread(team.cpus_.front());
 #endif
 }
 
 ThreadTeam::Pin::~Pin() {
 #if defined(__linux__)
-    if (m_before.empty()) return;
+    if (before_.empty()) return;
     cpu_set_t set;
-    std::memcpy(&set, m_before.data(), sizeof set);
+    std::memcpy(&set, before_.data(), sizeof set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 #endif
 }

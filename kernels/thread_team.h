@@ -22,7 +22,7 @@ public:
     ThreadTeam& operator=(const ThreadTeam&) = delete;
 
     /// Number of workers, the caller included.
-    int size() const { return int(m_threads.size()) + 1; }
+    int size() const { return int(threads_.size()) + 1; }
     /// Calls work(worker) on every worker and returns when all have finished. Must not be called from within `work`.
     template<class Work> void run(const Work& work) {
         runAll([](const void* w, int worker) { (*static_cast<const Work*>(w))(worker); }, &work);
@@ -37,7 +37,7 @@ public:
         Pin& operator=(const Pin&) = delete;
 
     private:
-        std::vector<unsigned char> m_before;
+        std::vector<unsigned char> before_;
     };
 
 private:
@@ -45,13 +45,13 @@ private:
     void runAll(Call call, const void* work);
     void serve(int worker);
 
-    std::vector<int> m_cpus; ///< one per worker; empty: workers are not pinned
-    std::vector<std::thread> m_threads;
-    Call m_call = nullptr;
-    const void* m_work = nullptr;
-    alignas(64) std::atomic<std::uint32_t> m_round{0};
-    alignas(64) std::atomic<std::uint32_t> m_busy{0};
-    std::atomic<bool> m_end{false};
+    std::vector<int> cpus_; ///< one per worker; empty: workers are not pinned
+    std::vector<std::thread> threads_;
+    Call call_ = nullptr;
+    const void* work_ = nullptr;
+    alignas(64) std::atomic<std::uint32_t> round_{0};
+    alignas(64) std::atomic<std::uint32_t> busy_{0};
+    std::atomic<bool> end_{false};
 };
 
 /// The range [begin, end) of `count` items that belongs to one worker. Its limits are multiples of `unit`.

@@ -7,25 +7,25 @@
 namespace qs {
 
 VariantChoices::VariantChoices(VariantKeeper keeper, Measure measure)
-    : m_keeper(std::move(keeper)), m_measure(std::move(measure)) {}
+    : keeper_(std::move(keeper)), measure_(std::move(measure)) {}
 
 const MatmulVariant& VariantChoices::fastest(std::span<const MatmulVariant* const> candidates,
                                              const MatmulProblem& problem) {
     if (candidates.size() == 1) return *candidates.front();
-    const std::lock_guard lock(m_lock);
-    if (!std::exchange(m_loaded, true) && m_keeper.load) m_known = m_kept = m_keeper.load();
+    const std::lock_guard lock(lock_);
+    if (!std::exchange(loaded_, true) && keeper_.load) known_ = kept_ = keeper_.load();
     // The key includes the candidates: other candidates for a similar problem need their own race.
     std::string key = likeness(problem) + " of";
     for (const MatmulVariant* each : candidates) key += std::string(" ") + each->id;
-    if (const auto known = m_known.find(key); known != m_known.end())
+    if (const auto known = known_.find(key); known != known_.end())
         for (const MatmulVariant* each : candidates)
             if (known->second == each->id) return *each;
-    const Race measured = m_measure(candidates, problem);
+    const Race measured = measure_(candidates, problem);
     const MatmulVariant& winner = *candidates[std::min(measured.winner, candidates.size() - 1)];
-    m_known[key] = winner.id;
-    if (measured.steady && m_keeper.store) {
-        m_kept[key] = winner.id;
-        m_keeper.store(m_kept);
+    known_[key] = winner.id;
+    if (measured.steady && keeper_.store) {
+        kept_[key] = winner.id;
+        keeper_.store(kept_);
     }
     return winner;
 }

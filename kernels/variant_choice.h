@@ -29,11 +29,11 @@ public:
     const MatmulVariant& fastest(std::span<const MatmulVariant* const> candidates, const MatmulProblem& problem);
 
 private:
-    std::mutex m_lock;
-    VariantKeeper m_keeper;
-    Measure m_measure;
-    bool m_loaded = false;
-    VariantKeeper::Choices m_known, m_kept; ///< all choices of this process, and those worth keeping
+    std::mutex lock_;
+    VariantKeeper keeper_;
+    Measure measure_;
+    bool loaded_ = false;
+    VariantKeeper::Choices known_, kept_; ///< all choices of this process, and those worth keeping
 };
 
 } // namespace qs

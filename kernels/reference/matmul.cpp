@@ -31,12 +31,12 @@ const char* declines(const MatmulProblem& problem) {
 class ReferenceMatmul final : public PreparedMatmul {
 public:
     ReferenceMatmul(const MatmulProblem& problem, const WeightOperand& operand)
-        : m_problem(problem), m_stored(problem, operand) {}
+        : problem_(problem), stored_(problem, operand) {}
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
-        const std::size_t m = m_problem.m, n = m_problem.n, k = m_problem.k;
-        const ActivationRows rows(m_problem, in);
-        const StoredWeight weight(m_problem, m_stored.operand());
+        const std::size_t m = problem_.m, n = problem_.n, k = problem_.k;
+        const ActivationRows rows(problem_, in);
+        const StoredWeight weight(problem_, stored_.operand());
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
             const auto [begin, end] = shareOf(n, worker, team.size());
@@ -47,9 +47,9 @@ public:
                 for (std::size_t i = 0; i < m; ++i) {
                     if (stopped || stop()) return stopped.store(true);
                     for (std::size_t c = j; c < last; ++c) {
-                        const double bias = m_problem.bias ? double(m_stored.bias()[c]) : 0;
+                        const double bias = problem_.bias ? double(stored_.bias()[c]) : 0;
                         const double y = dot(rows.x(i), w.data() + (c - j) * k, k) * double(rows.scale(i)) + bias;
-                        storeOutput(m_problem.out, out.out, i * n + c, float(y));
+                        storeOutput(problem_.out, out.out, i * n + c, float(y));
                     }
                 }
             }
@@ -57,7 +57,7 @@ public:
         return !stopped;
     }
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<ReferenceMatmul>(*this); }
-    std::size_t weightBytes() const override { return m_stored.bytes(); }
+    std::size_t weightBytes() const override { return stored_.bytes(); }
 
 private:
     static double dot(const float* x, const float* w, std::size_t k) {
@@ -69,29 +69,29 @@ private:
         return (sums[0] + sums[1]) + (sums[2] + sums[3]);
     }
 
-    MatmulProblem m_problem;
-    StoredCopy m_stored;
+    MatmulProblem problem_;
+    StoredCopy stored_;
 };
 
 /// dequantize: the decoded weight in its stored orientation.
 class ReferenceDequantize final : public PreparedMatmul {
 public:
     ReferenceDequantize(const MatmulProblem& problem, const WeightOperand& operand)
-        : m_problem(problem), m_stored(problem, operand) {
-        m_problem.weightIsKn = false; // decode the rows in stored order
-        m_problem.n = problem.rows(), m_problem.k = problem.cols();
+        : problem_(problem), stored_(problem, operand) {
+        problem_.weightIsKn = false; // decode the rows in stored order
+        problem_.n = problem.rows(), problem_.k = problem.cols();
     }
     bool run(const MatmulInput&, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
-        const std::size_t cols = m_problem.k;
-        const StoredWeight weight(m_problem, m_stored.operand());
+        const std::size_t cols = problem_.k;
+        const StoredWeight weight(problem_, stored_.operand());
         std::atomic<bool> stopped{false};
         team.run([&](int worker) {
-            const auto [begin, end] = shareOf(m_problem.n, worker, team.size());
+            const auto [begin, end] = shareOf(problem_.n, worker, team.size());
             std::vector<float> w(cols);
             for (std::size_t r = begin; r < end; ++r) {
                 if (stopped || stop()) return stopped.store(true);
                 weight.decode(r, r + 1, w.data());
-                if (m_problem.out == NumberType::F32)
+                if (problem_.out == NumberType::F32)
                     std::memcpy(static_cast<float*>(out.out) + r * cols, w.data(), cols * sizeof(float));
                 else
                     bestKernels().f32ToBf16(w.data(), cols, static_cast<std::uint16_t*>(out.out) + r * cols);
@@ -100,11 +100,11 @@ public:
         return !stopped;
     }
     std::unique_ptr<PreparedMatmul> clone() const override { return std::make_unique<ReferenceDequantize>(*this); }
-    std::size_t weightBytes() const override { return m_stored.bytes(); }
+    std::size_t weightBytes() const override { return stored_.bytes(); }
 
 private:
-    MatmulProblem m_problem;
-    StoredCopy m_stored;
+    MatmulProblem problem_;
+    StoredCopy stored_;
 };
 
 std::unique_ptr<PreparedMatmul> prepare(const MatmulProblem& problem, const WeightOperand& operand, ThreadTeam&) {

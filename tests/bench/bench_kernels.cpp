@@ -70,16 +70,16 @@ constexpr double kWorth = 0.7; // a probe below this part of its best is not acc
 /// The source values, on huge pages or on small ones like a mapped file.
 class Source {
 public:
-    Source(std::size_t n, bool smallPages) : m_huge(smallPages ? 0 : n), m_small(smallPages ? n + 16 : 0) {}
+    Source(std::size_t n, bool smallPages) : huge_(smallPages ? 0 : n), small_(smallPages ? n + 16 : 0) {}
     float* data() {
-        void* small = m_small.data();
-        std::size_t room = m_small.size() * sizeof(float);
-        return m_small.empty() ? m_huge.data() : static_cast<float*>(std::align(64, 64, small, room));
+        void* small = small_.data();
+        std::size_t room = small_.size() * sizeof(float);
+        return small_.empty() ? huge_.data() : static_cast<float*>(std::align(64, 64, small, room));
     }
 
 private:
-    Aligned<float> m_huge;
-    std::vector<float> m_small;
+    Aligned<float> huge_;
+    std::vector<float> small_;
 };
 
 Run runOf(const char* format, GroupStatistic statistic, const float* x, std::size_t n, std::size_t group) {

@@ -79,15 +79,15 @@ MatmulProblem problemOf(const MatmulCase& c, const MatmulShape& shape) {
 }
 
 RandomWeight::RandomWeight(const MatmulProblem& p)
-    : m_rowBytes(p.cols() * std::size_t(p.weight.bits) / 8),
-      m_scaleCols(p.weight.blockAxis == 1 ? (p.cols() + p.weight.block - 1) / p.weight.block : 0),
-      m_codes(randomCodes(p.weight, p.rows() * m_rowBytes)),
-      m_scales(std::max<std::size_t>(storedScales(p, m_scaleCols), 1)) {
-    for (std::size_t i = 0; i < m_scales.size(); ++i) m_scales[i] = 0.01f + float(nextRandom() % 1000) * 1e-5f;
+    : rowBytes_(p.cols() * std::size_t(p.weight.bits) / 8),
+      scaleCols_(p.weight.blockAxis == 1 ? (p.cols() + p.weight.block - 1) / p.weight.block : 0),
+      codes_(randomCodes(p.weight, p.rows() * rowBytes_)),
+      scales_(std::max<std::size_t>(storedScales(p, scaleCols_), 1)) {
+    for (std::size_t i = 0; i < scales_.size(); ++i) scales_[i] = 0.01f + float(nextRandom() % 1000) * 1e-5f;
 }
 WeightOperand RandomWeight::operand() const {
     WeightOperand all;
-    all.codes = m_codes.data(), all.rowBytes = m_rowBytes, all.scales = m_scales.data(), all.scaleCols = m_scaleCols;
+    all.codes = codes_.data(), all.rowBytes = rowBytes_, all.scales = scales_.data(), all.scaleCols = scaleCols_;
     return all;
 }
 

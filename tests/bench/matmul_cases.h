@@ -27,9 +27,9 @@ public:
     WeightOperand operand() const;
 
 private:
-    std::size_t m_rowBytes, m_scaleCols;
-    Aligned<std::uint8_t> m_codes;
-    Aligned<float> m_scales;
+    std::size_t rowBytes_, scaleCols_;
+    Aligned<std::uint8_t> codes_;
+    Aligned<float> scales_;
 };
 Aligned<float> randomRows(std::size_t m, std::size_t k); ///< values between -1 and 1
 

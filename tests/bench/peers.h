@@ -59,12 +59,12 @@ class Library {
 public:
     explicit Library(const std::string& path);
     template<class F> void find(F*& function, const char* name) { function = reinterpret_cast<F*>(symbol(name)); }
-    const std::string& problem() const { return m_problem; }
+    const std::string& problem() const { return problem_; }
 
 private:
     void* symbol(const char* name);
-    void* m_handle = nullptr;
-    std::string m_problem;
+    void* handle_ = nullptr;
+    std::string problem_;
 };
 void setOpenMpThreads(int threads); ///< sets the thread count of the loaded OpenMP runtime, if any
 

@@ -9,13 +9,13 @@
 
 namespace qs::bench {
 
-Library::Library(const std::string& path) : m_handle(::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
-    if (!m_handle) m_problem = ::dlerror();
+Library::Library(const std::string& path) : handle_(::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
+    if (!handle_) problem_ = ::dlerror();
 }
 void* Library::symbol(const char* name) {
-    if (!m_handle) return nullptr;
-    void* found = ::dlsym(m_handle, name);
-    if (!found && m_problem.empty()) m_problem = std::string(name) + " is missing";
+    if (!handle_) return nullptr;
+    void* found = ::dlsym(handle_, name);
+    if (!found && problem_.empty()) problem_ = std::string(name) + " is missing";
     return found;
 }
 

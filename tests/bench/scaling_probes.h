@@ -18,7 +18,7 @@ inline bool fromMemory(Limit limit) { return limit == Limit::ReadMemory || limit
 
 class Probes {
 public:
-    explicit Probes(std::size_t bytes) : m_read(bytes), m_write(std::min<std::size_t>(bytes, 256u << 20)) {}
+    explicit Probes(std::size_t bytes) : read_(bytes), write_(std::min<std::size_t>(bytes, 256u << 20)) {}
     bool has(Limit limit) const { return limit < Limit::F32 || runPeak(kind(limit), 1) > 0; }
     /// Runs a probe with about this much work, in bytes or operations.
     double run(ThreadTeam& team, Limit limit, double work) {
@@ -29,10 +29,10 @@ public:
             return one * double(steps) * team.size();
         }
         const bool cached = limit == Limit::ReadCache;
-        Aligned<char>& from = limit == Limit::WriteMemory ? m_write : m_read;
+        Aligned<char>& from = limit == Limit::WriteMemory ? write_ : read_;
         const std::size_t all = from.size(), wanted = cached ? std::size_t(work) / 256 * 256 : std::size_t(64) << 20;
         const std::size_t window = std::clamp<std::size_t>(wanted, 256, all);
-        std::size_t& at = m_at[limit == Limit::WriteMemory];
+        std::size_t& at = at_[limit == Limit::WriteMemory];
         at = cached || at + 2 * window > all ? 0 : at + window;
         const std::size_t times = cached ? 8 : 1;
         for (std::size_t i = 0; i < times; ++i)
@@ -50,8 +50,8 @@ private:
     static PeakKind kind(Limit limit) {
         return limit == Limit::F32 ? PeakKind::F32 : limit == Limit::Bf16 ? PeakKind::Bf16 : PeakKind::I8;
     }
-    Aligned<char> m_read, m_write;
-    std::size_t m_at[2] = {};
+    Aligned<char> read_, write_;
+    std::size_t at_[2] = {};
 };
 
 } // namespace qs::bench

@@ -73,29 +73,29 @@ private:
     };
     const Product& product(Weight& w, const FormatCase& format, NumberType act, bool dynamic);
 
-    ThreadTeam m_one{1}, m_two{2};
-    const std::vector<FormatCase> m_formats = formatCases();
+    ThreadTeam one_{1}, two_{2};
+    const std::vector<FormatCase> formats_ = formatCases();
     using Shape = std::tuple<const FormatCase*, std::size_t, std::size_t, bool>;
-    std::map<Shape, Weight> m_weights;
-    std::map<std::tuple<Shape, std::size_t, NumberType, bool, bool>, Product> m_products;
-    std::size_t m_turn = 0;
-    std::size_t m_done = 0; ///< number of products that the variant accepted
+    std::map<Shape, Weight> weights_;
+    std::map<std::tuple<Shape, std::size_t, NumberType, bool, bool>, Product> products_;
+    std::size_t turn_ = 0;
+    std::size_t done_ = 0; ///< number of products that the variant accepted
 };
 
 void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::size_t m, std::size_t n, std::size_t k,
                  bool kn, NumberType act, bool dynamic, bool bias, NumberType out) {
-    if (!taken(m_turn++)) return;
+    if (!taken(turn_++)) return;
     MatmulProblem problem;
     if (!makeProblem(format, n, k, kn, problem)) return;
     problem.m = m, problem.bias = bias, problem.out = out, problem.act = act, problem.dynamicAct = dynamic;
     if (variant.declines(problem)) return; // checked first, because making the weight takes longer than the product
-    ++m_done;
-    const auto [at, fresh] = m_weights.try_emplace({&format, n, k, kn});
+    ++done_;
+    const auto [at, fresh] = weights_.try_emplace({&format, n, k, kn});
     Weight& w = at->second;
     if (fresh) QVERIFY(makeWeight(format, n, k, kn, unsigned(n * 7 + k), w));
     w.problem = problem;
     const Product& p = product(w, format, act, dynamic);
-    for (ThreadTeam* team : {&m_one, &m_two}) {
+    for (ThreadTeam* team : {&one_, &two_}) {
         const QByteArray wrong = check(variant, w, p.acts, p.want, p.spread, *team);
         const QByteArray what =
             QByteArray(variant.id) + ", " + format.name + (kn ? ", KN " : ", NK ") + QByteArray::number(qulonglong(m)) +
@@ -108,7 +108,7 @@ void Matmul::run(const MatmulVariant& variant, const FormatCase& format, std::si
 
 const Matmul::Product& Matmul::product(Weight& w, const FormatCase& format, NumberType act, bool dynamic) {
     const MatmulProblem& p = w.problem;
-    const auto [at, fresh] = m_products.try_emplace({{&format, p.n, p.k, p.weightIsKn}, p.m, act, dynamic, p.bias});
+    const auto [at, fresh] = products_.try_emplace({{&format, p.n, p.k, p.weightIsKn}, p.m, act, dynamic, p.bias});
     if (fresh) {
         at->second.acts = makeActs(w.problem, act, dynamic, unsigned(p.m + p.k));
         at->second.want = expected(w, at->second.acts, &at->second.spread);
@@ -117,7 +117,7 @@ const Matmul::Product& Matmul::product(Weight& w, const FormatCase& format, Numb
 }
 
 void Matmul::everyFormat_data() {
-    m_weights.clear(), m_products.clear();
+    weights_.clear(), products_.clear();
     QTest::addColumn<int>("variant");
     int i = 0;
     for (const MatmulVariant* v : matmulVariants()) QTest::newRow(v->id) << i++;
@@ -127,9 +127,9 @@ void Matmul::everyFormat() {
     const MatmulVariant& v = *matmulVariants()[std::size_t(variant)];
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
-    m_turn = m_done = 0;
-    for (const FormatCase& format : m_formats) {
-        ++m_turn; // sanitized builds run only some combinations; this changes which ones for each format
+    turn_ = done_ = 0;
+    for (const FormatCase& format : formats_) {
+        ++turn_; // sanitized builds run only some combinations; this changes which ones for each format
         for (const bool kn : {false, true})
             for (const std::size_t m : {1, 4, 13}) {
                 run(v, format, m, 80, 136, kn, NumberType::F32, false, false, NumberType::F32);
@@ -140,7 +140,7 @@ void Matmul::everyFormat() {
                 if (QTest::currentTestFailed()) return;
             }
     }
-    QVERIFY2(m_done * kThinning > 20, "the variant declined nearly everything");
+    QVERIFY2(done_ * kThinning > 20, "the variant declined nearly everything");
 }
 
 void Matmul::awkwardSizes_data() { everyFormat_data(); }
@@ -150,7 +150,7 @@ void Matmul::awkwardSizes() {
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
     constexpr std::size_t sizes[] = {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 129, 255, 1023};
-    const auto& cases = m_formats;
+    const auto& cases = formats_;
     std::size_t turn = 0;
     for (const std::size_t n : sizes)
         for (const std::size_t k : sizes) {
@@ -172,7 +172,7 @@ void Matmul::rows() {
     const MatmulVariant& v = *matmulVariants()[std::size_t(variant)];
     if (!v.supported()) QSKIP("not on this processor");
     if (QByteArray(v.id).startsWith("coders")) QSKIP("no products");
-    for (const FormatCase& format : m_formats) {
+    for (const FormatCase& format : formats_) {
         if (QByteArray(format.name) != "nf4:64" && QByteArray(format.name) != "int8 rows" &&
             QByteArray(format.name) != "ternary rows")
             continue;

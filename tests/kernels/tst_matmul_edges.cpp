@@ -28,7 +28,7 @@ private Q_SLOTS:
     void copiesShareTheirRoom();
 
 private:
-    ThreadTeam m_two{2};
+    ThreadTeam two_{2};
 };
 
 // With whole numbers below 2^24 and scales of 1, every i8 variant must give the exact integer.
@@ -54,8 +54,8 @@ void MatmulEdges::integersAreExact() {
             for (const MatmulVariant* v : matmulVariants()) {
                 if (!v->supported() || v->compute != NumberType::I8 || v->declines(w.problem)) continue;
                 std::vector<float> out(want.size());
-                const auto prepared = v->prepare(w.problem, w.operand(), m_two);
-                QVERIFY(prepared->run({a.raw.data(), a.rawScale.data()}, {out.data(), nullptr}, m_two, {}));
+                const auto prepared = v->prepare(w.problem, w.operand(), two_);
+                QVERIFY(prepared->run({a.raw.data(), a.rawScale.data()}, {out.data(), nullptr}, two_, {}));
                 for (std::size_t i = 0; i < out.size(); ++i)
                     QVERIFY2(double(out[i]) == want[i],
                              (QByteArray(v->id) + " " + format.name + ": " + QByteArray::number(double(out[i])) +
@@ -108,8 +108,8 @@ void MatmulEdges::nanAndInfinity() {
             for (const MatmulVariant* v : matmulVariants()) {
                 if (!v->supported() || v->declines(w.problem)) continue;
                 std::vector<float> out(3 * 70);
-                QVERIFY(v->prepare(w.problem, w.operand(), m_two)
-                            ->run({a.raw.data(), nullptr}, {out.data(), nullptr}, m_two, {}));
+                QVERIFY(v->prepare(w.problem, w.operand(), two_)
+                            ->run({a.raw.data(), nullptr}, {out.data(), nullptr}, two_, {}));
                 for (std::size_t i = 0; i < out.size(); ++i) {
                     const bool touched = i / 70 == 1 || (spoil && i % 70 == 33);
                     QVERIFY2(std::isnan(out[i]) == touched,
@@ -129,7 +129,7 @@ void MatmulEdges::dequantized() {
             for (const MatmulVariant* v : matmulVariants()) {
                 if (!v->supported() || v->declines(w.problem)) continue;
                 std::vector<std::uint8_t> got(w.dense.size() * 4);
-                QVERIFY(v->prepare(w.problem, w.operand(), m_two)->run({}, {got.data(), nullptr}, m_two, {}));
+                QVERIFY(v->prepare(w.problem, w.operand(), two_)->run({}, {got.data(), nullptr}, two_, {}));
                 for (std::size_t i = 0; i < w.dense.size(); ++i) {
                     const float want = out == NumberType::F32 ? w.dense[i] : bf16ToF32(f32ToBf16(w.dense[i]));
                     QVERIFY2(scaleToF32(out, got.data(), i) == want,
@@ -154,8 +154,8 @@ void MatmulEdges::coded() {
         for (const MatmulVariant* v : matmulVariants()) {
             if (!v->supported() || v->declines(p)) continue;
             std::vector<std::uint8_t> codes(37 * 8192, 0), scales(37 * 100 * 4, 0);
-            QVERIFY(v->prepare(p, {source.data(), 400, nullptr, 0, nullptr}, m_two)
-                        ->run({}, {codes.data(), scales.data()}, m_two, {}));
+            QVERIFY(v->prepare(p, {source.data(), 400, nullptr, 0, nullptr}, two_)
+                        ->run({}, {codes.data(), scales.data()}, two_, {}));
             codes.insert(codes.end(), scales.begin(), scales.end());
             if (first.empty()) first = codes;
             QVERIFY2(codes == first, (QByteArray(v->id) + " " + format.name).constData());
@@ -207,7 +207,7 @@ void MatmulEdges::extremeRows() {
         if (!v->supported() || v->declines(w.problem)) continue;
         std::vector<float> out(want.size());
         QVERIFY(
-            v->prepare(w.problem, w.operand(), m_two)->run({a.raw.data(), nullptr}, {out.data(), nullptr}, m_two, {}));
+            v->prepare(w.problem, w.operand(), two_)->run({a.raw.data(), nullptr}, {out.data(), nullptr}, two_, {}));
         for (std::size_t row = 0; row < 4; ++row) {
             double error = 0, power = 0;
             for (std::size_t i = row * 72; i < (row + 1) * 72; ++i)
@@ -228,7 +228,7 @@ void MatmulEdges::stops() {
         if (!v->supported() || v->declines(w.problem)) continue;
         const StopRequest now{[](const void*) { return true; }, nullptr};
         QVERIFY2(
-            !v->prepare(w.problem, w.operand(), m_two)->run({a.raw.data(), nullptr}, {out.data(), nullptr}, m_two, now),
+            !v->prepare(w.problem, w.operand(), two_)->run({a.raw.data(), nullptr}, {out.data(), nullptr}, two_, now),
             v->id);
     }
 }
