@@ -141,7 +141,11 @@ Network readLlamaLike(Config& config, const LlamaDefaults& defaults) {
     net.attentionScale = float(1 / std::sqrt(double(net.headSize)));
     net.tied = config.flag("tie_word_embeddings", defaults.tied);
     if (net.heads % net.keyValueHeads != 0) config.refuse("has heads that are no multiple of its key/value heads");
-    const double share = config.number("partial_rotary_factor", defaults.rotated);
+    const auto& rope = config.value("rope_parameters");
+    const bool inRope =
+        rope.is_object() && rope.contains("partial_rotary_factor") && rope["partial_rotary_factor"].is_number();
+    const double share =
+        inRope ? rope["partial_rotary_factor"].get<double>() : config.number("partial_rotary_factor", defaults.rotated);
     const std::int64_t rotated = config.count("rotary_dimensions", std::int64_t(double(net.headSize) * share));
     if (rotated < 2 || rotated % 2 != 0 || rotated > net.headSize)
         config.refuse("has rotated dimensions that are no even part of the head size");
@@ -232,6 +236,7 @@ Network readOlmo2(Config& config) {
 
 // models/phi3
 Network readPhi3(Config& config) {
+    config.ignore({"original_max_position_embeddings"}); // read with longrope only
     Network net = readLlamaLike(config, {.epsilon = 1e-5});
     const std::int64_t window = config.has("sliding_window") ? config.count("sliding_window") : 0;
     if (!config.isGguf()) setWindows(config, net, window, [&](std::size_t) { return window > 0; });
@@ -275,7 +280,9 @@ Network readGemma3(Config& config) {
     const std::int64_t window = config.count("sliding_window", 4096), every = config.count("sliding_window_pattern", 6);
     config.ignore({"_sliding_window_pattern"});
     setWindows(config, net, window, [&](std::size_t i) { return std::int64_t(i + 1) % every != 0; });
-    net.ropes.push_back(plainRope(net.headSize, config.number("rope_local_base_freq", 1e4)));
+    const double local = config.number("rope_local_base_freq", 1e4);
+    net.ropes.push_back(hasWindowRope(config) ? readRope(config, net.headSize, local, "sliding_attention")
+                                              : plainRope(net.headSize, local));
     for (auto& layer : net.layers) layer.rope = layer.window > 0 ? 1 : 0;
     if (config.flag("use_bidirectional_attention", false))
         config.refuse("attends in both directions, which is not known");

@@ -41,45 +41,55 @@ std::vector<ScoredRange> rangesOf(const EvaluationPlan& plan, std::size_t inputs
     return out;
 }
 
-class Scoring {
+/// Logits out of hidden states: final norm, head, soft cap.
+class Head {
 public:
-    Scoring(const Network& net, std::span<const std::int32_t> tokens) : net_(net), tokens_(tokens) {}
+    static Result<Head> load(const Network& net, const NetworkWeights& weights, const Job& job) {
+        auto norm = weights.finalNorm(job), bias = weights.finalNormBias(job), matrix = weights.head(nullptr, job);
+        for (const auto* loaded : {&norm, &bias, &matrix})
+            if (!*loaded) return tl::unexpected(loaded->error());
+        return Head(net, std::move(*norm), std::move(*bias), *matrix);
+    }
 
-    /// Logits of rows: norm, head, cap. `head` has kLogitRows rows of input.
-    bool logits(const HiddenStates& states, std::size_t first, std::size_t count, const std::vector<float>& norm,
-                const std::vector<float>& normBias, value::PreparedProduct& head, std::vector<float>& out,
-                const Job& job) const {
-        const auto hidden = std::size_t(net_.hidden);
+    /// `out`: [kLogitRows, vocabulary], of which `count` rows, at most kLogitRows, count. False: cancelled.
+    bool operator()(const HiddenStates& states, std::size_t first, std::size_t count, std::vector<float>& out,
+                    const Job& job) {
+        const auto hidden = std::size_t(net_->hidden);
         std::vector<float> input(kLogitRows * hidden, 0.0f);
-        normalize(net_, states.rows(first, count), hidden, norm, normBias, input.data());
-        out.resize(kLogitRows * std::size_t(net_.vocabulary));
-        if (!head.run(input.data(), out.data(), job)) return false;
-        if (net_.logitCap > 0)
-            for (float& logit : out) logit = net_.logitCap * std::tanh(logit / net_.logitCap);
+        normalize(*net_, states.rows(first, count), hidden, norm_, bias_, input.data());
+        out.resize(kLogitRows * std::size_t(net_->vocabulary));
+        if (!product_->run(input.data(), out.data(), job)) return false;
+        if (net_->logitCap > 0)
+            for (float& logit : out) logit = net_->logitCap * std::tanh(logit / net_->logitCap);
         return true;
     }
 
-    void compare(const ScoredRange& range, std::size_t first, std::size_t count, std::size_t context,
-                 const std::vector<float>& reference, const std::vector<float>& other,
-                 std::vector<TokenScore>& into) const {
-        const auto vocabulary = std::size_t(net_.vocabulary);
-        const std::size_t begin = into.size();
-        into.resize(begin + count);
-        parallelFor(count, 1, [&](std::size_t from, std::size_t to, unsigned) {
-            for (std::size_t i = from; i < to; ++i) {
-                TokenScore score =
-                    scoreToken(std::span(reference).subspan(i * vocabulary, vocabulary),
-                               std::span(other).subspan(i * vocabulary, vocabulary), tokens_[first + i + 1]);
-                score.chunk = range.chunk, score.position = (first + i) % context;
-                into[begin + i] = score;
-            }
-        });
-    }
-
 private:
-    const Network& net_;
-    std::span<const std::int32_t> tokens_;
+    Head(const Network& net, std::vector<float> norm, std::vector<float> bias, const std::vector<float>& matrix)
+        : net_(&net), norm_(std::move(norm)), bias_(std::move(bias)),
+          product_(std::make_unique<value::PreparedProduct>(matrix.data(), kLogitRows, std::size_t(net.vocabulary),
+                                                            std::size_t(net.hidden), false)) {}
+    const Network* net_;
+    std::vector<float> norm_, bias_;
+    std::unique_ptr<value::PreparedProduct> product_;
 };
+
+/// Appends the scores of `count` tokens that follow the inputs from `first` on.
+void compare(const EvaluationPlan& plan, std::size_t vocabulary, std::size_t chunk, std::size_t first,
+             std::size_t count, const std::vector<float>& reference, const std::vector<float>& other,
+             std::vector<TokenScore>& into) {
+    const std::size_t begin = into.size();
+    into.resize(begin + count);
+    parallelFor(count, 1, [&](std::size_t from, std::size_t to, unsigned) {
+        for (std::size_t i = from; i < to; ++i) {
+            TokenScore score =
+                scoreToken(std::span(reference).subspan(i * vocabulary, vocabulary),
+                           std::span(other).subspan(i * vocabulary, vocabulary), plan.tokens[first + i + 1]);
+            score.chunk = chunk, score.position = (first + i) % plan.context;
+            into[begin + i] = score;
+        }
+    });
+}
 
 Result<void> passLayers(const Network& net, const NetworkWeights& weights, std::vector<Runner>& runners,
                         const Job& job) {
@@ -101,14 +111,15 @@ Result<void> passLayers(const Network& net, const NetworkWeights& weights, std::
     return {};
 }
 
-Result<void> checkTokens(const EvaluationPlan& plan, const Network& net) {
-    for (std::size_t i = 0; i < plan.tokens.size(); ++i)
-        if (plan.tokens[i] < 0 || plan.tokens[i] >= net.vocabulary)
+Result<void> checkTokens(std::span<const std::int32_t> tokens, std::size_t context, const Network& net) {
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+        if (tokens[i] < 0 || tokens[i] >= net.vocabulary)
             return fail(fmt::format("Token {} of the text is {}; the vocabulary has {} tokens, from 0 on.", i + 1,
-                                    plan.tokens[i], net.vocabulary));
-    if (net.positions > 0 && std::int64_t(plan.context) > net.positions)
+                                    tokens[i], net.vocabulary));
+    if (context < 2) return fail("A context has at least 2 tokens.");
+    if (net.positions > 0 && std::int64_t(context) > net.positions)
         return fail(fmt::format("The network was made for {} positions: use a context of at most {}, not {}.",
-                                net.positions, net.positions, plan.context));
+                                net.positions, net.positions, context));
     return {};
 }
 
@@ -119,8 +130,7 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     if (!net) return tl::unexpected(net.error());
     const auto weights = NetworkWeights::of(model, *net);
     if (!weights) return tl::unexpected(weights.error());
-    if (plan.context < 2) return fail("A context has at least 2 tokens.");
-    if (auto checked = checkTokens(plan, *net); !checked) return tl::unexpected(checked.error());
+    if (auto checked = checkTokens(plan.tokens, plan.context, *net); !checked) return tl::unexpected(checked.error());
 
     const bool half = plan.scored == Scored::SecondHalf;
     std::size_t inputs = half ? plan.tokens.size() / plan.context * plan.context : plan.tokens.size();
@@ -140,13 +150,9 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     }
     if (auto done = passLayers(*net, *weights, runners, job); !done) return tl::unexpected(done.error());
 
-    const auto norm = weights->finalNorm(job), normBias = weights->finalNormBias(job),
-               head = weights->head(nullptr, job);
-    for (const auto* loaded : {&norm, &normBias, &head})
-        if (!*loaded) return tl::unexpected(loaded->error());
-    value::PreparedProduct product(head->data(), kLogitRows, std::size_t(net->vocabulary), std::size_t(net->hidden),
-                                   false);
-    const Scoring scoring(*net, plan.tokens);
+    auto head = Head::load(*net, *weights, job);
+    if (!head) return tl::unexpected(head.error());
+    const auto vocabulary = std::size_t(net->vocabulary);
     Evaluation out;
     out.tokens = inputs, out.chunks = (inputs + plan.context - 1) / plan.context;
     out.scores.resize(plan.specs.size()), out.reasons.resize(plan.specs.size());
@@ -155,18 +161,38 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
         job.progress({double(r), double(ranges.size()), "Comparing logits", r + 1, ranges.size()});
         for (std::size_t first = ranges[r].begin; first < ranges[r].end; first += kLogitRows) {
             const std::size_t count = std::min(kLogitRows, ranges[r].end - first);
-            if (!scoring.logits(*runners[0].states, first, count, *norm, *normBias, product, reference, job))
-                return cancelledError();
+            if (!(*head)(*runners[0].states, first, count, reference, job)) return cancelledError();
             for (std::size_t i = 0; i < plan.specs.size(); ++i) {
-                Runner& runner = runners[i + 1];
-                if (!runner.reason.empty()) continue;
-                if (!scoring.logits(*runner.states, first, count, *norm, *normBias, product, other, job))
-                    return cancelledError();
-                scoring.compare(ranges[r], first, count, plan.context, reference, other, out.scores[i]);
+                if (!runners[i + 1].reason.empty()) continue;
+                if (!(*head)(*runners[i + 1].states, first, count, other, job)) return cancelledError();
+                compare(plan, vocabulary, ranges[r].chunk, first, count, reference, other, out.scores[i]);
             }
         }
     }
     for (std::size_t i = 0; i < plan.specs.size(); ++i) out.reasons[i] = runners[i + 1].reason;
+    return out;
+}
+
+Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
+                                    std::size_t context, const Job& job) {
+    auto net = readNetwork(*model);
+    if (!net) return tl::unexpected(net.error());
+    const auto weights = NetworkWeights::of(model, *net);
+    if (!weights) return tl::unexpected(weights.error());
+    if (auto checked = checkTokens(tokens, context, *net); !checked) return tl::unexpected(checked.error());
+    auto embedded = weights->embed(tokens, context, nullptr, job);
+    if (!embedded) return tl::unexpected(embedded.error());
+    std::vector<Runner> runner(1);
+    runner.front().states.emplace(*net, std::move(*embedded), context);
+    if (auto done = passLayers(*net, *weights, runner, job); !done) return tl::unexpected(done.error());
+    auto head = Head::load(*net, *weights, job);
+    if (!head) return tl::unexpected(head.error());
+    std::vector<float> out, rows;
+    for (std::size_t first = 0; first < tokens.size(); first += kLogitRows) {
+        const std::size_t count = std::min(kLogitRows, tokens.size() - first);
+        if (!(*head)(*runner.front().states, first, count, rows, job)) return cancelledError();
+        out.insert(out.end(), rows.begin(), rows.begin() + std::ptrdiff_t(count * std::size_t(net->vocabulary)));
+    }
     return out;
 }
 

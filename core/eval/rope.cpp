@@ -64,12 +64,16 @@ Rope plainRope(std::int64_t dimensions, double theta) {
     return rope;
 }
 
-Rope readRope(Config& config, std::int64_t dimensions, double theta) {
+bool hasWindowRope(Config& config) { return config.value("rope_parameters").contains("sliding_attention"); }
+
+Rope readRope(Config& config, std::int64_t dimensions, double theta, const char* layers) {
+    static const json kNone = json::object();
     const json* scaling = &config.value("rope_parameters");
     if (const json& older = config.value("rope_scaling"); scaling->is_null()) scaling = &older;
-    static const json kNone = json::object();
     if (!scaling->is_object()) scaling = &kNone;
-    theta = config.number("rope_theta", numberOf(*scaling, "rope_theta", theta));
+    const bool isApart = scaling->contains(layers) && (*scaling)[layers].is_object();
+    if (isApart) scaling = &(*scaling)[layers];
+    theta = numberOf(*scaling, "rope_theta", isApart ? theta : config.number("rope_theta", theta));
     if (!(theta > 0)) {
         config.refuse("has a rope_theta that is not above 0");
         theta = 1;

@@ -9,7 +9,10 @@ namespace qs::eval {
 
 /// `dimensions`: of a head that are turned, an even number. Reads rope_theta and rope_scaling or rope_parameters.
 /// `theta`: what holds without a key. Types default, linear, llama3 and longrope; others are refused by name.
-Rope readRope(Config& config, std::int64_t dimensions, double theta);
+/// `layers`: "full_attention" or "sliding_attention", where rope_parameters differ between these.
+Rope readRope(Config& config, std::int64_t dimensions, double theta, const char* layers = "full_attention");
+/// Whether rope_parameters are given for windowed layers apart.
+bool hasWindowRope(Config& config);
 /// frequency[i] = theta^(-2i / dimensions).
 Rope plainRope(std::int64_t dimensions, double theta);
 

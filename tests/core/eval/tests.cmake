@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_tests(test_core_eval LIBS qs_core TESTS eval/sample_test.cpp eval/scores_test.cpp)
+qs_add_tests(test_core_eval LIBS qs_core nlohmann_json::nlohmann_json
+  TESTS eval/networks_test.cpp eval/sample_test.cpp eval/scores_test.cpp eval/tokenizer_test.cpp)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Token ids against those of the tokenizers package (tests/data/eval/make_tokens.py).
+#include "core/eval/token_file.h"
+#include "core/eval/tokenizer/tokenizer.h"
+#include "core/model/model.h"
+#include "tests/support/test_program.h"
+
+#include <QDir>
+#include <QFile>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <nlohmann/json.hpp>
+
+using namespace qs;
+using namespace qs::eval;
+using nlohmann::json;
+
+namespace {
+
+const QString kFolder = QStringLiteral("tests/data/eval/tokenizers/");
+
+std::string textOf(const QString& path) {
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) qFatal("%s is missing", qPrintable(path));
+    return file.readAll().toStdString();
+}
+
+} // namespace
+
+class TokenizerTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void idsAreThoseOfThePackage_data();
+    void idsAreThoseOfThePackage();
+    void theSamplesTokensAreItsBytes();
+    void unknownPartsAreRefusedByName();
+    void damagedFilesAreRefused();
+    void tokenFiles();
+};
+
+void TokenizerTest::idsAreThoseOfThePackage_data() {
+    QTest::addColumn<QString>("kind");
+    for (const QString& name : QDir(kFolder).entryList({QStringLiteral("*.ids.json")}))
+        QTest::newRow(qPrintable(name.section(QLatin1Char('.'), 0, 0))) << name.section(QLatin1Char('.'), 0, 0);
+}
+
+void TokenizerTest::idsAreThoseOfThePackage() {
+    QFETCH(QString, kind);
+    const auto tokenizer = parseTokenizer(textOf(kFolder + kind + QStringLiteral(".json")), "tokenizer.json");
+    QVERIFY2(tokenizer, tokenizer ? "" : tokenizer.error().message.c_str());
+    const json texts = json::parse(textOf(kFolder + QStringLiteral("texts.json")));
+    const json expected = json::parse(textOf(kFolder + kind + QStringLiteral(".ids.json")));
+    QCOMPARE(texts.size(), expected.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const auto ids = (*tokenizer)->encode(texts[i].get<std::string>(), Job());
+        QVERIFY(ids);
+        QVERIFY2(json(*ids) == expected[i],
+                 (texts[i].dump() + "\n" + json(*ids).dump() + "\n" + expected[i].dump()).c_str());
+    }
+}
+
+void TokenizerTest::theSamplesTokensAreItsBytes() {
+    const auto model = openModel("resources/samples/tiny-llama");
+    QVERIFY(model);
+    const auto tokenizer = tokenizerOf(**model);
+    QVERIFY2(tokenizer, tokenizer ? "" : tokenizer.error().message.c_str());
+    QCOMPARE((*tokenizer)->size(), 256);
+    const std::string text = textOf(QStringLiteral("resources/samples/tiny-llama/heldout.txt"));
+    const auto ids = (*tokenizer)->encode(text, Job());
+    QVERIFY(ids);
+    QCOMPARE(ids->size(), text.size());
+    for (std::size_t i = 0; i < text.size(); ++i)
+        QCOMPARE((*ids)[i], std::int32_t(static_cast<unsigned char>(text[i])));
+    QVERIFY(!(*tokenizer)->encode("\xff", Job()));
+}
+
+void TokenizerTest::unknownPartsAreRefusedByName() {
+    const json whole = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
+    const auto refusal = [&](const char* key, const json& part) {
+        json changed = whole;
+        changed[key] = part;
+        const auto made = parseTokenizer(changed.dump(), "t.json");
+        return made ? QString() : QString::fromStdString(made.error().message);
+    };
+    QVERIFY(refusal("normalizer", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
+    QVERIFY(refusal("pre_tokenizer", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
+    QVERIFY(refusal("post_processor", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
+    QVERIFY(refusal("model", {{"type", "WordPiece"}}).contains(QLatin1String("\"WordPiece\"")));
+    QVERIFY(refusal("pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "("}}}})
+                .contains(QLatin1String("no regular expression")));
+}
+
+void TokenizerTest::damagedFilesAreRefused() {
+    const std::string whole = textOf(kFolder + QStringLiteral("llama2.json"));
+    for (std::size_t length : {std::size_t(0), std::size_t(1), whole.size() / 2, whole.size() - 1})
+        QVERIFY(!parseTokenizer(whole.substr(0, length), "t.json"));
+    QVERIFY(!parseTokenizer("[]", "t.json"));
+    QVERIFY(!parseTokenizer("{}", "t.json"));
+    QVERIFY(!parseTokenizer(R"({"model":{"vocab":{"a":-1},"merges":[]}})", "t.json"));
+    QVERIFY(!parseTokenizer(R"({"model":{"vocab":{"a":0},"merges":["a b"]}})", "t.json"));
+    QVERIFY(!parseTokenizer(std::string(100000, '['), "t.json"));
+}
+
+void TokenizerTest::tokenFiles() {
+    QTemporaryDir dir;
+    const auto read = [&](const char* text) {
+        QFile file(dir.filePath(QStringLiteral("t.txt")));
+        if (!file.open(QIODevice::WriteOnly)) qFatal("no file");
+        file.write(text);
+        file.close();
+        return readTokens(file.fileName().toStdString());
+    };
+    const auto tokens = read("1 2,3\n\t40000 ");
+    QVERIFY(tokens);
+    QCOMPARE(*tokens, (std::vector<std::int32_t>{1, 2, 3, 40000}));
+    for (const char* bad : {"", " \n", "1 x", "-1", "1.5", "99999999999", "1;2", "\x93NUMPY"})
+        QVERIFY2(!read(bad), bad);
+    QVERIFY(!readTokens(dir.filePath(QStringLiteral("none")).toStdString()));
+}
+
+QS_TEST(TokenizerTest)
+#include "tokenizer_test.moc"
