@@ -77,4 +77,10 @@ bool flagAt(const nlohmann::json& object, const char* key, bool otherwise) {
     return found != object.end() && found->is_boolean() ? found->get<bool>() : otherwise;
 }
 
+const nlohmann::json& valueAt(const nlohmann::json& object, const char* key) {
+    static const nlohmann::json kNull;
+    const auto found = object.is_object() ? object.find(key) : object.end();
+    return found == object.end() ? kNull : *found;
+}
+
 } // namespace qs

@@ -28,4 +28,7 @@ std::string textAt(const nlohmann::json& object, const char* key);
 /// The boolean under a key; `otherwise` if there is none.
 bool flagAt(const nlohmann::json& object, const char* key, bool otherwise);
 
+/// The value under a key; null where `object` is no object or does not have the key.
+const nlohmann::json& valueAt(const nlohmann::json& object, const char* key);
+
 } // namespace qs

@@ -13,98 +13,97 @@
 namespace qs::eval {
 namespace {
 
-using enum WeightRole;
-using namespace std::string_view_literals;
+using Role = WeightRole;
 
 constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.", "model.language_model."};
 constexpr std::string_view kGpt2Prefixes[] = {"transformer.", ""};
 
-constexpr WeightName kModelWeights[] = {{Embedding, "embed_tokens.weight", "token_embd.weight"},
-                                        {FinalNorm, "norm.weight", "output_norm.weight"},
-                                        {Head, "lm_head.weight", "output.weight"}};
-constexpr WeightName kLlamaLayer[] = {{AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-                                      {Query, "self_attn.q_proj.weight", "attn_q.weight"},
-                                      {Key, "self_attn.k_proj.weight", "attn_k.weight"},
-                                      {Value, "self_attn.v_proj.weight", "attn_v.weight"},
-                                      {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-                                      {MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
-                                      {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-                                      {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-                                      {Down, "mlp.down_proj.weight", "ffn_down.weight"}};
-constexpr WeightName kQwen2Layer[] = {{AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-                                      {Query, "self_attn.q_proj.weight", "attn_q.weight", true},
-                                      {Key, "self_attn.k_proj.weight", "attn_k.weight", true},
-                                      {Value, "self_attn.v_proj.weight", "attn_v.weight", true},
-                                      {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-                                      {MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
-                                      {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-                                      {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-                                      {Down, "mlp.down_proj.weight", "ffn_down.weight"}};
-constexpr WeightName kQwen3Layer[] = {{AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-                                      {Query, "self_attn.q_proj.weight", "attn_q.weight"},
-                                      {Key, "self_attn.k_proj.weight", "attn_k.weight"},
-                                      {Value, "self_attn.v_proj.weight", "attn_v.weight"},
-                                      {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-                                      {QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
-                                      {KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
-                                      {MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
-                                      {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-                                      {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-                                      {Down, "mlp.down_proj.weight", "ffn_down.weight"}};
+constexpr WeightName kModelWeights[] = {{Role::Embedding, "embed_tokens.weight", "token_embd.weight"},
+                                        {Role::FinalNorm, "norm.weight", "output_norm.weight"},
+                                        {Role::Head, "lm_head.weight", "output.weight"}};
+constexpr WeightName kLlamaLayer[] = {{Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+                                      {Role::Query, "self_attn.q_proj.weight", "attn_q.weight"},
+                                      {Role::Key, "self_attn.k_proj.weight", "attn_k.weight"},
+                                      {Role::Value, "self_attn.v_proj.weight", "attn_v.weight"},
+                                      {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+                                      {Role::MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
+                                      {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+                                      {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+                                      {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"}};
+constexpr WeightName kQwen2Layer[] = {{Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+                                      {Role::Query, "self_attn.q_proj.weight", "attn_q.weight", true},
+                                      {Role::Key, "self_attn.k_proj.weight", "attn_k.weight", true},
+                                      {Role::Value, "self_attn.v_proj.weight", "attn_v.weight", true},
+                                      {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+                                      {Role::MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
+                                      {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+                                      {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+                                      {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"}};
+constexpr WeightName kQwen3Layer[] = {{Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+                                      {Role::Query, "self_attn.q_proj.weight", "attn_q.weight"},
+                                      {Role::Key, "self_attn.k_proj.weight", "attn_k.weight"},
+                                      {Role::Value, "self_attn.v_proj.weight", "attn_v.weight"},
+                                      {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+                                      {Role::QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
+                                      {Role::KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
+                                      {Role::MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
+                                      {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+                                      {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+                                      {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"}};
 constexpr WeightName kOlmo2Layer[] = {
-    {Query, "self_attn.q_proj.weight", "attn_q.weight"},
-    {Key, "self_attn.k_proj.weight", "attn_k.weight"},
-    {Value, "self_attn.v_proj.weight", "attn_v.weight"},
-    {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-    {QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
-    {KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
-    {AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
-    {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-    {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-    {Down, "mlp.down_proj.weight", "ffn_down.weight"},
-    {AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
-constexpr WeightName kPhi3Layer[] = {{AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-                                     {QueryKeyValue, "self_attn.qkv_proj.weight", "attn_qkv.weight"},
-                                     {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-                                     {MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
-                                     {GateUp, "mlp.gate_up_proj.weight", "ffn_up.weight"},
-                                     {Down, "mlp.down_proj.weight", "ffn_down.weight"}};
+    {Role::Query, "self_attn.q_proj.weight", "attn_q.weight"},
+    {Role::Key, "self_attn.k_proj.weight", "attn_k.weight"},
+    {Role::Value, "self_attn.v_proj.weight", "attn_v.weight"},
+    {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+    {Role::QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
+    {Role::KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
+    {Role::AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+    {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+    {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"},
+    {Role::AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr WeightName kPhi3Layer[] = {{Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+                                     {Role::QueryKeyValue, "self_attn.qkv_proj.weight", "attn_qkv.weight"},
+                                     {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+                                     {Role::MlpNorm, "post_attention_layernorm.weight", "ffn_norm.weight"},
+                                     {Role::GateUp, "mlp.gate_up_proj.weight", "ffn_up.weight"},
+                                     {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"}};
 constexpr WeightName kGemma2Layer[] = {
-    {AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-    {Query, "self_attn.q_proj.weight", "attn_q.weight"},
-    {Key, "self_attn.k_proj.weight", "attn_k.weight"},
-    {Value, "self_attn.v_proj.weight", "attn_v.weight"},
-    {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-    {AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
-    {MlpNorm, "pre_feedforward_layernorm.weight", "ffn_norm.weight"},
-    {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-    {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-    {Down, "mlp.down_proj.weight", "ffn_down.weight"},
-    {AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+    {Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+    {Role::Query, "self_attn.q_proj.weight", "attn_q.weight"},
+    {Role::Key, "self_attn.k_proj.weight", "attn_k.weight"},
+    {Role::Value, "self_attn.v_proj.weight", "attn_v.weight"},
+    {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+    {Role::AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {Role::MlpNorm, "pre_feedforward_layernorm.weight", "ffn_norm.weight"},
+    {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+    {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+    {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"},
+    {Role::AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
 constexpr WeightName kGemma3Layer[] = {
-    {AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
-    {Query, "self_attn.q_proj.weight", "attn_q.weight"},
-    {Key, "self_attn.k_proj.weight", "attn_k.weight"},
-    {Value, "self_attn.v_proj.weight", "attn_v.weight"},
-    {Output, "self_attn.o_proj.weight", "attn_output.weight"},
-    {QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
-    {KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
-    {AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
-    {MlpNorm, "pre_feedforward_layernorm.weight", "ffn_norm.weight"},
-    {Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
-    {Up, "mlp.up_proj.weight", "ffn_up.weight"},
-    {Down, "mlp.down_proj.weight", "ffn_down.weight"},
-    {AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
-constexpr WeightName kGpt2Model[] = {{Embedding, "wte.weight", "token_embd.weight"},
-                                     {PositionEmbedding, "wpe.weight", "position_embd.weight"},
-                                     {FinalNorm, "ln_f.weight", "output_norm.weight", true},
-                                     {Head, "lm_head.weight", "output.weight"}};
-constexpr WeightName kGpt2Layer[] = {{AttentionNorm, "ln_1.weight", "attn_norm.weight", true},
-                                     {QueryKeyValue, "attn.c_attn.weight", "attn_qkv.weight", true},
-                                     {Output, "attn.c_proj.weight", "attn_output.weight", true},
-                                     {MlpNorm, "ln_2.weight", "ffn_norm.weight", true},
-                                     {Up, "mlp.c_fc.weight", "ffn_up.weight", true},
-                                     {Down, "mlp.c_proj.weight", "ffn_down.weight", true}};
+    {Role::AttentionNorm, "input_layernorm.weight", "attn_norm.weight"},
+    {Role::Query, "self_attn.q_proj.weight", "attn_q.weight"},
+    {Role::Key, "self_attn.k_proj.weight", "attn_k.weight"},
+    {Role::Value, "self_attn.v_proj.weight", "attn_v.weight"},
+    {Role::Output, "self_attn.o_proj.weight", "attn_output.weight"},
+    {Role::QueryNorm, "self_attn.q_norm.weight", "attn_q_norm.weight"},
+    {Role::KeyNorm, "self_attn.k_norm.weight", "attn_k_norm.weight"},
+    {Role::AfterAttentionNorm, "post_attention_layernorm.weight", "post_attention_norm.weight"},
+    {Role::MlpNorm, "pre_feedforward_layernorm.weight", "ffn_norm.weight"},
+    {Role::Gate, "mlp.gate_proj.weight", "ffn_gate.weight"},
+    {Role::Up, "mlp.up_proj.weight", "ffn_up.weight"},
+    {Role::Down, "mlp.down_proj.weight", "ffn_down.weight"},
+    {Role::AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
+constexpr WeightName kGpt2Model[] = {{Role::Embedding, "wte.weight", "token_embd.weight"},
+                                     {Role::PositionEmbedding, "wpe.weight", "position_embd.weight"},
+                                     {Role::FinalNorm, "ln_f.weight", "output_norm.weight", true},
+                                     {Role::Head, "lm_head.weight", "output.weight"}};
+constexpr WeightName kGpt2Layer[] = {{Role::AttentionNorm, "ln_1.weight", "attn_norm.weight", true},
+                                     {Role::QueryKeyValue, "attn.c_attn.weight", "attn_qkv.weight", true},
+                                     {Role::Output, "attn.c_proj.weight", "attn_output.weight", true},
+                                     {Role::MlpNorm, "ln_2.weight", "ffn_norm.weight", true},
+                                     {Role::Up, "mlp.c_fc.weight", "ffn_up.weight", true},
+                                     {Role::Down, "mlp.c_proj.weight", "ffn_down.weight", true}};
 
 Activation activationOf(Config& config, const char* key, std::string otherwise) {
     const std::string name = config.text(key, std::move(otherwise));

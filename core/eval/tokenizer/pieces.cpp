@@ -17,12 +17,6 @@ constexpr auto kGpt2Pattern = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\
 
 QString textOf(const json& object, const char* key) { return QString::fromStdString(textAt(object, key)); }
 
-const json& at(const json& object, const char* key) {
-    static const json kNull;
-    const auto found = object.find(key);
-    return found == object.end() ? kNull : *found;
-}
-
 Result<QRegularExpression> compiled(const std::string& pattern) {
     QRegularExpression expression(QString::fromStdString(pattern), QRegularExpression::UseUnicodePropertiesOption);
     if (!expression.isValid())
@@ -74,7 +68,7 @@ Result<Cut> readSplit(const json& step) {
         {"MergedWithPrevious", Behavior::MergedWithPrevious},
         {"MergedWithNext", Behavior::MergedWithNext},
         {"Contiguous", Behavior::Contiguous}};
-    const json& pattern = at(step, "pattern");
+    const json& pattern = valueAt(step, "pattern");
     std::string text = textAt(pattern, "Regex");
     if (text.empty()) text = QRegularExpression::escape(textOf(pattern, "String")).toStdString();
     const auto expression = compiled(text);
@@ -94,7 +88,7 @@ Result<void> readCuts(const json& step, PreTokenizer& into) {
     if (step.is_null()) return {};
     const std::string type = textAt(step, "type");
     if (type == "Sequence") {
-        for (const json& inner : at(step, "pretokenizers"))
+        for (const json& inner : valueAt(step, "pretokenizers"))
             if (auto read = readCuts(inner, into); !read) return read;
         return {};
     }
@@ -154,7 +148,7 @@ Result<Normalize> readNormalizer(const json& step) {
     const std::string type = textAt(step, "type");
     if (type == "Sequence") {
         std::vector<Normalize> steps;
-        for (const json& inner : at(step, "normalizers")) {
+        for (const json& inner : valueAt(step, "normalizers")) {
             auto read = readNormalizer(inner);
             if (!read) return read;
             steps.push_back(std::move(*read));
@@ -177,10 +171,10 @@ Result<Normalize> readNormalizer(const json& step) {
         return Normalize(
             [mark = textOf(step, "prepend")](const QString& text) { return text.isEmpty() ? text : mark + text; });
     if (type == "Replace") {
-        const std::string regex = textAt(at(step, "pattern"), "Regex");
+        const std::string regex = textAt(valueAt(step, "pattern"), "Regex");
         const QString content = textOf(step, "content");
         if (regex.empty())
-            return Normalize([from = textOf(at(step, "pattern"), "String"), content](const QString& text) {
+            return Normalize([from = textOf(valueAt(step, "pattern"), "String"), content](const QString& text) {
                 return QString(text).replace(from, content);
             });
         const auto pattern = compiled(regex);

@@ -29,29 +29,23 @@ struct AddedToken {
     bool takesSpaceBefore = false, takesSpaceAfter = false; ///< lstrip, rstrip
 };
 
-const json& at(const json& object, const char* key) {
-    static const json kNull;
-    const auto found = object.is_object() ? object.find(key) : object.end();
-    return found == object.end() ? kNull : *found;
-}
-
 class BpeTokenizer final : public Tokenizer {
 public:
     static Result<std::shared_ptr<const Tokenizer>> read(const json& tree) {
         auto made = std::make_shared<BpeTokenizer>();
-        auto normalize = readNormalizer(at(tree, "normalizer"));
+        auto normalize = readNormalizer(valueAt(tree, "normalizer"));
         if (!normalize) return tl::unexpected(normalize.error());
-        auto cuts = readPreTokenizer(at(tree, "pre_tokenizer"));
+        auto cuts = readPreTokenizer(valueAt(tree, "pre_tokenizer"));
         if (!cuts) return tl::unexpected(cuts.error());
-        const json& model = at(tree, "model");
+        const json& model = valueAt(tree, "model");
         if (const std::string type = textAt(model, "type"); !type.empty() && type != "BPE")
             return fail(fmt::format("has a model of type {}, which is not known: known is BPE", quotedName(type)));
         auto bpe = Bpe::read(model);
         if (!bpe) return tl::unexpected(bpe.error());
         made->normalize_ = std::move(*normalize), made->cuts_ = std::move(*cuts), made->bpe_ = std::move(*bpe);
         made->size_ = made->bpe_.size();
-        if (auto added = made->readAdded(at(tree, "added_tokens")); !added) return tl::unexpected(added.error());
-        if (auto before = made->readPostProcessor(at(tree, "post_processor")); !before)
+        if (auto added = made->readAdded(valueAt(tree, "added_tokens")); !added) return tl::unexpected(added.error());
+        if (auto before = made->readPostProcessor(valueAt(tree, "post_processor")); !before)
             return tl::unexpected(before.error());
         return made;
     }
@@ -104,7 +98,7 @@ private:
     }
 
     std::int32_t specialId(const json& processor, const std::string& name) const {
-        const json& ids = at(at(at(processor, "special_tokens"), name.c_str()), "ids");
+        const json& ids = valueAt(valueAt(valueAt(processor, "special_tokens"), name.c_str()), "ids");
         return ids.is_array() && ids.size() == 1 && ids[0].is_number_integer() ? ids[0].get<std::int32_t>() : -1;
     }
 
@@ -114,19 +108,19 @@ private:
         const std::string type = textAt(processor, "type");
         if (type == "ByteLevel") return {}; // trims offsets only
         if (type == "Sequence") {
-            for (const json& inner : at(processor, "processors"))
+            for (const json& inner : valueAt(processor, "processors"))
                 if (auto read = readPostProcessor(inner); !read) return read;
             return {};
         }
         if (type != "TemplateProcessing")
             return fail(fmt::format("has the post-processor {}, which is not known", quotedName(type)));
         bool isAfter = false;
-        for (const json& part : at(processor, "single")) {
+        for (const json& part : valueAt(processor, "single")) {
             if (part.contains("Sequence")) {
                 isAfter = true;
                 continue;
             }
-            const std::string name = textAt(at(part, "SpecialToken"), "id");
+            const std::string name = textAt(valueAt(part, "SpecialToken"), "id");
             const std::int32_t id = specialId(processor, name);
             if (id < 0 || id >= size_) return fail(fmt::format("has no id for the special token {}", quotedName(name)));
             (isAfter ? after_ : before_).push_back(id);
