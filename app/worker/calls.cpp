@@ -169,7 +169,7 @@ void Server::takeBuffers(Fields& fields, Frame& frame) {
         const auto id = item.count("id", UINT64_MAX), bytes = item.count("bytes", UINT64_MAX);
         fields.take(item);
         if (fields.problem()) return;
-        auto buffer = SharedBuffer::adopt(frame.descriptors[i].release(), bytes);
+        auto buffer = SharedBuffer::adopt(std::move(frame.descriptors[i]), bytes);
         if (!buffer) return fields.refuse(buffer.error().message);
         buffers_[id] = std::move(*buffer);
     }

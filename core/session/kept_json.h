@@ -5,7 +5,7 @@
 
 #include "core/base/base64.h"
 #include "core/bench/run/statistics.h"
-#include "core/process/wire.h"
+#include "core/process/fields.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // The values of core/bench/backend/backend.h as JSON for the wire, and back with every field checked.
 
 #include "core/bench/backend/backend.h"
-#include "core/process/wire.h"
+#include "core/process/fields.h"
 
 namespace qs {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Frames between program and worker: whole ones cross, all others are refused; and the memory that travels with them.
 #include "core/bench/backend/wire_values.h"
+#include "core/process/frame.h"
 #include "core/process/shared_buffer.h"
 #include "tests/support/test_program.h"
 
@@ -117,7 +118,7 @@ private Q_SLOTS:
         auto got = to.receive();
         QVERIFY(got && *got);
         QCOMPARE((*got)->descriptors.size(), std::size_t(1));
-        const auto other = SharedBuffer::adopt((*got)->descriptors[0].release(), 100);
+        const auto other = SharedBuffer::adopt(std::move((*got)->descriptors[0]), 100);
         QVERIFY(other);
         (*other)->as<float>()[3] = 2.5f;
         QCOMPARE((*buffer)->as<float>()[3], 2.5f);
@@ -130,14 +131,14 @@ private Q_SLOTS:
         QVERIFY(empty && (*empty)->size() == 0);
         const auto small = SharedBuffer::create(10);
         QVERIFY(small);
-        QVERIFY(!SharedBuffer::adopt(fcntl((*small)->descriptor(), F_DUPFD_CLOEXEC, 0), 1 << 20));
+        QVERIFY(!SharedBuffer::adopt(Descriptor(fcntl((*small)->descriptor(), F_DUPFD_CLOEXEC, 0)), 1 << 20));
         int ends[2];
         QVERIFY(pipe2(ends, O_CLOEXEC) == 0);
-        QVERIFY(!SharedBuffer::adopt(ends[0], 1)); // takes it over, and closes it
+        QVERIFY(!SharedBuffer::adopt(Descriptor(ends[0]), 1)); // takes it over, and closes it
         close(ends[1]);
         const int unsealed = memfd_create("unsealed", MFD_CLOEXEC);
         QVERIFY(ftruncate(unsealed, 4096) == 0);
-        QVERIFY(!SharedBuffer::adopt(unsealed, 4096)); // could shrink under the reader
+        QVERIFY(!SharedBuffer::adopt(Descriptor(unsealed), 4096)); // could shrink under the reader
     }
     void valuesReturn() {
         Problem problem;
