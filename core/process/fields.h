@@ -18,6 +18,7 @@ class Fields {
 public:
     explicit Fields(const nlohmann::json& object) : object_(object) {}
     bool has(const char* key) const;
+    const nlohmann::json& all() const { return object_; }
     std::string text(const char* key, std::size_t longest);
     std::uint64_t count(const char* key, std::uint64_t most);
     std::int64_t integer(const char* key, std::int64_t least, std::int64_t most);

@@ -16,7 +16,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31575351; // "QSW1"
+constexpr std::uint32_t kMagic = 0x32575351; // "QSW2"
 constexpr std::size_t kControlRoom = CMSG_SPACE(kMostDescriptors * sizeof(int));
 
 tl::unexpected<ChannelFault> closed() { return tl::unexpected(ChannelFault{true, "the other side has gone"}); }

@@ -31,10 +31,10 @@ void keepTail(std::string& text, std::size_t most) {
     if (text.size() > 2 * most) text.erase(0, text.size() - most);
 }
 
-std::string endingOf(const siginfo_t& info) {
-    if (info.si_code == CLD_EXITED) return fmt::format("exited with code {}", info.si_status);
+Ending endingOf(const siginfo_t& info) {
+    if (info.si_code == CLD_EXITED) return {fmt::format("exited with code {}", info.si_status), true};
     const char* name = sigabbrev_np(info.si_status);
-    return name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status);
+    return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status)};
 }
 
 /// Waits for the end of `pid` without reaping it: until then nobody else can get its number.
@@ -132,7 +132,7 @@ double WorkerProcess::cpuSeconds() const {
     return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
 }
 
-std::string WorkerProcess::end(double grace) {
+Ending WorkerProcess::end(double grace) {
     if (pid_ < 0) return ending_;
     siginfo_t info{};
     const bool itself = awaitEnd(pid_, grace, info);

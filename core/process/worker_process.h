@@ -23,6 +23,12 @@ struct WorkerStart {
     bool startsOthers = false;              ///< it may start processes of its own: they are marked, and end with it
 };
 
+/// How a worker ended by itself.
+struct Ending {
+    std::string text;    ///< "SIGSEGV", "exited with code 0"; "" when it was alive
+    bool exited = false; ///< it returned, no signal ended it
+};
+
 class WorkerProcess {
 public:
     static Result<std::unique_ptr<WorkerProcess>> start(WorkerStart how);
@@ -34,8 +40,8 @@ public:
     /// Sleeps until something has arrived, at most `milliseconds`; takes what was printed meanwhile.
     void wait(int milliseconds);
     /// Kills the process group and all marked processes, and waits for the worker. Says how the worker itself had ended
-    /// by then, after `grace` seconds: "SIGSEGV", "exited with code 0", or "" when it was alive. Repeatable.
-    std::string end(double grace = 0);
+    /// by then, after `grace` seconds. Repeatable.
+    Ending end(double grace = 0);
     /// The worker has ended by itself. Its children may hold the socket open, so that no end of it is seen.
     bool dead() const;
     /// CPU time that the worker itself has used; 0 when it is gone.
@@ -56,7 +62,8 @@ private:
     Channel control_;
     Descriptor pidfd_; ///< wakes the poll when the worker ends; -1 where the kernel has none
     Stream out_, err_;
-    std::string log_, ending_;
+    std::string log_;
+    Ending ending_;
     std::string mark_; ///< of the processes that it starts; "": it starts none
 };
 

@@ -69,6 +69,7 @@ inline std::int32_t giveText(std::string_view text, char* buf, std::uint64_t cap
 struct Identity {
     const char *id, *name, *version;
     std::uint32_t isolation; ///< QS_ISOLATION_*
+    double openSeconds = 0;  ///< that open() may take; 0: the host's limit
 };
 /// A backend of this tree with all entries of the interface; `artifact` may be null.
 constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) probe, decltype(qs_backend::open) open,
@@ -87,6 +88,7 @@ constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) pr
             .name = who.name,
             .version = who.version,
             .license = "GPL-3.0-or-later",
+            .open_seconds = who.openSeconds,
             .probe = probe,
             .open = open,
             .close = close,

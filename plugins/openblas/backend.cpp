@@ -78,7 +78,7 @@ std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx*
         const auto h = plugin::given(host);
         if (h.log && (*out)->library.hasPoorCore())
             h.log(h.user, 2,
-                  ("openblas: core type " + (*out)->library.coreText() + "; its times are no yardstick here").c_str());
+                  ("openblas: core type " + (*out)->library.coreText() + "; its times are no baseline here").c_str());
         const auto threads = double((*out)->library.team().size());
         if (h.log && (*out)->library.scaling() < 0.8 * threads)
             h.log(h.user, 2,

@@ -211,6 +211,7 @@ std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* proble
         put(answer.id, v.id);
         put(answer.title, v.title);
         put(answer.note, v.note);
+        put(answer.compute, v.product);
         give(out, answer);
     });
 }
@@ -325,7 +326,7 @@ void cancel(qs_ctx* ctx) {
 }
 
 constexpr qs_backend kBackend = plugin::tableOf(
-    {"pjrt", "PJRT (XLA: TPU, GPU, CPU)", "1.0", QS_ISOLATION_REQUIRED}, probe, open, close, describe, deviceCount,
+    {"pjrt", "PJRT (XLA: TPU, GPU, CPU)", "1.0", QS_ISOLATION_REQUIRED, 120}, probe, open, close, describe, deviceCount,
     deviceGet, roof, query, variantGet, prepareKernel, execute, bench, artifact, kernelDestroy, cancel);
 
 } // namespace

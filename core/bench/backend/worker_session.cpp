@@ -93,7 +93,7 @@ Outcome<json> WorkerSession::answerIn(const std::string& step, const Frame& fram
     if (!fields.problem() && id != step_) fields.refuse("an answer to another question");
     if (!fields.problem() && fields.has("failure")) {
         Fields told(fields.object("failure"));
-        auto failure = failureFrom(told);
+        auto failure = valueFrom<Failure>(told);
         if (!told.problem()) {
             failure.reason = oneSentence(failure.reason);
             if (failure.state == RowState::Crashed) return tl::unexpected(end(std::move(failure), true));
@@ -112,12 +112,12 @@ Failure WorkerSession::refuse(const std::string& step, const std::string& what) 
 
 /// It has closed its end: it is dead, or has a second to die by itself so that its signal is known.
 Failure WorkerSession::gone(const std::string& step) {
-    const std::string how = process_->end(1);
+    const auto how = process_->end(1);
     const std::string line = process_->lastErrorLine();
     std::string reason = fmt::format("crashed in {} ({})", step,
-                                     how.empty()                 ? "closed its connection"
-                                     : how.starts_with("exited") ? how + " without an answer"
-                                                                 : how);
+                                     how.text.empty() ? "closed its connection"
+                                     : how.exited     ? how.text + " without an answer"
+                                                      : how.text);
     if (!line.empty()) reason += ": " + line;
     return end({RowState::Crashed, reason}, true);
 }

@@ -63,7 +63,7 @@ tl::unexpected<Error> Hdf5Process::noAnswer(const Awaited& awaited, double secon
     const auto how = process_->end(1);
     const auto line = process_->lastErrorLine();
     return broken(
-        fmt::format("stopped ({}{})", how.empty() ? "closed its connection" : how, line.empty() ? "" : ": " + line));
+        fmt::format("stopped ({}{})", how.text.empty() ? "closed its connection" : how.text, line.empty() ? "" : ": " + line));
 }
 
 /// Nothing: the answer to a question that nobody waits for any more.

@@ -58,13 +58,14 @@ public:
         if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
         const auto& row = bench_.rows()[std::size_t(at)];
         if (role == Qt::ToolTipRole)
-            return QString::fromStdString(row.reason.empty() && index.column() == kVariant ? row.variant : row.reason);
+            return QString::fromStdString(
+                row.verdict.reason.empty() && index.column() == kVariant ? row.answer.variant.id : row.verdict.reason);
         // Threads that waited for each other: no ratio of anything.
-        if (sourceModel() == times_ && index.column() == kSpeedup && row.busy)
+        if (sourceModel() == times_ && index.column() == kSpeedup && row.timing.busy)
             return QCoreApplication::translate("qs::gui::BenchTables", "busy");
-        if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
+        if (sourceModel() != times_ || index.column() != kMedian || row.timing.medianNs)
             return QSortFilterProxyModel::data(index, role);
-        return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');
+        return QString::fromUtf8(rowStateText(row.verdict.status)).replace(u'_', u' ');
     }
 
 private:
@@ -201,7 +202,7 @@ void BenchTables::refresh() {
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
     const auto& passes = bench_.run().passes;
     const bool part =
         !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
