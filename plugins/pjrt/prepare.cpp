@@ -57,8 +57,7 @@ const std::byte* codesOf(const Weight& w, const Geometry& g, ElementType type, c
     if (s.elements % w.rows != 0 || rowElements != expected)
         refuse("the weight tensor has " + std::to_string(s.elements) + " elements where " + std::to_string(w.rows) +
                " rows of " + std::to_string(expected) + " were expected");
-    if (w.order == Order::Planar && padded != w.cols)
-        refuse("planar rows are padded, so their planes cannot be found");
+    if (w.order == Order::Planar && padded != w.cols) refuse("planar rows are padded, so their planes cannot be found");
     if (g.order == w.order && g.rows == w.rows && rowElements == g.rowBytes) return s.bytes.data();
     moved = repackCodes(w, g, s.bytes, rowElements * std::int64_t(size), std::int64_t(size));
     return moved.data();

@@ -259,11 +259,20 @@ std::string busyProbeText(const BenchmarkRow::Timing& timing) {
                        timing.busyProbe == "read_bw" ? "reading memory" : "f32 arithmetic", 100 * *timing.busyShare);
 }
 
+std::vector<std::string> rowParts(const BenchmarkRow& r) {
+    const auto& q = r.question;
+    std::vector<std::string> parts = {q.backend, q.device, q.spec, q.op, "act=" + q.act};
+    if (q.bias) parts.emplace_back("bias");
+    for (auto& part :
+         {fmt::format("{}x{}x{}", q.m, q.n, q.k), std::string(cacheText(q.cache)), fmt::format("threads={}", q.threads),
+          r.answer.variant.id.empty() ? std::string("-") : r.answer.variant.id})
+        parts.push_back(part);
+    return parts;
+}
+
 std::string rowKey(const BenchmarkRow& r) {
-    return fmt::format("{}/{} {} {} act={}{} {}x{}x{} {} threads={} {}", r.question.backend, r.question.device,
-                       r.question.spec, r.question.op, r.question.act, r.question.bias ? " bias" : "", r.question.m,
-                       r.question.n, r.question.k, cacheText(r.question.cache), r.question.threads,
-                       r.answer.variant.id.empty() ? "-" : r.answer.variant.id);
+    const auto parts = rowParts(r);
+    return fmt::format("{}/{}", parts[0], fmt::join(parts.begin() + 1, parts.end(), " "));
 }
 
 const Columns<BenchmarkRow>& benchmarkColumns() {

@@ -38,13 +38,14 @@ Section summary(const BenchmarkRun& run) {
     return section;
 }
 
-/// Of these columns those that say something: not the same operation in every row, not what nobody measured.
-Table telling(const Table& table, const std::vector<std::string_view>& ids) {
+/// Of these columns those that say something: not the same operation in every row, not what nobody measured. `notCold`:
+/// a cold row is not, which the column of caches says.
+Table telling(const Table& table, const std::vector<std::string_view>& ids, bool notCold = false) {
     Table all = withColumns(table, ids);
     std::vector<std::string_view> kept;
     for (std::size_t c = 0; c < all.columns.size(); ++c) {
         const std::string& id = all.columns[c].id;
-        const bool told = id == "cache" && !all.rows.empty() && all.rows.front()[c] == Value(std::string("not cold"));
+        const bool told = id == "cache" && notCold;
         const bool choice = !told && (id == "op" || id == "act" || id == "cache" || id == "device" || id == "roof");
         const auto same = [&](const auto& row) { return row[c] == all.rows.front()[c]; };
         const auto missing = [](const Value& value) {
@@ -98,7 +99,9 @@ Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::st
         if (row.timing.medianNs.has_value() == measured) rows.push_back(row);
     Table all = makeTable(title, benchmarkColumns(), rows);
     sayConditions(all, rows);
-    Table table = telling(all, ids);
+    const bool notCold =
+        std::any_of(rows.begin(), rows.end(), [](const BenchmarkRow& row) { return row.timing.inCaches; });
+    Table table = telling(all, ids, notCold);
     table.title = title;
     return table;
 }

@@ -61,6 +61,7 @@ BaselineRow rowOf(const Json& json) {
     named.question.threads = unsigned(wholeAt(json, "threads"));
     BaselineRow out;
     out.key = rowKey(named);
+    out.parts = rowParts(named);
     out.status = textAt(json, "status");
     out.medianNs = figureAt(json, "median_ns");
     out.nmse = figureAt(json, "nmse");
@@ -186,6 +187,7 @@ std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<cons
     for (const auto& row : rows) {
         ComparedRow one;
         one.key = rowKey(row);
+        one.parts = rowParts(row);
         one.status = rowStateText(row.verdict.status);
         one.ns = row.timing.medianNs;
         one.nmse = row.check.nmse;
@@ -210,7 +212,8 @@ std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<cons
     }
     for (const auto& row : before.rows)
         if (const auto at = known.find(row.key); at != known.end() && at->second == &row)
-            out.push_back({row.key, row.status, {}, row.medianNs, {}, {}, {}, {}, row.nmse, {}, "only before"});
+            out.push_back(
+                {row.key, row.parts, row.status, {}, row.medianNs, {}, {}, {}, {}, row.nmse, {}, "only before"});
     return out;
 }
 

@@ -91,6 +91,8 @@ std::string busyProbeText(const BenchmarkRow::Timing& timing);
 void remark(BenchmarkRow& row, const std::string& text);
 /// "cpu/cpu:0 nf4:block=64 matmul_t act=f32 1x4096x4096 cold nf4_gemv_f32": what names a row in another run.
 std::string rowKey(const BenchmarkRow& row);
+/// What the name is made of: backend, device, spec, operation, ...
+std::vector<std::string> rowParts(const BenchmarkRow& row);
 
 /// Every figure, with the keys of the JSON. `samples` is last: a list of all raw samples.
 const Columns<BenchmarkRow>& benchmarkColumns();

@@ -30,13 +30,20 @@ constexpr int kVariant = 2; // column of times and correctness
 constexpr int kMedian = 4;  // columns of the times
 constexpr int kSpeedup = 5;
 
+/// "cpu/cpu:0", then what else makes up the name.
+QStringList wordsOf(const ComparedRow& row) {
+    QStringList words{QString::fromStdString(row.parts[0] + '/' + row.parts[1])};
+    for (std::size_t i = 2; i < row.parts.size(); ++i) words << QString::fromStdString(row.parts[i]);
+    return words;
+}
+
 /// A time that is not there says why in a word, and in full under the mouse.
 class SortedRows : public QSortFilterProxyModel {
 public:
     SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
     void setTimes(const QAbstractItemModel* times) { times_ = times; }
     void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
-    void setCompared(const QAbstractItemModel* compared) { compared_ = compared; }
+    void setCompared(const RowModel<ComparedRow>* compared) { compared_ = compared; }
     /// Words that all names of the baseline's rows have say nothing about one of them.
     void setCommon(const QStringList& words, bool oneDevice) {
         common_ = words;
@@ -47,9 +54,10 @@ public:
         if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
             return QSortFilterProxyModel::data(index, Qt::DisplayRole);
         if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
-            QStringList words = QSortFilterProxyModel::data(index, role).toString().split(u' ');
+            const auto& row = compared_->rows()[std::size_t(mapToSource(index).row())];
+            QStringList words = wordsOf(row);
+            if (oneDevice_ && !common_.contains(words.front())) words.front() = QString::fromStdString(row.parts[0]);
             words.removeIf([this](const QString& word) { return common_.contains(word); });
-            if (oneDevice_ && !words.isEmpty()) words.front() = words.front().section(u'/', 0, 0);
             return words.join(QStringLiteral("  "));
         }
         if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
@@ -70,16 +78,17 @@ public:
 
 private:
     const BenchRun& bench_;
-    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr, *compared_ = nullptr;
+    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
+    const RowModel<ComparedRow>* compared_ = nullptr;
     QStringList common_;
     bool oneDevice_ = false; ///< of each backend
 };
 
 QStringList commonWords(const std::vector<ComparedRow>& rows) {
     if (rows.size() < 2) return {};
-    QStringList common = QString::fromStdString(rows.front().key).split(u' ');
+    QStringList common = wordsOf(rows.front());
     for (const auto& row : rows) {
-        const auto words = QString::fromStdString(row.key).split(u' ');
+        const auto words = wordsOf(row);
         common.removeIf([&](const QString& word) { return !words.contains(word); });
     }
     return common;
@@ -245,11 +254,10 @@ void BenchTables::setBaseline(BenchBaseline baseline) {
 
 void BenchTables::setCompared() {
     const auto rows = compared();
-    std::map<QString, QString> devices;
+    std::map<std::string, std::string> devices; // of each backend
     bool one = true;
     for (const auto& row : rows) {
-        const auto device = QString::fromStdString(row.key).section(u' ', 0, 0);
-        one &= devices.try_emplace(device.section(u'/', 0, 0), device).first->second == device;
+        one &= devices.try_emplace(row.parts[0], row.parts[1]).first->second == row.parts[1];
     }
     static_cast<SortedRows*>(sorted_)->setCommon(commonWords(rows), one && rows.size() > 1);
     compared_->setRows(rows);
