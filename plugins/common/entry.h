@@ -30,20 +30,22 @@ template<std::size_t N> void put(char (&field)[N], std::string_view text) {
     qs_put(field, N, text.data(), text.size());
 }
 
-inline std::int32_t fail(qs_error* error, std::int32_t code, std::string_view sentence) {
+inline std::int32_t fail(qs_error* error, std::int32_t code, std::string_view sentence, std::string_view hint = {}) {
     qs_error value{};
     value.code = code;
     put(value.msg, sentence);
+    put(value.hint, hint);
     give(error, value);
     return code;
 }
 
-/// What a backend throws inside: a return code and its sentence.
+/// What a backend throws inside: a return code, its sentence, and what the user can do about it.
 struct Refusal : std::exception {
-    Refusal(std::int32_t code, std::string sentence) : code(code), sentence(std::move(sentence)) {}
+    Refusal(std::int32_t code, std::string sentence, std::string hint = {})
+        : code(code), sentence(std::move(sentence)), hint(std::move(hint)) {}
     const char* what() const noexcept override { return sentence.c_str(); }
     std::int32_t code;
-    std::string sentence;
+    std::string sentence, hint;
 };
 
 /// Runs the body of an entry, which may return a code, and turns whatever it throws into one.
@@ -54,7 +56,7 @@ template<class Body> std::int32_t guarded(qs_error* error, const Body& body) noe
         else
             return body(), QS_OK;
     } catch (const Refusal& refusal) {
-        return fail(error, refusal.code, refusal.sentence);
+        return fail(error, refusal.code, refusal.sentence, refusal.hint);
     } catch (const std::bad_alloc&) {
         return fail(error, QS_RESOURCE_EXHAUSTED, "not enough memory");
     } catch (const std::exception& other) {

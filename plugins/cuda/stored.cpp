@@ -4,6 +4,8 @@
 #include "kernels/format.h"
 #include "plugins/common/entry.h"
 
+#include <limits>
+
 namespace qs::cuda {
 namespace {
 

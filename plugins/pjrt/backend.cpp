@@ -108,7 +108,8 @@ std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs
         const auto settings = readSettings(options, n);
         const auto usable = examine(settings);
         if (usable.state != QS_PROBE_AVAILABLE && usable.state != QS_PROBE_COMPILE_ONLY)
-            throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason};
+            throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason,
+                        usable.hint};
         // Before the library is loaded: it polls a server of the cloud for ever otherwise.
         if (usable.skipMetadata) setenv("TPU_SKIP_MDS_QUERY", "1", 0);
         auto context = std::make_unique<qs_ctx>();
