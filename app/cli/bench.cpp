@@ -222,13 +222,15 @@ Result<void> run(const Options& options) {
 
     // Without a device only compilation was requested; then CompileOnly counts as success.
     const auto ok = [](const BenchmarkRow& row) {
-        return row.status == RowState::Ok || row.status == RowState::CompileOnly;
+        return row.verdict.status == RowState::Ok || row.verdict.status == RowState::CompileOnly;
     };
     if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
         if (result->rows.empty()) return fail("Nothing was measured.");
         const auto& first = result->rows.front();
-        const std::string why = fmt::format("{} on {}, is {}: {}", escapeForPeople(first.spec),
-                                            escapeForPeople(first.backend), rowStateText(first.status), first.reason);
+        const std::string why = fmt::format("{} on {}, is {}: {}", escapeForPeople(first.question.spec),
+                                            escapeForPeople(first.question.backend), rowStateText(first.verdict.status),
+                                            first.verdict.reason) +
+                                (first.verdict.hint.empty() ? "" : "; " + first.verdict.hint);
         return fail(result->rows.size() == 1 ? "Nothing was measured; the only row, " + why
                                              : fmt::format("None of the {} rows could be measured; the first, {}",
                                                            result->rows.size(), why));

@@ -3,9 +3,9 @@
 #include "app/worker/environment.h"
 #include "app/worker/plugin_library.h"
 #include "app/worker/server.h"
-#include "core/bench/backend/tpu_presence.h"
 #include "core/bench/backend/wire_values.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <unistd.h>
 
@@ -40,14 +40,16 @@ Server::Answer Server::load(Fields& fields, Frame&) {
     const auto options = optionsFrom(fields, "options");
     if (fields.problem()) return kNothing;
     const auto environment =
-        chooseEnvironment(options, tpuPresent(), [](const char* name) -> const char* { return std::getenv(name); });
+        chooseEnvironment(options, [](const char* name) -> const char* { return std::getenv(name); });
     for (const auto& [name, value] : environment.set) setenv(name.c_str(), value.c_str(), 1);
     options_ = pluginOptions(options);
     const auto table = loadTable(backend_);
     if (!table) return tl::unexpected(table.error());
-    if (const auto read = readTable(*table); !read) return tl::unexpected(read.error());
+    const auto read = readTable(*table);
+    if (!read) return tl::unexpected(read.error());
     table_ = *table;
-    return json{{"environment", wireOf(environment.report)}};
+    return json{{"environment", wireOf(environment.report)},
+                {"open_seconds", std::isfinite(read->open_seconds) ? read->open_seconds : 0}};
 }
 
 Server::Answer Server::probe(Fields& fields, Frame& frame) {
@@ -81,7 +83,7 @@ Server::Answer Server::roof(Fields& fields, Frame&) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     const auto kind = fields.text("kind", kText);
     Fields nested(fields.object("options"));
-    const auto options = runOptionsFrom(nested);
+    const auto options = valueFrom<RunOptions>(nested);
     fields.take(nested);
     if (fields.problem()) return kNothing;
     const auto samples = opened_->roof(device, kind, options);
@@ -94,7 +96,7 @@ Server::Answer Server::roof(Fields& fields, Frame&) {
 Server::Answer Server::query(Fields& fields, Frame&) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     Fields nested(fields.object("problem"));
-    const auto problem = problemFrom(nested);
+    const auto problem = valueFrom<Problem>(nested);
     fields.take(nested);
     if (fields.problem()) return kNothing;
     return wired(opened_->query(device, problem));
@@ -104,7 +106,7 @@ Server::Answer Server::prepare(Fields& fields, Frame& frame) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     const auto variant = fields.text("variant", kText);
     Fields nested(fields.object("problem"));
-    const auto problem = problemFrom(nested);
+    const auto problem = valueFrom<Problem>(nested);
     fields.take(nested);
     takeBuffers(fields, frame);
     const auto inputs = tensors(fields, "inputs");
@@ -124,7 +126,7 @@ Server::Answer Server::execute(Fields& fields, Frame& frame) {
 Server::Answer Server::bench(Fields& fields, Frame& frame) {
     const auto kernel = fields.count("kernel", UINT64_MAX);
     Fields nested(fields.object("options"));
-    const auto options = runOptionsFrom(nested);
+    const auto options = valueFrom<RunOptions>(nested);
     fields.take(nested);
     takeBuffers(fields, frame);
     const auto act = tensors(fields, "act"), outs = tensors(fields, "outs");
@@ -169,7 +171,7 @@ void Server::takeBuffers(Fields& fields, Frame& frame) {
         const auto id = item.count("id", UINT64_MAX), bytes = item.count("bytes", UINT64_MAX);
         fields.take(item);
         if (fields.problem()) return;
-        auto buffer = SharedBuffer::adopt(frame.descriptors[i].release(), bytes);
+        auto buffer = SharedBuffer::adopt(std::move(frame.descriptors[i]), bytes);
         if (!buffer) return fields.refuse(buffer.error().message);
         buffers_[id] = std::move(*buffer);
     }

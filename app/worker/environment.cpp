@@ -11,7 +11,7 @@ constexpr const char* kXlaFlags = "xla_flags";
 
 } // namespace
 
-Environment chooseEnvironment(const Options& options, bool tpu, const char* (*current)(const char* name)) {
+Environment chooseEnvironment(const Options& options, const char* (*current)(const char* name)) {
     Environment environment;
     const auto set = [&](const char* name, const std::string& value) {
         environment.set.emplace_back(name, value);
@@ -23,8 +23,6 @@ Environment chooseEnvironment(const Options& options, bool tpu, const char* (*cu
         else
             set(name, value);
     };
-    // Without a TPU libtpu asks the cloud's metadata server for one, for ever.
-    if (!tpu) unlessSet("TPU_SKIP_MDS_QUERY", "1");
     unlessSet("TF_CPP_MIN_LOG_LEVEL", "1"); // warnings and errors
     const auto flags =
         std::find_if(options.rbegin(), options.rend(), [](const auto& option) { return option.first == kXlaFlags; });

@@ -12,7 +12,7 @@ struct Environment {
     Options report; ///< those that matter, set here or by the user
 };
 /// What the environment (`current`) says already stays. The option xla_flags=FLAGS replaces XLA_FLAGS.
-Environment chooseEnvironment(const Options& options, bool tpu, const char* (*current)(const char* name));
+Environment chooseEnvironment(const Options& options, const char* (*current)(const char* name));
 /// Options that a plugin gets: those above left out.
 Options pluginOptions(const Options& options);
 

@@ -3,7 +3,7 @@
 #include "app/worker/server.h"
 
 #include "core/bench/backend/wire_values.h"
-#include "core/process/worker_environment.h"
+#include "core/process/process_mark.h"
 
 #include <algorithm>
 #include <csignal>
@@ -32,7 +32,7 @@ void logToStderr(int level, std::string_view text) {
 } // namespace
 
 void endGroup() {
-    endMarked(std::getenv(kWorkerMark));
+    endMarked(std::getenv(kProcessMark));
     if (getpgrp() == getpid()) kill(0, SIGKILL);
     _exit(1);
 }

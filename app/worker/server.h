@@ -4,7 +4,8 @@
 // thread reads, so that a cancel arrives while a step runs and the end of the program is noticed while a plugin hangs.
 
 #include "core/bench/backend/local_backend.h"
-#include "core/process/wire.h"
+#include "core/process/fields.h"
+#include "core/process/frame.h"
 
 #include <condition_variable>
 #include <deque>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
+// An open file descriptor with one owner.
 
 #include <unistd.h>
 #include <utility>
 
 namespace qs {
 
-/// An open file descriptor. It is closed when this object goes; -1 means none.
+/// It is closed when this object goes; -1 means none.
 class Descriptor {
 public:
     explicit Descriptor(int number = -1) : number_(number) {}
@@ -19,6 +20,7 @@ public:
         if (number_ >= 0) ::close(number_);
     }
     int get() const { return number_; }
+    explicit operator bool() const { return number_ >= 0; }
     /// The caller closes it from now on.
     int release() { return std::exchange(number_, -1); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/process/spawn.h"
 
-#include "core/process/wire.h"
+#include "core/process/descriptor.h"
 
 #include <cerrno>
 #include <condition_variable>
@@ -59,7 +59,7 @@ tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector
     std::vector<Descriptor> high;
     for (const int descriptor : descriptors) {
         high.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 64));
-        if (high.back().get() < 0) return tl::unexpected(errno);
+        if (!high.back()) return tl::unexpected(errno);
     }
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

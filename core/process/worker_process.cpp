@@ -2,8 +2,8 @@
 #include "core/process/worker_process.h"
 
 #include "core/base/text.h"
+#include "core/process/process_mark.h"
 #include "core/process/spawn.h"
-#include "core/process/worker_environment.h"
 
 #include <cerrno>
 #include <chrono>
@@ -31,10 +31,10 @@ void keepTail(std::string& text, std::size_t most) {
     if (text.size() > 2 * most) text.erase(0, text.size() - most);
 }
 
-std::string endingOf(const siginfo_t& info) {
-    if (info.si_code == CLD_EXITED) return fmt::format("exited with code {}", info.si_status);
+Ending endingOf(const siginfo_t& info) {
+    if (info.si_code == CLD_EXITED) return {fmt::format("exited with code {}", info.si_status), true};
     const char* name = sigabbrev_np(info.si_status);
-    return name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status);
+    return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status)};
 }
 
 /// Waits for the end of `pid` without reaping it: until then nobody else can get its number.
@@ -58,22 +58,7 @@ std::string workerProgram() {
     return error ? "quantscope-worker" : (self.parent_path() / "quantscope-worker").string();
 }
 
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& backend) {
-    auto environment = workerEnvironment(environ);
-    auto mark = newWorkerMark();
-    environment.push_back(std::string(kWorkerMark) + '=' + mark);
-    auto started = startWith({"--backend", backend, "--cfg", "3"}, {}, environment);
-    if (started) (*started)->mark_ = std::move(mark);
-    return started;
-}
-
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startReader(int file, int window) {
-    return startWith({"--hdf5", "--cfg", "3"}, {file, window}, {});
-}
-
-Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startWith(const std::vector<std::string>& arguments,
-                                                                const std::vector<int>& more,
-                                                                const std::vector<std::string>& environment) {
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(WorkerStart how) {
     const std::string program = workerProgram();
     const auto failed = [&](int error) {
         return fail(
@@ -88,15 +73,20 @@ Result<std::unique_ptr<WorkerProcess>> WorkerProcess::startWith(const std::vecto
     if (pipe2(err, O_CLOEXEC) != 0) return failed(errno);
     Descriptor errRead(err[0]), errWrite(err[1]);
     const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (nothing.get() < 0) return failed(errno);
+    if (!nothing) return failed(errno);
     fcntl(outRead.get(), F_SETFL, O_NONBLOCK);
     fcntl(errRead.get(), F_SETFL, O_NONBLOCK);
     std::vector<int> descriptors{nothing.get(), outWrite.get(), errWrite.get(), theirs.get()};
-    descriptors.insert(descriptors.end(), more.begin(), more.end());
-    const auto pid = spawn(program, arguments, descriptors, environment);
+    descriptors.insert(descriptors.end(), how.descriptors.begin(), how.descriptors.end());
+    how.arguments.insert(how.arguments.end(), {"--cfg", "3"});
+    const auto mark = how.startsOthers ? newProcessMark() : std::string();
+    if (how.startsOthers) how.environment.push_back(std::string(kProcessMark) + '=' + mark);
+    const auto pid = spawn(program, how.arguments, descriptors, how.environment);
     if (!pid) return failed(pid.error());
-    return std::unique_ptr<WorkerProcess>(
+    auto started = std::unique_ptr<WorkerProcess>(
         new WorkerProcess(*pid, std::move(ours), std::move(outRead), std::move(errRead)));
+    started->mark_ = mark;
+    return started;
 }
 
 WorkerProcess::WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Descriptor err)
@@ -116,7 +106,7 @@ void WorkerProcess::wait(int milliseconds) {
 void WorkerProcess::drain(Stream& stream) {
     char chunk[16 * 1024];
     // A bound, or a process that prints for ever would keep its deadline from being seen.
-    for (int i = 0; i < 64 && stream.pipe.get() >= 0; ++i) {
+    for (int i = 0; i < 64 && stream.pipe; ++i) {
         const ssize_t got = read(stream.pipe.get(), chunk, sizeof chunk);
         if (got < 0) return;
         if (got == 0) {
@@ -142,7 +132,7 @@ double WorkerProcess::cpuSeconds() const {
     return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
 }
 
-std::string WorkerProcess::end(double grace) {
+Ending WorkerProcess::end(double grace) {
     if (pid_ < 0) return ending_;
     siginfo_t info{};
     const bool itself = awaitEnd(pid_, grace, info);

@@ -1,29 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A quantscope-worker: started in a process group of its own, its output read, and ended with all it has started.
+// A quantscope-worker: a process in a group of its own. Its output is read; it ends with all processes that it started.
 
 #include "core/base/result.h"
-#include "core/process/wire.h"
+#include "core/process/frame.h"
 
 #include <memory>
 #include <string>
 #include <sys/types.h>
 #include <vector>
 
-struct pollfd;
-
 namespace qs {
 
 /// QS_WORKER, or quantscope-worker beside the running program.
 std::string workerProgram();
 
+/// How a worker is started.
+struct WorkerStart {
+    std::vector<std::string> arguments;     ///< "--cfg 3", the number of the control socket, is put behind them
+    std::vector<int> descriptors{};         ///< become its descriptors 4, 5 ...; standard input is empty
+    std::vector<std::string> environment{}; ///< all of it, as "NAME=value"
+    bool startsOthers = false;              ///< it may start processes of its own: they are marked, and end with it
+};
+
+/// How a worker ended by itself.
+struct Ending {
+    std::string text;    ///< "SIGSEGV", "exited with code 0"; "" when it was alive
+    bool exited = false; ///< it returned, no signal ended it
+};
+
 class WorkerProcess {
 public:
-    /// `backend`: what --backend takes. The other end of `control` is the worker's descriptor 3. Of the environment it
-    /// gets what vendor libraries read.
-    static Result<std::unique_ptr<WorkerProcess>> start(const std::string& backend);
-    /// A worker that reads one file of HDF5: without an environment; `file` and `window` become descriptors 4 and 5.
-    static Result<std::unique_ptr<WorkerProcess>> startReader(int file, int window);
+    static Result<std::unique_ptr<WorkerProcess>> start(WorkerStart how);
     ~WorkerProcess() { end(); }
     WorkerProcess(const WorkerProcess&) = delete;
     WorkerProcess& operator=(const WorkerProcess&) = delete;
@@ -31,9 +39,9 @@ public:
     Channel& control() { return control_; }
     /// Sleeps until something has arrived, at most `milliseconds`; takes what was printed meanwhile.
     void wait(int milliseconds);
-    /// Kills the process group and what a plugin has started elsewhere, and waits for the worker. Says how the worker itself had ended by then, after `grace` seconds:
-    /// "SIGSEGV", "exited with code 0", or "" when it was alive. Repeatable.
-    std::string end(double grace = 0);
+    /// Kills the process group and all marked processes, and waits for the worker. Says how the worker itself had ended
+    /// by then, after `grace` seconds. Repeatable.
+    Ending end(double grace = 0);
     /// The worker has ended by itself. Its children may hold the socket open, so that no end of it is seen.
     bool dead() const;
     /// CPU time that the worker itself has used; 0 when it is gone.
@@ -48,17 +56,15 @@ private:
         Descriptor pipe;
         std::string tail;
     };
-    static Result<std::unique_ptr<WorkerProcess>> startWith(const std::vector<std::string>& arguments,
-                                                            const std::vector<int>& more,
-                                                            const std::vector<std::string>& environment);
     WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Descriptor err);
     void drain(Stream& stream);
     pid_t pid_;
     Channel control_;
     Descriptor pidfd_; ///< wakes the poll when the worker ends; -1 where the kernel has none
     Stream out_, err_;
-    std::string log_, ending_;
-    std::string mark_; ///< of the processes that a plugin starts; "": none can be started
+    std::string log_;
+    Ending ending_;
+    std::string mark_; ///< of the processes that it starts; "": it starts none
 };
 
 } // namespace qs

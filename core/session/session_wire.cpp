@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/session/session_wire.h"
 
-#include "core/process/wire.h"
+#include "core/process/fields.h"
 
 #include <cmath>
 #include <fmt/format.h>

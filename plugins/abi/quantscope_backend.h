@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * QuantScope backend interface, version 1.2: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
+ * QuantScope backend interface, version 2.0: the only header that a backend needs. Plain C99; needs <stdint.h> alone.
  *
  * A backend is a shared library that exports ONE symbol, quantscope_backend_query(), which returns a table of functions.
  * It runs operations on quantized weights in one or more *variants*, so that error and speed stand side by side.
@@ -37,8 +37,8 @@
 extern "C" {
 #endif
 
-#define QS_ABI_MAJOR 1u /* another major: query() returns NULL */
-#define QS_ABI_MINOR 2u /* a larger minor only appends */
+#define QS_ABI_MAJOR 2u /* another major: query() returns NULL */
+#define QS_ABI_MINOR 0u /* a larger minor only appends */
 
 #if defined(_WIN32)
 #define QS_EXPORT __declspec(dllexport)
@@ -68,6 +68,7 @@ typedef struct {
     uint32_t struct_size;
     int32_t code;   /* as returned */
     char msg[1024]; /* out: one sentence, UTF-8, NUL-terminated */
+    char hint[256]; /* out: what the user can do about it, or empty */
 } qs_error;
 
 /* What the host offers; valid until close() of the context that it was given to. */
@@ -92,8 +93,8 @@ typedef struct {
     int32_t state; /* out: QS_PROBE_* */
     int32_t score; /* out: higher is tried first; 0 when you do not care */
     uint32_t pad;
-    char reason[256]; /* out: one sentence unless available: "libcuda.so.1 is not installed" */
-    char hint[256];   /* out: what the user can do about it, or empty */
+    char reason[256];    /* out: one sentence unless available: "libcuda.so.1 is not installed" */
+    char hint[256];      /* out: what the user can do about it, or empty */
 } qs_probe;
 
 #define QS_DEVICE_CPU 1
@@ -102,10 +103,14 @@ typedef struct {
 #define QS_DEVICE_SIMULATED 4
 #define QS_DEVICE_COMPILE_ONLY 5
 
+/* roof() of this device measures the processors of the host with all their threads: what other backends on them are held
+ * against, and what tells whether something else runs on the machine. */
+#define QS_DEVICE_HOST_ROOFS 1u
+
 typedef struct {
     uint32_t struct_size;
     int32_t kind;   /* out: QS_DEVICE_* */
-    uint32_t flags; /* 0 */
+    uint32_t flags; /* out: QS_DEVICE_HOST_ROOFS or 0 */
     uint32_t pad;
     uint64_t mem_total; /* out: bytes, 0 = unknown */
     char id[64];        /* out: "cpu:0" */
@@ -137,9 +142,11 @@ typedef struct {
     int32_t block_axis;      /* axis cut into blocks of `block` elements with a scale each; -1 = no blocks */
     int32_t channel_axis;    /* block 0: the axis KEPT, one scale per index of it; -1 = one for the tensor, or none */
     int32_t code_bias;       /* int8 -128..127 stored as i8: 0; ternary codes 0 1 2: -1 */
-    /* Elements per scale on block_axis; 0 = per channel_axis or per tensor. The last block of a row may be short. nf4 rows
-     * are zero-padded to whole blocks: the padding is in the tensor's dims, not in n and k. */
+    /* Elements per scale on block_axis; 0 = per channel_axis or per tensor. The last block of a row may be short. */
     uint64_t block;
+    /* Each stored row is filled up with codes that mean 0 to a multiple of so many: the padding is in the tensor's dims, not in n and
+     * k. 0 = rows are not padded. */
+    uint64_t row_multiple;
     /* Lives for the call: copy what you keep. */
     const float* codebook; /* codebook_n values, or NULL */
     uint32_t codebook_n;   /* 0 without one */
@@ -202,17 +209,18 @@ typedef struct {
 
 #define QS_VARIANT_APPROX 1u       /* does not compute the format's own values; see levels */
 #define QS_VARIANT_EXPERIMENTAL 2u /* not chosen by default */
-#define QS_VARIANT_BASELINE 4u     /* a yardstick: another library, or without quantization */
+#define QS_VARIANT_BASELINE 4u     /* to compare with: another library, or without quantization */
 #define QS_VARIANT_REPACKS 8u      /* prepare() changes the layout of the weights */
 
 #define QS_MOST_LEVELS 16
 
 typedef struct {
     uint32_t struct_size;
-    uint32_t flags;  /* out: QS_VARIANT_* */
-    char id[64];     /* out: "nf4_gemv_bf16_avx512"; stable, [a-z0-9_.]+ */
-    char title[128]; /* out */
-    char note[256];  /* out: products and sums it uses: "bf16 products, f32 sums" */
+    uint32_t flags;   /* out: QS_VARIANT_* */
+    char id[64];      /* out: "nf4_gemv_bf16_avx512"; stable, [a-z0-9_.]+ */
+    char title[128];  /* out */
+    char note[256];   /* out: products and sums it uses, for people: "bf16 products, f32 sums" */
+    char compute[16]; /* out: type of the products: "f32" "bf16" "i8" "fp8_e4m3"; empty: it does not say */
     /* out: largest NMSE that the arithmetic of this variant explains, against an f64 evaluation of the same operands;
      * 0 = the host's limit for `compute`; negative = must be exact. The host never accepts more than 1e-3. */
     double nmse_limit;
@@ -237,7 +245,7 @@ typedef struct {
     int64_t arg_bytes, out_bytes, temp_bytes; /* out: device memory of one run */
     int64_t peak_bytes, code_bytes;           /* out */
     int64_t weight_bytes;                     /* out: what one run must read of the weights and their scales */
-    int64_t copy_bytes; /* out: memory of one more copy of them, padding and all; 0 or less = not known. Since 1.2 */
+    int64_t copy_bytes; /* out: memory of one more copy of them, padding and all; 0 or less = not known */
 } qs_kernel_info;
 
 #define QS_RUN_COLD 1u /* weights come from memory: rotate over buffer_sets copies */
@@ -250,7 +258,7 @@ typedef struct {
     uint32_t buffer_sets;  /* copies of the weights, used in turn, one a run; 1 = warm */
     uint32_t flags;        /* QS_RUN_* */
     double max_seconds;    /* stop sampling after that; at least one sample is taken */
-    uint64_t memory_bytes; /* of roof(): the most that what it reads may take; 0 = as the backend likes. Since 1.1 */
+    uint64_t memory_bytes; /* of roof(): the most that what it reads may take; 0 = as the backend likes */
 } qs_run_opts;
 
 #define QS_CLOCK_HOST 1
@@ -283,6 +291,7 @@ typedef struct {
     const char* name;              /* "NVIDIA CUDA" */
     const char* version;           /* of the backend itself */
     const char* license;           /* SPDX expression */
+    double open_seconds;           /* how long open() may take; 0 = the host's own limit */
 
     /* Cheap: within 2 s, loads no vendor runtime. kv: n options. */
     int32_t (*probe)(const qs_host* host, const qs_kv* kv, uint32_t n, qs_probe* out, qs_error* error);

@@ -30,20 +30,22 @@ template<std::size_t N> void put(char (&field)[N], std::string_view text) {
     qs_put(field, N, text.data(), text.size());
 }
 
-inline std::int32_t fail(qs_error* error, std::int32_t code, std::string_view sentence) {
+inline std::int32_t fail(qs_error* error, std::int32_t code, std::string_view sentence, std::string_view hint = {}) {
     qs_error value{};
     value.code = code;
     put(value.msg, sentence);
+    put(value.hint, hint);
     give(error, value);
     return code;
 }
 
-/// What a backend throws inside: a return code and its sentence.
+/// What a backend throws inside: a return code, its sentence, and what the user can do about it.
 struct Refusal : std::exception {
-    Refusal(std::int32_t code, std::string sentence) : code(code), sentence(std::move(sentence)) {}
+    Refusal(std::int32_t code, std::string sentence, std::string hint = {})
+        : code(code), sentence(std::move(sentence)), hint(std::move(hint)) {}
     const char* what() const noexcept override { return sentence.c_str(); }
     std::int32_t code;
-    std::string sentence;
+    std::string sentence, hint;
 };
 
 /// Runs the body of an entry, which may return a code, and turns whatever it throws into one.
@@ -54,7 +56,7 @@ template<class Body> std::int32_t guarded(qs_error* error, const Body& body) noe
         else
             return body(), QS_OK;
     } catch (const Refusal& refusal) {
-        return fail(error, refusal.code, refusal.sentence);
+        return fail(error, refusal.code, refusal.sentence, refusal.hint);
     } catch (const std::bad_alloc&) {
         return fail(error, QS_RESOURCE_EXHAUSTED, "not enough memory");
     } catch (const std::exception& other) {
@@ -69,6 +71,7 @@ inline std::int32_t giveText(std::string_view text, char* buf, std::uint64_t cap
 struct Identity {
     const char *id, *name, *version;
     std::uint32_t isolation; ///< QS_ISOLATION_*
+    double openSeconds = 0;  ///< that open() may take; 0: the host's limit
 };
 /// A backend of this tree with all entries of the interface; `artifact` may be null.
 constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) probe, decltype(qs_backend::open) open,
@@ -87,6 +90,7 @@ constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) pr
             .name = who.name,
             .version = who.version,
             .license = "GPL-3.0-or-later",
+            .open_seconds = who.openSeconds,
             .probe = probe,
             .open = open,
             .close = close,

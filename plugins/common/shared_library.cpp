@@ -56,12 +56,6 @@ void SharedLibrary::unload() {
     handle_ = nullptr;
 }
 
-bool SharedLibrary::isLoaded(const std::string& name) {
-    void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-    if (handle) ::dlclose(handle); // only the count that NOLOAD added
-    return handle != nullptr;
-}
-
 void* SharedLibrary::symbol(const char* name) const { return handle_ ? ::dlsym(handle_, name) : nullptr; }
 
 std::string SharedLibrary::path() const {

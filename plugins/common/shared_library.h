@@ -16,7 +16,6 @@ public:
     bool load(const std::string& name);
     /// What is resolved is invalid afterwards. The linker keeps a library that others have opened, too.
     void unload();
-    static bool isLoaded(const std::string& name); ///< by whomever, in this process
     explicit operator bool() const { return handle_ != nullptr; }
     const std::string& problem() const { return problem_; }
     std::string path() const; ///< of the file that was loaded

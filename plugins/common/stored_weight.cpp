@@ -99,15 +99,16 @@ std::string StoredWeight::acceptCodes(const qs_format& format) {
         return "packing " + quoted(format.packing) + " is not read here";
     if (format.bits < 8 && format.pack_axis != 1) return "codes must share bytes along the rows of W";
     perByte_ = int(8 / format.bits);
-    if (is(format.format, "nf4") && block_ && scaled_ == Scales::AlongRow) // stored in whole blocks
-        stored_ = (columns_ + block_ - 1) / block_ * block_;
+    if (format.row_multiple > std::uint64_t(std::numeric_limits<std::int32_t>::max())) return "rows padded that far";
+    if (const auto multiple = std::int64_t(format.row_multiple))
+        stored_ = (columns_ + multiple - 1) / multiple * multiple;
     if (planar_ && columns_ % perByte_) return "planar rows must fill their bytes";
     rowBytes_ = std::uint64_t((stored_ + perByte_ - 1) / perByte_);
     const auto level = [&](unsigned code) {
         if (!format.codebook) return float(int(code) + format.code_bias);
         return code < format.codebook_n ? format.codebook[code] : 0.f;
     };
-    // Rows of whole blocks follow each other without a gap; nf4 is padded to them, other codebooks need not be.
+    // Rows of whole blocks follow each other without a gap; rows that are not padded to them need not be.
     if (high && count == 16 && scaled_ == Scales::AlongRow && block_ % 2 == 0 && stored_ % block_ == 0) {
         kind_ = Kind::Nf4;
         for (unsigned code = 0; code < count; ++code) levels_.push_back(level(code));

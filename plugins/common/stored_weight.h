@@ -35,7 +35,7 @@ private:
     void decodeRow(const unsigned char* codes, float* out) const;
     void scaleRow(const float* scales, std::int64_t row, float* out) const;
 
-    std::int64_t rows_ = 0, columns_ = 0, stored_ = 0; ///< stored: columns with nf4's padding
+    std::int64_t rows_ = 0, columns_ = 0, stored_ = 0; ///< stored: columns with the padding of a row
     std::uint64_t rowBytes_ = 0, scaleCount_ = 0;
     std::int64_t block_ = 0;
     Kind kind_ = Kind::F32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// For backends whose variants are rows of a constant table with id, title and note, of which a problem has some.
+// For backends whose variants are rows of a constant table with id, title, note and compute, of which a problem has some.
 
 #include "plugins/common/entry.h"
 
@@ -23,6 +23,7 @@ template<class Row> void giveVariant(qs_variant* out, const Row& row, std::uint3
     auto variant = given(out);
     variant.flags = flags, variant.nmse_limit = nmseLimit;
     put(variant.id, row.id), put(variant.title, row.title), put(variant.note, row.note);
+    put(variant.compute, row.compute);
     give(out, variant);
 }
 

@@ -50,6 +50,17 @@ int threadsOf(const qs_kv* kv, uint32_t n) {
     return threads;
 }
 
+/// As qs_variant::compute.
+const char* productType(NumberType type) {
+    switch (type) {
+    case NumberType::F32: return "f32";
+    case NumberType::Bf16: return "bf16";
+    case NumberType::I8: return "i8";
+    case NumberType::I16: return "i16";
+    default: return "";
+    }
+}
+
 int32_t probe(const qs_host*, const qs_kv* kv, uint32_t n, qs_probe* out, qs_error*) {
     qs_probe mine{};
     mine.state = QS_PROBE_AVAILABLE;
@@ -100,7 +111,7 @@ int32_t deviceCount(qs_ctx* ctx, uint32_t* out, qs_error* error) {
 int32_t deviceGet(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* error) {
     if (!ctx || dev != 0) return fail(error, QS_INVALID_ARGUMENT, "There is one device, number 0.");
     qs_device mine{};
-    mine.kind = QS_DEVICE_CPU;
+    mine.kind = QS_DEVICE_CPU, mine.flags = QS_DEVICE_HOST_ROOFS;
     const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages > 0 && size > 0) mine.mem_total = uint64_t(pages) * uint64_t(size);
     put(mine.id, "cpu:0");
@@ -144,6 +155,7 @@ int32_t variantGet(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, uint32_
         mine.flags = v.flags;
         mine.nmse_limit = v.nmseLimit;
         put(mine.id, v.id), put(mine.title, v.title), put(mine.note, v.note);
+        put(mine.compute, v.fromM ? productType(v.compute) : "f64");
         give(out, mine);
         return QS_OK;
     });

@@ -43,7 +43,7 @@ std::int32_t probe(const qs_host*, const qs_kv*, std::uint32_t, qs_probe* out, q
 
 void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     const cuda::Presence found = cuda::findDevice(plugin::findSharedLibrary("libcuda.so.1"));
-    if (!found.present) throw Refusal(QS_UNAVAILABLE, found.reason);
+    if (!found.present) throw Refusal(QS_UNAVAILABLE, found.reason, found.hint);
     int count = 0;
     if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess || count == 0)
         throw Refusal(QS_UNAVAILABLE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// cuBLAS and cuBLASLt, loaded when the backend is opened; without them the yardsticks are declined and ours still run.
+// cuBLAS and cuBLASLt, loaded when the backend is opened; without them the baselines are declined and ours still run.
 
 #include "plugins/common/shared_library.h"
 #include "plugins/cuda/device.h"

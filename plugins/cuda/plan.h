@@ -28,6 +28,7 @@ enum class Path {
 struct VariantRow {
     Path path;
     const char *id, *title, *note;
+    const char* compute; ///< type of the products, as qs_variant::compute
     std::uint32_t flags; ///< QS_VARIANT_*
     int fusion;          ///< QS_FUSION_*
 };

@@ -4,6 +4,8 @@
 #include "kernels/format.h"
 #include "plugins/common/entry.h"
 
+#include <limits>
+
 namespace qs::cuda {
 namespace {
 
@@ -69,8 +71,9 @@ std::string readFormat(const qs_format& format, std::int64_t rows, std::int64_t 
     if (!to.highFirst && !is(format.packing, packing)) return "packing " + quoted(format.packing) + " is not read here";
     if (to.bits < 8 && format.pack_axis != 1) return "codes must share bytes along the rows of W";
     std::int64_t stored = columns;
-    if (is(format.format, "nf4") && format.block && format.block_axis == 1)
-        stored = (columns + to.columnBlock - 1) / to.columnBlock * to.columnBlock; // whole blocks
+    if (format.row_multiple > std::uint64_t(std::numeric_limits<std::int32_t>::max())) return "rows padded that far";
+    if (const auto multiple = std::int64_t(format.row_multiple))
+        stored = (columns + multiple - 1) / multiple * multiple;
     to.rowBytes = (stored * to.bits + 7) / 8;
     to.signedBytes = to.bits == 8 && !format.codebook && !small && format.code_bias == 0;
     to.dtype = to.signedBytes ? "i8" : small ? small->id : "u8";

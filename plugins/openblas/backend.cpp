@@ -36,11 +36,11 @@ constexpr const char* kHint = "install it (Debian, Ubuntu: libopenblas0-pthread)
 std::string libraryFile(const qs_kv* kv, std::uint32_t n) {
     const char* path = qs_option(kv, n, "path");
     if (path && *path) {
-        if (::access(path, R_OK) != 0) throw Refusal(QS_UNAVAILABLE, std::string(path) + " cannot be read");
+        if (::access(path, R_OK) != 0) throw Refusal(QS_UNAVAILABLE, std::string(path) + " cannot be read", kHint);
         return path;
     }
     std::string found = plugin::findSharedLibrary(openblas::kSoname);
-    if (found.empty()) throw Refusal(QS_UNAVAILABLE, std::string(openblas::kSoname) + " is not installed");
+    if (found.empty()) throw Refusal(QS_UNAVAILABLE, std::string(openblas::kSoname) + " is not installed", kHint);
     return found;
 }
 
@@ -64,7 +64,7 @@ std::int32_t probe(const qs_host*, const qs_kv* kv, std::uint32_t n, qs_probe* o
         } catch (const Refusal& refusal) {
             answer.state = QS_PROBE_UNAVAILABLE;
             plugin::put(answer.reason, refusal.sentence);
-            plugin::put(answer.hint, kHint);
+            plugin::put(answer.hint, refusal.hint);
         }
         plugin::give(out, answer);
     });
@@ -78,7 +78,7 @@ std::int32_t open(const qs_host* host, const qs_kv* kv, std::uint32_t n, qs_ctx*
         const auto h = plugin::given(host);
         if (h.log && (*out)->library.hasPoorCore())
             h.log(h.user, 2,
-                  ("openblas: core type " + (*out)->library.coreText() + "; its times are no yardstick here").c_str());
+                  ("openblas: core type " + (*out)->library.coreText() + "; its times are no baseline here").c_str());
         const auto threads = double((*out)->library.team().size());
         if (h.log && (*out)->library.scaling() < 0.8 * threads)
             h.log(h.user, 2,

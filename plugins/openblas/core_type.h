@@ -18,7 +18,7 @@ struct CoreType {
     std::string wanted() const { return names.empty() ? std::string() : names.front(); }
 };
 /// `wanted`: the option, "default" or a name, or nullptr. The features count before the environment, whose variable is
-/// often set for the sake of equal digits on unequal machines: a yardstick must not be slowed by what nobody set for
+/// often set for the sake of equal digits on unequal machines: a baseline must not be slowed by what nobody set for
 /// it.
 CoreType chooseCoreType(const char* wanted);
 

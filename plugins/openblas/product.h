@@ -28,6 +28,7 @@ struct VariantRow {
     const char *id, *title, *note;
     Weights weights;
     bool vector; ///< sgemv; for M = 1
+    const char* compute = "f32";
 };
 /// The variants for these weights and this M, in order.
 std::vector<const VariantRow*> variantsOf(bool plainF32, std::int64_t m);

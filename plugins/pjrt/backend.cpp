@@ -108,7 +108,8 @@ std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs
         const auto settings = readSettings(options, n);
         const auto usable = examine(settings);
         if (usable.state != QS_PROBE_AVAILABLE && usable.state != QS_PROBE_COMPILE_ONLY)
-            throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason};
+            throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason,
+                        usable.hint};
         // Before the library is loaded: it polls a server of the cloud for ever otherwise.
         if (usable.skipMetadata) setenv("TPU_SKIP_MDS_QUERY", "1", 0);
         auto context = std::make_unique<qs_ctx>();
@@ -211,6 +212,7 @@ std::int32_t variantGet(qs_ctx* ctx, std::uint32_t dev, const qs_problem* proble
         put(answer.id, v.id);
         put(answer.title, v.title);
         put(answer.note, v.note);
+        put(answer.compute, v.product);
         give(out, answer);
     });
 }
@@ -325,7 +327,7 @@ void cancel(qs_ctx* ctx) {
 }
 
 constexpr qs_backend kBackend = plugin::tableOf(
-    {"pjrt", "PJRT (XLA: TPU, GPU, CPU)", "1.0", QS_ISOLATION_REQUIRED}, probe, open, close, describe, deviceCount,
+    {"pjrt", "PJRT (XLA: TPU, GPU, CPU)", "1.0", QS_ISOLATION_REQUIRED, 120}, probe, open, close, describe, deviceCount,
     deviceGet, roof, query, variantGet, prepareKernel, execute, bench, artifact, kernelDestroy, cancel);
 
 } // namespace

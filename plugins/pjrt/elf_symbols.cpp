@@ -56,7 +56,8 @@ ElfSymbols readElfSymbols(const std::string& path) {
         return result;
     };
     ElfFile file(path);
-    if (!file.opened()) return say("cannot be read");
+    result.readable = file.opened();
+    if (!result.readable) return say("cannot be read");
     Elf64_Ehdr header{};
     if (!file.read(0, sizeof header, &header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
         return say("is not a shared library (no ELF header)");

@@ -9,6 +9,7 @@ namespace qs::pjrt {
 
 struct ElfSymbols {
     std::string problem; ///< empty, or one sentence about why the file is no shared library for this machine
+    bool readable = true; ///< false: the file cannot be read, which is the problem
     std::vector<std::string> needed;
     bool exportsPjrt = false;   ///< defines GetPjrtApi
     bool exportsLibtpu = false; ///< defines GetLibtpuSdkApi or a TpuDriver function: the TPU runtime

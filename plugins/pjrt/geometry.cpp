@@ -49,9 +49,7 @@ bool planesFit(const Weight& w, Planes planes) {
 
 bool repacks(const Weight& w, const Variant& variant) {
     const auto g = geometryFor(w, variant.planes);
-    // nf4's rows come padded to whole blocks.
-    const bool padded = w.format == "nf4" && w.scale == ScaleOf::BlockOfColumns;
-    const auto stored = roundUp(w.cols, padded ? std::lcm(std::int64_t(w.perByte), w.block) : w.perByte);
+    const auto stored = roundUp(w.cols, std::lcm(std::int64_t(w.perByte), std::max<std::int64_t>(1, w.rowMultiple)));
     return g.order != w.order || g.rows != w.rows || g.cols != stored;
 }
 

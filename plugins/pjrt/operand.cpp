@@ -120,6 +120,9 @@ std::string readWeight(const qs_problem& p, Operands& o) {
     w.rows = w.kn ? o.k : o.n;
     w.cols = w.kn ? o.n : o.k;
     w.bits = int(f.bits);
+    if (f.row_multiple > std::uint64_t(kLargestSide))
+        return "rows padded to multiples of " + std::to_string(f.row_multiple);
+    w.rowMultiple = std::int64_t(f.row_multiple);
     if (auto no = readOrder(f, w); !no.empty()) return no;
     if (auto no = readScale(f, w); !no.empty()) return no;
     return readMeaning(f, w);

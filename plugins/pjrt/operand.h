@@ -31,6 +31,7 @@ struct Weight {
     ScaleOf scale = ScaleOf::None;
     std::string scaleDtype = "none";
     std::int64_t block = 0;
+    std::int64_t rowMultiple = 0; ///< stored rows hold a multiple of so many codes; 0: theirs
     Meaning meaning = Meaning::Float;
     int step = 1, bias = 0;
     std::vector<float> table; ///< 2^bits entries; also of an Integer that came as a codebook

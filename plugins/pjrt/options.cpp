@@ -53,7 +53,7 @@ Usability examine(const Settings& s) {
     if (!s.problem.empty()) return needs(s.problem, "correct the option");
     if (s.path.empty()) return needs("no PJRT plugin is named", kHint);
     const auto symbols = readElfSymbols(s.path);
-    if (symbols.problem == "cannot be read") return needs(s.path + " cannot be read", kHint);
+    if (!symbols.readable) return needs(s.path + " cannot be read", kHint);
     if (!symbols.problem.empty() || !symbols.exportsPjrt) {
         u.reason =
             s.path + " " + (symbols.problem.empty() ? "exports no GetPjrtApi: it is no PJRT plugin" : symbols.problem);

@@ -50,16 +50,14 @@ const std::byte* codesOf(const Weight& w, const Geometry& g, ElementType type, c
     if (t != nullptr && (t->dtype == nullptr || elementBytes(elementTypeOf(t->dtype)) != size))
         refuse(std::string("weights of type ") + (t->dtype ? t->dtype : "NULL") + " do not hold " + w.format);
     const auto s = stored(t, "weight", size);
-    const auto atLeast = (w.cols + w.perByte - 1) / w.perByte;
+    const auto multiple = std::max<std::int64_t>(1, w.rowMultiple);
+    const auto padded = (w.cols + multiple - 1) / multiple * multiple;
+    const auto expected = (padded + w.perByte - 1) / w.perByte;
     const auto rowElements = w.rows > 0 ? s.elements / w.rows : 0;
-    // Rows may be padded to whole blocks, as nf4's are.
-    const auto padded = w.scale == ScaleOf::BlockOfColumns ? (w.cols + w.block - 1) / w.block * w.block : w.cols;
-    const auto atMost = (padded + w.perByte - 1) / w.perByte;
-    if (s.elements % w.rows != 0 || rowElements < atLeast || rowElements > atMost)
+    if (s.elements % w.rows != 0 || rowElements != expected)
         refuse("the weight tensor has " + std::to_string(s.elements) + " elements where " + std::to_string(w.rows) +
-               " rows of " + std::to_string(atLeast) + " to " + std::to_string(atMost) + " were expected");
-    if (w.order == Order::Planar && rowElements != atLeast)
-        refuse("planar rows are padded, so their planes cannot be found");
+               " rows of " + std::to_string(expected) + " were expected");
+    if (w.order == Order::Planar && padded != w.cols) refuse("planar rows are padded, so their planes cannot be found");
     if (g.order == w.order && g.rows == w.rows && rowElements == g.rowBytes) return s.bytes.data();
     moved = repackCodes(w, g, s.bytes, rowElements * std::int64_t(size), std::int64_t(size));
     return moved.data();

@@ -44,6 +44,8 @@ Words words(Compute compute) {
     return {};
 }
 
+bool isInteger(Compute compute) { return compute == Compute::Int8 || compute == Compute::Int8Blocks; }
+
 Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
     const auto& w = o.weight;
     Variant v;
@@ -56,6 +58,7 @@ Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
     v.id = format + "_" + words(decode).id + (approximate ? "_approx" : "") + words(planes).id + words(compute).id;
     v.title = w.format + ", " + words(decode).title + words(planes).title;
     v.note = words(compute).title;
+    v.product = isInteger(compute) ? "i8" : compute == Compute::BF16 ? "bf16" : "f32";
     v.nmseLimit = compute == Compute::BF16 ? kBf16Nmse : compute == Compute::Int8 ? 1e-12 : 1e-9;
     if (o.out == "bf16") v.nmseLimit = std::max(v.nmseLimit, 1e-5);
     if (w.meaning == Meaning::Float) {
@@ -139,10 +142,8 @@ std::vector<Variant> variantsFor(const Operands& o) {
     else
         addMatmul(o, list);
     const auto unwanted = [&](const Variant& v) {
-        const bool integer = v.compute == Compute::Int8 || v.compute == Compute::Int8Blocks;
-        const char* compute = integer ? "i8" : v.compute == Compute::BF16 ? "bf16" : "f32";
-        return (!o.compute.empty() && o.compute != compute) ||
-               (!o.accum.empty() && o.accum != (integer ? "i32" : "f32"));
+        return (!o.compute.empty() && o.compute != v.product) ||
+               (!o.accum.empty() && o.accum != (isInteger(v.compute) ? "i32" : "f32"));
     };
     list.erase(std::remove_if(list.begin(), list.end(), unwanted), list.end());
     return list;

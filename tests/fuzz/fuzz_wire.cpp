@@ -21,19 +21,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (object.error().empty()) std::abort();
         return 0;
     }
-    read(*object, [](auto& f) { (void)qs::failureFrom(f); });
-    read(*object, [](auto& f) { (void)qs::probeFrom(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::Failure>(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::ProbeResult>(f); });
     read(*object, [](auto& f) { (void)qs::optionsFrom(f, "options"); });
     read(*object, [](auto& f) { (void)qs::devicesFrom(f, "devices"); });
-    read(*object, [](auto& f) { (void)qs::supportFrom(f); });
-    read(*object, [](auto& f) { (void)qs::kernelFrom(f); });
-    read(*object, [](auto& f) { (void)qs::runOptionsFrom(f); });
-    read(*object, [](auto& f) { (void)qs::samplesFrom(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::Support>(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::PreparedKernel>(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::RunOptions>(f); });
+    read(*object, [](auto& f) { (void)qs::valueFrom<qs::RunSamples>(f); });
     qs::Fields fields(*object);
-    const auto problem = qs::problemFrom(fields);
+    const auto problem = qs::valueFrom<qs::Problem>(fields);
     if (fields.problem()) return 0;
     const auto wired = qs::wireOf(problem);
     qs::Fields again(wired);
-    if (!(qs::problemFrom(again) == problem) || again.problem()) std::abort();
+    if (!(qs::valueFrom<qs::Problem>(again) == problem) || again.problem()) std::abort();
     return 0;
 }

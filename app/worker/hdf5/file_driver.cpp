@@ -4,8 +4,6 @@
 #include "app/worker/hdf5/driver_class.h"
 
 #include <cerrno>
-#include <cstdlib>
-#include <new>
 #include <unistd.h>
 
 namespace qs::worker {
@@ -16,29 +14,6 @@ std::uint64_t* progressCounter = nullptr; ///< in the window; the program looks 
 std::uint64_t readSinceQuestion = 0;
 constexpr std::uint64_t kReadAgain = 4, kAlwaysRead = std::uint64_t(64) << 20;
 
-struct Part {
-    H5FD_t base; ///< first: HDF5 fills it in
-    haddr_t eoa;
-};
-
-H5FD_t* openFile(const char*, unsigned, hid_t, haddr_t) {
-    auto* part = static_cast<Part*>(std::calloc(1, sizeof(Part)));
-    return part ? &part->base : nullptr;
-}
-herr_t closeFile(H5FD_t* file) {
-    std::free(file);
-    return 0;
-}
-int compare(const H5FD_t* a, const H5FD_t* b) { return a < b ? -1 : a > b ? 1 : 0; }
-herr_t query(const H5FD_t*, unsigned long* flags) {
-    if (flags) *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE;
-    return 0;
-}
-haddr_t getEoa(const H5FD_t* file, H5FD_mem_t) { return reinterpret_cast<const Part*>(file)->eoa; }
-herr_t setEoa(H5FD_t* file, H5FD_mem_t, haddr_t address) {
-    reinterpret_cast<Part*>(file)->eoa = address;
-    return 0;
-}
 haddr_t getEof(const H5FD_t*, H5FD_mem_t) { return opened.length; }
 herr_t readFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* into) {
     if (address > opened.length || size > opened.length - address) return -1;
@@ -58,13 +33,7 @@ herr_t readFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* 
 herr_t writeFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) { return -1; }
 
 H5FD_class_t makeClass() {
-    H5FD_class_t c = driverClass("quantscope", 600);
-    c.open = openFile;
-    c.close = closeFile;
-    c.cmp = compare;
-    c.query = query;
-    c.get_eoa = getEoa;
-    c.set_eoa = setEoa;
+    H5FD_class_t c = driverClass<H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE>("quantscope", 600);
     c.get_eof = getEof;
     c.read = readFile;
     c.write = writeFile;
@@ -85,11 +54,10 @@ void countProgress() {
 FileHandle openPart(const FilePart& part) {
     opened = part;
     static const H5FD_class_t driver = makeClass();
-    const hid_t id = H5FDregister(&driver);
-    const ListHandle access(H5Pcreate(H5P_FILE_ACCESS));
+    const ListHandle access = accessThrough(driver);
     // A filter that is not built in would be looked for as a plugin.
-    if (id < 0 || !access || H5PLset_loading_state(0) < 0 || H5Pset_driver(access.get(), id, nullptr) < 0 ||
-        H5Pset_file_locking(access.get(), 0, 1) < 0 || H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) < 0)
+    if (!access || H5PLset_loading_state(0) < 0 || H5Pset_file_locking(access.get(), 0, 1) < 0 ||
+        H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) < 0)
         return FileHandle();
     return FileHandle(H5Fopen("/file", H5F_ACC_RDONLY, access.get())); // a relative name would ask for the folder
 }

@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/worker/hdf5/image.h"
 
-#include "app/worker/hdf5/handle.h"
+#include "app/worker/hdf5/text_attribute.h"
 
 namespace qs::worker {
 namespace {
-
-bool addAttribute(hid_t root, const std::string& name, const std::string& text) {
-    const TypeHandle type(H5Tcopy(H5T_C_S1));
-    const SpaceHandle space(H5Screate(H5S_SCALAR));
-    if (H5Tset_size(type.get(), text.size() + 1) < 0 || H5Tset_cset(type.get(), H5T_CSET_UTF8) < 0) return false;
-    const AttributeHandle made(H5Acreate2(root, name.c_str(), type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
-    return made && H5Awrite(made.get(), type.get(), text.c_str()) >= 0;
-}
 
 bool addPart(hid_t file, const Part& part, hid_t links, hid_t creation) {
     const std::vector<hsize_t> dims(part.shape.begin(), part.shape.end());
@@ -35,7 +27,7 @@ std::vector<unsigned char> makeImage(std::span<const Part> parts,
     const FileHandle file(H5Fcreate("/session", H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
     if (!file) return {};
     for (const auto& [name, text] : attributes)
-        if (!addAttribute(file.get(), name, text)) return {};
+        if (!addText(file.get(), name.c_str(), text)) return {};
     for (const auto& part : parts)
         if (!addPart(file.get(), part, links.get(), creation.get())) return {};
     if (H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) return {};

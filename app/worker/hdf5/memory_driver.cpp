@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 
@@ -15,7 +14,7 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 
 std::map<std::uint64_t, std::array<unsigned char, kPage>> pages;
-haddr_t endOfAddresses = 0;
+haddr_t endOfAddresses = 0; ///< also after the file is closed
 
 /// Calls `part(page, offset in it, bytes, offset from the beginning)` for every page of a range.
 template<class Part> void eachPage(std::uint64_t begin, std::size_t size, Part part) {
@@ -27,25 +26,15 @@ template<class Part> void eachPage(std::uint64_t begin, std::size_t size, Part p
     }
 }
 
-H5FD_t* openFile(const char*, unsigned, hid_t, haddr_t) {
+H5FD_t* openFile(const char* name, unsigned flags, hid_t access, haddr_t most) {
     pages.clear();
     endOfAddresses = 0;
-    return static_cast<H5FD_t*>(std::calloc(1, sizeof(H5FD_t)));
+    return DriverFile::open(name, flags, access, most);
 }
-herr_t closeFile(H5FD_t* file) {
-    std::free(file);
-    return 0;
-}
-herr_t query(const H5FD_t*, unsigned long* flags) {
-    if (flags) *flags = H5FD_FEAT_AGGREGATE_METADATA;
-    return 0;
-}
-haddr_t getEoa(const H5FD_t*, H5FD_mem_t) { return endOfAddresses; }
-herr_t setEoa(H5FD_t*, H5FD_mem_t, haddr_t address) {
+herr_t setEnd(H5FD_t* file, H5FD_mem_t kind, haddr_t address) {
     endOfAddresses = address;
-    return 0;
+    return DriverFile::setEnd(file, kind, address);
 }
-haddr_t getEof(const H5FD_t*, H5FD_mem_t) { return endOfAddresses; }
 herr_t readFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* into) {
     readMemoryFile(address, size, static_cast<unsigned char*>(into));
     return 0;
@@ -58,13 +47,10 @@ herr_t writeFile(H5FD_t*, H5FD_mem_t, hid_t, haddr_t address, size_t size, const
 }
 
 H5FD_class_t makeClass() {
-    H5FD_class_t c = driverClass("quantscope-memory", 601);
+    H5FD_class_t c = driverClass<H5FD_FEAT_AGGREGATE_METADATA>("quantscope-memory", 601);
     c.open = openFile;
-    c.close = closeFile;
-    c.query = query;
-    c.get_eoa = getEoa;
-    c.set_eoa = setEoa;
-    c.get_eof = getEof;
+    c.set_eoa = setEnd;
+    c.get_eof = DriverFile::getEnd; // it ends where its addresses do
     c.read = readFile;
     c.write = writeFile;
     return c;
@@ -74,10 +60,7 @@ H5FD_class_t makeClass() {
 
 ListHandle memoryFileAccess() {
     static const H5FD_class_t driver = makeClass();
-    const hid_t id = H5FDregister(&driver);
-    ListHandle access(H5Pcreate(H5P_FILE_ACCESS));
-    if (id < 0 || !access || H5Pset_driver(access.get(), id, nullptr) < 0) return ListHandle();
-    return access;
+    return accessThrough(driver);
 }
 
 void readMemoryFile(std::uint64_t begin, std::size_t size, unsigned char* into) {

@@ -2,6 +2,7 @@
 #include "app/worker/hdf5/plan.h"
 
 #include "app/worker/hdf5/memory_driver.h"
+#include "app/worker/hdf5/text_attribute.h"
 
 #include <algorithm>
 #include <numeric>
@@ -44,14 +45,6 @@ TypeHandle typeOf(std::string_view id) {
     const auto found =
         std::find_if(std::begin(plain), std::end(plain), [&](const auto& row) { return row.first == id; });
     return found == std::end(plain) ? TypeHandle() : TypeHandle(H5Tcopy(found->second));
-}
-
-bool addText(hid_t object, const char* name, const std::string& text) {
-    const TypeHandle type(H5Tcopy(H5T_C_S1));
-    const SpaceHandle space(H5Screate(H5S_SCALAR));
-    if (H5Tset_size(type.get(), text.size() + 1) < 0 || H5Tset_cset(type.get(), H5T_CSET_UTF8) < 0) return false;
-    const AttributeHandle made(H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
-    return made && H5Awrite(made.get(), type.get(), text.c_str()) >= 0;
 }
 
 bool addNumbers(hid_t object, const char* name, const std::vector<std::int64_t>& numbers) {

@@ -3,7 +3,8 @@
 // The process that reads one file of HDF5: told what to read by a channel, it answers there and puts elements into a
 // shared window. core/hdf5 is the other side.
 
-#include "core/process/wire.h"
+#include "core/process/fields.h"
+#include "core/process/frame.h"
 
 namespace qs::worker {
 

@@ -2,6 +2,7 @@
 #include "core/bench/backend/abi_values.h"
 
 #include "core/base/text.h"
+#include "core/bench/backend/value_fields.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,23 +17,76 @@ std::optional<double> known(double value) {
 }
 std::optional<std::int64_t> known(std::int64_t value) { return value >= 0 ? std::optional(value) : std::nullopt; }
 
-const char* textOrNull(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+/// Reads the fields of a struct that a plugin has filled in.
+template<class S> class AbiIn {
+public:
+    explicit AbiIn(const S& from) : from_(from) {}
+    const std::string& fault() const { return fault_; }
 
-qs_format formatOf(const OperandFormat& from) {
-    auto format = sized<qs_format>();
-    format.bits = from.bits;
-    format.format = from.format.c_str();
-    format.packing = from.packing.c_str();
-    format.scale_dtype = from.scaleDtype.c_str();
-    format.zero_dtype = from.zeroDtype.c_str();
-    format.pack_axis = from.packAxis;
-    format.block_axis = from.blockAxis;
-    format.channel_axis = from.channelAxis;
-    format.code_bias = from.codeBias;
-    format.block = from.block;
-    format.codebook = from.codebook.empty() ? nullptr : from.codebook.data();
-    format.codebook_n = std::uint32_t(from.codebook.size());
-    return format;
+    template<class T> void operator()(const char*, T&) {} // not of the struct
+    template<std::size_t N> void operator()(const char*, std::string& value, char (S::*member)[N]) {
+        if (auto text = textWithin(from_.*member, N))
+            value = std::move(*text);
+        else
+            fault_ = "a text without an end";
+    }
+    template<class T, class M> void operator()(const char*, std::optional<T>& value, M S::*member) {
+        value = known(T(from_.*member));
+    }
+    template<class T, class M>
+    requires std::is_arithmetic_v<T>
+    void operator()(const char*, T& value, M S::*member) { value = T(from_.*member); }
+    template<std::size_t N>
+    void operator()(const char*, std::vector<float>& values, float (S::*member)[N], std::uint32_t S::*count) {
+        if (from_.*count > N)
+            fault_ = fmt::format("{} levels", from_.*count);
+        else
+            values.assign(from_.*member, from_.*member + from_.*count);
+    }
+    void flag(const char*, bool& value, std::uint32_t S::*member, std::uint32_t bit) { value = from_.*member & bit; }
+    template<class T> void named(const char*, T&, int, const char* (*)(T)) {} // a number of its own in the ABI
+
+private:
+    const S& from_;
+    std::string fault_;
+};
+
+/// Writes the fields of a struct for a plugin; borrows texts and lists. An empty text is NULL.
+template<class S> class AbiOut {
+public:
+    explicit AbiOut(S& to) : to_(to) {}
+    template<class T> void operator()(const char*, T&) {}
+    void operator()(const char*, std::string& value, const char* S::*member) {
+        to_.*member = value.empty() ? nullptr : value.c_str();
+    }
+    template<class T, class M>
+    requires std::is_arithmetic_v<T>
+    void operator()(const char*, T& value, M S::*member) { to_.*member = M(value); }
+    void operator()(const char*, std::vector<float>& values, const float* S::*member, std::uint32_t S::*count) {
+        to_.*member = values.empty() ? nullptr : values.data();
+        to_.*count = std::uint32_t(values.size());
+    }
+    void flag(const char*, bool& value, std::uint32_t S::*member, std::uint32_t bit) {
+        if (value) to_.*member |= bit;
+    }
+
+private:
+    S& to_;
+};
+
+/// A value out of the struct of a plugin; what it cannot be is garbage of that step.
+template<class T, class S> Outcome<T> valueOf(const char* step, const S& from) {
+    AbiIn<S> in(from);
+    T value;
+    fields(in, value);
+    if (!in.fault().empty()) return garbage(step, in.fault());
+    return value;
+}
+template<class S, class T> S structOf(const T& value) {
+    auto to = sized<S>();
+    AbiOut<S> out(to);
+    fields(out, const_cast<T&>(value)); // the list of fields serves both ways
+    return to;
 }
 
 } // namespace
@@ -53,10 +107,14 @@ RowState stateOf(std::int32_t code) {
 
 Failure failureOf(const std::string& step, std::int32_t code, const qs_error& error) {
     const std::string_view said(error.msg, strnlen(error.msg, sizeof error.msg));
-    if (!said.empty()) return {stateOf(code), escapeForPeople(said, 300)};
-    if (code == QS_UNIMPLEMENTED) return {RowState::Declined, "declined in " + step + " without a reason"};
-    if (code == QS_CANCELLED) return {RowState::Cancelled, "cancelled in " + step};
-    return {stateOf(code), fmt::format("failed in {} with code {} and no message", step, code)};
+    const std::string_view hint(error.hint, strnlen(error.hint, sizeof error.hint));
+    const auto because = [&](std::string reason) {
+        return Failure{stateOf(code), std::move(reason), escapeForPeople(hint, 256)};
+    };
+    if (!said.empty()) return because(escapeForPeople(said, 300));
+    if (code == QS_UNIMPLEMENTED) return because("declined in " + step + " without a reason");
+    if (code == QS_CANCELLED) return because("cancelled in " + step);
+    return because(fmt::format("failed in {} with code {} and no message", step, code));
 }
 
 std::optional<std::string> textWithin(const char* chars, std::size_t room) {
@@ -75,57 +133,36 @@ Outcome<ProbeResult> probeOf(const qs_probe& probe) {
     static constexpr RowState states[] = {RowState::Unavailable, RowState::Available, RowState::NeedsConfig,
                                           RowState::CompileOnly};
     if (probe.state < 0 || probe.state > 3) return garbage("probe", fmt::format("state {}", probe.state));
-    const auto reason = textOf(probe.reason), hint = textOf(probe.hint);
-    if (!reason || !hint) return garbage("probe", "a text without an end");
-    ProbeResult result;
-    result.state = states[probe.state];
-    result.score = probe.score;
-    result.reason = *reason;
-    result.hint = *hint;
+    auto result = valueOf<ProbeResult>("probe", probe);
+    if (!result) return result;
+    result->state = states[probe.state];
+    if (const auto fault = faultOf(*result); !fault.empty()) return garbage("probe", fault);
     return result;
 }
 
-Outcome<DeviceInfo> deviceOf(const qs_device& device) {
-    const auto id = textOf(device.id), name = textOf(device.name), arch = textOf(device.arch);
-    if (!id || !name || !arch) return garbage("devices", "a text without an end");
-    if (id->empty()) return garbage("devices", "a device without an id");
-    if (device.kind < QS_DEVICE_CPU || device.kind > QS_DEVICE_COMPILE_ONLY)
-        return garbage("devices", fmt::format("device kind {}", device.kind));
-    return DeviceInfo{*id, *name, *arch, device.kind, device.mem_total};
+Outcome<DeviceInfo> deviceOf(const qs_device& from) {
+    auto device = valueOf<DeviceInfo>("devices", from);
+    if (!device) return device;
+    if (const auto fault = faultOf(*device); !fault.empty()) return garbage("devices", fault);
+    return device;
 }
 
 Outcome<Variant> variantOf(const qs_variant& from) {
-    const auto id = textOf(from.id), title = textOf(from.title), note = textOf(from.note);
-    if (!id || !title || !note) return garbage("query", "a text without an end");
-    if (!isIdentifier(*id)) return garbage("query", fmt::format("a variant called '{}'", *id));
-    Variant variant{*id, *title, *note};
-    variant.approx = from.flags & QS_VARIANT_APPROX;
-    variant.experimental = from.flags & QS_VARIANT_EXPERIMENTAL;
-    variant.baseline = from.flags & QS_VARIANT_BASELINE;
-    variant.repacks = from.flags & QS_VARIANT_REPACKS;
-    variant.nmseLimit = std::isfinite(from.nmse_limit) ? from.nmse_limit : 0;
-    if (from.levels_n > QS_MOST_LEVELS) return garbage("query", fmt::format("{} levels", from.levels_n));
-    if (variant.approx) variant.levels.assign(from.levels, from.levels + from.levels_n);
-    for (const float level : variant.levels)
-        if (!std::isfinite(level)) return garbage("query", "a level that is not finite");
+    auto variant = valueOf<Variant>("query", from);
+    if (!variant) return variant;
+    if (!isIdentifier(variant->id)) return garbage("query", fmt::format("a variant called '{}'", variant->id));
+    if (!std::isfinite(variant->nmseLimit)) variant->nmseLimit = 0;
+    if (!variant->approx) variant->levels.clear();
+    if (const auto fault = faultOf(*variant); !fault.empty()) return garbage("query", fault);
     return variant;
 }
 
 KernelInfo kernelInfoOf(const qs_kernel_info& from) {
+    AbiIn<qs_kernel_info> in(from);
     KernelInfo info;
-    info.fusion = from.fusion >= QS_FUSION_UNKNOWN && from.fusion <= QS_FUSION_FOLDED ? from.fusion : QS_FUSION_UNKNOWN;
-    info.repackMs = known(from.repack_ms);
-    info.uploadMs = known(from.upload_ms);
-    info.compileMs = known(from.compile_ms);
-    info.flops = known(from.flops);
-    info.bytesAccessed = known(from.bytes_accessed);
-    info.argBytes = known(from.arg_bytes);
-    info.outBytes = known(from.out_bytes);
-    info.tempBytes = known(from.temp_bytes);
-    info.peakBytes = known(from.peak_bytes);
-    info.codeBytes = known(from.code_bytes);
-    info.weightBytes = known(from.weight_bytes);
-    if (from.copy_bytes > 0) info.copyBytes = from.copy_bytes;
+    fields(in, info);
+    if (info.fusion < QS_FUSION_UNKNOWN || info.fusion > QS_FUSION_FOLDED) info.fusion = QS_FUSION_UNKNOWN;
+    if (info.copyBytes == 0) info.copyBytes.reset();
     return info;
 }
 
@@ -139,19 +176,10 @@ Outcome<RunSamples> samplesOf(const std::string& step, const qs_run_result& resu
 }
 
 AbiProblem::AbiProblem(const Problem& from)
-    : weight_(from.weight ? formatOf(*from.weight) : qs_format{}), act_(from.act ? formatOf(*from.act) : qs_format{}),
-      problem_(sized<qs_problem>()) {
-    problem_.flags = (from.wIsKn ? QS_PROBLEM_W_IS_KN : 0) | (from.bias ? QS_PROBLEM_BIAS : 0) |
-                     (from.dynamicAct ? QS_PROBLEM_DYNAMIC_ACT : 0);
-    problem_.op = from.op.c_str();
-    problem_.m = from.m;
-    problem_.n = from.n;
-    problem_.k = from.k;
+    : weight_(from.weight ? structOf<qs_format>(*from.weight) : qs_format{}),
+      act_(from.act ? structOf<qs_format>(*from.act) : qs_format{}), problem_(structOf<qs_problem>(from)) {
     problem_.weight = from.weight ? &weight_ : nullptr;
     problem_.act = from.act ? &act_ : nullptr;
-    problem_.compute = textOrNull(from.compute);
-    problem_.accum = textOrNull(from.accum);
-    problem_.out = from.out.c_str();
 }
 
 AbiTensors::AbiTensors(std::span<const HostTensor> tensors, bool outputs) {
@@ -191,14 +219,9 @@ std::vector<qs_kv> keyValues(const Options& options) {
 }
 
 qs_run_opts runOptions(const RunOptions& from) {
-    auto options = sized<qs_run_opts>();
-    options.warmup = from.warmup;
-    options.iters = from.iterations;
+    auto options = structOf<qs_run_opts>(from);
     options.chain = std::max(1u, from.chain);
     options.buffer_sets = std::max(1u, from.bufferSets);
-    options.flags = from.cold ? QS_RUN_COLD : 0;
-    options.max_seconds = from.maxSeconds;
-    options.memory_bytes = from.memoryBytes;
     return options;
 }
 

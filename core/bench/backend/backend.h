@@ -40,6 +40,7 @@ const char* rowStateText(RowState state);
 struct Failure {
     RowState state = RowState::Failed;
     std::string reason; ///< one sentence with step and signal: "crashed in prepare (SIGSEGV): <last stderr line>"
+    std::string hint{}; ///< what the user can do about it, or empty
 };
 template<class T> using Outcome = tl::expected<T, Failure>;
 
@@ -53,8 +54,9 @@ struct BackendSource {
     std::string path; ///< empty: linked into the worker (cpu)
     Options options;  ///< "path", "threads", "topology", ...
     bool shipped = true;
-    bool built = true;  ///< false: this build has no such module
-    bool named = false; ///< by a path that the user gave: meant to run
+    bool built = true;     ///< false: this build has no such module
+    bool named = false;    ///< by a path that the user gave: meant to run
+    bool baseline = false; ///< speed-ups are ratios to its f32 product
     std::string baseId() const { return id.substr(0, id.find(':')); }
     const std::string* option(std::string_view key) const; ///< null: not given
 };
@@ -70,6 +72,7 @@ struct DeviceInfo {
     std::string id, name, arch;
     int kind = 0; ///< QS_DEVICE_*
     std::uint64_t memory = 0;
+    bool hostRoofs = false; ///< its roofs are those of the host
 };
 
 /// qs_format, owned. Ids and packings as in the ABI header.
@@ -77,7 +80,7 @@ struct OperandFormat {
     std::string format = "f32", packing = "none", scaleDtype = "none", zeroDtype = "none";
     std::uint32_t bits = 32;
     int packAxis = -1, blockAxis = -1, channelAxis = -1, codeBias = 0;
-    std::uint64_t block = 0;
+    std::uint64_t block = 0, rowMultiple = 0;
     std::vector<float> codebook;
     bool operator==(const OperandFormat&) const = default;
 };
@@ -104,6 +107,7 @@ struct HostTensor {
 
 struct Variant {
     std::string id, title, note;
+    std::string compute{}; ///< type of its products: "f32" "bf16" "i8" "fp8_e4m3"; empty: not said
     bool approx = false, experimental = false, baseline = false, repacks = false;
     double nmseLimit = 0;
     std::vector<float> levels{}; ///< of an approximate one: what it decodes each code to; empty: not said
@@ -120,7 +124,7 @@ struct KernelInfo {
     int fusion = 0;
     std::optional<double> repackMs, uploadMs, compileMs, flops, bytesAccessed;
     std::optional<std::int64_t> argBytes, outBytes, tempBytes, peakBytes, codeBytes, weightBytes, copyBytes;
-    double prepareNs = 0; ///< wall time of the whole call, measured beside it
+    std::optional<double> prepareNs; ///< wall time of the whole call, measured beside it
 };
 struct PreparedKernel {
     std::uint64_t handle = 0;

@@ -17,6 +17,7 @@ BackendRow failed(BackendRow row, const Failure& failure) {
     // A code from a plugin that works otherwise: it does not run here.
     row.status = failure.state == RowState::Failed ? RowState::Unavailable : failure.state;
     row.reason = failure.reason;
+    if (!failure.hint.empty()) row.hint = failure.hint;
     return row;
 }
 

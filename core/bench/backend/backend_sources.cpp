@@ -21,13 +21,15 @@ struct FromEnvironment {
 struct Shipped {
     const char* id;
     bool linkedIn;
+    bool baseline; ///< BackendSource::baseline
     std::array<FromEnvironment, 4> environment;
 };
 constexpr Shipped kShipped[] = {
-    {"cpu", true, {}},
-    {"openblas", false, {}},
-    {"cuda", false, {}},
+    {"cpu", true, false, {}},
+    {"openblas", false, true, {}},
+    {"cuda", false, false, {}},
     {"pjrt",
+     false,
      false,
      {{{"path", "QUANTSCOPE_PJRT_PLUGIN"},
        {"path", "TPU_LIBRARY_PATH"},
@@ -71,6 +73,7 @@ std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<
     if (colon == std::string_view::npos || base == sources.end()) return std::nullopt;
     BackendSource out = *base;
     out.id = std::string(text);
+    out.baseline = false; // the plain one is
     // A comma begins another option only where a key follows: values may hold commas.
     std::string_view rest = text.substr(colon + 1);
     while (true) {
@@ -92,6 +95,7 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         BackendSource source;
         source.id = shipped.id;
         source.options = options;
+        source.baseline = shipped.baseline;
         if (!shipped.linkedIn) {
             source.path = (moduleFolder() / (source.id + ".so")).string();
             source.built = fs::is_regular_file(source.path, error);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // probeBackend and openBackend: the first questions to a new worker.
 #include "core/bench/backend/remote_backend.h"
-#include "core/bench/backend/tpu_presence.h"
 #include "core/bench/backend/wire_values.h"
 
 #include <algorithm>
@@ -9,7 +8,7 @@
 namespace qs {
 namespace {
 
-constexpr double kTpuOpen = 120; ///< seconds: a TPU takes that long
+constexpr double kLongestOpen = 600; ///< seconds, whatever a plugin asks for
 
 } // namespace
 
@@ -19,7 +18,7 @@ Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& 
     const auto answer = (*session)->ask({{"call", "probe"}, {"options", wireOf(source.options)}}, deadlines.probe);
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
-    auto probe = probeFrom(fields);
+    auto probe = valueFrom<ProbeResult>(fields);
     if (!fields.problem() && source.shipped && probe.id != source.baseId())
         fields.refuse("it calls itself '" + probe.id + "'");
     if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
@@ -35,9 +34,9 @@ Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const
     if (!loaded) return tl::unexpected(loaded.error());
     Fields fields(*loaded);
     auto environment = optionsFrom(fields, "environment");
+    const double wanted = fields.number("open_seconds");
     if (fields.problem()) return tl::unexpected((*session)->refuse("load", *fields.problem()));
-    const double seconds =
-        source.baseId() == "pjrt" && tpuPresent() ? std::max(deadlines.open, kTpuOpen) : deadlines.open;
+    const double seconds = wanted > deadlines.open ? std::min(wanted, kLongestOpen) : deadlines.open;
     const auto opened = (*session)->ask({{"call", "open"}}, seconds);
     if (!opened) return tl::unexpected(opened.error());
     return std::unique_ptr<Backend>(new RemoteBackend(std::move(*session), std::move(environment)));

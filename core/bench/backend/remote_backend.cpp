@@ -95,7 +95,7 @@ Outcome<RoofSamples> RemoteBackend::roof(std::uint32_t device, const std::string
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     RoofSamples roof;
-    static_cast<RunSamples&>(roof) = samplesFrom(fields);
+    static_cast<RunSamples&>(roof) = valueFrom<RunSamples>(fields);
     roof.work = fields.number("work");
     if (!(roof.work > 0)) fields.refuse("'work' is not positive");
     if (fields.problem()) return tl::unexpected(session_->refuse("roof", *fields.problem()));
@@ -108,7 +108,7 @@ Outcome<Support> RemoteBackend::query(std::uint32_t device, const Problem& probl
         ask({{"call", "query"}, {"device", device}, {"problem", wireOf(problem)}}, session_->deadlines().query);
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
-    auto support = supportFrom(fields);
+    auto support = valueFrom<Support>(fields);
     if (fields.problem()) return tl::unexpected(session_->refuse("query", *fields.problem()));
     return support;
 }
@@ -120,7 +120,7 @@ Outcome<PreparedKernel> RemoteBackend::prepare(std::uint32_t device, const Probl
             session_->deadlines().prepare, {{"inputs", inputs}});
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
-    auto kernel = kernelFrom(fields);
+    auto kernel = valueFrom<PreparedKernel>(fields);
     if (fields.problem()) return tl::unexpected(session_->refuse("prepare", *fields.problem()));
     return kernel;
 }
@@ -141,7 +141,7 @@ Outcome<RunSamples> RemoteBackend::bench(std::uint64_t kernel, std::span<const H
                             options.maxSeconds + session_->deadlines().runSlack, {{"act", act}, {"outs", last}});
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
-    auto samples = samplesFrom(fields);
+    auto samples = valueFrom<RunSamples>(fields);
     if (fields.problem()) return tl::unexpected(session_->refuse("bench", *fields.problem()));
     if (auto fine = plausibleTimes(samples, options, asked); !fine) return tl::unexpected(fine.error());
     return samples;

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The values of core/bench/backend/backend.h as JSON for the wire, and back with every field checked.
+// The values of core/bench/backend/backend.h as JSON for the wire, and back with every field checked. Their fields are
+// listed in value_fields.h.
 
-#include "core/bench/backend/backend.h"
-#include "core/process/wire.h"
+#include "core/bench/backend/value_fields.h"
+#include "core/process/json_fields.h"
 
 namespace qs {
 
-nlohmann::json wireOf(const Failure& failure);
-nlohmann::json wireOf(const Options& options);
-nlohmann::json wireOf(const ProbeResult& probe);
-nlohmann::json wireOf(const std::vector<DeviceInfo>& devices);
-nlohmann::json wireOf(const Problem& problem);
-nlohmann::json wireOf(const Support& support);
-nlohmann::json wireOf(const PreparedKernel& kernel);
-nlohmann::json wireOf(const RunOptions& options);
-nlohmann::json wireOf(const RunSamples& samples);
+struct WireLimits {
+    static constexpr std::size_t kLongestText = 4096, ///< longer than any text of the ABI, escapes included
+        kLongestKeptText = kLongestText, kMostItems = 1u << 20;
+};
 
-/// Of the states, only those that a worker may report.
-Failure failureFrom(Fields& fields);
-Options optionsFrom(Fields& fields, const char* key);
-ProbeResult probeFrom(Fields& fields);
+template<class T> nlohmann::json wireOf(const T& value) { return JsonOut<WireLimits>::jsonOf(value); }
+
+/// A value out of all fields of an object; what it cannot be is refused.
+template<class T> T valueFrom(Fields& fields) {
+    JsonIn<WireLimits> in(fields.all());
+    T value;
+    qs::fields(in, value);
+    if (in.problem())
+        fields.refuse(*in.problem());
+    else if (const auto fault = faultOf(value); !fault.empty())
+        fields.refuse(fault);
+    return value;
+}
+
+/// A list of such values, or of pairs of texts.
 std::vector<DeviceInfo> devicesFrom(Fields& fields, const char* key);
-Problem problemFrom(Fields& fields);
-Support supportFrom(Fields& fields);
-PreparedKernel kernelFrom(Fields& fields);
-RunOptions runOptionsFrom(Fields& fields);
-RunSamples samplesFrom(Fields& fields);
+Options optionsFrom(Fields& fields, const char* key);
 
 } // namespace qs

@@ -4,24 +4,19 @@
 #include "core/base/text.h"
 #include "core/bench/backend/quarantine.h"
 #include "core/bench/backend/wire_values.h"
+#include "core/bench/backend/worker_environment.h"
+#include "core/process/deadline.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace qs {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr double kGrace = 2; ///< seconds in which a cancelled step must stop
-
-Clock::time_point after(double seconds) {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 } // namespace
 
@@ -38,7 +33,10 @@ Outcome<std::unique_ptr<WorkerSession>> WorkerSession::start(const BackendSource
         return refused(RowState::Unavailable,
                        escapeForPeople(source.path, 200) +
                            (std::filesystem::exists(source.path, error) ? " is not a file" : " does not exist"));
-    auto process = WorkerProcess::start(source.path.empty() ? source.baseId() : source.path);
+    auto process =
+        WorkerProcess::start({.arguments = {"--backend", source.path.empty() ? source.baseId() : source.path},
+                              .environment = workerEnvironment(environ),
+                              .startsOthers = true});
     if (!process) return refused(RowState::Unavailable, process.error().message);
     return std::unique_ptr<WorkerSession>(new WorkerSession(std::move(*process), source, deadlines, job));
 }
@@ -68,32 +66,25 @@ Outcome<json> WorkerSession::ask(json request, double seconds, std::span<const i
 }
 
 Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
-    auto deadline = after(seconds);
+    Deadline deadline(seconds);
     bool stopping = false;
-    for (;;) {
-        const bool dead = process_->dead(); // asked first: what it said before its end counts
-        auto frame = process_->control().receive();
-        if (!frame && frame.error().closed) return tl::unexpected(gone(step));
-        if (!frame) return tl::unexpected(refuse(step, frame.error().what));
-        if (*frame) {
-            process_->wait(0); // what was printed before the answer belongs to the log by now
-            return answerIn(step, **frame);
-        }
-        if (dead) return tl::unexpected(gone(step));
-        const auto now = Clock::now();
-        if (now >= deadline && stopping)
-            return tl::unexpected(end({RowState::Cancelled, "cancelled in " + step + "; its worker was ended"}, false));
-        if (now >= deadline)
-            return tl::unexpected(end({RowState::Hung, fmt::format("hung in {} for {:.4g} s", step, seconds)}, true));
+    const auto awaited = awaitFrame(*process_, deadline, {}, [&] {
         // A close is asked for after a cancelled step as well, and is short.
-        if (!stopping && step != "close" && (job_.cancelled() || cancelled_ == step_)) {
-            stopping = true;
-            deadline = std::min(deadline, after(kGrace));
-            (void)process_->control().send({{"call", "cancel"}, {"id", step_.load()}});
-        }
-        const std::chrono::duration<double, std::milli> left = deadline - now;
-        process_->wait(int(std::clamp(std::ceil(left.count()), 1.0, 50.0))); // Job cannot wake a poll
+        if (stopping || step == "close" || !(job_.cancelled() || cancelled_ == step_)) return false;
+        stopping = true;
+        deadline.shorten(kGrace);
+        (void)process_->control().send({{"call", "cancel"}, {"id", step_.load()}});
+        return false;
+    });
+    switch (awaited.how) {
+    case Waited::Arrived: return answerIn(step, awaited.frame);
+    case Waited::Gone: return tl::unexpected(gone(step));
+    case Waited::Garbage: return tl::unexpected(refuse(step, awaited.why));
+    default: break;
     }
+    if (stopping)
+        return tl::unexpected(end({RowState::Cancelled, "cancelled in " + step + "; its worker was ended"}, false));
+    return tl::unexpected(end({RowState::Hung, fmt::format("hung in {} for {:.4g} s", step, seconds)}, true));
 }
 
 Outcome<json> WorkerSession::answerIn(const std::string& step, const Frame& frame) {
@@ -102,7 +93,7 @@ Outcome<json> WorkerSession::answerIn(const std::string& step, const Frame& fram
     if (!fields.problem() && id != step_) fields.refuse("an answer to another question");
     if (!fields.problem() && fields.has("failure")) {
         Fields told(fields.object("failure"));
-        auto failure = failureFrom(told);
+        auto failure = valueFrom<Failure>(told);
         if (!told.problem()) {
             failure.reason = oneSentence(failure.reason);
             if (failure.state == RowState::Crashed) return tl::unexpected(end(std::move(failure), true));
@@ -121,12 +112,12 @@ Failure WorkerSession::refuse(const std::string& step, const std::string& what) 
 
 /// It has closed its end: it is dead, or has a second to die by itself so that its signal is known.
 Failure WorkerSession::gone(const std::string& step) {
-    const std::string how = process_->end(1);
+    const auto how = process_->end(1);
     const std::string line = process_->lastErrorLine();
     std::string reason = fmt::format("crashed in {} ({})", step,
-                                     how.empty()                 ? "closed its connection"
-                                     : how.starts_with("exited") ? how + " without an answer"
-                                                                 : how);
+                                     how.text.empty() ? "closed its connection"
+                                     : how.exited     ? how.text + " without an answer"
+                                                      : how.text);
     if (!line.empty()) reason += ": " + line;
     return end({RowState::Crashed, reason}, true);
 }

@@ -18,11 +18,12 @@ namespace {
 constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
 std::string seriesOf(const BenchmarkRow& row, LatencyLines lines) {
-    const bool variant = lines == LatencyLines::Variants && !row.variant.empty();
-    return fmt::format("{} {}{}", row.backend, row.spec, variant ? " " + row.variant : "");
+    const bool variant = lines == LatencyLines::Variants && !row.answer.variant.id.empty();
+    return fmt::format("{} {}{}", row.question.backend, row.question.spec, variant ? " " + row.answer.variant.id : "");
 }
 std::string placeOfRow(const BenchmarkRow& row) {
-    return fmt::format("{}, {} activations, {} cache", row.op, row.act, cacheText(row.cache));
+    return fmt::format("{}, {} activations, {} cache", row.question.op, row.question.act,
+                       cacheText(row.question.cache));
 }
 
 struct Point {
@@ -59,18 +60,19 @@ std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows, Late
     std::map<std::string, std::vector<std::string>> order;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto& row = rows[i];
-        if (!row.medianNs || row.act.empty()) continue;
-        if (lines == LatencyLines::Fastest && (row.approx || row.experimental)) continue;
-        const std::string title = fmt::format("Latency against M, N = {}, K = {}, {}", row.n, row.k, placeOfRow(row));
+        if (!row.timing.medianNs || row.question.act.empty()) continue;
+        if (lines == LatencyLines::Fastest && (row.answer.variant.approx || row.answer.variant.experimental)) continue;
+        const std::string title =
+            fmt::format("Latency against M, N = {}, K = {}, {}", row.question.n, row.question.k, placeOfRow(row));
         const std::string name = seriesOf(row, lines);
         if (!charts.count(title)) titles.push_back(title);
         auto& series = charts[title];
         if (!series.count(name)) order[title].push_back(name);
-        const Point point{double(row.m),
-                          *row.medianNs,
-                          row.ciNs ? row.ciNs->low : kNoFigure,
-                          row.ciNs ? row.ciNs->high : kNoFigure,
-                          row.busy ? std::nullopt : row.ciNs,
+        const Point point{double(row.question.m),
+                          *row.timing.medianNs,
+                          row.timing.ciNs ? row.timing.ciNs->low : kNoFigure,
+                          row.timing.ciNs ? row.timing.ciNs->high : kNoFigure,
+                          row.timing.busy ? std::nullopt : row.timing.ciNs,
                           i};
         const auto [at, first] = series[name].try_emplace(point.m, point);
         if (!first && point.ns < at->second.ns) at->second = point;
@@ -113,18 +115,21 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
     std::vector<Cell> cells;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto& row = rows[i];
-        if (row.act.empty() || row.device.empty() || row.approx || row.experimental) continue;
+        if (row.question.act.empty() || row.question.device.empty() || row.answer.variant.approx ||
+            row.answer.variant.experimental)
+            continue;
         const std::string title = fmt::format("Speed-up over openblas f32, {}", placeOfRow(row));
         auto map = std::find_if(out.begin(), out.end(), [&](const SpeedupMap& m) { return m.title == title; });
         if (map == out.end()) {
             out.emplace_back().title = title;
             map = out.end() - 1;
         }
-        const std::size_t r = indexIn(map->shapes, fmt::format("{}x{}x{}", row.m, row.n, row.k));
-        const std::size_t c = indexIn(map->columns, row.backend + " " + row.spec);
-        // Threads that wait for each other beside something else make a yardstick thousands of times as slow.
-        cells.push_back(
-            {std::size_t(map - out.begin()), r, c, i, row.busy ? kNoFigure : row.speedup.value_or(kNoFigure)});
+        const std::size_t r =
+            indexIn(map->shapes, fmt::format("{}x{}x{}", row.question.m, row.question.n, row.question.k));
+        const std::size_t c = indexIn(map->columns, row.question.backend + " " + row.question.spec);
+        // Threads that wait for each other beside something else make a baseline thousands of times as slow.
+        cells.push_back({std::size_t(map - out.begin()), r, c, i,
+                         row.timing.busy ? kNoFigure : row.verdict.speedup.value_or(kNoFigure)});
     }
     for (auto& map : out) {
         map.cells.assign(map.shapes.size() * map.columns.size(), kNoFigure);
@@ -139,7 +144,7 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
     }
     for (auto& map : out)
         map.busy = int(std::count_if(map.rows.begin(), map.rows.end(), [&](int row) {
-            return row >= 0 && rows[std::size_t(row)].busy && rows[std::size_t(row)].speedup;
+            return row >= 0 && rows[std::size_t(row)].timing.busy && rows[std::size_t(row)].verdict.speedup;
         }));
     std::erase_if(out, [](const SpeedupMap& map) {
         return map.busy == 0 &&
@@ -152,15 +157,17 @@ std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<co
     std::vector<Roofline> out;
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const auto& row = rows[i];
-        if (!row.medianNs || !row.gflops || !row.intensity || row.cache != CacheState::Cold) continue;
+        if (!row.timing.medianNs || !row.timing.gflops || !row.timing.intensity ||
+            row.question.cache != CacheState::Cold)
+            continue;
         auto at = std::find_if(out.begin(), out.end(), [&](const Roofline& line) {
-            return line.backend == row.backend && line.device == row.device;
+            return line.backend == row.question.backend && line.device == row.question.device;
         });
         if (at == out.end()) {
             at = out.emplace(out.end());
-            at->backend = row.backend, at->device = row.device;
+            at->backend = row.question.backend, at->device = row.question.device;
         }
-        at->points.push_back({*row.intensity, *row.gflops, i});
+        at->points.push_back({*row.timing.intensity, *row.timing.gflops, i});
     }
     for (auto& line : out) {
         std::stable_sort(line.points.begin(), line.points.end(),

@@ -33,8 +33,8 @@ std::vector<Plot> latencyPlots(const BenchmarkRun& run) {
                 line.x.push_back(std::log2(series.m[i]));
                 line.y.push_back(series.ns[i] / 1e3);
                 const auto& row = run.rows[series.rows[i]];
-                line.notes.push_back(
-                    fmt::format("M = {}: {} µs, {}", row.m, significantText(line.y.back()), row.variant));
+                line.notes.push_back(fmt::format("M = {}: {} µs, {}", row.question.m, significantText(line.y.back()),
+                                                 row.answer.variant.id));
             }
         }
         for (const auto& [m, name] : chart.crossovers) {
@@ -83,9 +83,12 @@ std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
         double low = 0, high = 2;
         for (const auto& point : roofline.points) {
             const auto& row = run.rows[point.row];
-            if (row.approx || row.experimental) continue;
-            if (std::find(specs.begin(), specs.end(), row.spec) == specs.end()) specs.push_back(row.spec);
-            auto& first = best[row.spec].try_emplace({row.m, row.n, row.k}, &point).first->second;
+            if (row.answer.variant.approx || row.answer.variant.experimental) continue;
+            if (std::find(specs.begin(), specs.end(), row.question.spec) == specs.end())
+                specs.push_back(row.question.spec);
+            auto& first = best[row.question.spec]
+                              .try_emplace({row.question.m, row.question.n, row.question.k}, &point)
+                              .first->second;
             if (point.gflops > first->gflops) first = &point;
             low = std::min(low, std::log10(point.intensity)), high = std::max(high, std::log10(point.intensity));
         }
@@ -105,8 +108,9 @@ std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
             for (const auto& [key, point] : best[spec]) {
                 const auto& row = run.rows[point->row];
                 marks.x.push_back(std::log10(point->intensity)), marks.y.push_back(point->gflops);
-                marks.notes.push_back(fmt::format("M = {}, {} x {}: {} GFLOP/s, {}", row.m, row.n, row.k,
-                                                  significantText(point->gflops), row.variant));
+                marks.notes.push_back(fmt::format("M = {}, {} x {}: {} GFLOP/s, {}", row.question.m, row.question.n,
+                                                  row.question.k, significantText(point->gflops),
+                                                  row.answer.variant.id));
             }
         }
         out.push_back(std::move(plot));

@@ -17,7 +17,7 @@ Section sectionOf(const char* title, std::string text, std::vector<Table> tables
 
 std::size_t countOf(const BenchmarkRun& run, RowState state) {
     return std::size_t(std::count_if(run.rows.begin(), run.rows.end(),
-                                     [state](const BenchmarkRow& row) { return row.status == state; }));
+                                     [state](const BenchmarkRow& row) { return row.verdict.status == state; }));
 }
 
 Section summary(const BenchmarkRun& run) {
@@ -38,13 +38,14 @@ Section summary(const BenchmarkRun& run) {
     return section;
 }
 
-/// Of these columns those that say something: not the same operation in every row, not what nobody measured.
-Table telling(const Table& table, const std::vector<std::string_view>& ids) {
+/// Of these columns those that say something: not the same operation in every row, not what nobody measured. `notCold`:
+/// a cold row is not, which the column of caches says.
+Table telling(const Table& table, const std::vector<std::string_view>& ids, bool notCold = false) {
     Table all = withColumns(table, ids);
     std::vector<std::string_view> kept;
     for (std::size_t c = 0; c < all.columns.size(); ++c) {
         const std::string& id = all.columns[c].id;
-        const bool told = id == "cache" && !all.rows.empty() && all.rows.front()[c] == Value(std::string("not cold"));
+        const bool told = id == "cache" && notCold;
         const bool choice = !told && (id == "op" || id == "act" || id == "cache" || id == "device" || id == "roof");
         const auto same = [&](const auto& row) { return row[c] == all.rows.front()[c]; };
         const auto missing = [](const Value& value) {
@@ -67,7 +68,7 @@ std::string commonText(const BenchmarkPlan& plan, const BenchmarkRun& run) {
         if (const auto* op = findBenchOp(plan.ops.front())) add(op->title);
     if (plan.acts.size() == 1) add(plan.acts.front() + " activations");
     const bool inCaches =
-        std::any_of(run.rows.begin(), run.rows.end(), [](const BenchmarkRow& row) { return row.inCaches; });
+        std::any_of(run.rows.begin(), run.rows.end(), [](const BenchmarkRow& row) { return row.timing.inCaches; });
     if (plan.caches.size() == 1 && !inCaches) add(std::string(cacheText(plan.caches.front())) + " cache");
     return out.empty() ? out : out + ".";
 }
@@ -77,12 +78,13 @@ Table arithmetic(const BenchmarkRun& run) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows) {
         const auto same = [&](const auto& known) {
-            return known.backend == row.backend && known.variant == row.variant && known.variantNote == row.variantNote;
+            return known.question.backend == row.question.backend && known.answer.variant.id == row.answer.variant.id &&
+                   known.answer.variant.note == row.answer.variant.note;
         };
-        if (!row.variant.empty() && std::none_of(rows.begin(), rows.end(), same)) {
+        if (!row.answer.variant.id.empty() && std::none_of(rows.begin(), rows.end(), same)) {
             auto& one = rows.emplace_back();
-            one.backend = row.backend, one.variant = row.variant;
-            one.variantTitle = row.variantTitle, one.variantNote = row.variantNote;
+            one.question.backend = row.question.backend, one.answer.variant.id = row.answer.variant.id;
+            one.answer.variant.title = row.answer.variant.title, one.answer.variant.note = row.answer.variant.note;
         }
     }
     Table table =
@@ -94,10 +96,12 @@ Table arithmetic(const BenchmarkRun& run) {
 Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::string_view>& ids, const char* title) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows)
-        if (row.medianNs.has_value() == measured) rows.push_back(row);
+        if (row.timing.medianNs.has_value() == measured) rows.push_back(row);
     Table all = makeTable(title, benchmarkColumns(), rows);
     sayConditions(all, rows);
-    Table table = telling(all, ids);
+    const bool notCold =
+        std::any_of(rows.begin(), rows.end(), [](const BenchmarkRow& row) { return row.timing.inCaches; });
+    Table table = telling(all, ids, notCold);
     table.title = title;
     return table;
 }

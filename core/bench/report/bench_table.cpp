@@ -13,11 +13,12 @@ namespace {
 constexpr int kFused = 1; ///< of BenchmarkRow::fusion
 
 std::size_t rowsInCaches(std::span<const BenchmarkRow> rows) {
-    return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.inCaches; }));
+    return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.inCaches; }));
 }
 
 std::size_t rowsWithoutCacheRoof(std::span<const BenchmarkRow> rows) {
-    return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.withoutCacheRoof; }));
+    return std::size_t(
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.verdict.withoutCacheRoof; }));
 }
 
 } // namespace
@@ -26,11 +27,11 @@ void sayConditions(Table& table, std::span<const BenchmarkRow> rows) {
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
         const std::string& id = table.columns[c].id;
         for (std::size_t i = 0; id == "cache" && i < rows.size(); ++i)
-            if (rows[i].inCaches) table.rows[i][c] = std::string("not cold");
+            if (rows[i].timing.inCaches) table.rows[i][c] = std::string("not cold");
         const bool status = id == "status", speedup = id == "speedup_vs_f32";
         if (!status && !speedup) continue;
         for (std::size_t i = 0; i < rows.size(); ++i)
-            if (rows[i].busy) table.rows[i][c] = std::string(status ? "ok, busy" : "busy");
+            if (rows[i].timing.busy) table.rows[i][c] = std::string(status ? "ok, busy" : "busy");
     }
 }
 
@@ -43,12 +44,13 @@ std::string cacheRoofText(std::span<const BenchmarkRow> rows) {
 }
 
 Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool narrow) {
-    std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
+    std::stable_partition(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
     std::vector<std::string_view> ids = {
         "backend", "spec",        "op",         "act",    "m",           "n",
         "k",       "cache",       "variant",    "status", "median_ns",   "speedup_vs_f32",
         "gflops",  "weight_gbps", "roof_share", "nmse",   "approx_nmse", "format_nmse"};
-    const bool approximate = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.approx; });
+    const bool approximate =
+        std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.answer.variant.approx; });
     if (!approximate) std::erase(ids, "approx_nmse");
     if (plan.ops.size() == 1) std::erase(ids, "op");
     if (plan.acts.size() == 1) std::erase(ids, "act");
@@ -56,7 +58,7 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
     if (narrow)
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
     // What the compiler made of the weights, where it is not what one would expect.
-    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.fusion > kFused; }))
+    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.answer.kernel.fusion > kFused; }))
         ids.push_back("fusion");
     // What a warm time is held against, where it is not a cache.
     if (rowsWithoutCacheRoof(rows)) ids.push_back("roof");
@@ -68,10 +70,12 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
 std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
     std::vector<std::pair<std::string, std::size_t>> reasons;
     for (const auto& row : rows) {
-        const std::string& why = row.medianNs ? row.speedupReason : row.reason;
+        const std::string& why = row.timing.medianNs ? row.verdict.speedupReason : row.verdict.reason;
         if (why.empty()) continue;
-        const std::string text =
-            row.medianNs ? "no speed-up: " + why : fmt::format("{} {}: {}", row.backend, rowStateText(row.status), why);
+        std::string text = row.timing.medianNs
+                               ? "no speed-up: " + why
+                               : fmt::format("{} {}: {}", row.question.backend, rowStateText(row.verdict.status), why);
+        if (!row.timing.medianNs && !row.verdict.hint.empty()) text += "; " + row.verdict.hint;
         const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == text; });
         if (known != reasons.end())
             ++known->second;
@@ -83,7 +87,7 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
     for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
         out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
     if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
     if (busy)
         out += fmt::format(
             "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",
@@ -94,9 +98,10 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
                            count, rows.size());
     if (const auto text = cacheRoofText(rows); !text.empty()) out += text + "\n";
     for (const auto& row : rows)
-        if (row.approx && row.approxNmse)
-            out += fmt::format("{} on {} decodes approximately: NMSE {} against the values of {}\n", row.variant,
-                               row.backend, significantText(*row.approxNmse, 3), row.spec);
+        if (row.answer.variant.approx && row.check.approxNmse)
+            out +=
+                fmt::format("{} on {} decodes approximately: NMSE {} against the values of {}\n", row.answer.variant.id,
+                            row.question.backend, significantText(*row.check.approxNmse, 3), row.question.spec);
     return out.empty() ? out : "\n" + out;
 }
 

@@ -47,20 +47,21 @@ std::vector<double> roundMediansOf(const Json& row) {
 
 BaselineRow rowOf(const Json& json) {
     BenchmarkRow named;
-    named.backend = textAt(json, "backend");
-    named.device = textAt(json, "device");
-    named.spec = textAt(json, "spec");
-    named.op = textAt(json, "op");
-    named.act = textAt(json, "act");
-    named.variant = textAt(json, "variant");
-    named.bias = json.contains("bias") && json["bias"].is_boolean() && json["bias"].get<bool>();
-    named.cache = textAt(json, "cache") == "warm" ? CacheState::Warm : CacheState::Cold;
-    named.m = wholeAt(json, "m");
-    named.n = wholeAt(json, "n");
-    named.k = wholeAt(json, "k");
-    named.threads = unsigned(wholeAt(json, "threads"));
+    named.question.backend = textAt(json, "backend");
+    named.question.device = textAt(json, "device");
+    named.question.spec = textAt(json, "spec");
+    named.question.op = textAt(json, "op");
+    named.question.act = textAt(json, "act");
+    named.answer.variant.id = textAt(json, "variant");
+    named.question.bias = json.contains("bias") && json["bias"].is_boolean() && json["bias"].get<bool>();
+    named.question.cache = textAt(json, "cache") == "warm" ? CacheState::Warm : CacheState::Cold;
+    named.question.m = wholeAt(json, "m");
+    named.question.n = wholeAt(json, "n");
+    named.question.k = wholeAt(json, "k");
+    named.question.threads = unsigned(wholeAt(json, "threads"));
     BaselineRow out;
     out.key = rowKey(named);
+    out.parts = rowParts(named);
     out.status = textAt(json, "status");
     out.medianNs = figureAt(json, "median_ns");
     out.nmse = figureAt(json, "nmse");
@@ -82,16 +83,19 @@ std::optional<double> roofOf(std::span<const MeasuredRoof> roofs, const Benchmar
     double best = 0, host = 0;
     for (const auto& roof : roofs) {
         if (roof.kind != kind) continue;
-        if (roof.device == row.device) host = std::max(host, roof.perSecond); // all backends of the host share one
-        if (roof.device == row.device && roof.backend == row.backend) best = std::max(best, roof.perSecond);
+        if (roof.device == row.question.device)
+            host = std::max(host, roof.perSecond); // all backends of the host share one
+        if (roof.device == row.question.device && roof.backend == row.question.backend)
+            best = std::max(best, roof.perSecond);
     }
-    best = row.clock == QS_CLOCK_DEVICE ? best : std::max(best, host);
+    best = row.timing.clock == QS_CLOCK_DEVICE ? best : std::max(best, host);
     return best > 0 ? std::optional(best) : std::nullopt;
 }
 
-/// What binds a row to the yardstick of its own turns.
+/// What binds a row to the baseline of its own turns.
 std::string turnsOf(const BenchmarkRow& r) {
-    return fmt::format("{} {} {} {}x{}x{} {} {}", r.device, r.op, r.bias, r.m, r.n, r.k, cacheText(r.cache), r.threads);
+    return fmt::format("{} {} {} {}x{}x{} {} {}", r.question.device, r.question.op, r.question.bias, r.question.m,
+                       r.question.n, r.question.k, cacheText(r.question.cache), r.question.threads);
 }
 
 /// How much faster the machine was now than before, at each thing that was probed in both runs.
@@ -103,8 +107,8 @@ std::vector<double> driftsOf(const BaselineRow& old, const BenchmarkRow& row, co
         const auto oldRoof = roofOf(before.roofs, row, kind), roof = roofOf(roofs, row, kind);
         if (oldRoof && roof) out.push_back(*roof / *oldRoof);
     };
-    add(old.probeRead, row.probeRead, "read_bw");
-    add(old.probeF32, row.probeF32, "f32");
+    add(old.probeRead, row.timing.probeRead, "read_bw");
+    add(old.probeF32, row.timing.probeF32, "f32");
     return out;
 }
 
@@ -115,7 +119,8 @@ std::optional<Interval> spanOf(const std::optional<Interval>& rounds, const std:
 }
 
 void judge(ComparedRow& one, const BaselineRow& old, const BenchmarkRow& row, const std::vector<double>& drifts) {
-    const auto then = spanOf(old.roundsNs, old.ciNs), now = spanOf(roundInterval(row.roundMedians), row.ciNs);
+    const auto then = spanOf(old.roundsNs, old.ciNs),
+               now = spanOf(roundInterval(row.timing.roundMedians), row.timing.ciNs);
     if (!one.ns || !one.oldNs) {
         one.verdict = !one.ns ? fmt::format("now {}", one.status) : fmt::format("was {}", one.oldStatus);
         return;
@@ -172,18 +177,20 @@ std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<cons
     std::map<std::string, const BaselineRow*> known;
     for (const auto& row : before.rows) known.emplace(row.key, &row);
     // Another library's product of plain f32 is the same code in both runs: what it shows is the machine.
-    std::multimap<std::string, double> yardsticks;
+    std::multimap<std::string, double> baselines;
     for (const auto& row : rows)
-        if (const auto old = known.find(rowKey(row)); row.baseline && row.spec == "f32" && old != known.end())
-            if (row.medianNs && old->second->medianNs && *row.medianNs > 0)
-                yardsticks.emplace(turnsOf(row), *old->second->medianNs / *row.medianNs);
+        if (const auto old = known.find(rowKey(row));
+            row.answer.variant.baseline && row.question.spec == "f32" && old != known.end())
+            if (row.timing.medianNs && old->second->medianNs && *row.timing.medianNs > 0)
+                baselines.emplace(turnsOf(row), *old->second->medianNs / *row.timing.medianNs);
     std::vector<ComparedRow> out;
     for (const auto& row : rows) {
         ComparedRow one;
         one.key = rowKey(row);
-        one.status = rowStateText(row.status);
-        one.ns = row.medianNs;
-        one.nmse = row.nmse;
+        one.parts = rowParts(row);
+        one.status = rowStateText(row.verdict.status);
+        one.ns = row.timing.medianNs;
+        one.nmse = row.check.nmse;
         const auto at = known.find(one.key);
         if (at == known.end()) {
             one.verdict = "only now";
@@ -196,16 +203,17 @@ std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<cons
         one.oldNmse = old.nmse;
         if (one.ns && one.oldNs && *one.ns > 0) one.ratio = *one.oldNs / *one.ns;
         auto drifts = driftsOf(old, row, before, roofs);
-        const auto [first, last] = yardsticks.equal_range(turnsOf(row));
-        for (auto yardstick = first; yardstick != last && !row.baseline; ++yardstick)
-            drifts.push_back(yardstick->second);
+        const auto [first, last] = baselines.equal_range(turnsOf(row));
+        for (auto baseline = first; baseline != last && !row.answer.variant.baseline; ++baseline)
+            drifts.push_back(baseline->second);
         judge(one, old, row, drifts);
         known.erase(at);
         out.push_back(std::move(one));
     }
     for (const auto& row : before.rows)
         if (const auto at = known.find(row.key); at != known.end() && at->second == &row)
-            out.push_back({row.key, row.status, {}, row.medianNs, {}, {}, {}, {}, row.nmse, {}, "only before"});
+            out.push_back(
+                {row.key, row.parts, row.status, {}, row.medianNs, {}, {}, {}, {}, row.nmse, {}, "only before"});
     return out;
 }
 

@@ -8,7 +8,8 @@ namespace qs {
 
 /// What an earlier run says of a row; only what a comparison needs.
 struct BaselineRow {
-    std::string key; ///< rowKey()
+    std::string key;                ///< rowKey()
+    std::vector<std::string> parts; ///< rowParts()
     std::string status;
     std::optional<double> medianNs, nmse;
     std::optional<Interval> ciNs;
@@ -25,7 +26,8 @@ Result<BenchBaseline> readBenchBaseline(const std::string& path);
 Result<BenchBaseline> parseBenchBaseline(std::string_view json, const std::string& path);
 
 struct ComparedRow {
-    std::string key;
+    std::string key;                        ///< rowKey()
+    std::vector<std::string> parts;         ///< rowParts()
     std::string oldStatus, status;          ///< empty: not in that run
     std::optional<double> oldNs, ns, ratio; ///< ratio: old time / new time, above 1 is faster now
     std::optional<Interval> ratioRange;     ///< where it lies by the rounds of both runs and by the machine's drift

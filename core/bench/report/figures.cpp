@@ -10,9 +10,11 @@
 namespace qs {
 namespace {
 
-double operations(const BenchmarkRow& row) { return 2.0 * double(row.m) * double(row.n) * double(row.k); }
+double operations(const BenchmarkRow& row) {
+    return 2.0 * double(row.question.m) * double(row.question.n) * double(row.question.k);
+}
 bool isProduct(const BenchmarkRow& row) {
-    const auto* op = findBenchOp(row.op);
+    const auto* op = findBenchOp(row.question.op);
     return op && op->product;
 }
 
@@ -25,7 +27,7 @@ double weightTraffic(const Operands& operands, const std::optional<std::int64_t>
 } // namespace
 
 void remark(BenchmarkRow& row, const std::string& text) {
-    if (!text.empty()) row.reason += (row.reason.empty() ? "" : "; ") + text;
+    if (!text.empty()) row.verdict.reason += (row.verdict.reason.empty() ? "" : "; ") + text;
 }
 
 double leastTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes) {
@@ -36,17 +38,6 @@ double leastTraffic(const Operands& operands, const std::optional<std::int64_t>&
         if (tensor.role != "weight" && tensor.role != "scale") bytes += double(tensor.bytes);
     if (isQuantize(operands.problem)) return bytes; // the source is the input, the codes are the result
     return bytes + weightTraffic(operands, operands.problem.op == "matmul" ? weightBytes : std::nullopt);
-}
-
-std::string computeRoofOf(const BenchmarkRow& row) {
-    const auto at = row.variantNote.find(" products");
-    if (at == std::string::npos) return {};
-    const auto start = row.variantNote.find_last_of(" ,;(", at ? at - 1 : 0);
-    std::string type = row.variantNote.substr(start == std::string::npos ? 0 : start + 1,
-                                              at - (start == std::string::npos ? 0 : start + 1));
-    if (type == "f32" || type == "bf16") return type;
-    if (type == "i8" || type == "int8") return "i8";
-    return {};
 }
 
 double coldTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes, std::uint64_t cacheBytes) {
@@ -73,51 +64,55 @@ double warmTraffic(const Operands& operands, const std::optional<std::int64_t>& 
 }
 
 void fillFigures(BenchmarkRow& row, const Operands& operands) {
-    const auto summary = summarize(std::span<const std::uint64_t>(row.samples));
+    const auto summary = summarize(std::span<const std::uint64_t>(row.timing.samples));
     if (!summary || !(summary->median > 0)) return;
-    row.medianNs = summary->median;
-    row.minNs = summary->min;
-    row.p95Ns = summary->p95;
-    row.ciNs = summary->ci;
+    row.timing.medianNs = summary->median;
+    row.timing.minNs = summary->min;
+    row.timing.p95Ns = summary->p95;
+    row.timing.ciNs = summary->ci;
     if (isProduct(row)) {
-        row.gflops = operations(row) / summary->median;
-        row.weightGbps = double(row.weightBytes.value_or(std::int64_t(operands.weights->bytes))) / summary->median;
-        row.intensity = operations(row) / leastTraffic(operands, row.weightBytes);
+        row.timing.gflops = operations(row) / summary->median;
+        row.timing.weightGbps =
+            double(row.answer.kernel.weightBytes.value_or(std::int64_t(operands.weights->bytes))) / summary->median;
+        row.timing.intensity = operations(row) / leastTraffic(operands, row.answer.kernel.weightBytes);
     } else {
-        row.weightGbps = 4.0 * double(row.n) * double(row.k) / summary->median;
+        row.timing.weightGbps = 4.0 * double(row.question.n) * double(row.question.k) / summary->median;
     }
 }
 
 void dropTimes(BenchmarkRow& row, RowState status, std::string reason) {
-    row.status = status;
-    row.reason = std::move(reason);
-    row.samples.clear();
-    row.roundMedians.clear();
-    row.medianNs = row.minNs = row.p95Ns = row.gflops = row.weightGbps = row.speedup = std::nullopt;
-    row.ciNs = row.speedupCi = std::nullopt;
+    row.verdict.status = status;
+    row.verdict.reason = std::move(reason);
+    row.timing.samples.clear();
+    row.timing.roundMedians.clear();
+    row.timing.medianNs = row.timing.minNs = row.timing.p95Ns = row.timing.gflops = row.timing.weightGbps =
+        row.verdict.speedup = std::nullopt;
+    row.timing.ciNs = row.verdict.speedupCi = std::nullopt;
 }
 
 void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBackend& opened, std::uint32_t device,
                   const Roofs& roofs, std::uint64_t cacheBytes) {
-    row.roofShare.reset();
-    row.roofKind.clear();
-    row.withoutCacheRoof = false;
-    if (!row.medianNs) return;
+    row.verdict.roofShare.reset();
+    row.verdict.roofKind.clear();
+    row.verdict.withoutCacheRoof = false;
+    if (!row.timing.medianNs) return;
     const auto consider = [&](double perSecond, double roof, const std::string& kind) {
         const double share = perSecond / roof;
-        if (!row.roofShare || share > *row.roofShare) row.roofShare = share, row.roofKind = kind;
+        if (!row.verdict.roofShare || share > *row.verdict.roofShare)
+            row.verdict.roofShare = share, row.verdict.roofKind = kind;
     };
-    const double seconds = *row.medianNs * 1e-9;
-    const bool cold = row.cache == CacheState::Cold && !row.inCaches;
+    const double seconds = *row.timing.medianNs * 1e-9;
+    const bool cold = row.question.cache == CacheState::Cold && !row.timing.inCaches;
     if (const auto roof = roofs.best(opened, device, cold ? "read_bw" : Roofs::kWarm))
-        consider((cold ? coldTraffic(operands, row.weightBytes, cacheBytes) : warmTraffic(operands, row.weightBytes)) /
+        consider((cold ? coldTraffic(operands, row.answer.kernel.weightBytes, cacheBytes)
+                       : warmTraffic(operands, row.answer.kernel.weightBytes)) /
                      seconds,
                  *roof, cold ? "read_bw" : Roofs::kWarm);
     else
-        row.withoutCacheRoof = !cold;
+        row.verdict.withoutCacheRoof = !cold;
     if (isProduct(row)) {
         // Without a word on its products a variant is held against the fastest arithmetic there is.
-        const std::string said = computeRoofOf(row);
+        const std::string& said = row.answer.variant.compute;
         std::string kind;
         double roof = 0;
         for (const char* one : {"f32", "bf16", "i8"}) {
@@ -130,24 +125,24 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
     }
 }
 
-bool aboveTheRoof(const BenchmarkRow& row) { return row.roofShare && *row.roofShare > kMostOfRoof; }
+bool aboveTheRoof(const BenchmarkRow& row) { return row.verdict.roofShare && *row.verdict.roofShare > kMostOfRoof; }
 
 void refuseAboveTheRoof(BenchmarkRow& row) {
     if (aboveTheRoof(row))
         dropTimes(row, RowState::Invalid,
                   fmt::format("{} times the measured {} roof: work was hoisted out of the timed loop, cached or not "
                               "waited for",
-                              fixedText(*row.roofShare, 2), row.roofKind));
+                              fixedText(*row.verdict.roofShare, 2), row.verdict.roofKind));
 }
 
 void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds) {
-    const auto ratios = ratioSummary(baselineRounds, row.roundMedians);
+    const auto ratios = ratioSummary(baselineRounds, row.timing.roundMedians);
     if (!ratios) {
-        row.speedupReason = "no round has times of both";
+        row.verdict.speedupReason = "no round has times of both";
         return;
     }
-    row.speedup = ratios->median;
-    row.speedupCi = ratios->ci;
+    row.verdict.speedup = ratios->median;
+    row.verdict.speedupCi = ratios->ci;
 }
 
 } // namespace qs

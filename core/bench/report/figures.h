@@ -17,8 +17,6 @@ double leastTraffic(const Operands& operands, const std::optional<std::int64_t>&
 double coldTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes, std::uint64_t cacheBytes);
 /// Of it, what a warm run reads out of a cache in any case: the weights, or the source that is quantized.
 double warmTraffic(const Operands& operands, const std::optional<std::int64_t>& weightBytes);
-/// The roof of the products that a variant says it uses ("bf16 products, f32 sums"); empty when it does not say.
-std::string computeRoofOf(const BenchmarkRow& row);
 
 /// Median, interval, rates. `row.samples` are there.
 void fillFigures(BenchmarkRow& row, const Operands& operands);

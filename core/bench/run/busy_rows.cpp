@@ -8,32 +8,35 @@ namespace qs {
 
 std::optional<BenchmarkPlan> busyPart(const BenchmarkPlan& plan, std::span<const BenchmarkRow> rows) {
     const auto busy = [&](const auto& matches) {
-        return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.busy && matches(row); });
+        return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.timing.busy && matches(row); });
     };
     if (!busy([](const auto&) { return true; })) return std::nullopt;
     BenchmarkPlan part = plan;
     std::erase_if(part.backends, [&](const BackendSource& source) {
-        return source.id != "openblas" && !busy([&](const auto& row) { return row.backend == source.id; });
+        return !source.baseline && !busy([&](const auto& row) { return row.question.backend == source.id; });
     });
-    std::erase_if(part.specs,
-                  [&](const auto& spec) { return !busy([&](const auto& row) { return row.spec == spec.first; }); });
+    std::erase_if(part.specs, [&](const auto& spec) {
+        return !busy([&](const auto& row) { return row.question.spec == spec.first; });
+    });
     std::erase_if(part.shapes, [&](const BenchShape& shape) {
         return !busy([&](const auto& row) {
-            const auto* op = findBenchOp(row.op);
-            return row.n == shape.n && row.k == shape.k && (row.m == shape.m || !(op && op->product));
+            const auto* op = findBenchOp(row.question.op);
+            return row.question.n == shape.n && row.question.k == shape.k &&
+                   (row.question.m == shape.m || !(op && op->product));
         });
     });
-    std::erase_if(part.caches,
-                  [&](CacheState cache) { return !busy([&](const auto& row) { return row.cache == cache; }); });
+    std::erase_if(part.caches, [&](CacheState cache) {
+        return !busy([&](const auto& row) { return row.question.cache == cache; });
+    });
     return part;
 }
 
 std::size_t replaceBusy(BenchmarkRun& run, const BenchmarkRun& again, std::span<const ModelShape> shapes) {
     std::size_t replaced = 0;
     for (auto& row : run.rows) {
-        if (!row.busy) continue;
+        if (!row.timing.busy) continue;
         const auto fresh = std::find_if(again.rows.begin(), again.rows.end(), [&](const auto& one) {
-            return one.medianNs && !one.busy && rowKey(one) == rowKey(row);
+            return one.timing.medianNs && !one.timing.busy && rowKey(one) == rowKey(row);
         });
         if (fresh == again.rows.end()) continue;
         row = *fresh;

@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<const char*, 5> kArtifacts = {"stablehlo", "hlo_with_config", "ptx", "asm", "source"};
 
 bool isBaseline(const Question& question, const OpenedBackend& opened, const Variant& variant) {
-    return opened.source.id == "openblas" && variant.baseline && question.spec.format == "f32" &&
+    return opened.source.baseline && variant.baseline && question.spec.format == "f32" &&
            std::string_view(question.request.act->id) == "f32" && question.request.op->product;
 }
 
@@ -48,21 +48,10 @@ std::string commandOf(const Question& q, const OpenedBackend& opened) {
 }
 
 void stop(Contender& c, const Failure& failure) {
-    c.row.status = failure.state;
-    c.row.reason = failure.reason;
+    c.row.verdict.status = failure.state;
+    c.row.verdict.reason = failure.reason;
+    c.row.verdict.hint = failure.hint;
     c.opened->note(failure);
-}
-
-void takeInfo(BenchmarkRow& row, const KernelInfo& info) {
-    row.prepareNs = info.prepareNs > 0 ? std::optional(info.prepareNs) : std::nullopt;
-    row.repackMs = info.repackMs;
-    row.uploadMs = info.uploadMs;
-    row.compileMs = info.compileMs;
-    row.weightBytes = info.weightBytes;
-    row.tempBytes = info.tempBytes;
-    row.peakBytes = info.peakBytes;
-    row.codeBytes = info.codeBytes;
-    row.fusion = info.fusion;
 }
 
 void takeArtifacts(Contender& c) {
@@ -72,13 +61,13 @@ void takeArtifacts(Contender& c) {
         if (!text)
             c.opened->note(text.error());
         else if (*text)
-            c.row.artifacts.emplace_back(kind, std::move(**text));
+            c.row.answer.artifacts.emplace_back(kind, std::move(**text));
     }
 }
 
 /// Beside the error against its own rule: how far it is from what the format says.
 void noteApproximation(BenchmarkRow& row, double nmse) {
-    row.approxNmse = nmse;
+    row.check.approxNmse = nmse;
     remark(row, fmt::format("approximate: NMSE {} against the format's own values", significantText(nmse, 3)));
 }
 
@@ -87,7 +76,7 @@ bool correct(Contender& c, const Job& job) {
     const Operands& operands = c.checked->operands();
     auto output = GuardedOutput::create(operands.outs);
     if (!output) {
-        c.row.reason = output.error().message;
+        c.row.verdict.reason = output.error().message;
         return false;
     }
     const auto done = c.opened->backend->execute(c.handle, operands.act, output->tensors());
@@ -99,22 +88,22 @@ bool correct(Contender& c, const Job& job) {
         return false;
     }
     const auto own = c.checked->reference(job);
-    const auto reference = own ? c.checked->reference(job, c.levels) : own;
+    const auto reference = own ? c.checked->reference(job, c.row.answer.variant.levels) : own;
     if (!reference) {
-        c.row.status = reference.error().cancelled ? RowState::Cancelled : RowState::Failed;
-        c.row.reason = reference.error().message;
+        c.row.verdict.status = reference.error().cancelled ? RowState::Cancelled : RowState::Failed;
+        c.row.verdict.reason = reference.error().message;
         return false;
     }
     const Check check = checkOutput(operands, **reference, *output, c.limit);
-    c.row.nmse = check.nmse;
-    c.row.nmseLimit = nmseLimitHere(c.limit, **reference);
-    c.row.formatNmse = (*own)->formatNmse;
-    if (c.row.approx) noteApproximation(c.row, checkOutput(operands, **own, *output, 1).nmse);
-    c.row.checkedOutputs = (*reference)->checked();
-    c.row.outputs = (*reference)->outputs();
+    c.row.check.nmse = check.nmse;
+    c.row.check.nmseLimit = nmseLimitHere(c.limit, **reference);
+    c.row.check.formatNmse = (*own)->formatNmse;
+    if (c.row.answer.variant.approx) noteApproximation(c.row, checkOutput(operands, **own, *output, 1).nmse);
+    c.row.check.checkedOutputs = (*reference)->checked();
+    c.row.check.outputs = (*reference)->outputs();
     if (check.passed) return true;
-    c.row.status = RowState::Wrong;
-    c.row.reason = check.reason;
+    c.row.verdict.status = RowState::Wrong;
+    c.row.verdict.reason = check.reason;
     return false;
 }
 
@@ -135,25 +124,25 @@ Result<const Reference*> Checked::reference(const Job& job, const std::vector<fl
 
 BenchmarkRow questionRow(const Question& q, const OpenedBackend& opened, std::uint32_t device) {
     BenchmarkRow row;
-    row.backend = opened.source.id;
+    row.question.backend = opened.source.id;
     if (device < opened.devices.size()) {
-        row.device = opened.devices[device].id;
-        row.deviceName = opened.devices[device].name;
-        row.deviceArch = opened.devices[device].arch;
+        row.question.device = opened.devices[device].id;
+        row.answer.deviceName = opened.devices[device].name;
+        row.answer.deviceArch = opened.devices[device].arch;
     }
-    row.spec = q.specTyped;
-    row.specFull = canonicalText(q.spec);
-    row.op = q.request.op->id;
-    row.act = q.request.op->product ? q.request.act->id : "";
-    row.m = q.request.op->product ? q.shape.m : 1;
-    row.n = q.request.n;
-    row.k = q.request.k;
-    row.bias = q.request.bias;
-    row.threads = q.plan->threads ? q.plan->threads : workerCount();
+    row.question.spec = q.specTyped;
+    row.question.specFull = canonicalText(q.spec);
+    row.question.op = q.request.op->id;
+    row.question.act = q.request.op->product ? q.request.act->id : "";
+    row.question.m = q.request.op->product ? q.shape.m : 1;
+    row.question.n = q.request.n;
+    row.question.k = q.request.k;
+    row.question.bias = q.request.bias;
+    row.question.threads = q.plan->threads ? q.plan->threads : workerCount();
     if (const auto* own = opened.source.option("threads"))
-        if (const int count = std::atoi(own->c_str()); count > 0) row.threads = unsigned(count);
-    row.tensor = q.shape.tensor;
-    row.command = commandOf(q, opened);
+        if (const int count = std::atoi(own->c_str()); count > 0) row.question.threads = unsigned(count);
+    row.question.tensor = q.shape.tensor;
+    row.question.command = commandOf(q, opened);
     return row;
 }
 
@@ -177,18 +166,11 @@ std::vector<Contender> askDevice(const Question& q, OpenedBackend& opened, std::
     std::vector<Contender> out;
     for (const auto& variant : support->variants) {
         Contender c = base;
-        c.row.variant = variant.id;
-        c.row.variantTitle = variant.title;
-        c.row.variantNote = variant.note;
-        c.row.approx = variant.approx;
-        c.row.experimental = variant.experimental;
-        c.row.baseline = variant.baseline;
-        c.row.repacks = variant.repacks;
-        c.row.emulated = support->level == QS_SUPPORT_EMULATED;
-        if (c.row.emulated) c.row.reason = support->reason;
+        c.row.answer.variant = variant;
+        c.row.answer.emulated = support->level == QS_SUPPORT_EMULATED;
+        if (c.row.answer.emulated) c.row.verdict.reason = support->reason;
         c.limit = nmseLimitFor(variant, problem);
-        c.levels = variant.levels;
-        c.row.nmseLimit = c.limit;
+        c.row.check.nmseLimit = c.limit;
         c.isBaseline = isBaseline(q, opened, variant);
         out.push_back(std::move(c));
     }
@@ -198,21 +180,21 @@ std::vector<Contender> askDevice(const Question& q, OpenedBackend& opened, std::
 void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
     if (!c.opened->backend) return stop(c, c.opened->failure);
     Variant variant;
-    variant.id = c.row.variant;
+    variant.id = c.row.answer.variant.id;
     // Where nothing can run, small shapes would only be compiled.
     if (c.opened->devices[c.device].kind != QS_DEVICE_COMPILE_ONLY) {
         const auto verdict =
             gate.tails(*c.opened->backend, c.opened->source.id, c.device, q.request, q.spec, variant, job);
-        c.row.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
-        c.row.checkedShapes = verdict.shapes;
+        c.row.check.worstNmse = verdict.shapes ? std::optional(verdict.worstNmse) : std::nullopt;
+        c.row.check.checkedShapes = verdict.shapes;
         if (verdict.status != RowState::Ok) return stop(c, {verdict.status, verdict.reason});
         remark(c.row, verdict.reason);
     }
-    auto kernel = c.opened->backend->prepare(c.device, c.checked->operands().problem, c.row.variant,
+    auto kernel = c.opened->backend->prepare(c.device, c.checked->operands().problem, c.row.answer.variant.id,
                                              c.checked->operands().inputs);
     if (!kernel) return stop(c, kernel.error());
     c.handle = kernel->handle;
-    takeInfo(c.row, kernel->info);
+    c.row.answer.kernel = kernel->info;
     c.copyBytes = std::uint64_t(kernel->info.copyBytes.value_or(0));
     c.alive = true;
     if (q.plan->artifacts) takeArtifacts(c);
@@ -221,11 +203,11 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
         return stop(c, c.opened->failure);
     }
     if (!correct(c, job)) return release(c);
-    if (c.row.fusion == QS_FUSION_FOLDED) { // what would be timed is no product with quantized weights
+    if (c.row.answer.kernel.fusion == QS_FUSION_FOLDED) { // what would be timed is no product with quantized weights
         stop(c, {RowState::Invalid, "the compiler made constants of the weights: no quantized product would be timed"});
         return release(c);
     }
-    c.row.status = RowState::Ok;
+    c.row.verdict.status = RowState::Ok;
 }
 
 void release(Contender& c) {

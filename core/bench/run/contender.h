@@ -29,9 +29,8 @@ struct Contender {
     std::uint64_t handle = 0;
     std::uint64_t copyBytes = 0; ///< memory of one more copy of the weights, as the backend says; 0: not known
     bool alive = false;          ///< prepared and correct: may be timed
-    bool isBaseline = false;     ///< openblas f32 with f32 activations
+    bool isBaseline = false;     ///< the f32 product that speed-ups are ratios to
     double limit = 0;
-    std::vector<float> levels; ///< what an approximate one decodes to; empty: the format's own
 };
 
 /// What a row is about, before anybody has answered.

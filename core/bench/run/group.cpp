@@ -18,7 +18,7 @@ constexpr double kBusy = 0.6; ///< share of its best below which a probe has met
 std::uint64_t copyBytes(const Contender& c) {
     std::uint64_t bytes = 0;
     for (const auto& tensor : c.checked->operands().inputs) bytes += tensor.bytes;
-    return std::max<std::uint64_t>(1, std::max(bytes, std::uint64_t(c.row.weightBytes.value_or(0))));
+    return std::max<std::uint64_t>(1, std::max(bytes, std::uint64_t(c.row.answer.kernel.weightBytes.value_or(0))));
 }
 
 /// What it takes in memory, where a small copy fills up pages or whatever else the backend keeps.
@@ -27,6 +27,9 @@ std::uint64_t heldBytes(const Contender& c) {
     return c.copyBytes ? std::max(c.copyBytes, copyBytes(c)) : copyBytes(c) + ofACopy;
 }
 
+/// Its first device's roofs are those of the host.
+bool measuresHost(const OpenedBackend& opened) { return !opened.devices.empty() && opened.devices.front().hostRoofs; }
+
 class Group {
 public:
     Group(BenchState& state, const BenchOp& op, const BenchAct& act, const BenchShape& shape)
@@ -34,14 +37,14 @@ public:
 
     Result<void> run(const WeightsOf& weights) {
         if (auto done = ask(weights); !done) return done;
-        // The yardstick is in every batch, so that the ratios of every round are its own.
+        // The baseline is in every batch, so that the ratios of every round are its own.
         for (auto& c : contenders_)
             if (c.isBaseline) qualifyOne(c);
-        std::uint64_t yardsticks = 0;
+        std::uint64_t baselines = 0;
         for (const auto& c : contenders_)
-            if (c.isBaseline && c.alive) yardsticks += memoryOf(c);
+            if (c.isBaseline && c.alive) baselines += memoryOf(c);
         std::vector<Contender*> batch;
-        std::uint64_t bytes = yardsticks;
+        std::uint64_t bytes = baselines;
         for (auto& c : contenders_) {
             if (state_.job.cancelled()) return cancelledError();
             if (c.isBaseline) continue;
@@ -52,13 +55,13 @@ public:
             } else {
                 if (auto done = time(batch); !done) return done;
                 batch.clear();
-                bytes = yardsticks + more;
+                bytes = baselines + more;
             }
             batch.push_back(&c);
         }
         if (auto done = time(batch); !done) return done;
         for (auto& c : contenders_) // what was measured comes first
-            if (c.row.variant.empty() && !state_.job.cancelled()) emitStopped(c);
+            if (c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
         for (auto& c : contenders_) release(c);
         return {};
     }
@@ -87,7 +90,7 @@ private:
         } else
             refused = w.error().message;
         for (auto& opened : state_.backends) {
-            if (baselineOnly && opened.source.id != "openblas") continue;
+            if (baselineOnly && !opened.source.baseline) continue;
             for (std::uint32_t d = 0; d < std::max<std::size_t>(1, opened.devices.size()); ++d) {
                 std::vector<Contender> answers;
                 if (checked)
@@ -95,12 +98,13 @@ private:
                 else {
                     answers.emplace_back();
                     answers[0].row = questionRow(q, opened, d);
-                    answers[0].row.status = opened.backend ? RowState::Declined : opened.failure.state;
-                    answers[0].row.reason = opened.backend ? refused : opened.failure.reason;
+                    answers[0].row.verdict.status = opened.backend ? RowState::Declined : opened.failure.state;
+                    answers[0].row.verdict.reason = opened.backend ? refused : opened.failure.reason;
+                    if (!opened.backend) answers[0].row.verdict.hint = opened.failure.hint;
                     answers[0].opened = &opened;
                 }
                 for (auto& c : answers) {
-                    if (baselineOnly && !c.isBaseline && !c.row.variant.empty()) continue;
+                    if (baselineOnly && !c.isBaseline && !c.row.answer.variant.id.empty()) continue;
                     contenders_.push_back(std::move(c));
                     questions_.push_back(q);
                     shown_.push_back(!baselineOnly || baselineShown_);
@@ -133,21 +137,24 @@ private:
     void qualifyOne(Contender& c) {
         if (state_.job.cancelled()) return;
         const Question& q = questions_[indexOf(c)];
-        const bool asked = c.checked && c.opened->backend && !c.row.variant.empty();
+        const bool asked = c.checked && c.opened->backend && !c.row.answer.variant.id.empty();
         if (asked && plan_.memoryBytes && copyBytes(c) > state_.memoryBytes) {
-            c.row.status = RowState::Declined;
-            c.row.reason = fmt::format("one copy of the weights takes {}, more than the memory limit of {} leaves",
-                                       bytesText(copyBytes(c)), bytesText(plan_.memoryBytes));
+            c.row.verdict.status = RowState::Declined;
+            c.row.verdict.reason =
+                fmt::format("one copy of the weights takes {}, more than the memory limit of {} leaves",
+                            bytesText(copyBytes(c)), bytesText(plan_.memoryBytes));
         } else if (asked) {
-            state_.progress(0, fmt::format("Checking {} on {}, {}", c.row.variant, c.row.backend, shapeKey(shape_)));
+            state_.progress(0, fmt::format("Checking {} on {}, {}", c.row.answer.variant.id, c.row.question.backend,
+                                           shapeKey(shape_)));
             qualify(c, q, state_.gate, state_.job);
-        } else if (c.checked && !c.row.variant.empty()) {
-            c.row.status = c.opened->failure.state;
-            c.row.reason = c.opened->failure.reason;
+        } else if (c.checked && !c.row.answer.variant.id.empty()) {
+            c.row.verdict.status = c.opened->failure.state;
+            c.row.verdict.reason = c.opened->failure.reason;
+            c.row.verdict.hint = c.opened->failure.hint;
         }
         const bool warm = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Warm) != plan_.caches.end();
         if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm || tooFewCopies(c));
-        if (!c.row.variant.empty() && !state_.job.cancelled()) emitStopped(c);
+        if (!c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
     }
 
     /// The same row for every cache state: none of them was reached.
@@ -155,9 +162,9 @@ private:
         if (!shown_[indexOf(c)]) return;
         for (const auto cache : plan_.caches) {
             BenchmarkRow row = c.row;
-            row.cache = cache;
-            row.speedupReason = fmt::format("the row is {}", rowStateText(row.status));
-            row.command += std::string(" --cache ") + cacheText(cache);
+            row.question.cache = cache;
+            row.verdict.speedupReason = fmt::format("the row is {}", rowStateText(row.verdict.status));
+            row.question.command += std::string(" --cache ") + cacheText(cache);
             state_.emit(std::move(row));
         }
     }
@@ -226,11 +233,11 @@ private:
         for (std::size_t i = 0; i < all.size(); ++i) {
             auto row = timedRow(*all[i], kernels[i], outputs[i], cache);
             if (!row) return tl::unexpected(row.error());
-            row->repeatedRounds = done->repeated;
+            row->timing.repeatedRounds = done->repeated;
             const bool host = all[i]->opened->backend && all[i]->opened->devices[all[i]->device].kind == QS_DEVICE_CPU;
             if (host && done->probeMedians.size() == 2) { // read_bw, f32: see roundPlan()
-                row->probeRead = done->probeMedians[0];
-                row->probeF32 = done->probeMedians[1];
+                row->timing.probeRead = done->probeMedians[0];
+                row->timing.probeF32 = done->probeMedians[1];
                 noteBusy(*row, *all[i]);
             }
             rows.push_back(std::move(*row));
@@ -238,8 +245,8 @@ private:
         compareWithBaseline(all, rows);
         for (std::size_t i = 0; i < all.size(); ++i) {
             judge(rows[i], *all[i]);
-            if (rows[i].status != RowState::Ok && rows[i].speedupReason.empty())
-                rows[i].speedupReason = fmt::format("the row is {}", rowStateText(rows[i].status));
+            if (rows[i].verdict.status != RowState::Ok && rows[i].verdict.speedupReason.empty())
+                rows[i].verdict.speedupReason = fmt::format("the row is {}", rowStateText(rows[i].verdict.status));
             if (shown_[indexOf(*all[i])] && !(all[i]->isBaseline && baselineTimed_)) state_.emit(std::move(rows[i]));
         }
         return {};
@@ -251,12 +258,13 @@ private:
         constexpr double kHopeless = 8; // times the roof: no neighbour takes that much
         for (int tries = 0;; ++tries) {
             shareOfRoofs(row, c.checked->operands(), *c.opened, c.device, state_.roofs, state_.coldBytes / 4);
-            if (!aboveTheRoof(row) || *row.roofShare > kHopeless || tries == kTries || state_.job.cancelled()) break;
-            bool measured = state_.roofs.again(*c.opened, c.device, row.roofKind);
+            if (!aboveTheRoof(row) || *row.verdict.roofShare > kHopeless || tries == kTries || state_.job.cancelled())
+                break;
+            bool measured = state_.roofs.again(*c.opened, c.device, row.verdict.roofKind);
             const bool host = c.opened->backend && c.opened->devices[c.device].kind == QS_DEVICE_CPU;
             for (auto& other : state_.backends) // those of the host share one machine and so one ceiling
-                if (host && &other != c.opened && other.source.id == "cpu")
-                    measured |= state_.roofs.again(other, 0, row.roofKind);
+                if (host && &other != c.opened && measuresHost(other))
+                    measured |= state_.roofs.again(other, 0, row.verdict.roofKind);
             if (!measured) break;
         }
         refuseAboveTheRoof(row);
@@ -269,11 +277,12 @@ private:
             const auto best = state_.roofs.best(*c.opened, c.device, kind);
             return best ? now / *best : 1.0;
         };
-        const double memory = share("read_bw", *row.probeRead), f32 = share("f32", *row.probeF32);
-        if (!row.medianNs || std::min(memory, f32) >= kBusy) return;
-        row.busy = true;
-        remark(row, fmt::format("the machine was busy: {} ran at {:.0f} % of its best",
-                                memory < f32 ? "reading memory" : "f32 arithmetic", 100 * std::min(memory, f32)));
+        const double memory = share("read_bw", *row.timing.probeRead), f32 = share("f32", *row.timing.probeF32);
+        if (!row.timing.medianNs || std::min(memory, f32) >= kBusy) return;
+        row.timing.busy = true;
+        row.timing.busyProbe = memory < f32 ? "read_bw" : "f32";
+        row.timing.busyShare = std::min(memory, f32);
+        remark(row, "the machine was busy: " + busyProbeText(row.timing));
     }
 
     RoundPlan roundPlan(const std::vector<Contender*>& all, std::vector<TimedKernel>& kernels) {
@@ -286,7 +295,7 @@ private:
             OpenedBackend* prober = (*host)->opened;
             // A backend without roofs of its own is judged by that of another on the same machine.
             for (auto& opened : state_.backends)
-                if (opened.backend && opened.source.id == "cpu") prober = &opened;
+                if (opened.backend && measuresHost(opened)) prober = &opened;
             rounds.probe = [this, prober] {
                 std::vector<double> speeds;
                 for (const char* kind : {"read_bw", "f32"})
@@ -308,8 +317,8 @@ private:
     Result<BenchmarkRow> timedRow(Contender& c, const TimedKernel& kernel, const GuardedOutput& output,
                                   CacheState cache) {
         BenchmarkRow row = c.row;
-        row.cache = cache;
-        row.command += std::string(" --cache ") + cacheText(cache);
+        row.question.cache = cache;
+        row.question.command += std::string(" --cache ") + cacheText(cache);
         if (!kernel.backend) {
             dropTimes(row, c.opened->failure.state, c.opened->failure.reason);
             return row;
@@ -319,34 +328,34 @@ private:
             dropTimes(row, kernel.failure->state, kernel.failure->reason);
             return row;
         }
-        row.samples = kernel.samples;
-        row.roundMedians = kernel.roundMedians;
-        row.clock = kernel.clock;
-        row.bufferSets = kernel.options.bufferSets;
-        row.iterations = kernel.options.iterations;
-        row.chain = kernel.options.chain;
+        row.timing.samples = kernel.samples;
+        row.timing.roundMedians = kernel.roundMedians;
+        row.timing.clock = kernel.clock;
+        row.timing.bufferSets = kernel.options.bufferSets;
+        row.timing.iterations = kernel.options.iterations;
+        row.timing.chain = kernel.options.chain;
         if (!kernel.timingValid) {
             dropTimes(row, RowState::Ok, "correct, but its times are no measurement: the device is simulated");
             return row;
         }
-        const auto reference = c.checked->reference(state_.job, c.levels);
+        const auto reference = c.checked->reference(state_.job, c.row.answer.variant.levels);
         if (!reference) return tl::unexpected(reference.error());
         const Check check = checkOutput(c.checked->operands(), **reference, output, c.limit);
         if (!check.passed) {
-            row.nmse = std::isfinite(check.nmse) ? std::optional(check.nmse) : std::nullopt;
+            row.check.nmse = std::isfinite(check.nmse) ? std::optional(check.nmse) : std::nullopt;
             dropTimes(row, RowState::Wrong, "the result of the last timed run is wrong: " + check.reason);
             return row;
         }
         fillFigures(row, c.checked->operands());
-        const std::uint64_t held = row.bufferSets * copyBytes(c);
-        row.inCaches = cache == CacheState::Cold && tooFewCopies(c);
-        if (row.inCaches)
+        const std::uint64_t held = row.timing.bufferSets * copyBytes(c);
+        row.timing.inCaches = cache == CacheState::Cold && tooFewCopies(c);
+        if (row.timing.inCaches)
             remark(row,
                    fmt::format("not cold: within the memory limit of {} the copies hold {}{}, and {} would be more "
                                "than caches keep",
                                bytesText(plan_.memoryBytes), bytesText(held),
                                heldBytes(c) > 2 * copyBytes(c)
-                                   ? fmt::format(" in {} of memory", bytesText(row.bufferSets * heldBytes(c)))
+                                   ? fmt::format(" in {} of memory", bytesText(row.timing.bufferSets * heldBytes(c)))
                                    : std::string(),
                                bytesText(coldBytesOf(c))));
         else if (cache == CacheState::Cold && isHost(c) && held < state_.coldBytes)
@@ -355,31 +364,31 @@ private:
     }
 
     void compareWithBaseline(const std::vector<Contender*>& all, std::vector<BenchmarkRow>& rows) const {
-        const BenchmarkRow* yardstick = nullptr;
+        const BenchmarkRow* baseline = nullptr;
         std::string why = fmt::format("there is no f32 product to compare {} with", op_.id);
         if (op_.product) {
             why = "openblas is not part of this run";
             for (const auto& c : contenders_)
-                if (c.opened->source.id == "openblas" && !c.isBaseline && c.row.variant.empty() &&
-                    c.row.status != RowState::Ok)
-                    why = "openblas f32: " + c.row.reason;
+                if (c.opened->source.baseline && !c.isBaseline && c.row.answer.variant.id.empty() &&
+                    c.row.verdict.status != RowState::Ok)
+                    why = "openblas f32: " + c.row.verdict.reason;
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (!all[i]->isBaseline) continue;
-            if (!rows[i].medianNs)
-                why = "openblas f32: " + rows[i].reason;
-            else if (!yardstick || *rows[i].medianNs < *yardstick->medianNs)
-                yardstick = &rows[i];
+            if (!rows[i].timing.medianNs)
+                why = "openblas f32: " + rows[i].verdict.reason;
+            else if (!baseline || *rows[i].timing.medianNs < *baseline->timing.medianNs)
+                baseline = &rows[i];
         }
-        const std::vector<double> rounds = yardstick ? yardstick->roundMedians : std::vector<double>{};
+        const std::vector<double> rounds = baseline ? baseline->timing.roundMedians : std::vector<double>{};
         for (auto& row : rows) {
-            if (!row.medianNs) continue;
-            if (yardstick && yardstick->busy && !row.busy)
-                row.speedupReason = "openblas f32 was timed on a busy machine";
-            else if (yardstick)
+            if (!row.timing.medianNs) continue;
+            if (baseline && baseline->timing.busy && !row.timing.busy)
+                row.verdict.speedupReason = "openblas f32 was timed on a busy machine";
+            else if (baseline)
                 fillSpeedup(row, rounds);
             else
-                row.speedupReason = why;
+                row.verdict.speedupReason = why;
         }
     }
 

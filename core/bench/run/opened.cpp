@@ -10,7 +10,7 @@ namespace qs {
 
 void OpenedBackend::note(const Failure& happened) {
     if (happened.state != RowState::Crashed && happened.state != RowState::Hung) return;
-    failure = {happened.state, fmt::format("not run: before, the backend {}", happened.reason)};
+    failure = {happened.state, fmt::format("not run: before, the backend {}", happened.reason), happened.hint};
     backend.reset();
 }
 
@@ -26,7 +26,7 @@ void explain(OpenedBackend& out, const Job& job) {
     out.failure.state = fine ? RowState::Unavailable : probed->state;
     if (fine) return;
     if (!probed->reason.empty()) out.failure.reason = probed->reason;
-    if (!probed->hint.empty()) out.failure.reason += "; " + probed->hint;
+    if (!probed->hint.empty()) out.failure.hint = probed->hint;
 }
 
 } // namespace

@@ -12,14 +12,19 @@ namespace {
 constexpr auto kNoDirection = Direction::None;
 
 using Asked = std::tuple<std::string, std::string, std::string, std::string, std::string, std::int64_t, CacheState>;
-Asked askedOf(const BenchmarkRow& r) { return {r.backend, r.device, r.spec, r.op, r.act, r.m, r.cache}; }
+Asked askedOf(const BenchmarkRow& r) {
+    const auto& q = r.question;
+    return {q.backend, q.device, q.spec, q.op, q.act, q.m, q.cache};
+}
 
 /// Fastest of the variants that a user would be given.
 const BenchmarkRow* fastest(std::span<const BenchmarkRow> rows, const Asked& asked, const ModelShape& shape) {
     const BenchmarkRow* best = nullptr;
     for (const auto& row : rows) {
-        if (row.n != shape.n || row.k != shape.k || !row.medianNs || row.approx || row.experimental) continue;
-        if (askedOf(row) == asked && (!best || *row.medianNs < *best->medianNs)) best = &row;
+        if (row.question.n != shape.n || row.question.k != shape.k || !row.timing.medianNs ||
+            row.answer.variant.approx || row.answer.variant.experimental)
+            continue;
+        if (askedOf(row) == asked && (!best || *row.timing.medianNs < *best->timing.medianNs)) best = &row;
     }
     return best;
 }
@@ -63,8 +68,9 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
     std::vector<Asked> order;
     std::set<Asked> seen;
     for (const auto& row : rows) {
-        const auto* op = findBenchOp(row.op);
-        if (op && op->product && !row.device.empty() && seen.insert(askedOf(row)).second) order.push_back(askedOf(row));
+        const auto* op = findBenchOp(row.question.op);
+        if (op && op->product && !row.question.device.empty() && seen.insert(askedOf(row)).second)
+            order.push_back(askedOf(row));
     }
     std::vector<ModelPassRow> out;
     for (const auto& asked : order) {
@@ -81,11 +87,11 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
                 continue;
             }
             pass.products += shape.count;
-            if (row->busy) pass.busy += shape.count;
-            ns += double(shape.count) * *row->medianNs;
-            ratios &= row->speedup.has_value();
-            if (row->speedup) baseline += double(shape.count) * *row->medianNs * *row->speedup;
-            variants.insert(row->variant);
+            if (row->timing.busy) pass.busy += shape.count;
+            ns += double(shape.count) * *row->timing.medianNs;
+            ratios &= row->verdict.speedup.has_value();
+            if (row->verdict.speedup) baseline += double(shape.count) * *row->timing.medianNs * *row->verdict.speedup;
+            variants.insert(row->answer.variant.id);
         }
         for (const auto& variant : variants) pass.variants += (pass.variants.empty() ? "" : " ") + variant;
         if (pass.missing == 0 && pass.products > 0) {

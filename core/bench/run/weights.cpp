@@ -172,6 +172,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
     if (grid.kind == ScaleKind::Block) {
         format.blockAxis = 1;
         format.block = spec.blockSize();
+        if (traits.padsLastBlock) format.rowMultiple = format.block;
     }
     const Run run = runOf(spec);
     if (packing->meaning == Meaning::Table)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/process/wire.h"
+#include "core/process/descriptor.h"
 
 namespace qs {
 

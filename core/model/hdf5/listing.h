@@ -4,7 +4,7 @@
 // as if the attacker had written it.
 
 #include "core/model/dtype.h"
-#include "core/process/wire.h"
+#include "core/process/fields.h"
 
 #include <cstdint>
 #include <map>

@@ -5,16 +5,12 @@
 #include "core/base/text.h"
 #include "core/model/hdf5/window.h"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
 namespace qs {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -31,49 +27,43 @@ Result<std::unique_ptr<Hdf5Process>> Hdf5Process::start(const std::string& path,
     auto window = SharedBuffer::create(kHdf5PathBytes + windowBytes);
     if (!window) return tl::unexpected(window.error());
     started->window_ = std::move(*window);
-    auto process = WorkerProcess::startReader(file.get(), started->window_->descriptor());
+    auto process = WorkerProcess::start(
+        {.arguments = {"--hdf5"}, .descriptors = {file.get(), started->window_->descriptor()}}); // no environment
     if (!process) return tl::unexpected(process.error());
     started->process_ = std::move(*process);
     started->process_->control().limitFrames(kLongestAnswer);
     return started;
 }
 
-Result<json> Hdf5Process::ask(json request, double seconds, double stall) {
+Result<json> Hdf5Process::ask(json request, double seconds, const Stall& stall) {
     if (failed_) return tl::unexpected(*failed_);
     request["id"] = ++question_;
     if (const auto sent = process_->control().send(request); !sent && !sent.error().closed)
         return broken("takes no questions: " + sent.error().what);
-    const auto deadline = Clock::now() + std::chrono::duration<double>(seconds);
-    std::uint64_t seen = progress();
-    double usedBefore = process_->cpuSeconds();
+    Deadline deadline(seconds);
+    const StallLimits limits{[this] { return progress(); }, stall.working, stall.idle};
     for (;;) {
-        const bool dead = process_->dead(); // asked first: what it said before its end counts
-        auto frame = process_->control().receive();
-        if (frame && *frame) {
-            auto answer = answerIn(**frame);
-            if (!answer) return tl::unexpected(answer.error());
-            if (*answer) return std::move(**answer);
-            continue;
-        }
-        if (!frame && !frame.error().closed) return broken("answered with garbage: " + frame.error().what);
-        if (!frame || dead) {
-            const auto how = process_->end(1);
-            const auto line = process_->lastErrorLine();
-            return broken(fmt::format("stopped ({}{})", how.empty() ? "closed its connection" : how,
-                                      line.empty() ? "" : ": " + line));
-        }
-        const std::chrono::duration<double, std::milli> left = deadline - Clock::now();
-        if (left.count() <= 0) return broken(fmt::format("gave no answer for {:.4g} s", seconds));
-        if (JobScope::cancelled()) {
-            abandoned_ = true;
-            return cancelledError();
-        }
-        if (const auto now = progress(); now != seen)
-            seen = now, usedBefore = process_->cpuSeconds();
-        else if (stall > 0 && process_->cpuSeconds() - usedBefore > stall)
-            return broken(fmt::format("went round for {:.4g} s without getting on", stall));
-        process_->wait(int(std::clamp(std::ceil(left.count()), 1.0, 50.0)));
+        const auto awaited = awaitFrame(*process_, deadline, limits, [] { return JobScope::cancelled(); });
+        if (awaited.how != Waited::Arrived) return noAnswer(awaited, seconds, stall);
+        auto answer = answerIn(awaited.frame);
+        if (!answer) return tl::unexpected(answer.error());
+        if (*answer) return std::move(**answer);
     }
+}
+
+tl::unexpected<Error> Hdf5Process::noAnswer(const Awaited& awaited, double seconds, const Stall& stall) {
+    switch (awaited.how) {
+    case Waited::Stopped: abandoned_ = true; return cancelledError();
+    case Waited::Garbage: return broken("answered with garbage: " + awaited.why);
+    case Waited::Spins: return broken(fmt::format("went round for {:.4g} s without getting on", stall.working));
+    case Waited::Sleeps: return broken(fmt::format("did nothing for {:.4g} s", stall.idle));
+    case Waited::Late: return broken(fmt::format("gave no answer for {:.4g} s", seconds));
+    default: break;
+    }
+    const auto how = process_->end(1);
+    const auto line = process_->lastErrorLine();
+    return broken(
+        fmt::format("stopped ({}{})", how.text.empty() ? "closed its connection" : how.text, line.empty() ? "" : ": " + line));
 }
 
 /// Nothing: the answer to a question that nobody waits for any more.

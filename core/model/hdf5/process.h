@@ -2,8 +2,9 @@
 #pragma once
 // Questions to one sandboxed process that runs libhdf5. It may crash, hang or lie: each is a sentence, and the end of it.
 
+#include "core/process/deadline.h"
+#include "core/process/fields.h"
 #include "core/process/shared_buffer.h"
-#include "core/process/worker_process.h"
 
 #include <optional>
 #include <span>
@@ -15,10 +16,15 @@ public:
     /// `path` is what sentences call the file; `blame` ends those about the process: "the file is damaged".
     static Result<std::unique_ptr<Hdf5Process>> start(const std::string& path, const Descriptor& file,
                                                       std::uint64_t windowBytes, std::string blame);
-    /// The answer's object, which has yet to be read with Fields. `stall`: seconds of CPU time that the process may use
-    /// without progress; 0: as long as the question takes. When the thread's job is cancelled the answer is not waited
-    /// for, and dropped when it comes.
-    Result<nlohmann::json> ask(nlohmann::json request, double seconds, double stall = 0);
+    /// How long the process may go on without progress.
+    struct Stall {
+        double working = 0; ///< seconds of CPU time; 0: for ever
+        double idle = 0;    ///< seconds in which it uses no CPU time either; 0: for ever
+    };
+    /// The answer's object, which has yet to be read with Fields. When the thread's job is cancelled the answer is not
+    /// waited for, and dropped when it comes.
+    Result<nlohmann::json> ask(nlohmann::json request, double seconds, const Stall& stall);
+    Result<nlohmann::json> ask(nlohmann::json request, double seconds) { return ask(std::move(request), seconds, {}); }
     /// Ends the process because of what it has done: "answered with garbage: ...".
     tl::unexpected<Error> broken(const std::string& what);
     /// How it failed, since then for good.
@@ -30,6 +36,7 @@ private:
     Hdf5Process(std::string path, std::string blame) : path_(std::move(path)), blame_(std::move(blame)) {}
     static std::uint64_t pathBytes();
     Result<std::optional<nlohmann::json>> answerIn(const Frame& frame);
+    tl::unexpected<Error> noAnswer(const Awaited& awaited, double seconds, const Stall& stall);
     tl::unexpected<Error> failWith(std::string sentence);
     std::string place() const; ///< " at "/layers/dense"", by what the process says it reads
 

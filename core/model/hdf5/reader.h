@@ -13,6 +13,7 @@ namespace qs {
 struct Hdf5Deadlines {
     double open = 60, rows = 20, read = 60; ///< seconds
     double stall = 5;                       ///< seconds of CPU time without progress, of each
+    double idle = 20;                       ///< seconds without progress and without CPU time, of each
 };
 
 class Hdf5Reader {
@@ -38,7 +39,7 @@ private:
         : deadlines_(deadlines), process_(std::move(process)) {}
     Result<void> list(std::uint64_t base, std::uint64_t length);
     Result<nlohmann::json> ask(nlohmann::json request, double seconds) {
-        return process_->ask(std::move(request), seconds, deadlines_.stall);
+        return process_->ask(std::move(request), seconds, {deadlines_.stall, deadlines_.idle});
     }
     static std::uint64_t memoryOf(const Hdf5Row& row);
     Result<Tile> tile(std::size_t row, std::uint64_t number);

@@ -16,19 +16,19 @@ namespace {
 
 BenchmarkRow timedRow(const char* backend, const char* spec, std::int64_t m, double ns, const char* variant = "v") {
     BenchmarkRow row;
-    row.backend = backend;
-    row.device = "cpu:0";
-    row.spec = spec;
-    row.op = "matmul_t";
-    row.act = "f32";
-    row.m = m;
-    row.n = row.k = 256;
-    row.variant = variant;
-    row.status = RowState::Ok;
-    row.medianNs = ns;
-    row.ciNs = Interval{ns * 0.99, ns * 1.01};
-    row.gflops = 2.0 * double(m) * 256 * 256 / ns;
-    row.intensity = double(m) * 4;
+    row.question.backend = backend;
+    row.question.device = "cpu:0";
+    row.question.spec = spec;
+    row.question.op = "matmul_t";
+    row.question.act = "f32";
+    row.question.m = m;
+    row.question.n = row.question.k = 256;
+    row.answer.variant.id = variant;
+    row.verdict.status = RowState::Ok;
+    row.timing.medianNs = ns;
+    row.timing.ciNs = Interval{ns * 0.99, ns * 1.01};
+    row.timing.gflops = 2.0 * double(m) * 256 * 256 / ns;
+    row.timing.intensity = double(m) * 4;
     return row;
 }
 
@@ -44,7 +44,7 @@ private Q_SLOTS:
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 1, 80, "w"),
                           timedRow("cpu", "nf4", 64, 9000), timedRow("openblas", "f32", 1, 300),
                           timedRow("openblas", "f32", 64, 5000)};
-        rows[1].approx = true; // faster, but approximate: its values are not those of the format
+        rows[1].answer.variant.approx = true; // faster, but not what the format says
         const auto charts = latencyCharts(rows, LatencyLines::Fastest);
         QCOMPARE(charts.size(), std::size_t(1));
         QCOMPARE(charts[0].series[0].rows, (std::vector<std::size_t>{0, 2}));
@@ -63,12 +63,12 @@ private Q_SLOTS:
         }
         QCOMPARE(bands, 2);
         QCOMPARE(latencyCharts(rows, LatencyLines::Variants)[0].series.size(), std::size_t(3));
-        // Overlapping intervals have no winner.
-        rows[4].ciNs = Interval{4000, 9500};
+        // Overlapping intervals name no winner.
+        rows[4].timing.ciNs = Interval{4000, 9500};
         QVERIFY(latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows).crossovers.isEmpty());
-        // A time from a busy machine has no winner either. The tooltip says so.
-        rows[4].ciNs = Interval{4950, 5050};
-        rows[2].busy = true;
+        // Nor does a time that was taken on a busy machine, which says so under the mouse.
+        rows[4].timing.ciNs = Interval{4950, 5050};
+        rows[2].timing.busy = true;
         const auto busy = latencyPicture(latencyCharts(rows, LatencyLines::Fastest)[0], rows);
         QVERIFY(busy.crossovers.isEmpty());
         QVERIFY2(busy.series[0].notes[1].contains(QLatin1String("busy machine")), qPrintable(busy.series[0].notes[1]));
@@ -78,7 +78,7 @@ private Q_SLOTS:
     void noBandOverAPointWithoutInterval() {
         BenchRows rows;
         for (const int m : {1, 2, 4, 8, 16}) rows.push_back(timedRow("cpu", "nf4", m, 100.0 * m));
-        rows[2].ciNs.reset();
+        rows[2].timing.ciNs.reset();
         QVector<QVector<double>> bands;
         for (const auto& series : latencyPicture(latencyCharts(rows)[0], rows).series) {
             if (series.style != PlotSeries::Style::Band) continue;
@@ -91,9 +91,9 @@ private Q_SLOTS:
     void speedupsAreRatiosAboutOne() {
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
                           timedRow("cpu", "int8", 1, 100), timedRow("cpu", "nf4", 1, 90, "w")};
-        rows[0].speedup = 4;
-        rows[1].speedup = 0.5;
-        rows[3].speedup = 3;
+        rows[0].verdict.speedup = 4;
+        rows[1].verdict.speedup = 0.5;
+        rows[3].verdict.speedup = 3;
         const auto maps = speedupMaps(rows);
         QCOMPARE(maps.size(), std::size_t(1));
         QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // best row of each cell; int8 was not tested at M = 4
@@ -111,13 +111,13 @@ private Q_SLOTS:
         QVERIFY(view.dataAsTsv().contains(QStringLiteral("0.5")));
     }
 
-    /// A baseline timed on a busy machine is not used: the cell is hatched, and its row has the figure and the reason.
+    /// A baseline whose threads waited for each other is no baseline: hatched, the row has the figure and the reason.
     void busyRowsAreNoSpeedups() {
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
                           timedRow("cpu", "nf4", 4, 100, "w")};
-        for (auto& row : rows) row.speedup = 2;
-        rows[0].speedup = 2994, rows[0].busy = true;
-        rows[1].speedup = 3000, rows[1].busy = true;
+        for (auto& row : rows) row.verdict.speedup = 2;
+        rows[0].verdict.speedup = 2994, rows[0].timing.busy = true;
+        rows[1].verdict.speedup = 3000, rows[1].timing.busy = true;
         auto maps = speedupMaps(rows);
         QCOMPARE(maps.size(), std::size_t(1));
         QVERIFY(std::isnan(maps[0].cells[0]) && maps[0].rows[0] == 0);
@@ -134,7 +134,7 @@ private Q_SLOTS:
     void rooflineHasItsRidgeWhereTheRoofsMeet() {
         BenchRows rows = {timedRow("cpu", "nf4", 4, 100), timedRow("cpu", "nf4", 1, 100),
                           timedRow("cpu", "nf4", 1, 80, "w"), timedRow("cpu", "nf4", 1, 50, "warm")};
-        rows[3].cache = CacheState::Warm;
+        rows[3].question.cache = CacheState::Warm;
         const std::vector<MeasuredRoof> roofs = {{"cpu", "cpu:0", "read_bw", 40e9, 3, {}},
                                                  {"cpu", "cpu:0", "f32", 400e9, 3, {}},
                                                  {"cuda", "0", "f32", 4e12, 3, {}}};
@@ -146,7 +146,7 @@ private Q_SLOTS:
         QCOMPARE(series.size(), 3);                     // the roof, the line through the fastest rows, the dots
         QCOMPARE(series[0].points[1], QPointF(1, 400)); // 400 GFLOP/s at 40 GB/s: ten operations per byte
         QCOMPARE(series[1].points.size(), 2);
-        QCOMPARE(series[1].points[0].y(), *rows[2].gflops);
+        QCOMPARE(series[1].points[0].y(), *rows[2].timing.gflops);
         QCOMPARE(series[2].points.size(), 3);
     }
 

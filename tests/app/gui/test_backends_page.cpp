@@ -57,28 +57,29 @@ private Q_SLOTS:
         QVERIFY(rows.size() >= 6);
         int timed = 0;
         for (const auto& row : rows) {
-            timed += row.medianNs.has_value();
-            QVERIFY2(row.medianNs || !row.reason.empty(), row.variant.c_str());
-            if (row.medianNs) QVERIFY(row.nmse.has_value()); // correctness is checked before timing
+            timed += row.timing.medianNs.has_value();
+            QVERIFY2(row.timing.medianNs || !row.verdict.reason.empty(), row.answer.variant.id.c_str());
+            if (row.timing.medianNs) QVERIFY(row.check.nmse.has_value()); // correct before timed
         }
         QVERIFY(timed >= 4);
         for (const auto& name : std::as_const(asked)) // a backend that cannot run gives a row with the reason
             QVERIFY2(std::any_of(rows.begin(), rows.end(),
-                                 [&](const auto& row) { return row.backend == name.toStdString(); }),
+                                 [&](const auto& row) { return row.question.backend == name.toStdString(); }),
                      qPrintable(name));
         auto* table = find<QTableView>(*page, "benchResults");
         auto* text = find<QPlainTextEdit>(*page, "benchDetail");
         QCOMPARE(table->model()->rowCount(), int(rows.size()));
-        // A missing time shows the state in its cell and the reason as tooltip.
-        const auto notRun = std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.medianNs; });
+        // A time that is not there says why in its place.
+        const auto notRun =
+            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.timing.medianNs; });
         if (notRun != rows.end()) {
             const auto cell = table->model()->index(int(notRun - rows.begin()), 4);
             QCOMPARE(cell.data().toString().replace(u' ', u'_'), QString::fromUtf8(rowStateText(notRun->status)));
             QCOMPARE(cell.data(Qt::ToolTipRole).toString(), QString::fromStdString(notRun->reason));
         }
         const auto isShown = [&](const BenchmarkRow& row) {
-            return text->toPlainText().contains(QString::fromStdString(row.variant)) &&
-                   text->toPlainText().contains(QString::fromStdString(row.command));
+            return text->toPlainText().contains(QString::fromStdString(row.answer.variant.id)) &&
+                   text->toPlainText().contains(QString::fromStdString(row.question.command));
         };
         // A click on a table row shows exactly what was run...
         const auto click = [&](int row) {
@@ -132,7 +133,7 @@ private Q_SLOTS:
         // Programs that the backend reports for a row.
         const auto showing = [&](const char* kind) {
             return std::find_if(rows.begin(), rows.end(), [kind](const auto& row) {
-                return std::any_of(row.artifacts.begin(), row.artifacts.end(),
+                return std::any_of(row.answer.artifacts.begin(), row.answer.artifacts.end(),
                                    [kind](const auto& one) { return !kind || one.first == kind; });
             });
         };
@@ -230,7 +231,7 @@ private Q_SLOTS:
             int count = 0;
             for (std::size_t i = 0; i < page->bench().rows().size(); ++i) {
                 const auto cell = table->model()->index(int(i), 5).data().toString();
-                if (page->bench().rows()[i].medianNs) count += (cell == QLatin1String("busy")) == busy;
+                if (page->bench().rows()[i].timing.medianNs) count += (cell == QLatin1String("busy")) == busy;
             }
             return count;
         };

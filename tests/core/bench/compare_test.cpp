@@ -12,26 +12,28 @@ namespace {
 
 BenchmarkRow rowOf(const char* variant, double ns, double half) {
     BenchmarkRow row;
-    row.backend = "cpu", row.device = "cpu:0", row.spec = "nf4:block=64", row.op = "matmul_t", row.act = "f32";
-    row.m = 1, row.n = 4096, row.k = 4096, row.threads = 2, row.variant = variant;
-    row.status = RowState::Ok;
-    row.medianNs = ns;
-    row.nmse = 1e-12;
-    for (int i = 0; i < 25; ++i) row.samples.push_back(std::uint64_t(ns));
-    if (half > 0) row.ciNs = Interval{ns - half, ns + half};
+    row.question.backend = "cpu", row.question.device = "cpu:0", row.question.spec = "nf4:block=64",
+    row.question.op = "matmul_t", row.question.act = "f32";
+    row.question.m = 1, row.question.n = 4096, row.question.k = 4096, row.question.threads = 2,
+    row.answer.variant.id = variant;
+    row.verdict.status = RowState::Ok;
+    row.timing.medianNs = ns;
+    row.check.nmse = 1e-12;
+    for (int i = 0; i < 25; ++i) row.timing.samples.push_back(std::uint64_t(ns));
+    if (half > 0) row.timing.ciNs = Interval{ns - half, ns + half};
     return row;
 }
 
 /// 25 rounds, evenly from 3 % below the median to 3 % above. The interval of the median is much narrower.
 BenchmarkRow inRounds(const char* variant, double ns, double readGbps = 40, double f32Gflops = 400) {
     BenchmarkRow row = rowOf(variant, ns, ns / 500);
-    row.samples.clear();
+    row.timing.samples.clear();
     for (int r = 0; r < 25; ++r) {
-        row.roundMedians.push_back(ns * (0.97 + 0.06 * double((r * 7) % 25) / 24));
-        row.samples.push_back(std::uint64_t(row.roundMedians.back()));
+        row.timing.roundMedians.push_back(ns * (0.97 + 0.06 * double((r * 7) % 25) / 24));
+        row.timing.samples.push_back(std::uint64_t(row.timing.roundMedians.back()));
     }
-    row.probeRead = readGbps * 1e9;
-    row.probeF32 = f32Gflops * 1e9;
+    row.timing.probeRead = readGbps * 1e9;
+    row.timing.probeF32 = f32Gflops * 1e9;
     return row;
 }
 
@@ -56,8 +58,8 @@ class CompareTest : public QObject {
 private Q_SLOTS:
     void writtenAndReadAgain() {
         auto warm = rowOf("warm", 500, 10);
-        warm.cache = CacheState::Warm;
-        warm.bias = true;
+        warm.question.cache = CacheState::Warm;
+        warm.question.bias = true;
         const auto read = parseBenchBaseline(jsonOf({rowOf("a", 1000.5, 20), warm}), "old.json");
         QVERIFY2(read.has_value(), read ? "" : read.error().message.c_str());
         QCOMPARE(read->rows.size(), std::size_t(2));
@@ -71,8 +73,8 @@ private Q_SLOTS:
     }
     void verdicts() {
         auto wrong = rowOf("wrong", 1, 0);
-        wrong.medianNs.reset();
-        wrong.status = RowState::Wrong;
+        wrong.timing.medianNs.reset();
+        wrong.verdict.status = RowState::Wrong;
         const auto before =
             *parseBenchBaseline(jsonOf({rowOf("faster", 1000, 20), rowOf("slower", 1000, 20), rowOf("same", 1000, 50),
                                         rowOf("few", 1000, 0), rowOf("wrong", 1000, 20), rowOf("gone", 1000, 20)}),
@@ -122,21 +124,21 @@ private Q_SLOTS:
         QCOMPARE(rows[0].drift->high, std::max({1.0, read / 40, f32 / 400}));
         QVERIFY(rows[0].ratioRange->low < *rows[0].ratio && *rows[0].ratio < rows[0].ratioRange->high);
     }
-    void theYardstickShowsTheMachine() {
-        const auto yardstick = [](double ns) {
+    void theBaselineShowsTheMachine() {
+        const auto baseline = [](double ns) {
             auto row = inRounds("sgemm", ns);
-            row.backend = "openblas", row.spec = "f32", row.baseline = true;
+            row.question.backend = "openblas", row.question.spec = "f32", row.answer.variant.baseline = true;
             return row;
         };
-        const auto before = *parseBenchBaseline(jsonOf({yardstick(2000), inRounds("v", 1000)}), "old.json");
-        const auto verdict = [&](double yardstickNs, double ns) {
-            return of(compareRuns(before, std::vector{yardstick(yardstickNs), inRounds("v", ns)}), "v").verdict;
+        const auto before = *parseBenchBaseline(jsonOf({baseline(2000), inRounds("v", 1000)}), "old.json");
+        const auto verdict = [&](double baselineNs, double ns) {
+            return of(compareRuns(before, std::vector{baseline(baselineNs), inRounds("v", ns)}), "v").verdict;
         };
         QCOMPARE(verdict(2000, 700), std::string("faster"));
         QCOMPARE(verdict(1400, 700), std::string("within noise"));
         QCOMPARE(verdict(1400, 400), std::string("faster"));
-        // A baseline cannot correct its own drift.
-        const auto rows = compareRuns(before, std::vector{yardstick(1400)});
+        // It is no excuse for itself.
+        const auto rows = compareRuns(before, std::vector{baseline(1400)});
         QCOMPARE(of(rows, "sgemm").verdict, std::string("faster"));
     }
     void roofsStandInForProbes() {
@@ -144,7 +146,8 @@ private Q_SLOTS:
             return std::vector<MeasuredRoof>{{"cpu", "cpu:0", "read_bw", gbps * 1e9, 30, {}}};
         };
         auto old = inRounds("v", 1000), now = inRounds("v", 800);
-        old.probeRead.reset(), old.probeF32.reset(), now.probeRead.reset(), now.probeF32.reset();
+        old.timing.probeRead.reset(), old.timing.probeF32.reset(), now.timing.probeRead.reset(),
+            now.timing.probeF32.reset();
         const auto before = *parseBenchBaseline(jsonOf({old}, rooflike(40)), "old.json");
         QCOMPARE(compareRuns(before, std::vector{now}, rooflike(40))[0].verdict, std::string("faster"));
         QCOMPARE(compareRuns(before, std::vector{now}, rooflike(50))[0].verdict, std::string("within noise"));
@@ -156,7 +159,7 @@ private Q_SLOTS:
         QVERIFY(at != std::string::npos);
         json.replace(at, 18, "\"something_else_x\"");
         const auto read = *parseBenchBaseline(json, "old.json");
-        const auto direct = *roundInterval(inRounds("v", 1000).roundMedians);
+        const auto direct = *roundInterval(inRounds("v", 1000).timing.roundMedians);
         QVERIFY(std::fabs(read.rows[0].roundsNs->low - direct.low) <= 1);
         QVERIFY(std::fabs(read.rows[0].roundsNs->high - direct.high) <= 1);
     }

@@ -73,7 +73,7 @@ public:
 
     Outcome<std::string> describe() override { return "{\"plugin\": \"fake\"}"; }
     Outcome<std::vector<DeviceInfo>> devices() override {
-        return std::vector<DeviceInfo>{{"fake:0", "Fake", "none", deviceKind, 0}};
+        return std::vector<DeviceInfo>{{"fake:0", "Fake", "none", deviceKind, 0, name == "cpu"}};
     }
     Outcome<RoofSamples> roof(std::uint32_t, const std::string& kind, const RunOptions& asked) override {
         seen->roofMemory.insert(asked.memoryBytes);

@@ -10,6 +10,7 @@ inline FakeVariant variantOf(const char* id, Fault fault = Fault::None, double n
     FakeVariant out;
     out.variant.id = id;
     out.variant.note = "f32 products, f32 sums";
+    out.variant.compute = "f32";
     out.fault = fault;
     out.ns = ns;
     return out;
@@ -49,6 +50,7 @@ struct World {
         auto sgemm = variantOf("sgemm", Fault::None, ns);
         sgemm.variant.baseline = true;
         add("openblas", {sgemm}).only = "f32";
+        plan.backends.back().baseline = true;
     }
     BenchmarkRun run() {
         auto result = runBenchmark(plan, {});
@@ -59,7 +61,7 @@ struct World {
 
 inline const BenchmarkRow* find(const BenchmarkRun& run, const char* variant, const char* spec = nullptr) {
     for (const auto& row : run.rows)
-        if (row.variant == variant && (!spec || row.spec == spec)) return &row;
+        if (row.answer.variant.id == variant && (!spec || row.question.spec == spec)) return &row;
     return nullptr;
 }
 

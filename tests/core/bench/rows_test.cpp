@@ -33,23 +33,25 @@ private Q_SLOTS:
         world.add("cpu", {variantOf("v", Fault::None, 1e6)});
         world.plan.specs = {{"nf4", *parseSpec("nf4")}};
         auto run = world.run();
-        // The baseline is measured and shown although f32 was not requested.
+        // The baseline is measured and shown though f32 was not asked for.
         const auto* base = find(run, "sgemm", "f32");
-        QVERIFY(base && base->baseline && std::fabs(*base->speedup - 1) < 1e-9);
+        QVERIFY(base && base->answer.variant.baseline && std::fabs(*base->verdict.speedup - 1) < 1e-9);
         const auto* row = find(run, "v", "nf4");
-        QVERIFY(row->speedup && std::fabs(*row->speedup - 4) < 0.02 && row->speedupCi);
-        QVERIFY(row->medianNs && row->ciNs && row->ciNs->low <= *row->medianNs && *row->medianNs <= row->ciNs->high);
-        QVERIFY(std::fabs(*row->gflops - 2.0 * 2 * 300 * 320 / *row->medianNs) < 1e-9);
-        QVERIFY(std::fabs(*row->weightGbps - 300 * (160 + 5 * 4) / *row->medianNs) < 1e-9);
-        QVERIFY(row->nmse && *row->nmse < 1e-12 && row->formatNmse && *row->formatNmse > 1e-3);
-        QCOMPARE(row->checkedOutputs, std::uint64_t(600));
-        QVERIFY(row->samples.size() >= 20 && row->samples.size() <= 2000 && row->prepareNs);
+        QVERIFY(row->verdict.speedup && std::fabs(*row->verdict.speedup - 4) < 0.02 && row->verdict.speedupCi);
+        QVERIFY(row->timing.medianNs && row->timing.ciNs && row->timing.ciNs->low <= *row->timing.medianNs &&
+                *row->timing.medianNs <= row->timing.ciNs->high);
+        QVERIFY(std::fabs(*row->timing.gflops - 2.0 * 2 * 300 * 320 / *row->timing.medianNs) < 1e-9);
+        QVERIFY(std::fabs(*row->timing.weightGbps - 300 * (160 + 5 * 4) / *row->timing.medianNs) < 1e-9);
+        QVERIFY(row->check.nmse && *row->check.nmse < 1e-12 && row->check.formatNmse && *row->check.formatNmse > 1e-3);
+        QCOMPARE(row->check.checkedOutputs, std::uint64_t(600));
+        QVERIFY(row->timing.samples.size() >= 20 && row->timing.samples.size() <= 2000 && row->answer.kernel.prepareNs);
 
         world.absent["openblas"] = {RowState::Unavailable, "libopenblas.so.0 is not installed"};
         run = world.run();
         row = find(run, "v", "nf4");
-        QVERIFY(!row->speedup && row->speedupReason.find("libopenblas.so.0") != std::string::npos);
-        QVERIFY(run.rows.front().status == RowState::Unavailable || run.rows.back().status == RowState::Unavailable);
+        QVERIFY(!row->verdict.speedup && row->verdict.speedupReason.find("libopenblas.so.0") != std::string::npos);
+        QVERIFY(run.rows.front().verdict.status == RowState::Unavailable ||
+                run.rows.back().verdict.status == RowState::Unavailable);
     }
     void oneBaselineRowForAllActivations() {
         World world;
@@ -58,15 +60,16 @@ private Q_SLOTS:
         world.plan.acts = {"f32", "bf16"};
         const auto run = world.run();
         int baselines = 0;
-        for (const auto& row : run.rows) baselines += row.baseline && row.act == "f32";
+        for (const auto& row : run.rows) baselines += row.answer.variant.baseline && row.question.act == "f32";
         QCOMPARE(baselines, 1);
-        for (const auto& row : run.rows) QVERIFY2(row.speedup, row.act.c_str());
+        for (const auto& row : run.rows) QVERIFY2(row.verdict.speedup, row.question.act.c_str());
     }
     void withoutBaseline() {
         World world;
         world.add("cpu", {variantOf("v")});
         const auto run = world.run();
-        QVERIFY(!run.rows[0].speedup && run.rows[0].speedupReason == "openblas is not part of this run");
+        QVERIFY(!run.rows[0].verdict.speedup &&
+                run.rows[0].verdict.speedupReason == "openblas is not part of this run");
     }
     void reported() {
         World world;
@@ -75,7 +78,7 @@ private Q_SLOTS:
         world.plan.shapes = {{1, 300, 320, {}}, {4, 300, 320, {}}};
         world.plan.artifacts = true;
         const auto run = world.run();
-        QVERIFY(find(run, "v")->artifacts.size() == 1 && find(run, "v")->artifacts[0].first == "source");
+        QVERIFY(find(run, "v")->answer.artifacts.size() == 1 && find(run, "v")->answer.artifacts[0].first == "source");
         const auto charts = latencyCharts(run.rows);
         QCOMPARE(charts.size(), std::size_t(1));
         QCOMPARE(charts[0].series.size(), std::size_t(2));
@@ -106,7 +109,7 @@ private Q_SLOTS:
         for (const auto* run : {&quiet, &busy}) {
             const bool isBusy = run == &busy;
             const auto* row = find(*run, "v", "nf4");
-            QVERIFY(row && row->medianNs && row->busy == isBusy);
+            QVERIFY(row && row->timing.medianNs && row->timing.busy == isBusy);
             const auto table = benchTable(world.plan, run->rows, false);
             const auto report = *findReportWriter("html")->render(benchmarkReport(world.plan, *run));
             const std::string text = textOf(table);
@@ -118,8 +121,8 @@ private Q_SLOTS:
             for (std::size_t c = 0; c < table.columns.size(); ++c)
                 for (const auto& cells : table.rows)
                     words += table.columns[c].id == "speedup_vs_f32" && cells[c] == Value(std::string("busy"));
-            QCOMPARE(words,
-                     std::count_if(run->rows.begin(), run->rows.end(), [](const auto& one) { return one.busy; }));
+            QCOMPARE(words, std::count_if(run->rows.begin(), run->rows.end(),
+                                          [](const auto& one) { return one.timing.busy; }));
         }
     }
     /// Busy rows are timed again alone. No other row is replaced.
@@ -133,11 +136,12 @@ private Q_SLOTS:
         const auto whole = world.run();
         QVERIFY(!busyPart(world.plan, whole.rows));
         auto run = whole;
-        auto at = std::find_if(run.rows.begin(), run.rows.end(),
-                               [](const auto& row) { return row.variant == "v" && row.spec == "nf4" && row.m == 4; });
+        auto at = std::find_if(run.rows.begin(), run.rows.end(), [](const auto& row) {
+            return row.answer.variant.id == "v" && row.question.spec == "nf4" && row.question.m == 4;
+        });
         QVERIFY(at != run.rows.end());
-        at->busy = true;
-        at->medianNs = 9e9;
+        at->timing.busy = true;
+        at->timing.medianNs = 9e9;
         const auto part = busyPart(world.plan, run.rows);
         QVERIFY(part && part->specs.size() == 1 && part->specs[0].first == "nf4");
         QVERIFY(part->shapes.size() == 1 && part->shapes[0].m == 4);
@@ -146,14 +150,14 @@ private Q_SLOTS:
         QVERIFY(!again.rows.empty() && !again.roofs.empty());
         for (auto& roof : again.roofs) roof.perSecond /= 2;
         auto stillBusy = again;
-        for (auto& row : stillBusy.rows) row.busy = true;
+        for (auto& row : stillBusy.rows) row.timing.busy = true;
         QCOMPARE(replaceBusy(run, stillBusy, {}), std::size_t(0));
-        QCOMPARE(*at->medianNs, 9e9);
+        QCOMPARE(*at->timing.medianNs, 9e9);
         QCOMPARE(replaceBusy(run, again, {}), std::size_t(1));
-        QVERIFY(!at->busy && *at->medianNs < 2e6 && std::fabs(*at->speedup - 4) < 0.05);
+        QVERIFY(!at->timing.busy && *at->timing.medianNs < 2e6 && std::fabs(*at->verdict.speedup - 4) < 0.05);
         QCOMPARE(run.rows.size(), whole.rows.size());
         for (std::size_t i = 0; i < run.rows.size(); ++i)
-            if (&run.rows[i] != &*at) QCOMPARE(run.rows[i].samples, whole.rows[i].samples);
+            if (&run.rows[i] != &*at) QCOMPARE(run.rows[i].timing.samples, whole.rows[i].timing.samples);
         for (std::size_t i = 0; i < run.roofs.size(); ++i)
             QCOMPARE(run.roofs[i].perSecond, whole.roofs[i].perSecond); // the higher one
         QCOMPARE(run.provenance.back().first, std::string("timed_again"));
@@ -168,7 +172,7 @@ private Q_SLOTS:
             const auto run = world.run();
             for (const auto& line : rooflines(run.rows, run.roofs)) // cold points have no cache roof line
                 for (const auto& [kind, peak] : line.peaks) QVERIFY(kind == "f32" || kind == "bf16" || kind == "i8");
-            QVERIFY(!run.rows[0].withoutCacheRoof && run.rows[1].withoutCacheRoof == !measured);
+            QVERIFY(!run.rows[0].verdict.withoutCacheRoof && run.rows[1].verdict.withoutCacheRoof == !measured);
             const std::string text = textOf(benchTable(world.plan, run.rows, false)) + benchRemarks(run.rows),
                               report = *findReportWriter("html")->render(benchmarkReport(world.plan, run));
             QCOMPARE(text.find("f32, no cache roof") != std::string::npos, !measured);

@@ -32,11 +32,12 @@ Model modelOf(bool head) {
 
 BenchmarkRow timed(std::int64_t n, std::int64_t k, const char* variant, double ns, double speedup) {
     BenchmarkRow row;
-    row.backend = "cpu", row.device = "cpu:0", row.spec = "nf4", row.op = "matmul_t", row.act = "f32";
-    row.m = 1, row.n = n, row.k = k, row.variant = variant;
-    row.medianNs = ns;
-    row.speedup = speedup;
-    row.status = RowState::Ok;
+    row.question.backend = "cpu", row.question.device = "cpu:0", row.question.spec = "nf4",
+    row.question.op = "matmul_t", row.question.act = "f32";
+    row.question.m = 1, row.question.n = n, row.question.k = k, row.answer.variant.id = variant;
+    row.timing.medianNs = ns;
+    row.verdict.speedup = speedup;
+    row.verdict.status = RowState::Ok;
     return row;
 }
 
@@ -68,7 +69,7 @@ private Q_SLOTS:
     void onePass() {
         const auto shapes = modelShapes(modelOf(true));
         auto approx = timed(64, 64, "approx", 1, 100);
-        approx.approx = true;
+        approx.answer.variant.approx = true;
         std::vector<BenchmarkRow> rows = {timed(1000, 64, "a", 100, 2), timed(64, 256, "a", 30, 3),
                                           timed(64, 256, "b", 20, 4.5), timed(64, 64, "a", 10, 1), approx};
         auto passes = modelPasses(shapes, rows);
@@ -78,13 +79,13 @@ private Q_SLOTS:
         QCOMPARE(*passes[0].speedup, (200.0 + 2 * 90 + 10) / 150);
         QVERIFY(passes[0].products == 4 && passes[0].missing == 0 && passes[0].variants == "a b");
         QVERIFY(passes[0].busy == 0 && passes[0].reason.empty());
-        rows[2].busy = true; // one of the two products 64x256
+        rows[2].timing.busy = true; // of the two products 64x256
         passes = modelPasses(shapes, rows);
         QVERIFY(passes[0].busy == 2 && passes[0].ns && !passes[0].speedup);
         QCOMPARE(passes[0].reason,
                  std::string("2 of 4 products were timed on a busy machine: too slow, so no speed-up"));
-        rows[2].busy = false;
-        rows[3].medianNs.reset();
+        rows[2].timing.busy = false;
+        rows[3].timing.medianNs.reset();
         passes = modelPasses(shapes, rows);
         QVERIFY(!passes[0].ns && passes[0].missing == 1 && passes[0].reason.find("64x64") != std::string::npos);
     }

@@ -2,6 +2,7 @@
 // Message frames between program and worker process: complete frames arrive, all others are refused. Also the shared
 // memory passed with them.
 #include "core/bench/backend/wire_values.h"
+#include "core/process/frame.h"
 #include "core/process/shared_buffer.h"
 #include "tests/support/test_program.h"
 
@@ -27,7 +28,7 @@ std::array<Descriptor, 2> sockets() {
     return {Descriptor(pair[0]), Descriptor(pair[1])};
 }
 
-std::string header(std::uint32_t length, std::uint32_t magic = 0x31575351, std::uint32_t descriptors = 0,
+std::string header(std::uint32_t length, std::uint32_t magic = 0x32575351, std::uint32_t descriptors = 0,
                    std::uint32_t zero = 0) {
     const std::uint32_t words[] = {magic, length, descriptors, zero};
     return {reinterpret_cast<const char*>(words), sizeof words};
@@ -61,9 +62,9 @@ private Q_SLOTS:
         row("half a header", header(8).substr(0, 7), "closed");
         row("half a body", header(8) + "{\"i", "closed");
         row("text", "this is no frame, not at all", "bytes that are no frame");
-        row("reserved word", header(2, 0x31575351, 0, 1) + "{}", "bytes that are no frame");
+        row("reserved word", header(2, 0x32575351, 0, 1) + "{}", "bytes that are no frame");
         row("length of a gigabyte", header(1u << 30), "a frame of 1073741824 bytes");
-        row("descriptors that do not come", header(2, 0x31575351, 3) + "{}", "0 descriptors instead of 3");
+        row("descriptors that do not come", header(2, 0x32575351, 3) + "{}", "0 descriptors instead of 3");
         row("empty", framed(""), "text that is no JSON object");
         row("array", framed("[1]"), "text that is no JSON object");
         row("two objects", framed("{}{}"), "text that is no JSON object");
@@ -118,7 +119,7 @@ private Q_SLOTS:
         auto got = to.receive();
         QVERIFY(got && *got);
         QCOMPARE((*got)->descriptors.size(), std::size_t(1));
-        const auto other = SharedBuffer::adopt((*got)->descriptors[0].release(), 100);
+        const auto other = SharedBuffer::adopt(std::move((*got)->descriptors[0]), 100);
         QVERIFY(other);
         (*other)->as<float>()[3] = 2.5f;
         QCOMPARE((*buffer)->as<float>()[3], 2.5f);
@@ -131,14 +132,14 @@ private Q_SLOTS:
         QVERIFY(empty && (*empty)->size() == 0);
         const auto small = SharedBuffer::create(10);
         QVERIFY(small);
-        QVERIFY(!SharedBuffer::adopt(fcntl((*small)->descriptor(), F_DUPFD_CLOEXEC, 0), 1 << 20));
+        QVERIFY(!SharedBuffer::adopt(Descriptor(fcntl((*small)->descriptor(), F_DUPFD_CLOEXEC, 0)), 1 << 20));
         int ends[2];
         QVERIFY(pipe2(ends, O_CLOEXEC) == 0);
-        QVERIFY(!SharedBuffer::adopt(ends[0], 1)); // takes ownership and closes it
+        QVERIFY(!SharedBuffer::adopt(Descriptor(ends[0]), 1)); // takes it over, and closes it
         close(ends[1]);
         const int unsealed = memfd_create("unsealed", MFD_CLOEXEC);
         QVERIFY(ftruncate(unsealed, 4096) == 0);
-        QVERIFY(!SharedBuffer::adopt(unsealed, 4096)); // it could shrink while it is read
+        QVERIFY(!SharedBuffer::adopt(Descriptor(unsealed), 4096)); // could shrink under the reader
     }
     void valuesReturn() {
         Problem problem;
@@ -148,12 +149,12 @@ private Q_SLOTS:
         problem.wIsKn = problem.bias = true;
         problem.compute = "bf16";
         problem.weight =
-            OperandFormat{"nf4", "pair_hi_first", "f32", "none", 4, 1, 1, -1, 0, 64, {-1.0f, 0.1f, 1.0f / 3}};
+            OperandFormat{"nf4", "pair_hi_first", "f32", "none", 4, 1, 1, -1, 0, 64, 64, {-1.0f, 0.1f, 1.0f / 3}};
         const json sent = wireOf(problem);
         const auto parsed = strictObject(sent.dump());
         QVERIFY(parsed);
         Fields fields(*parsed);
-        const Problem back = problemFrom(fields);
+        const Problem back = valueFrom<Problem>(fields);
         QVERIFY2(!fields.problem(), fields.problem() ? fields.problem()->c_str() : "");
         QVERIFY(back == problem);
         PreparedKernel kernel{3, {}};
@@ -161,7 +162,7 @@ private Q_SLOTS:
         kernel.info.tempBytes = 0;
         const json wired = wireOf(kernel);
         Fields told(wired);
-        const auto read = kernelFrom(told);
+        const auto read = valueFrom<PreparedKernel>(told);
         QVERIFY(!told.problem());
         QCOMPARE(read.info.flops.value_or(0), 1e15);
         QCOMPARE(read.info.tempBytes.value_or(-1), std::int64_t(0));
@@ -182,14 +183,14 @@ private Q_SLOTS:
         const auto parsed = strictObject(text.toStdString());
         QVERIFY(parsed);
         Fields fields(*parsed);
-        (void)samplesFrom(fields);
+        (void)valueFrom<RunSamples>(fields);
         QVERIFY(fields.problem());
     }
     void statesThatNoWorkerReports() {
         for (const char* state : {"hung", "ok", "available", "", "nonsense"}) {
-            const json told = {{"state", state}, {"reason", "because"}};
+            const json told = {{"state", state}, {"reason", "because"}, {"hint", ""}};
             Fields fields(told);
-            (void)failureFrom(fields);
+            (void)valueFrom<Failure>(fields);
             QVERIFY2(fields.problem(), state);
         }
     }

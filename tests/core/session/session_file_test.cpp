@@ -168,11 +168,14 @@ void SessionFileTest::everyTruncationIsRefused() {
 
 void SessionFileTest::benchmarksAreKept() {
     BenchmarkRow row;
-    row.backend = "cpu", row.device = "cpu:0", row.spec = "nf4", row.op = "matmul_t", row.act = "f32";
-    row.m = 1, row.n = 4096, row.k = 11008, row.cache = CacheState::Warm, row.status = RowState::Declined;
-    row.reason = "quotes \" and\nlines \xc3\xa9", row.nmse = 1.0 / 3, row.medianNs = 12345.678;
-    row.ciNs = Interval{1.5, 2.5}, row.samples = {1, 2, ~std::uint64_t(0)}, row.roundMedians = {0.1, 1e300};
-    row.weightBytes = -1, row.busy = true, row.artifacts = {{"asm", "nop"}};
+    row.question.backend = "cpu", row.question.device = "cpu:0", row.question.spec = "nf4",
+    row.question.op = "matmul_t", row.question.act = "f32";
+    row.question.m = 1, row.question.n = 4096, row.question.k = 11008, row.question.cache = CacheState::Warm,
+    row.verdict.status = RowState::Declined;
+    row.verdict.reason = "quotes \" and\nlines \xc3\xa9", row.check.nmse = 1.0 / 3, row.timing.medianNs = 12345.678;
+    row.timing.ciNs = Interval{1.5, 2.5}, row.timing.samples = {1, 2, ~std::uint64_t(0)},
+    row.timing.roundMedians = {0.1, 1e300};
+    row.answer.kernel.weightBytes = -1, row.timing.busy = true, row.answer.artifacts = {{"asm", "nop"}};
     KeptBench bench;
     bench.plan.specs = {{"nf4", *parseSpec("nf4")}};
     bench.plan.shapes = {{1, 4096, 11008, "w"}};
@@ -187,10 +190,10 @@ void SessionFileTest::benchmarksAreKept() {
     QVERIFY2(back, back ? "" : back.error().message.c_str());
     QCOMPARE(back->run.rows.size(), std::size_t(2));
     for (const auto& read : back->run.rows) QCOMPARE(q(keptBenchRow(read)), q(*one));
-    QVERIFY(back->run.rows[0].status == RowState::Declined && back->run.rows[0].cache == CacheState::Warm);
-    QVERIFY(!back->run.rows[0].speedup && back->run.rows[0].nmse == 1.0 / 3);
-    QVERIFY(back->backends == bench.backends && back->plan.backends.empty()); // a file must not choose which libraries
-                                                                              // are loaded
+    QVERIFY(back->run.rows[0].verdict.status == RowState::Declined &&
+            back->run.rows[0].question.cache == CacheState::Warm);
+    QVERIFY(!back->run.rows[0].verdict.speedup && back->run.rows[0].check.nmse == 1.0 / 3);
+    QVERIFY(back->backends == bench.backends && back->plan.backends.empty()); // nothing to load comes out of a file
     QVERIFY(back->plan.shapes == bench.plan.shapes && back->plan.caches == bench.plan.caches);
     QCOMPARE(q(back->plan.specs.at(0).first), QStringLiteral("nf4"));
     QVERIFY(!back->complete && back->run.roofs.at(0).samples == 7 && back->run.passes.at(0).ns == 17.0);

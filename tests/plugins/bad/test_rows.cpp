@@ -77,14 +77,14 @@ private Q_SLOTS:
         QVERIFY(run);
         int bad = 0, fine = 0;
         for (const auto& row : run->rows) {
-            if (row.backend == "cpu") {
-                fine += row.status == RowState::Ok;
+            if (row.question.backend == "cpu") {
+                fine += row.verdict.status == RowState::Ok;
                 continue;
             }
             ++bad;
-            QVERIFY2(q(rowStateText(row.status)) == status, row.reason.c_str());
-            QVERIFY2(q(row.reason).contains(reason), row.reason.c_str());
-            QVERIFY(!row.medianNs && row.samples.empty() && !row.gflops && !row.speedup);
+            QVERIFY2(q(rowStateText(row.verdict.status)) == status, row.verdict.reason.c_str());
+            QVERIFY2(q(row.verdict.reason).contains(reason), row.verdict.reason.c_str());
+            QVERIFY(!row.timing.medianNs && row.timing.samples.empty() && !row.timing.gflops && !row.verdict.speedup);
         }
         QVERIFY(bad > 0);                                        // one row for each device, if it reported two
         QVERIFY(fine > 0 || QTest::currentDataTag() != kBeside); // the other backend is not affected

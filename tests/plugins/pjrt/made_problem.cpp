@@ -77,6 +77,7 @@ void MadeProblem::makeWeight() {
     // Stored rows of nf4 are padded to whole blocks; rows of other formats end with their last byte.
     std::int64_t padded = cols_;
     if (format_.format == "nf4" && format_.packing != "planar" && shape_.blockAxis == 1)
+        weight_.row_multiple = shape_.block,
         padded = (cols_ + std::int64_t(shape_.block) - 1) / std::int64_t(shape_.block) * std::int64_t(shape_.block);
     const std::int64_t rowBytes = (padded + perByte - 1) / perByte;
     std::vector<unsigned char> bytes(std::size_t(rows_ * rowBytes));

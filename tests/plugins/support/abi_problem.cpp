@@ -141,6 +141,7 @@ void AbiProblem::makeWeight(const Case& c) {
     const std::int64_t block = granularity == "block" ? std::int64_t(c.block) : columns;
     const std::int64_t blocks = (columns + block - 1) / block;
     if (granularity == "block") weight_.block = c.block, weight_.block_axis = 1;
+    if (granularity == "block" && c.weight == "nf4") weight_.row_multiple = c.block;
     if (granularity == "row") weight_.channel_axis = 0;
     if (granularity == "column") weight_.channel_axis = 1;
     const auto group = [&](std::int64_t r, std::int64_t col) -> std::size_t {

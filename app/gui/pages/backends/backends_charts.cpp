@@ -207,18 +207,16 @@ void SpeedupCard::refresh() {
 /// Of threads that waited for each other there is no ratio; what there is instead is said, with the way out of it.
 void SpeedupCard::explainBusy() {
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
     again_->setVisible(busy > 0 && bench_.complete() && !bench_.running());
     again_->setText(busy == 1 ? tr("Time the busy row again") : tr("Time %1 busy rows again").arg(busy));
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
     const int cells = at < maps_.size() ? maps_[at].busy : 0;
     busy_->setVisible(cells > 0);
     if (cells == 0) return;
-    static const QString start = QStringLiteral("the machine was busy: ");
     QString why; // "reading memory ran at 34 % of its best"
     for (const int row : maps_[at].rows)
-        if (row >= 0 && why.isEmpty())
-            why = QString::fromStdString(rows[std::size_t(row)].reason).section(start, 1).section(u';', 0, 0);
+        if (row >= 0 && why.isEmpty()) why = QString::fromStdString(busyProbeText(rows[std::size_t(row)].timing));
     const auto all = std::count_if(maps_[at].rows.begin(), maps_[at].rows.end(), [](int row) { return row >= 0; });
     busy_->setText((cells == all
                         ? tr("All cells were timed beside something else on the machine")
@@ -236,7 +234,7 @@ void SpeedupCard::draw() {
     if (at >= maps_.size()) {
         return setMessage(bench_.rows().empty()
                               ? notYet(bench_, tr("Run fills a map of shapes and backends: faster or slower than f32."))
-                              : tr("No speed-up is known: the yardstick, openblas f32, was not timed beside these."));
+                              : tr("No speed-up is known: the baseline, openblas f32, was not timed beside these."));
     }
     map_->setData(speedupPicture(maps_[at]));
     const auto& cells = maps_[at].rows;
@@ -279,7 +277,7 @@ RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
 void RooflineCard::refresh() {
     const auto& rows = bench_.rows();
     rooflines_ = rooflines(rows, bench_.run().roofs);
-    // The yardstick is timed first, but it is not what one looks for.
+    // The baseline is timed first, but it is not what one looks for.
     std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
         return std::any_of(line.points.begin(), line.points.end(),
                            [&](const auto& point) { return !rows[point.row].baseline; });

@@ -52,14 +52,14 @@ void BenchDetail::show(const BenchmarkRow& row) {
         artifact_->clear();
         texts_ = {rowText(row)};
         artifact_->addItem(tr("Summary"));
-        for (const auto& [kind, text] : row.artifacts) {
+        for (const auto& [kind, text] : row.answer.artifacts) {
             artifact_->addItem(QString::fromStdString(kind));
             texts_ << QString::fromStdString(text);
         }
         artifact_->setCurrentIndex(std::max(0, artifact_->findText(before)));
     }
     artifact_->setVisible(artifact_->count() > 1);
-    command_ = QString::fromStdString(row.command);
+    command_ = QString::fromStdString(row.question.command);
     copy_->setVisible(!command_.isEmpty());
     showText();
     setMessage({});

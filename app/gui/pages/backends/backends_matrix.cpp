@@ -70,16 +70,17 @@ void CapabilityModel::setAnswers(const std::vector<Capability>& answers, bool co
     complete_ = complete;
     specs_.clear();
     devices_.clear();
+    QStringList backends; // of each device
     for (const auto& answer : answers_) {
         if (const auto spec = QString::fromStdString(answer.spec); !specs_.contains(spec)) specs_ << spec;
-        if (const auto name = columnOf(answer); !devices_.contains(name)) devices_ << name;
+        if (const auto name = columnOf(answer); !devices_.contains(name)) {
+            devices_ << name;
+            backends << QString::fromStdString(answer.backend);
+        }
     }
     titles_.clear();
-    for (const auto& device : devices_) {
-        const QString backend = device.section(u' ', 0, 0);
-        const auto same = [&](const QString& other) { return other.section(u' ', 0, 0) == backend; };
-        titles_ << (std::count_if(devices_.begin(), devices_.end(), same) == 1 ? backend : device);
-    }
+    for (qsizetype i = 0; i < devices_.size(); ++i)
+        titles_ << (backends.count(backends[i]) == 1 ? backends[i] : devices_[i]);
     endResetModel();
 }
 

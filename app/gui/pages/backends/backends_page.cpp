@@ -95,7 +95,7 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
         // Something to look at first: what was timed, else why nothing was.
         const auto& rows = bench_->rows();
         const auto timed =
-            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
+            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
         if (shown_ < 0 && (timed != rows.end() || bench_->complete()))
             showRow(timed == rows.end() ? 0 : int(timed - rows.begin()));
     });
@@ -284,7 +284,7 @@ void BackendsPage::showQuarantine() {
 void BackendsPage::refresh() {
     const auto& rows = bench_->rows();
     const auto timed =
-        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.medianNs.has_value(); });
+        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
     note_->setText(rows.empty() ? QString() : tr("%1 rows, %2 timed").arg(rows.size()).arg(timed));
     export_->setEnabled(!bench_->running() && !rows.empty());
     stages_->askAll();

@@ -20,20 +20,20 @@ constexpr int kColours = 4, kMuted = 4; // tokens of a PlotSeries
 constexpr double kSameRoof = 1.6;       // peaks within this have one name in a chart
 
 QString opTitle(const BenchmarkRow& row) {
-    const auto* op = findBenchOp(row.op);
-    return op ? QString::fromUtf8(op->title) : str(row.op);
+    const auto* op = findBenchOp(row.question.op);
+    return op ? QString::fromUtf8(op->title) : str(row.question.op);
 }
 
 /// A colour for each spec and a dash for each backend, the same in every chart: in the order in which they were timed
-/// in the run, yardsticks last.
+/// in the run, baselines last.
 struct Look {
     std::vector<std::string> specs, backends;
     explicit Look(const BenchRows& rows) {
-        for (const bool yardstick : {false, true})
+        for (const bool baseline : {false, true})
             for (const auto& row : rows) {
-                if (!row.medianNs || row.baseline != yardstick) continue;
-                place(specs, row.spec);
-                place(backends, row.backend);
+                if (!row.timing.medianNs || row.answer.variant.baseline != baseline) continue;
+                place(specs, row.question.spec);
+                place(backends, row.question.backend);
             }
     }
     static int place(std::vector<std::string>& list, const std::string& text) {
@@ -41,8 +41,8 @@ struct Look {
         if (at == list.end()) list.push_back(text);
         return int(std::find(list.begin(), list.end(), text) - list.begin());
     }
-    int colour(const BenchmarkRow& row) { return place(specs, row.spec) % kColours; }
-    int dash(const BenchmarkRow& row) { return place(backends, row.backend); }
+    int colour(const BenchmarkRow& row) { return place(specs, row.question.spec) % kColours; }
+    int dash(const BenchmarkRow& row) { return place(backends, row.question.backend); }
 };
 
 /// The same points as dots or as another line, without a name of their own.
@@ -58,16 +58,17 @@ PlotSeries unnamed(const PlotSeries& series, PlotSeries::Style style) {
 QString latencyGroup(const BenchmarkRow& row) {
     return QStringLiteral("%1   %2 × %3   act %4   %5")
         .arg(opTitle(row))
-        .arg(row.n)
-        .arg(row.k)
-        .arg(str(row.act), QString::fromUtf8(cacheText(row.cache)));
+        .arg(row.question.n)
+        .arg(row.question.k)
+        .arg(str(row.question.act), QString::fromUtf8(cacheText(row.question.cache)));
 }
 
 QString speedupGroup(const BenchmarkRow& row) {
-    return QStringLiteral("%1   act %2   %3").arg(opTitle(row), str(row.act), QString::fromUtf8(cacheText(row.cache)));
+    return QStringLiteral("%1   act %2   %3")
+        .arg(opTitle(row), str(row.question.act), QString::fromUtf8(cacheText(row.question.cache)));
 }
 
-QString deviceKey(const BenchmarkRow& row) { return str(row.backend) + u'/' + str(row.device); }
+QString deviceKey(const BenchmarkRow& row) { return str(row.question.backend) + u'/' + str(row.question.device); }
 
 LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) {
     LatencyPicture picture;
@@ -86,7 +87,7 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
         for (std::size_t i = 0; i < line.m.size(); ++i) {
             const double x = std::log2(line.m[i]);
             series.points << QPointF(x, line.ns[i] * kMicro);
-            QString note = str(rows[line.rows[i]].variant);
+            QString note = str(rows[line.rows[i]].answer.variant.id);
             if (std::isfinite(line.low[i])) {
                 band.points << QPointF(x, line.high[i] * kMicro);
                 band.lower << QPointF(x, line.low[i] * kMicro);
@@ -96,7 +97,7 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
                        note;
             } else
                 endBand();
-            if (rows[line.rows[i]].busy) note += QObject::tr("  on a busy machine: too slow");
+            if (rows[line.rows[i]].timing.busy) note += QObject::tr("  on a busy machine: too slow");
             series.notes << note;
         }
         picture.series << series;
@@ -139,15 +140,18 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
     for (const auto& point : roofline.points) {
         const auto& row = rows[point.row];
         const QPointF at(std::log10(point.intensity), point.gflops);
-        const QString spec = str(row.spec);
+        const QString spec = str(row.question.spec);
         auto own = std::find_if(dots.begin(), dots.end(), [&](const auto& one) { return one.first == spec; });
         if (own == dots.end())
             own = dots.insert(own, {spec, {spec, PlotSeries::Style::Dots, look.colour(row), {}, {}}});
         own->second.points << at;
-        own->second.notes
-            << QStringLiteral("M = %1  %2 × %3  %4").arg(row.m).arg(row.n).arg(row.k).arg(str(row.variant));
-        if (!row.approx && !row.experimental) {
-            auto& best = ways[{spec, row.n, row.k}].try_emplace(row.m, at).first->second;
+        own->second.notes << QStringLiteral("M = %1  %2 × %3  %4")
+                                 .arg(row.question.m)
+                                 .arg(row.question.n)
+                                 .arg(row.question.k)
+                                 .arg(str(row.answer.variant.id));
+        if (!row.answer.variant.approx && !row.answer.variant.experimental) {
+            auto& best = ways[{spec, row.question.n, row.question.k}].try_emplace(row.question.m, at).first->second;
             if (at.y() > best.y()) best = at;
         }
         least = std::min(least, point.intensity / 2);
@@ -199,63 +203,67 @@ QString rowText(const BenchmarkRow& row) {
     const auto figure = [](const std::optional<double>& value, const QString& unit) {
         return value ? str(significantText(*value, 4)) + unit : QString();
     };
-    line(QObject::tr("variant"), str(row.variant));
-    line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' '));
-    line(QObject::tr("reason"), str(row.reason));
-    line(QObject::tr("command"), str(row.command));
-    line(QObject::tr("in words"), str(row.variantTitle));
-    line(QObject::tr("arithmetic"), str(row.variantNote));
-    line(QObject::tr("problem"),
-         QObject::tr("%1   M %2  N %3  K %4   x %5%6")
-             .arg(opTitle(row))
-             .arg(row.m)
-             .arg(row.n)
-             .arg(row.k)
-             .arg(row.act.empty() ? QStringLiteral("–") : str(row.act), row.bias ? QObject::tr(", bias") : QString()));
-    line(QObject::tr("spec"), str(row.specFull.empty() ? row.spec : row.specFull));
-    line(QObject::tr("weights of"), row.tensor.empty() ? QObject::tr("seeded random values") : str(row.tensor));
-    QString device = str(row.deviceName.empty() ? row.device : row.deviceName);
-    if (!device.contains(str(row.deviceArch))) device += u' ' + str(row.deviceArch);
+    line(QObject::tr("variant"), str(row.answer.variant.id));
+    line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.verdict.status)).replace(u'_', u' '));
+    line(QObject::tr("reason"), str(row.verdict.reason));
+    line(QObject::tr("hint"), str(row.verdict.hint));
+    line(QObject::tr("command"), str(row.question.command));
+    line(QObject::tr("in words"), str(row.answer.variant.title));
+    line(QObject::tr("arithmetic"), str(row.answer.variant.note));
+    line(QObject::tr("problem"), QObject::tr("%1   M %2  N %3  K %4   x %5%6")
+                                     .arg(opTitle(row))
+                                     .arg(row.question.m)
+                                     .arg(row.question.n)
+                                     .arg(row.question.k)
+                                     .arg(row.question.act.empty() ? QStringLiteral("–") : str(row.question.act),
+                                          row.question.bias ? QObject::tr(", bias") : QString()));
+    line(QObject::tr("spec"), str(row.question.specFull.empty() ? row.question.spec : row.question.specFull));
+    line(QObject::tr("weights of"),
+         row.question.tensor.empty() ? QObject::tr("seeded random values") : str(row.question.tensor));
+    QString device = str(row.answer.deviceName.empty() ? row.question.device : row.answer.deviceName);
+    if (!device.contains(str(row.answer.deviceArch))) device += u' ' + str(row.answer.deviceArch);
     line(QObject::tr("device"),
-         device.isEmpty() ? QString() : QObject::tr("%1, %2 threads asked for").arg(device).arg(row.threads));
-    if (row.medianNs) {
+         device.isEmpty() ? QString() : QObject::tr("%1, %2 threads asked for").arg(device).arg(row.question.threads));
+    if (row.timing.medianNs) {
+        line(QObject::tr("median"), figure(row.timing.medianNs, QStringLiteral(" ns")) +
+                                        (row.timing.ciNs ? QObject::tr(", 95 % CI %1 to %2 ns")
+                                                               .arg(row.timing.ciNs->low, 0, 'f', 0)
+                                                               .arg(row.timing.ciNs->high, 0, 'f', 0)
+                                                         : QObject::tr(", no interval: fewer than 20 samples")));
         line(
-            QObject::tr("median"),
-            figure(row.medianNs, QStringLiteral(" ns")) +
-                (row.ciNs
-                     ? QObject::tr(", 95 % CI %1 to %2 ns").arg(row.ciNs->low, 0, 'f', 0).arg(row.ciNs->high, 0, 'f', 0)
-                     : QObject::tr(", no interval: fewer than 20 samples")));
-        line(QObject::tr("samples"),
-             QObject::tr("%1 in %2 rounds by the %3 clock, %4 each")
-                 .arg(row.samples.empty() ? QObject::tr("not kept,") : QString::number(row.samples.size()))
-                 .arg(row.roundMedians.size())
-                 .arg(row.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
-                 .arg(row.chain == 1 ? QObject::tr("one run") : QObject::tr("%1 runs").arg(row.chain)));
-        line(QObject::tr("cache"), row.cache == CacheState::Cold
-                                       ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.bufferSets)
-                                       : QObject::tr("warm, one copy of the weights"));
-        line(QObject::tr("speed-up"), row.busy      ? QObject::tr("busy: no ratio of such a time means anything")
-                                      : row.speedup ? figure(row.speedup, QStringLiteral("×")) +
-                                                          (row.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
-                                                                               .arg(row.speedupCi->low, 0, 'f', 2)
-                                                                               .arg(row.speedupCi->high, 0, 'f', 2)
-                                                                         : QString())
-                                                    : str(row.speedupReason));
+            QObject::tr("samples"),
+            QObject::tr("%1 in %2 rounds by the %3 clock, %4 each")
+                .arg(row.timing.samples.empty() ? QObject::tr("not kept,") : QString::number(row.timing.samples.size()))
+                .arg(row.timing.roundMedians.size())
+                .arg(row.timing.clock == 2 ? QObject::tr("device's") : QObject::tr("host's"))
+                .arg(row.timing.chain == 1 ? QObject::tr("one run") : QObject::tr("%1 runs").arg(row.timing.chain)));
+        line(QObject::tr("cache"),
+             row.question.cache == CacheState::Cold
+                 ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.timing.bufferSets)
+                 : QObject::tr("warm, one copy of the weights"));
+        line(QObject::tr("speed-up"),
+             row.timing.busy       ? QObject::tr("busy: no ratio of such a time means anything")
+             : row.verdict.speedup ? figure(row.verdict.speedup, QStringLiteral("×")) +
+                                         (row.verdict.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
+                                                                      .arg(row.verdict.speedupCi->low, 0, 'f', 2)
+                                                                      .arg(row.verdict.speedupCi->high, 0, 'f', 2)
+                                                                : QString())
+                                   : str(row.verdict.speedupReason));
     }
-    if (row.roofShare)
+    if (row.verdict.roofShare)
         line(QObject::tr("of the roof"),
-             QObject::tr("%1 % of %2").arg(100 * *row.roofShare, 0, 'f', 1).arg(str(row.roofKind)));
-    if (row.withoutCacheRoof)
+             QObject::tr("%1 % of %2").arg(100 * *row.verdict.roofShare, 0, 'f', 1).arg(str(row.verdict.roofKind)));
+    if (row.verdict.withoutCacheRoof)
         line(QObject::tr("cache roof"), QObject::tr("none: the backend does not measure a cache; held against "
                                                     "arithmetic alone"));
-    if (row.nmse)
+    if (row.check.nmse)
         line(QObject::tr("kernel NMSE"), QObject::tr("%1 (limit %2) over %3 of %4 outputs, and %5 small shapes")
-                                             .arg(figure(row.nmse, {}), figure(row.nmseLimit, {}))
-                                             .arg(row.checkedOutputs)
-                                             .arg(row.outputs)
-                                             .arg(row.checkedShapes));
-    line(QObject::tr("format NMSE"), figure(row.formatNmse, {}));
-    line(QObject::tr("prepare"), figure(row.prepareNs, QStringLiteral(" ns, once")));
+                                             .arg(figure(row.check.nmse, {}), figure(row.check.nmseLimit, {}))
+                                             .arg(row.check.checkedOutputs)
+                                             .arg(row.check.outputs)
+                                             .arg(row.check.checkedShapes));
+    line(QObject::tr("format NMSE"), figure(row.check.formatNmse, {}));
+    line(QObject::tr("prepare"), figure(row.answer.kernel.prepareNs, QStringLiteral(" ns, once")));
     return text;
 }
 

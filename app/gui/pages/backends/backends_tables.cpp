@@ -30,13 +30,20 @@ constexpr int kVariant = 2; // column of times and correctness
 constexpr int kMedian = 4;  // columns of the times
 constexpr int kSpeedup = 5;
 
+/// "cpu/cpu:0", then what else makes up the name.
+QStringList wordsOf(const ComparedRow& row) {
+    QStringList words{QString::fromStdString(row.parts[0] + '/' + row.parts[1])};
+    for (std::size_t i = 2; i < row.parts.size(); ++i) words << QString::fromStdString(row.parts[i]);
+    return words;
+}
+
 /// A time that is not there says why in a word, and in full under the mouse.
 class SortedRows : public QSortFilterProxyModel {
 public:
     SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
     void setTimes(const QAbstractItemModel* times) { times_ = times; }
     void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
-    void setCompared(const QAbstractItemModel* compared) { compared_ = compared; }
+    void setCompared(const RowModel<ComparedRow>* compared) { compared_ = compared; }
     /// Words that all names of the baseline's rows have say nothing about one of them.
     void setCommon(const QStringList& words, bool oneDevice) {
         common_ = words;
@@ -47,9 +54,10 @@ public:
         if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
             return QSortFilterProxyModel::data(index, Qt::DisplayRole);
         if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
-            QStringList words = QSortFilterProxyModel::data(index, role).toString().split(u' ');
+            const auto& row = compared_->rows()[std::size_t(mapToSource(index).row())];
+            QStringList words = wordsOf(row);
+            if (oneDevice_ && !common_.contains(words.front())) words.front() = QString::fromStdString(row.parts[0]);
             words.removeIf([this](const QString& word) { return common_.contains(word); });
-            if (oneDevice_ && !words.isEmpty()) words.front() = words.front().section(u'/', 0, 0);
             return words.join(QStringLiteral("  "));
         }
         if (!ofRows || (role != Qt::DisplayRole && role != Qt::ToolTipRole))
@@ -58,27 +66,29 @@ public:
         if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
         const auto& row = bench_.rows()[std::size_t(at)];
         if (role == Qt::ToolTipRole)
-            return QString::fromStdString(row.reason.empty() && index.column() == kVariant ? row.variant : row.reason);
+            return QString::fromStdString(
+                row.verdict.reason.empty() && index.column() == kVariant ? row.answer.variant.id : row.verdict.reason);
         // Threads that waited for each other: no ratio of anything.
-        if (sourceModel() == times_ && index.column() == kSpeedup && row.busy)
+        if (sourceModel() == times_ && index.column() == kSpeedup && row.timing.busy)
             return QCoreApplication::translate("qs::gui::BenchTables", "busy");
-        if (sourceModel() != times_ || index.column() != kMedian || row.medianNs)
+        if (sourceModel() != times_ || index.column() != kMedian || row.timing.medianNs)
             return QSortFilterProxyModel::data(index, role);
-        return QString::fromUtf8(rowStateText(row.status)).replace(u'_', u' ');
+        return QString::fromUtf8(rowStateText(row.verdict.status)).replace(u'_', u' ');
     }
 
 private:
     const BenchRun& bench_;
-    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr, *compared_ = nullptr;
+    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
+    const RowModel<ComparedRow>* compared_ = nullptr;
     QStringList common_;
     bool oneDevice_ = false; ///< of each backend
 };
 
 QStringList commonWords(const std::vector<ComparedRow>& rows) {
     if (rows.size() < 2) return {};
-    QStringList common = QString::fromStdString(rows.front().key).split(u' ');
+    QStringList common = wordsOf(rows.front());
     for (const auto& row : rows) {
-        const auto words = QString::fromStdString(row.key).split(u' ');
+        const auto words = wordsOf(row);
         common.removeIf([&](const QString& word) { return !words.contains(word); });
     }
     return common;
@@ -201,7 +211,7 @@ void BenchTables::refresh() {
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.busy; });
+    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
     const auto& passes = bench_.run().passes;
     const bool part =
         !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
@@ -244,11 +254,10 @@ void BenchTables::setBaseline(BenchBaseline baseline) {
 
 void BenchTables::setCompared() {
     const auto rows = compared();
-    std::map<QString, QString> devices;
+    std::map<std::string, std::string> devices; // of each backend
     bool one = true;
     for (const auto& row : rows) {
-        const auto device = QString::fromStdString(row.key).section(u' ', 0, 0);
-        one &= devices.try_emplace(device.section(u'/', 0, 0), device).first->second == device;
+        one &= devices.try_emplace(row.parts[0], row.parts[1]).first->second == row.parts[1];
     }
     static_cast<SortedRows*>(sorted_)->setCommon(commonWords(rows), one && rows.size() > 1);
     compared_->setRows(rows);

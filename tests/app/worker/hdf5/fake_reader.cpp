@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A faulty HDF5 reader process. The word after the magic number of its input file selects the fault.
 #include "core/model/hdf5/window.h"
-#include "core/process/wire.h"
+#include "core/process/frame.h"
 
 #include <csignal>
 #include <cstdio>
@@ -38,7 +38,7 @@ bool answer(const std::string& call, json& message, qs::Channel& control) {
             signal(SIGSEGV, SIG_DFL); // the sanitizer must not handle it
             raise(SIGSEGV);
         }
-        if (mode == "hang") return false;
+        if (mode == "hang" || mode == "sleep") return false;
         for (volatile bool spins = mode == "spin"; spins;) {
         }
         if (mode == "exit") _exit(7);

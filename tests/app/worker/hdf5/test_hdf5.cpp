@@ -341,6 +341,7 @@ void TestHdf5::readerMisbehaves_data() {
     const std::pair<const char*, const char*> rows[] = {
         {"crash", "the reader of HDF5 stopped (SIGSEGV) at \"/layer/\\u{1b}kernel\""},
         {"hang", "the reader of HDF5 gave no answer for 0.5 s"},
+        {"sleep", "the reader of HDF5 did nothing for 0.4 s"},
         {"exit", "the reader of HDF5 stopped (exited with code 7)"},
         {"spin", "the reader of HDF5 went round for 0.3 s without getting on"},
         {"flood", "the list of tensors takes more memory than twice the 4096 bytes and 64 MiB"},
@@ -359,9 +360,9 @@ void TestHdf5::readerMisbehaves() {
     const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
     qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
     const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
-    const bool patient = std::string_view(QTest::currentDataTag()) == "spin"; // long deadline for an answer, short
-                                                                              // deadline for progress
-    const Hdf5Deadlines deadlines{patient ? 60 : 0.5, patient ? 60 : 5.0, 0.5, 0.3};
+    const std::string_view mode = QTest::currentDataTag();
+    const bool patient = mode == "spin" || mode == "sleep"; // for an answer, not for progress
+    const Hdf5Deadlines deadlines{patient ? 60 : 0.5, patient ? 60 : 5.0, 0.5, 0.3, mode == "sleep" ? 0.4 : 0};
     const auto reader = Hdf5Reader::open(fake, file, 0, 4096, deadlines);
     QVERIFY(!reader);
     QVERIFY2(q(reader.error().message).contains(says), reader.error().message.c_str());

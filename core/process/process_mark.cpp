@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/process/worker_environment.h"
+#include "core/process/process_mark.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <string_view>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace qs {
 namespace {
-
-constexpr std::array<std::string_view, 9> kWorkerVariables = {
-    "PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"};
-constexpr std::array<std::string_view, 42> kVendorPrefixes = {
-    "LC_",   "QUANTSCOPE_", "QS_",     "OMP_",    "GOMP_",  "KMP_",         "OPENBLAS_", "GOTO_", "MKL_",
-    "BLIS_", "DNNL_",       "ONEDNN_", "CUDA_",   "CUBLAS", "CUDNN_",       "NVIDIA_",   "NV_",   "NCCL_",
-    "HIP_",  "ROCM_",       "ROCR_",   "HSA_",    "AMD_",   "SYCL_",        "ZE_",       "OCL_",  "ONEAPI_",
-    "XLA_",  "TPU_",        "LIBTPU_", "PJRT_",   "JAX_",   "TF_CPP_",      "TF_XLA_",   "ASAN_", "UBSAN_",
-    "TSAN_", "LSAN_",       "MSAN_",   "MALLOC_", "GCOV_",  "LLVM_PROFILE_"};
-
-bool passesToWorker(std::string_view name) {
-    return std::find(kWorkerVariables.begin(), kWorkerVariables.end(), name) != kWorkerVariables.end() ||
-           std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
-}
 
 /// As the kernel lays out an entry of a folder.
 struct FolderEntry {
@@ -91,18 +75,7 @@ bool killMarked(int folder, const char* line) {
 
 } // namespace
 
-std::vector<std::string> workerEnvironment(const char* const* current) {
-    std::vector<std::string> out;
-    for (; current && *current; ++current) {
-        const std::string_view line = *current;
-        const auto end = line.find('=');
-        const auto name = line.substr(0, end);
-        if (end != std::string_view::npos && name != kWorkerMark && passesToWorker(name)) out.emplace_back(line);
-    }
-    return out;
-}
-
-std::string newWorkerMark() {
+std::string newProcessMark() {
     static std::atomic<unsigned> last{0};
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     return fmt::format("{}-{}-{}", ::getpid(), ++last, now);
@@ -111,7 +84,7 @@ std::string newWorkerMark() {
 void endMarked(const char* mark) {
     char line[128] = "";
     if (!mark || !*mark || std::strlen(mark) > 80) return;
-    appendText(line, kWorkerMark);
+    appendText(line, kProcessMark);
     appendText(line, "=");
     appendText(line, mark);
     const int folder = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/process/wire.h"
+#include "core/process/frame.h"
 
+#include "core/process/fields.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -13,11 +16,11 @@
 namespace qs {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31575351; // "QSW1"
+constexpr std::uint32_t kMagic = 0x32575351; // "QSW2"
 constexpr std::size_t kControlRoom = CMSG_SPACE(kMostDescriptors * sizeof(int));
 
-tl::unexpected<WireFault> closed() { return tl::unexpected(WireFault{true, "the other side has gone"}); }
-tl::unexpected<WireFault> broken(std::string what) { return tl::unexpected(WireFault{false, std::move(what)}); }
+tl::unexpected<ChannelFault> closed() { return tl::unexpected(ChannelFault{true, "the other side has gone"}); }
+tl::unexpected<ChannelFault> broken(std::string what) { return tl::unexpected(ChannelFault{false, std::move(what)}); }
 
 using Clock = std::chrono::steady_clock;
 
@@ -27,8 +30,8 @@ Channel::Channel(Descriptor socket) : socket_(std::move(socket)) {
     fcntl(socket_.get(), F_SETFL, fcntl(socket_.get(), F_GETFL) | O_NONBLOCK);
 }
 
-tl::expected<void, WireFault> Channel::send(const nlohmann::json& body, std::span<const int> descriptors,
-                                            double seconds) {
+tl::expected<void, ChannelFault> Channel::send(const nlohmann::json& body, std::span<const int> descriptors,
+                                               double seconds) {
     const std::string text = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (text.size() > kLongestFrame || descriptors.size() > kMostDescriptors)
         return broken(fmt::format("a message of {} bytes is too long", text.size()));
@@ -70,7 +73,7 @@ tl::expected<void, WireFault> Channel::send(const nlohmann::json& body, std::spa
     return {};
 }
 
-tl::expected<bool, WireFault> Channel::readHeader() {
+tl::expected<bool, ChannelFault> Channel::readHeader() {
     while (headerGot_ < sizeof header_) {
         iovec piece{reinterpret_cast<char*>(header_) + headerGot_, sizeof header_ - headerGot_};
         alignas(cmsghdr) char control[kControlRoom];
@@ -103,7 +106,7 @@ tl::expected<bool, WireFault> Channel::readHeader() {
     return true;
 }
 
-tl::expected<std::optional<Frame>, WireFault> Channel::receive() {
+tl::expected<std::optional<Frame>, ChannelFault> Channel::receive() {
     const auto whole = readHeader();
     if (!whole) return tl::unexpected(whole.error());
     if (!*whole) return std::optional<Frame>();

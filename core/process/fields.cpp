@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// JSON that may lie: the parse, and the fields one by one.
-#include "core/process/wire.h"
+#include "core/process/fields.h"
 
 #include "core/base/json_tree.h"
 #include "core/base/strict_json.h"

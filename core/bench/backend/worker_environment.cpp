@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/bench/backend/worker_environment.h"
+
+#include "core/process/process_mark.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace qs {
+namespace {
+
+constexpr std::array<std::string_view, 9> kWorkerVariables = {
+    "PATH", "HOME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "LD_LIBRARY_PATH", "XDG_CACHE_HOME"};
+constexpr std::array<std::string_view, 42> kVendorPrefixes = {
+    "LC_",   "QUANTSCOPE_", "QS_",     "OMP_",    "GOMP_",  "KMP_",         "OPENBLAS_", "GOTO_", "MKL_",
+    "BLIS_", "DNNL_",       "ONEDNN_", "CUDA_",   "CUBLAS", "CUDNN_",       "NVIDIA_",   "NV_",   "NCCL_",
+    "HIP_",  "ROCM_",       "ROCR_",   "HSA_",    "AMD_",   "SYCL_",        "ZE_",       "OCL_",  "ONEAPI_",
+    "XLA_",  "TPU_",        "LIBTPU_", "PJRT_",   "JAX_",   "TF_CPP_",      "TF_XLA_",   "ASAN_", "UBSAN_",
+    "TSAN_", "LSAN_",       "MSAN_",   "MALLOC_", "GCOV_",  "LLVM_PROFILE_"};
+
+bool passesToWorker(std::string_view name) {
+    return std::find(kWorkerVariables.begin(), kWorkerVariables.end(), name) != kWorkerVariables.end() ||
+           std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(),
+                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+} // namespace
+
+std::vector<std::string> workerEnvironment(const char* const* current) {
+    std::vector<std::string> out;
+    for (; current && *current; ++current) {
+        const std::string_view line = *current;
+        const auto end = line.find('=');
+        const auto name = line.substr(0, end);
+        if (end != std::string_view::npos && name != kProcessMark && passesToWorker(name)) out.emplace_back(line);
+    }
+    return out;
+}
+
+} // namespace qs

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// JSON from another process or from a file, which may lie: the parse, and its fields one by one.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+namespace qs {
+
+/// Refuses what is no JSON object, nests more than 8 deep or repeats a key.
+tl::expected<nlohmann::json, std::string> strictObject(const std::string& text);
+
+/// Reads the fields of an object that may lie. The first problem is kept; reading goes on with empty values.
+class Fields {
+public:
+    explicit Fields(const nlohmann::json& object) : object_(object) {}
+    bool has(const char* key) const;
+    const nlohmann::json& all() const { return object_; }
+    std::string text(const char* key, std::size_t longest);
+    std::uint64_t count(const char* key, std::uint64_t most);
+    std::int64_t integer(const char* key, std::int64_t least, std::int64_t most);
+    double number(const char* key); ///< NaN for null
+    bool flag(const char* key);
+    const nlohmann::json& array(const char* key, std::size_t most);
+    const nlohmann::json& object(const char* key);
+    void refuse(const std::string& why);
+    const std::optional<std::string>& problem() const { return problem_; }
+    /// Takes over the problem of a nested object.
+    void take(const Fields& nested);
+
+private:
+    const nlohmann::json& field(const char* key);
+    const nlohmann::json& object_;
+    std::optional<std::string> problem_;
+};
+
+} // namespace qs
