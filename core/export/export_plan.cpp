@@ -4,8 +4,8 @@
 #include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/layouts/conv1d.h"
+#include "core/layouts/model_fields.h"
 #include "core/layouts/offers.h"
-#include "core/layouts/produce.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
@@ -22,18 +22,10 @@ Result<std::uint64_t> bytesOf(const Model& model, const TensorInfo& tensor, cons
                               const Job& job) {
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    Result<std::vector<TensorToWrite>> fields;
-    if (layout.writeFrom) {
-        const auto source = makeSource(*view, spec, job);
-        if (!source) return tl::unexpected(source.error());
-        fields = layout.writeFrom(*source);
-    } else {
-        fields = layout.write(*view, spec, job);
-    }
-    if (!fields) return tl::unexpected(fields.error());
-    std::uint64_t bytes = 0;
-    for (const TensorToWrite& field : *fields) bytes += qs::bytesOf(field);
-    return bytes;
+    auto measured = MeasuredTensor::of(*view, spec, job);
+    if (!measured) return tl::unexpected(measured.error());
+    const auto made = inLayout(layout, std::move(*measured));
+    return made ? Result<std::uint64_t>(qs::bytesOf(made->fields)) : tl::unexpected(made.error());
 }
 
 Result<void> planCopy(const Model& model, const Layout& layout, PlannedTensor& row, const TensorInfo& tensor) {
@@ -154,7 +146,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
             plan.problem = entries.error().message;
     }
     const Conv1dLayers layers(model, config);
-    std::vector<WrittenSize> sizes;
+    std::vector<WrittenTensor> sizes;
     std::size_t next = 0; // of taken
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
         if (job.cancelled()) return tl::unexpected(cancelledError());

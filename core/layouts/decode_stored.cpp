@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/slabs.h"
 #include "core/layouts/stored.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/native_packing.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kDecodeChunk = 65536;
 
-struct Fields final : StoredValues {
+struct StoredFields final : StoredValues {
     StoredTensor stored;
     ScaleGrid grid;
     TensorView codes, scales, zeros, biases, tensorScale, nestedScale, nestedOffset;
@@ -57,7 +57,7 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const s
     return model.view(*found);
 }
 
-void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
+void StoredFields::load(std::uint64_t begin, std::size_t n, float* out) const {
     const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
         return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch()).data());
     };
@@ -107,7 +107,7 @@ void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
     }
 }
 
-void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
+void StoredFields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     const DType type = scales.info->dtype;
     if (nestedScale.info) { // of 8 bits: map times maximum plus offset
         const std::uint64_t block = first / kNestedBlock, last = (first + n - 1) / kNestedBlock;
@@ -131,14 +131,14 @@ void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     }
 }
 
-void Fields::loadZeros(std::uint64_t first, std::size_t n, float* out) const {
+void StoredFields::loadZeros(std::uint64_t first, std::size_t n, float* out) const {
     if (zeros.info->dtype != DType::I8) return loadF32(zeros, first, n, out);
     const auto bytes = zeros.read(first, n, scratch());
     std::transform(bytes.begin(), bytes.end(), out, [](std::byte byte) { return float(std::int8_t(byte)); });
 }
 
 /// Whole blocks of nf4 whose rows end with them, the usual case.
-bool Fields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
+bool StoredFields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
     const std::uint64_t block = stored.spec.blockSize();
     if (stored.native || stored.spec.traits().kind != FormatKind::Codebook || !scales.info ||
         std::uint64_t(grid.group) != block || grid.paddedFeatures != grid.features || begin % block || n % block)
@@ -152,7 +152,7 @@ bool Fields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
     return true;
 }
 
-void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
+void StoredFields::values(std::uint64_t begin, std::size_t n, float* out) const {
     if (packedNf4(begin, n, out)) return applyColumnScales(columnScales, begin, out, n);
     // nf4 rows are padded: what is loaded never crosses one unless rows end with blocks.
     const bool rows = grid.paddedFeatures != grid.features && !stored.native;
@@ -197,7 +197,7 @@ void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
     applyColumnScales(columnScales, begin, out, n);
 }
 
-void Fields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
+void StoredFields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
     if (n == 0) return;
     const bool aligned = reinterpret_cast<std::uintptr_t>(into) % alignof(float) == 0;
     if (stored.dtype == DType::F32 && aligned) return values(begin, n, reinterpret_cast<float*>(into));
@@ -222,7 +222,7 @@ Result<void> produce(const StoredValues& values, const TensorToWrite::Sink& sink
 
 Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, StoredTensor stored,
                                                          std::optional<Decode> decode) {
-    const auto fields = std::make_shared<Fields>();
+    const auto fields = std::make_shared<StoredFields>();
     auto grid = scaleGrid(stored.spec, stored.shape);
     if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), grid.error().message));
     fields->grid = std::move(*grid);

@@ -3,7 +3,7 @@
 // the diagonal of U, is taken from the columns to come along the row of U, U^T U being the inverse of the damped Hessian.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/measured_tensor.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
@@ -24,16 +24,16 @@ constexpr std::size_t kRows = 64; ///< that a core rounds at once
 /// Scales of the values as they are before anything is rounded.
 Result<std::vector<GroupParams>> measured(const TensorView& view, const QuantSpec& spec, Solved& solved,
                                           const Job& job) {
-    auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
+    auto tensor = MeasuredTensor::of(view, spec, job);
+    if (!tensor) return tl::unexpected(tensor.error());
     auto decided = std::make_shared<Solved>();
     decided->levels = solved.levels;
-    (*source)->solved = decided;
-    const auto pass = (*source)->prepared();
+    tensor->setSolved(decided);
+    const auto pass = tensor->pass();
     if (!pass) return tl::unexpected(pass.error());
     solved.tensorScale = (*pass)->tensorScale();
     if (!(*pass)->shared().empty()) return (*pass)->shared();
-    return measureParams(**source);
+    return measureScales(*tensor);
 }
 
 class Gptq {
