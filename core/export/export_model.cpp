@@ -36,9 +36,9 @@ Result<void> writeCertificate(const std::string& path, const Certificate& certif
 
 /// The proof, and the hashes of the files beside it on a thread of their own.
 Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
-                          const std::vector<WrittenTensor>& tensors, Certificate& certificate, const Job& job) {
+                          const WrittenModel& what, Certificate& certificate, const Job& job) {
     auto hashing = std::async(std::launch::async, [&] { return certifyFiles(path, output, job); });
-    auto proof = prove(model, tensors, path, job);
+    auto proof = prove(model, what, path, job);
     auto files = hashing.get();
     if (!proof) return tl::unexpected(proof.error());
     if (!files) return tl::unexpected(files.error());
@@ -61,11 +61,11 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     certificate.layout = (*layout)->id;
     const double begin = cpuSeconds();
     std::optional<CertificateChange> change; // of a single file
-    request.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors,
+    request.prove = [&](const std::string& path, const WrittenModel& what,
                         const std::vector<LeftOut>& leftOut) -> Result<void> {
         const double written = cpuSeconds();
         certificate.leftOut = leftOut;
-        if (auto good = proveAndHash(model, path, request.output, tensors, certificate, job); !good) return good;
+        if (auto good = proveAndHash(model, path, request.output, what, certificate, job); !good) return good;
         out.cpuOfProof = cpuSeconds() - written;
         if (!isFile(request.output))
             return writeCertificate((fs::path(path) / "certificate.json").string(), certificate);

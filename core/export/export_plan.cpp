@@ -4,8 +4,8 @@
 #include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/layouts/conv1d.h"
+#include "core/layouts/model_fields.h"
 #include "core/layouts/offers.h"
-#include "core/layouts/produce.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
@@ -22,18 +22,10 @@ Result<std::uint64_t> bytesOf(const Model& model, const TensorInfo& tensor, cons
                               const Job& job) {
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    Result<std::vector<TensorToWrite>> fields;
-    if (layout.writeFrom) {
-        const auto source = makeSource(*view, spec, job);
-        if (!source) return tl::unexpected(source.error());
-        fields = layout.writeFrom(*source);
-    } else {
-        fields = layout.write(*view, spec, job);
-    }
-    if (!fields) return tl::unexpected(fields.error());
-    std::uint64_t bytes = 0;
-    for (const TensorToWrite& field : *fields) bytes += qs::bytesOf(field);
-    return bytes;
+    auto measured = MeasuredTensor::of(*view, spec, job);
+    if (!measured) return tl::unexpected(measured.error());
+    const auto made = inLayout(layout, std::move(*measured));
+    return made ? Result<std::uint64_t>(qs::bytesOf(made->fields)) : tl::unexpected(made.error());
 }
 
 Result<void> planCopy(const Model& model, const Layout& layout, PlannedTensor& row, const TensorInfo& tensor) {
@@ -69,10 +61,6 @@ std::string becomesText(const PlannedTensor& row) {
     return "refused: " + row.reason;
 }
 
-} // namespace
-
-namespace {
-
 /// The tensors that the request's spec or that of a rule is for, and whether it fits them all.
 struct Given {
     std::vector<const TensorInfo*> tensors;
@@ -95,85 +83,103 @@ std::vector<PlanOffer> offersOf(const std::map<const QuantSpec*, Given>& given, 
     return offers;
 }
 
-} // namespace
+/// What becomes of the tensors, before the bytes are known.
+struct Decided {
+    std::vector<TakenTensor> taken;
+    std::string refusal; ///< the first
+    std::map<const QuantSpec*, Given> given;
+};
 
-Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job) {
-    const auto layout = requestedLayout(request);
-    if (!layout) return tl::unexpected(layout.error());
+void decide(const AskedTensor& one, const Layout& layout, const std::map<std::string, std::string>& parts,
+            PlannedTensor& row, Decided& all) {
+    const TensorInfo& tensor = *one.tensor;
+    if (auto held = leftAlone(one, layout); !held) {
+        row.becomes = Becomes::Stays, row.reason = held.error().message;
+        return;
+    }
+    const QuantSpec spec = forTensor(*one.spec, tensor);
+    row.spec = specText(spec);
+    const auto part = parts.find(tensor.name);
+    const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
+                                        : checkWritable(tensor, spec, layout);
+    row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
+    if (!ok) row.reason = ok.error().message;
+    if (!ok && all.refusal.empty()) all.refusal = row.reason;
+    Given& mates = all.given[one.spec];
+    mates.tensors.push_back(&tensor);
+    mates.fits = mates.fits && layout.accepts(spec, tensor.shape);
+    all.taken.push_back({&tensor, sharedSpec(spec, all.taken)});
+}
+
+Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, const Layout& layout, ExportPlan& plan) {
     const auto asked = askedTensors(model, request);
     if (!asked) return tl::unexpected(asked.error());
-    ExportPlan plan;
-    plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
     std::unordered_map<const TensorInfo*, const AskedTensor*> of;
     for (const AskedTensor& one : *asked) of.emplace(one.tensor, &one);
     const auto parts = storedFields(model);
-
-    std::vector<TakenTensor> taken;
-    std::string first; // refusal
-    std::map<const QuantSpec*, Given> given;
+    Decided all;
     plan.tensors.reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
-        if (const auto found = of.find(&tensor); found != of.end()) {
-            const AskedTensor& one = *found->second;
-            const auto part = parts.find(tensor.name);
-            if (auto held = leftAlone(one, **layout); !held) {
-                row.becomes = Becomes::Stays, row.reason = held.error().message;
-            } else {
-                const QuantSpec spec = forTensor(*one.spec, tensor);
-                row.spec = specText(spec);
-                const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
-                                                    : checkWritable(tensor, spec, **layout);
-                row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
-                if (!ok) row.reason = ok.error().message;
-                if (!ok && first.empty()) first = row.reason;
-                Given& mates = given[one.spec];
-                mates.tensors.push_back(&tensor);
-                mates.fits = mates.fits && (*layout)->accepts(spec, tensor.shape);
-                taken.push_back({&tensor, sharedSpec(spec, taken)});
-            }
-        }
+        if (const auto found = of.find(&tensor); found != of.end()) decide(*found->second, layout, parts, row, all);
         plan.tensors.push_back(std::move(row));
     }
-    plan.offers = offersOf(given, request, **layout);
-    std::string config;
+    return all;
+}
+
+/// Why nothing would be written, or the entries of config.json.
+Result<std::string> configOf(const Model& model, const QuantizeRequest& request, const Layout& layout,
+                             const Decided& all) {
+    if (const auto can = checkModel(model, layout); !can) return tl::unexpected(can.error());
+    if (!all.refusal.empty()) return fail(all.refusal);
     WrittenFiles kept;
-    if ((*layout)->warns) plan.warning = (*layout)->warns(taken);
-    if (const auto can = checkModel(model, **layout); !can)
-        plan.problem = can.error().message;
-    else if (!first.empty())
-        plan.problem = first;
-    else if (const auto some = takenTensors(model, request, **layout, kept); !some)
-        plan.problem = some.error().message;
-    else if ((*layout)->config) {
-        auto entries = (*layout)->config(model, taken);
-        if (entries)
-            config = std::move(*entries);
-        else
-            plan.problem = entries.error().message;
-    }
+    if (const auto some = takenTensors(model, request, layout, kept); !some) return tl::unexpected(some.error());
+    return layout.config ? layout.config(model, all.taken) : std::string();
+}
+
+Result<void> countBytes(const Model& model, const Layout& layout, const std::string& config,
+                        const std::vector<TakenTensor>& taken, ExportPlan& plan, const Job& job) {
     const Conv1dLayers layers(model, config);
-    std::vector<WrittenSize> sizes;
+    std::vector<WrittenTensor> sizes;
     std::size_t next = 0; // of taken
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
-        if (job.cancelled()) return tl::unexpected(cancelledError());
+        if (job.cancelled()) return cancelledError();
         const TensorInfo& tensor = model.tensors[i];
         PlannedTensor& row = plan.tensors[i];
         const bool isTaken = next < taken.size() && taken[next].tensor == &tensor;
         if (isTaken && row.becomes == Becomes::Quantized) {
             const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
-            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec(), **layout, job);
+            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec(), layout, job);
             if (!bytes) return tl::unexpected(bytes.error());
             row.bytes = *bytes;
             sizes.push_back({&tensor, &taken[next].spec(), row.bytes});
         } else if (!isTaken) {
-            if (auto ok = planCopy(model, **layout, row, tensor); !ok) return tl::unexpected(ok.error());
+            if (auto ok = planCopy(model, layout, row, tensor); !ok) return ok;
         }
         next += isTaken;
         count(plan, row);
     }
-    plan.remarks = writingRemarks(**layout, sizes);
+    plan.remarks = writingRemarks(layout, sizes);
+    return {};
+}
+
+} // namespace
+
+Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job) {
+    const auto found = requestedLayout(request);
+    if (!found) return tl::unexpected(found.error());
+    const Layout& layout = **found;
+    ExportPlan plan;
+    auto decided = decideAll(model, request, layout, plan);
+    if (!decided) return tl::unexpected(decided.error());
+    plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
+    plan.offers = offersOf(decided->given, request, layout);
+    if (layout.warns) plan.warning = layout.warns(decided->taken);
+    const auto config = configOf(model, request, layout, *decided);
+    if (!config) plan.problem = config.error().message;
+    if (auto ok = countBytes(model, layout, config.value_or(""), decided->taken, plan, job); !ok)
+        return tl::unexpected(ok.error());
     return plan;
 }
 

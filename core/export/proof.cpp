@@ -5,7 +5,7 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/export/equal_values.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/model_fields.h"
 #include "core/layouts/stored.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
@@ -124,7 +124,7 @@ void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range,
 }
 
 /// For readers that round on the way.
-void asRead(const Source& source, const PassRange& range, RunEncoder& encode, float* values) {
+void asRead(const ReadAs& readAs, const PassRange& range, RunEncoder& encode, float* values) {
     const std::size_t group = std::max<std::size_t>(1, range.run.group);
     thread_local std::vector<std::uint8_t> codes;
     thread_local std::vector<float> scales, zeros;
@@ -134,21 +134,22 @@ void asRead(const Source& source, const PassRange& range, RunEncoder& encode, fl
     RunOut out;
     out.codes = codes.data(), out.scales = scales.data(), out.zeros = zeros.data();
     encode(range.run, out);
-    source.readAs(codes, scales, zeros, group, values);
+    readAs(codes, scales, zeros, group, values);
 }
 
 /// What the spec makes of a range of the source, as analysis decodes it, as the layout's reader would have it.
-void expectedValues(const Source& source, const Layout& layout, const PassRange& range, RunEncoder& encode,
+void expectedValues(const TensorInLayout& source, const Layout& layout, const PassRange& range, RunEncoder& encode,
                     float* values) {
-    if (source.readAs) return asRead(source, range, encode, values);
+    if (source.fields.readAs) return asRead(source.fields.readAs, range, encode, values);
     if (layout.valueOf) {
-        asRead(layout, source.spec, range, encode, values);
+        asRead(layout, source.tensor.spec(), range, encode, values);
     } else {
         RunOut out;
         out.decoded = values;
         encode(range.run, out);
     }
-    if (source.solved) applyColumnScales(source.solved->columnScales, range.begin, values, range.n);
+    const Solved* solved = source.tensor.solved();
+    if (solved) applyColumnScales(solved->columnScales, range.begin, values, range.n);
 }
 
 /// A tensor as the opened files tell it, whatever holds it there.
@@ -273,22 +274,23 @@ private:
 };
 
 /// Range by range, on all cores: what should be is computed from the source, what is there decoded from the files.
-Result<void> compareValues(Source& source, const Layout& layout, const Reading& there, const Model& written,
+Result<void> compareValues(TensorInLayout& source, const Layout& layout, const Reading& there, const Model& written,
                            const std::string& name) {
-    source.pass.reset(), source.scales.reset(); // measured anew
-    const auto prepared = source.prepared();
-    if (!prepared) return tl::unexpected(prepared.error());
-    const TensorPass& pass = **prepared;
+    MeasuredTensor& tensor = source.tensor;
+    tensor.forget(); // measured anew
+    const auto made = tensor.pass();
+    if (!made) return tl::unexpected(made.error());
+    const TensorPass& pass = **made;
     PageKeeper pages(written);
     FirstDifference first;
-    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
+    auto encoders = tensor.encoders();
     std::vector<Comparing> comparing(workerCount(), Comparing(there, pages, first));
-    const auto done = pass.run(0, pass.units(), source.job, [&](const PassRange& range) {
+    const auto done = pass.run(0, pass.units(), tensor.job(), [&](const PassRange& range) {
         float* values = comparing[range.worker].room(range.begin, range.n);
         expectedValues(source, layout, range, encoders[range.worker], values);
     });
     for (Comparing& one : comparing) one.flush();
-    source.pass.reset();
+    tensor.dropPass();
     if (!done) return done;
     if (there.unchanged)
         if (auto same = there.unchanged(); !same) return same;
@@ -324,8 +326,8 @@ Result<void> compareCopies(const TensorView& from, const TensorView& there, bool
     return from.file ? from.file->unchanged() : Result<void>();
 }
 
-Result<void> proveOne(const Model& original, const WrittenTensor& record, Source* source, const Model& written,
-                      TensorProof& proof, const Job& job) {
+Result<void> proveOne(const Model& original, const WrittenTensor& record, const Layout& layout, TensorInLayout* source,
+                      const Model& written, TensorProof& proof, const Job& job) {
     auto reading = readingOf(written, proof.name);
     if (!reading) return tl::unexpected(reading.error());
     const auto view = original.view(*record.original);
@@ -355,7 +357,7 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, Source
         return fail(fmt::format("the proof failed: tensor {} reads back as {} instead of {}; nothing was written",
                                 quotedName(proof.name), shapeText(there.shape), shapeText(proof.shape)));
     proof.readAs = there.type, proof.result = Comparison::Equal;
-    return compareValues(*source, *record.layout, there, written, proof.name);
+    return compareValues(*source, layout, there, written, proof.name);
 }
 
 } // namespace
@@ -368,8 +370,7 @@ void Proof::add(TensorProof one) {
     tensors.push_back(std::move(one));
 }
 
-Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& tensors, const std::string& path,
-                    const Job& job) {
+Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job) {
     const auto written = openModel(path);
     if (!written) return fail("the proof failed: " + written.error().message);
     SizesInFiles sizes = sizesInList(**written);
@@ -384,23 +385,26 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
     };
     Proof proof;
     std::uint64_t total = 0, done = 0, index = 0, kept = 0;
-    for (const WrittenTensor& record : tensors) total += record.bytes;
-    for (const WrittenTensor& record : tensors) {
+    for (const WrittenTensor& record : what.tensors) total += record.bytes;
+    for (const WrittenTensor& record : what.tensors) {
         if (job.cancelled()) return cancelledError();
         const TensorInfo& from = *record.original;
         job.progress(
-            {double(done), double(total), "Proving " + escapeForPeople(from.name, 60), index++, tensors.size()});
+            {double(done), double(total), "Proving " + escapeForPeople(from.name, 60), index++, what.tensors.size()});
         TensorProof one;
         one.name = from.name, one.dtype = from.typeId(), one.shape = from.shape, one.elements = from.elements;
         one.bytesPredicted = record.bytes;
         if (record.spec) one.spec = specText(*record.spec), one.specFull = canonicalText(*record.spec);
-        std::pair<std::shared_ptr<Source>, std::vector<std::string>> made{record.source, {}};
-        if (record.again) {
-            auto again = record.again();
-            if (!again) return tl::unexpected(again.error());
-            made = std::move(*again);
+        TensorInLayout* source = nullptr;
+        std::vector<std::string> fields{from.name};
+        if (record.spec) {
+            const auto made = what.fieldsOf(record);
+            if (!made) return tl::unexpected(made.error());
+            source = *made;
+            fields.clear();
+            for (const OutputField& field : source->fields.list) fields.push_back(field.name);
         }
-        for (const std::string& field : record.again ? made.second : record.fields) {
+        for (const std::string& field : fields) {
             const auto size = sizeOf(field);
             if (!size) return tl::unexpected(size.error());
             if (!*size)
@@ -414,7 +418,7 @@ Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& ten
                 fmt::format("the proof failed: tensor {} takes {} bytes instead of the {} predicted; nothing was "
                             "left behind",
                             quotedName(one.name), one.bytesWritten, one.bytesPredicted));
-        if (auto good = proveOne(original, record, made.first.get(), **written, one, job); !good)
+        if (auto good = proveOne(original, record, *what.layout, source, **written, one, job); !good)
             return tl::unexpected(good.error());
         proof.add(std::move(one));
         done += record.bytes;

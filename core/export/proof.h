@@ -40,7 +40,6 @@ struct Proof {
 };
 
 /// `path`: a file or folder that was just written. An error says which tensor differs, and where.
-Result<Proof> prove(const Model& original, const std::vector<WrittenTensor>& tensors, const std::string& path,
-                    const Job& job);
+Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job);
 
 } // namespace qs

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // From the fields of the eformer and native layouts back to values, chunk by chunk.
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/slabs.h"
 #include "core/layouts/stored.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/native_packing.h"
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 
 namespace qs {
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kDecodeChunk = 65536;
 
-struct Fields final : StoredValues {
+struct StoredFields final : StoredValues {
     StoredTensor stored;
     ScaleGrid grid;
     TensorView codes, scales, zeros, biases, tensorScale, nestedScale, nestedOffset;
@@ -27,8 +28,16 @@ struct Fields final : StoredValues {
     const std::vector<std::int64_t>& shape() const override { return stored.shape; }
     std::uint64_t elements() const override { return stored.elements; }
     void read(std::uint64_t begin, std::size_t n, std::byte* into) const override;
+    /// Finds the fields of `stored` in the model and checks their dtypes and shapes.
+    Result<void> open(const Model& model, std::optional<Decode> decode);
 
 private:
+    Result<void> open(TensorView& into, const Model& model, const std::string& name, std::span<const DType> types,
+                      const std::vector<std::int64_t>& shape) const;
+    Result<void> openFloats(std::vector<float>& into, const Model& model, const std::string& name,
+                            std::int64_t count) const;
+    Result<void> openCodes(const Model& model, const std::string& name);
+    Result<void> openOther(const Model& model, const std::string& name);
     void values(std::uint64_t begin, std::size_t n, float* out) const;
     bool packedNf4(std::uint64_t begin, std::size_t n, float* out) const;
     /// Codes become stored integers as floats, or levels; n elements from `begin`, one row at most for nf4.
@@ -57,7 +66,7 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const s
     return model.view(*found);
 }
 
-void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
+void StoredFields::load(std::uint64_t begin, std::size_t n, float* out) const {
     const auto bytesOf = [&](std::uint64_t from, std::uint64_t count) {
         return reinterpret_cast<const std::uint8_t*>(codes.read(from, count, scratch()).data());
     };
@@ -107,7 +116,7 @@ void Fields::load(std::uint64_t begin, std::size_t n, float* out) const {
     }
 }
 
-void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
+void StoredFields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     const DType type = scales.info->dtype;
     if (nestedScale.info) { // of 8 bits: map times maximum plus offset
         const std::uint64_t block = first / kNestedBlock, last = (first + n - 1) / kNestedBlock;
@@ -131,14 +140,14 @@ void Fields::loadScales(std::uint64_t first, std::size_t n, float* out) const {
     }
 }
 
-void Fields::loadZeros(std::uint64_t first, std::size_t n, float* out) const {
+void StoredFields::loadZeros(std::uint64_t first, std::size_t n, float* out) const {
     if (zeros.info->dtype != DType::I8) return loadF32(zeros, first, n, out);
     const auto bytes = zeros.read(first, n, scratch());
     std::transform(bytes.begin(), bytes.end(), out, [](std::byte byte) { return float(std::int8_t(byte)); });
 }
 
 /// Whole blocks of nf4 whose rows end with them, the usual case.
-bool Fields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
+bool StoredFields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
     const std::uint64_t block = stored.spec.blockSize();
     if (stored.native || stored.spec.traits().kind != FormatKind::Codebook || !scales.info ||
         std::uint64_t(grid.group) != block || grid.paddedFeatures != grid.features || begin % block || n % block)
@@ -152,7 +161,7 @@ bool Fields::packedNf4(std::uint64_t begin, std::size_t n, float* out) const {
     return true;
 }
 
-void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
+void StoredFields::values(std::uint64_t begin, std::size_t n, float* out) const {
     if (packedNf4(begin, n, out)) return applyColumnScales(columnScales, begin, out, n);
     // nf4 rows are padded: what is loaded never crosses one unless rows end with blocks.
     const bool rows = grid.paddedFeatures != grid.features && !stored.native;
@@ -197,7 +206,7 @@ void Fields::values(std::uint64_t begin, std::size_t n, float* out) const {
     applyColumnScales(columnScales, begin, out, n);
 }
 
-void Fields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
+void StoredFields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
     if (n == 0) return;
     const bool aligned = reinterpret_cast<std::uintptr_t>(into) % alignof(float) == 0;
     if (stored.dtype == DType::F32 && aligned) return values(begin, n, reinterpret_cast<float*>(into));
@@ -205,6 +214,85 @@ void Fields::read(std::uint64_t begin, std::size_t n, std::byte* into) const {
     wide.resize(n);
     values(begin, n, wide.data());
     appendAs(stored.dtype, wide.data(), n, into);
+}
+
+Result<void> StoredFields::open(TensorView& into, const Model& model, const std::string& name,
+                                std::span<const DType> types, const std::vector<std::int64_t>& shape) const {
+    auto view = field(model, stored, name, types, shape);
+    if (!view) return tl::unexpected(view.error());
+    into = std::move(*view);
+    return {};
+}
+
+Result<void> StoredFields::openFloats(std::vector<float>& into, const Model& model, const std::string& name,
+                                      std::int64_t count) const {
+    TensorView view;
+    if (auto ok = open(view, model, name, std::array{DType::F32}, {count}); !ok) return ok;
+    into.resize(std::size_t(count));
+    loadF32(view, 0, into.size(), into.data());
+    return {};
+}
+
+Result<void> StoredFields::openCodes(const Model& model, const std::string& name) {
+    const FormatTraits& traits = stored.spec.traits();
+    std::vector<std::int64_t> shape = stored.shape;
+    const bool quarters = traits.kind == FormatKind::Sign;
+    const bool held = stored.native ? traits.kind != FormatKind::Identity
+                                    : hasEformerFields(traits) && !stored.spec.isFlat() &&
+                                          !(quarters && (shape.empty() || shape.front() % 4));
+    if (!held)
+        return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
+                                specText(stored.spec), shapeText(stored.shape)));
+    DType type = DType::U8;
+    if (stored.native) {
+        shape = nativeShape(stored.spec, shape);
+    } else if (traits.kind == FormatKind::Codebook) {
+        shape = grid.scaleShape;
+        shape.push_back(stored.spec.blockSize() / 2);
+    } else if (traits.kind == FormatKind::Integer) {
+        type = DType::I8;
+    } else {
+        shape.front() /= 4;
+    }
+    return open(codes, model, name, std::array{type}, shape);
+}
+
+/// Any field but the codes, by the end of its name. The scales come before what has their type.
+Result<void> StoredFields::openOther(const Model& model, const std::string& name) {
+    static constexpr std::array kF32 = {DType::F32};
+    const auto ends = [&](std::string_view end) { return name.ends_with(end); };
+    if (ends(".scale") || ends(".absmax")) {
+        const DType type = storedScaleType(stored.spec, DType::F32);
+        const auto types = type == DType::F32 ? std::vector{DType::F32, DType::F16, DType::BF16} : std::vector{type};
+        return open(scales, model, name, types, grid.scaleShape);
+    }
+    if (ends(".zero")) return open(zeros, model, name, std::array{storedZeroType(stored.spec)}, grid.scaleShape);
+    if (ends(".bias")) return open(biases, model, name, std::array{scales.info->dtype}, grid.scaleShape);
+    if (ends(".nested_scale")) {
+        const std::int64_t blocks = (grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
+        return open(nestedScale, model, name, kF32, {blocks});
+    }
+    if (ends(".nested_offset")) return open(nestedOffset, model, name, kF32, {1});
+    if (ends(".tensor_scale")) return open(tensorScale, model, name, kF32, {1});
+    if (ends(".codebook")) return openFloats(learned, model, name, std::int64_t(1) << stored.spec.codeBits());
+    return openFloats(columnScales, model, name, grid.features);
+}
+
+Result<void> StoredFields::open(const Model& model, std::optional<Decode> decode) {
+    auto cut = scaleGrid(stored.spec, stored.shape);
+    if (!cut) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), cut.error().message));
+    grid = std::move(*cut);
+    const std::vector<std::string> names = stored.fields();
+    if (auto ok = openCodes(model, names.front()); !ok) return ok;
+    for (std::size_t i = 1; i < names.size(); ++i)
+        if (auto ok = openOther(model, names[i]); !ok) return ok;
+    const FormatTraits& traits = stored.spec.traits();
+    const Decode how = decode.value_or(stored.spec.effectiveDecode());
+    const bool polynomial = how == Decode::Poly && !traits.polyLevels.empty();
+    levels = !learned.empty() ? std::span<const float>(learned)
+             : polynomial     ? traits.polyLevels
+                              : codeSetOf(stored.spec).levels;
+    return {};
 }
 
 Result<void> produce(const StoredValues& values, const TensorToWrite::Sink& sink) {
@@ -222,82 +310,9 @@ Result<void> produce(const StoredValues& values, const TensorToWrite::Sink& sink
 
 Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, StoredTensor stored,
                                                          std::optional<Decode> decode) {
-    const auto fields = std::make_shared<Fields>();
-    auto grid = scaleGrid(stored.spec, stored.shape);
-    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), grid.error().message));
-    fields->grid = std::move(*grid);
-    const FormatTraits& traits = stored.spec.traits();
-    std::vector<std::int64_t> shape = stored.shape;
-    DType codesType = DType::U8;
-    const bool quarters = traits.kind == FormatKind::Sign;
-    const bool held = stored.native ? traits.kind != FormatKind::Identity
-                                    : hasEformerFields(traits) && !stored.spec.isFlat() &&
-                                          !(quarters && (shape.empty() || shape.front() % 4));
-    if (!held)
-        return fail(fmt::format("tensor '{}': no layout stores {} of {} in fields", escapeForPeople(stored.name, 80),
-                                specText(stored.spec), shapeText(stored.shape)));
-    if (stored.native) {
-        shape = nativeShape(stored.spec, shape);
-    } else if (traits.kind == FormatKind::Codebook) {
-        shape = fields->grid.scaleShape;
-        shape.push_back(stored.spec.blockSize() / 2);
-    } else if (traits.kind == FormatKind::Integer) {
-        codesType = DType::I8;
-    } else {
-        shape.front() /= 4;
-    }
-    const std::vector<std::string> names = stored.fields();
-    auto codes = field(model, stored, names[0], std::array{codesType}, shape);
-    if (!codes) return tl::unexpected(codes.error());
-    fields->codes = std::move(*codes);
-    if (fields->grid.kind != ScaleKind::None && !codecOf(stored.spec)) {
-        const DType type = storedScaleType(stored.spec, DType::F32);
-        const auto types = type == DType::F32 ? std::vector{DType::F32, DType::F16, DType::BF16} : std::vector{type};
-        auto scales = field(model, stored, names[1], types, fields->grid.scaleShape);
-        if (!scales) return tl::unexpected(scales.error());
-        fields->scales = std::move(*scales);
-    }
-    if (stored.columnScales) {
-        auto columns = field(model, stored, names.back(), std::array{DType::F32}, {fields->grid.features});
-        if (!columns) return tl::unexpected(columns.error());
-        fields->columnScales.resize(std::size_t(fields->grid.features));
-        loadF32(*columns, 0, fields->columnScales.size(), fields->columnScales.data());
-    }
-    const auto learned =
-        std::find_if(names.begin(), names.end(), [](const auto& n) { return n.ends_with(".codebook"); });
-    if (learned != names.end()) {
-        const std::int64_t levels = std::int64_t(1) << stored.spec.codeBits();
-        auto codebook = field(model, stored, *learned, std::array{DType::F32}, {levels});
-        if (!codebook) return tl::unexpected(codebook.error());
-        fields->learned.resize(std::size_t(levels));
-        loadF32(*codebook, 0, fields->learned.size(), fields->learned.data());
-    }
-    for (std::size_t i = 2; i < names.size(); ++i) { // zero points, biases, what scales were multiplied by
-        if (names[i].ends_with(".codebook") || names[i].ends_with(".column_scale")) continue;
-        const bool zeros = names[i].ends_with(".zero"), nested = names[i].ends_with(".nested_scale");
-        const std::int64_t blocks = (fields->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
-        if (names[i].ends_with(".bias")) {
-            auto biases =
-                field(model, stored, names[i], std::array{fields->scales.info->dtype}, fields->grid.scaleShape);
-            if (!biases) return tl::unexpected(biases.error());
-            fields->biases = std::move(*biases);
-            continue;
-        }
-        auto more =
-            zeros ? field(model, stored, names[i], std::array{storedZeroType(stored.spec)}, fields->grid.scaleShape)
-                  : field(model, stored, names[i], std::array{DType::F32}, {nested ? blocks : 1});
-        if (!more) return tl::unexpected(more.error());
-        (zeros                                  ? fields->zeros
-         : nested                               ? fields->nestedScale
-         : names[i].ends_with(".nested_offset") ? fields->nestedOffset
-                                                : fields->tensorScale) = std::move(*more);
-    }
-    const Decode how = decode.value_or(stored.spec.effectiveDecode());
-    const bool polynomial = how == Decode::Poly && !traits.polyLevels.empty();
-    fields->levels = !fields->learned.empty() ? std::span<const float>(fields->learned)
-                     : polynomial             ? traits.polyLevels
-                                              : codeSetOf(stored.spec).levels;
+    const auto fields = std::make_shared<StoredFields>();
     fields->stored = std::move(stored);
+    if (auto ok = fields->open(model, decode); !ok) return tl::unexpected(ok.error());
     return fields;
 }
 

@@ -12,8 +12,10 @@
 
 namespace qs {
 
-struct Source;
+class MeasuredTensor;
+struct OutputFields;
 struct Solved;
+struct TensorInLayout;
 struct OutputShard;
 struct Finish;
 struct WrittenFiles;
@@ -32,11 +34,9 @@ struct Layout {
     const char* takes; ///< for the registry listing: "nf4, int8, binary, ternary and their scaled members"
     /// The reason when a tensor under a spec cannot be written this way.
     Result<void> (*accepts)(const QuantSpec& spec, std::span<const std::int64_t> shape);
-    /// Names, dtypes and shapes that will be written, with their producers. `view` must outlive the writing.
-    Result<std::vector<TensorToWrite>> (*write)(const TensorView& view, const QuantSpec& spec, const Job& job);
-    /// The same for what was decided before; null where the layout does not take that.
-    Result<std::vector<TensorToWrite>> (*writeFrom)(const std::shared_ptr<Source>& source) = nullptr;
-    bool columnScales = false; ///< writeFrom takes Solved::columnScales
+    /// The tensors that hold a quantized one. The tensor passed accepts() and holds().
+    Result<OutputFields> (*fields)(MeasuredTensor& tensor);
+    bool columnScales = false; ///< fields() takes Solved::columnScales
     /// Why a tensor stays as it is unless it is asked for by name, when it is refused; null: none does.
     Result<void> (*holds)(const TensorInfo& tensor) = nullptr;
     /// Entries of config.json ("quantization_config") as a JSON object, or why they cannot say all this; null: none.
@@ -69,20 +69,23 @@ struct TensorRule {
     std::string regex;
     std::optional<QuantSpec> spec;
 };
-/// An output tensor and where it comes from.
+/// A tensor of the source and what becomes of it.
 struct WrittenTensor {
     const TensorInfo* original = nullptr;
-    std::shared_ptr<Source> source; ///< null: copied
-    std::vector<std::string> fields;
-    const Layout* layout = nullptr;
+    const QuantSpec* spec = nullptr; ///< null: copied, under its own name
     std::uint64_t bytes = 0;         ///< as the layout says before anything is written
-    const QuantSpec* spec = nullptr; ///< null: copied
-    /// Of small tensors among very many, in the place of `source` and `fields`: makes them again.
-    std::function<Result<std::pair<std::shared_ptr<Source>, std::vector<std::string>>>()> again = {};
+    std::uint32_t taken = 0;         ///< of the quantized: a place in the list of taken tensors
+};
+/// What the proof must know of what was written.
+struct WrittenModel {
+    const Layout* layout = nullptr;
+    std::vector<WrittenTensor> tensors = {}; ///< in the order of the source
+    /// The fields of a quantized one; valid until those of another one are asked for.
+    std::function<Result<TensorInLayout*>(const WrittenTensor&)> fieldsOf = {};
 };
 struct LeftOut;
 /// Opens what was written before it has its name; may add files to a folder.
-using Prove = std::function<Result<void>(const std::string& path, const std::vector<WrittenTensor>& tensors,
+using Prove = std::function<Result<void>(const std::string& path, const WrittenModel& written,
                                          const std::vector<LeftOut>& leftOut)>;
 
 struct QuantizeRequest {
@@ -123,15 +126,9 @@ struct WrittenFiles {
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);
 
-/// Tensors that are written, and their bytes.
-struct WrittenSize {
-    const TensorInfo* tensor = nullptr;
-    const QuantSpec* spec = nullptr;
-    std::uint64_t bytes = 0;
-};
 /// What people must know before they choose: what a layout stores otherwise than analysis counts, and which tensors take
-/// more bytes than in the source. A sentence each.
-std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenSize> sizes);
+/// more bytes than in the source. A sentence each. Of `tensors`, the quantized ones count.
+std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenTensor> tensors);
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,

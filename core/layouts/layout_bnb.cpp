@@ -5,8 +5,8 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/linear_weights.h"
-#include "core/layouts/produce.h"
 #include "core/quant/encode/nibbles.h"
 
 #include <algorithm>
@@ -15,9 +15,6 @@
 
 namespace qs {
 namespace {
-
-using Sink = TensorToWrite::Sink;
-using SharedSource = std::shared_ptr<Source>;
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (!isBnb4(spec))
@@ -42,25 +39,20 @@ std::vector<float> quantMap(const FormatTraits& format) {
     return map;
 }
 
-// Blocks are even, so that every range begins with a byte.
-Result<void> produceCodes(Source& source, const Sink& sink) {
-    const auto nibbles = nibblesOf(source.spec.traits());
-    const bool inOrder = source.spec.traits().bytes.empty();
-    const std::uint8_t zero = nibbles[std::size_t(source.spec.traits().zeroCode)];
-    return streamSlabs(
-        source, sink, [](std::uint64_t element) { return (element + 1) / 2; },
-        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            thread_local std::vector<std::uint8_t> codes;
-            codes.resize(range.n);
-            RunOut out;
-            out.codes = codes.data();
-            encode(range.run, out);
-            if (!inOrder)
-                for (auto& code : codes) code = nibbles[code];
-            auto* bytes = reinterpret_cast<std::uint8_t*>(at);
-            packNibbles<FirstNibble::High>(codes.data(), range.n / 2 * 2, bytes);
-            if (range.n % 2) bytes[range.n / 2] = std::uint8_t(codes[range.n - 1] << 4 | zero);
-        });
+/// Two to a byte. Blocks are even, so that every range begins with a byte.
+SlabCoder nibbleCoder(const FormatTraits& format) {
+    const auto nibbles = nibblesOf(format);
+    const bool inOrder = format.bytes.empty();
+    const std::uint8_t zero = nibbles[std::size_t(format.zeroCode)];
+    return {[](std::uint64_t element) { return (element + 1) / 2; },
+            [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+                const auto codes = codesOf(range, encode);
+                if (!inOrder)
+                    for (auto& code : codes) code = nibbles[code];
+                auto* bytes = reinterpret_cast<std::uint8_t*>(at);
+                packNibbles<FirstNibble::High>(codes.data(), range.n / 2 * 2, bytes);
+                if (range.n % 2) bytes[range.n / 2] = std::uint8_t(codes[range.n - 1] << 4 | zero);
+            }};
 }
 
 /// As Python writes a float: the shortest decimals, always with a point or an exponent.
@@ -70,69 +62,43 @@ std::string pythonFloat(double value) {
     return text;
 }
 
-/// json.dumps() of what is no tensor in the state. With double quantization it says what the offset is, so that its
-/// length is only known when the scales are. Of those the maxima of 256 are kept.
-Result<std::string> stateText(Source& source, std::vector<float>& outer) {
-    const TensorInfo& original = *source.view.info;
+/// json.dumps() of what is no tensor in the state. With double quantization it holds the offset, so that its length is
+/// known only when the scales are.
+Result<std::string> stateText(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
     std::string text =
-        fmt::format(R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}])", source.spec.format,
-                    source.spec.blockSize(), torchType(original.dtype), fmt::join(original.shape, ", "));
-    if (isDoubleQuantized(source.spec)) {
-        const auto pass = source.prepared();
+        fmt::format(R"({{"quant_type": "{}", "blocksize": {}, "dtype": "{}", "shape": [{}])", tensor.spec().format,
+                    tensor.spec().blockSize(), torchType(original.dtype), fmt::join(original.shape, ", "));
+    if (isDoubleQuantized(tensor.spec())) {
+        const auto pass = tensor.pass();
         if (!pass) return tl::unexpected(pass.error());
-        const NestedGrid nested = (*pass)->nested() ? *(*pass)->nested() : NestedGrid{};
+        const float offset = (*pass)->nested() ? (*pass)->nested()->offset : NestedGrid{}.offset;
         text += fmt::format(R"(, "nested_blocksize": {}, "nested_dtype": "float32", "nested_offset": {})", kNestedBlock,
-                            pythonFloat(double(nested.offset)));
-        outer = nested.absMax;
-        source.pass.reset();
+                            pythonFloat(double(offset)));
+        tensor.dropPass();
     }
     return text + "}";
 }
 
-void addNested(std::vector<TensorToWrite>& tensors, const Source& source, std::vector<float> outer) {
-    const std::string& name = source.view.info->name;
-    const auto blocks = (source.grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
-    tensors.push_back({name + ".nested_absmax", DType::F32, {blocks}, [outer = std::move(outer)](const Sink& sink) {
-                           return sinkFloats(sink, DType::F32, outer);
-                       }});
-    tensors.push_back({name + ".nested_quant_map", DType::F32, {256}, [](const Sink& sink) {
-                           const auto map = dynamicMap();
-                           return sinkFloats(sink, DType::F32, {map.begin(), map.end()});
-                       }});
-}
-
-Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
-    const TensorInfo& original = *source->view.info;
-    if (auto ok = accepts(source->spec, original.shape); !ok)
-        return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
-    std::vector<float> outer;
-    auto state = stateText(*source, outer);
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
+    const FormatTraits& format = tensor.spec().traits();
+    const auto state = stateText(tensor);
     if (!state) return tl::unexpected(state.error());
-    const auto bytes = std::int64_t(state->size());
-    TensorToWrite scales = scaleTensor(source, ".absmax");
-    scales.shape = {source->grid.scales};
-    std::vector<TensorToWrite> tensors{
-        {original.name,
-         DType::U8,
-         {std::int64_t((original.elements + 1) / 2), 1},
-         [source](const Sink& sink) { return produceCodes(*source, sink); }},
-        std::move(scales),
-        {original.name + ".quant_map",
-         DType::F32,
-         {16},
-         [map = quantMap(source->spec.traits())](const Sink& sink) { return sinkFloats(sink, DType::F32, map); }},
-        {original.name + ".quant_state.bitsandbytes__" + source->spec.format,
-         DType::U8,
-         {bytes},
-         [text = std::move(*state)](const Sink& sink) { return sink(std::as_bytes(std::span(text))); }}};
-    if (isDoubleQuantized(source->spec)) addNested(tensors, *source, std::move(outer));
-    return tensors;
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
+    const auto text = std::as_bytes(std::span(*state));
+    OutputField scales = scaleField(tensor, original.name + ".absmax");
+    scales.shape = {tensor.grid().scales};
+    OutputFields out{
+        {codeField(original.name, DType::U8, {std::int64_t((original.elements + 1) / 2), 1}, nibbleCoder(format)),
+         std::move(scales), constantFloats(original.name + ".quant_map", quantMap(format)),
+         constantField(original.name + ".quant_state.bitsandbytes__" + tensor.spec().format, DType::U8,
+                       {std::int64_t(text.size())}, {text.begin(), text.end()})}};
+    if (isDoubleQuantized(tensor.spec())) {
+        const auto map = dynamicMap();
+        out.list.push_back(nestedScaleField(tensor, original.name + ".nested_absmax"));
+        out.list.push_back(constantFloats(original.name + ".nested_quant_map", {map.begin(), map.end()}));
+    }
+    return out;
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
@@ -175,8 +141,7 @@ Layout bnbLayout() {
                        "NAME.nested_absmax and NAME.nested_quant_map; quantization_config for transformers.",
             .takes = "nf4 and fp4 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .holds = isLinearWeight,
             .config = config,
             .describes = false,

@@ -15,9 +15,9 @@
 namespace qs {
 namespace {
 
-using Sink = TensorToWrite::Sink;
-using SharedSource = std::shared_ptr<Source>;
 using Json = nlohmann::ordered_json;
+
+constexpr std::uint64_t kRowsAtOnce = 4096; ///< a multiple of 32: whole words of zero points
 
 enum class Kind { Int, Float, Pack, Nvfp4, Mxfp4 };
 constexpr const char* kNames[] = {"int-quantized", "float-quantized", "pack-quantized", "nvfp4-pack-quantized",
@@ -67,123 +67,80 @@ Result<void> holds(const TensorInfo& tensor) {
     return isLinearWeight(tensor);
 }
 
-/// A byte a value: integers, or the bits of floats.
-Result<void> produceBytes(Source& source, const Sink& sink) {
-    const auto bytes = source.spec.traits().bytes;
-    const int offset = codeSetOf(source.spec).valueOffset;
-    return streamSlabs(
-        source, sink, [](std::uint64_t element) { return element; },
-        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            RunOut out;
-            out.codes = reinterpret_cast<std::uint8_t*>(at);
-            encode(range.run, out);
-            if (bytes.empty()) return moveCodes(out.codes, range.n, offset);
-            for (std::size_t i = 0; i < range.n; ++i) at[i] = std::byte(bytes[out.codes[i]]);
-        });
-}
-
 /// e2m1 in pairs, the first low; groups are even.
-Result<void> produceNibbles(Source& source, const Sink& sink) {
-    const auto bytes = source.spec.traits().bytes;
-    return streamSlabs(
-        source, sink, [](std::uint64_t element) { return element / 2; },
-        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            thread_local std::vector<std::uint8_t> codes;
-            codes.resize(range.n);
-            RunOut out;
-            out.codes = codes.data();
-            encode(range.run, out);
-            for (std::size_t i = 0; i + 1 < range.n; i += 2)
-                at[i / 2] = std::byte(bytes[codes[i]] | bytes[codes[i + 1]] << 4);
-        });
+SlabCoder nibbleCoder(const FormatTraits& format) {
+    const auto bits = format.bytes;
+    return {[](std::uint64_t element) { return element / 2; },
+            [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+                const auto codes = codesOf(range, encode);
+                for (std::size_t i = 0; i + 1 < range.n; i += 2)
+                    at[i / 2] = std::byte(bits[codes[i]] | bits[codes[i + 1]] << 4);
+            }};
 }
 
 /// Zero points as a column of unsigned codes for each group, packed along the rows of the weight: 32 rows are whole
 /// words.
-TakeParams takePackedZeros(const Source& source, const Sink& sink) {
-    const auto bits = unsigned(source.spec.traits().bits);
-    const auto rows = std::size_t(source.grid.rows), groups = rows ? std::size_t(source.grid.scales) / rows : 0;
-    return [unsignedZero = UnsignedZero(source), sink, bits, rows, groups, seen = std::uint64_t(0),
-            zeros = std::vector<std::uint8_t>()](std::span<const GroupParams> params) mutable -> Result<void> {
-        std::vector<std::byte> out;
-        std::vector<std::uint8_t> column(32);
-        for (const GroupParams& one : params) {
-            const auto zero = unsignedZero(one, seen++);
-            if (!zero) return tl::unexpected(zero.error());
-            zeros.push_back(*zero);
-            if (zeros.size() < 32 * groups && seen < rows * groups) continue;
-            const std::size_t n = zeros.size() / groups, words = std::size_t(wordsOf(n, bits)), at = out.size();
-            out.resize(at + words * groups * 4);
-            std::vector<std::byte> packed(words * 4);
-            for (std::size_t g = 0; g < groups; ++g) {
-                for (std::size_t r = 0; r < n; ++r) column[r] = zeros[r * groups + g];
-                packWords(column.data(), n, bits, packed.data());
-                for (std::size_t w = 0; w < words; ++w)
-                    std::copy_n(packed.begin() + std::ptrdiff_t(4 * w), 4,
-                                out.begin() + std::ptrdiff_t(at + 4 * (w * groups + g)));
-            }
-            zeros.clear();
+TakeScales takePackedZeros(const MeasuredTensor& tensor, const PutBytes& put) {
+    const auto bits = unsigned(tensor.spec().traits().bits);
+    const auto rows = std::uint64_t(tensor.grid().rows), groups = rows ? std::uint64_t(tensor.grid().scales) / rows : 0;
+    const auto pack = [bits, groups = std::size_t(groups),
+                       sink = oneAfterAnother(put)](std::uint64_t, std::size_t n, std::span<const std::uint8_t> zeros) {
+        const auto words = std::size_t(wordsOf(n, bits));
+        std::vector<std::byte> out(words * groups * 4), packed(words * 4);
+        std::vector<std::uint8_t> column(n);
+        for (std::size_t g = 0; g < groups; ++g) {
+            for (std::size_t r = 0; r < n; ++r) column[r] = zeros[r * groups + g];
+            packWords(column.data(), n, bits, packed.data());
+            for (std::size_t w = 0; w < words; ++w) std::copy_n(&packed[4 * w], 4, &out[4 * (w * groups + g)]);
         }
-        return sinkBytes(sink, out);
+        return sink(out);
     };
+    return takeZeros(tensor, RowCollector<std::uint8_t>(rows, groups, kRowsAtOnce, pack));
 }
 
-void addZeros(std::vector<TensorToWrite>& tensors, const SharedSource& source, Kind kind, const std::string& name,
+void addZeros(std::vector<OutputField>& fields, const MeasuredTensor& tensor, Kind kind,
               const std::vector<std::int64_t>& scaleShape) {
-    if (!hasZeroPoints(source->spec)) return;
+    if (!hasZeroPoints(tensor.spec())) return;
+    const std::string name = tensor.info().name + "_zero_point";
     if (kind == Kind::Int) {
-        TensorToWrite zeros = zeroTensor(source, "_zero_point");
-        zeros.shape = scaleShape;
-        tensors.push_back(std::move(zeros));
+        fields.push_back(zeroField(tensor, name));
+        fields.back().shape = scaleShape;
         return;
     }
-    const auto words = wordsOf(std::uint64_t(source->grid.rows), unsigned(source->spec.traits().bits));
-    tensors.push_back(ofParams(source, name + "_zero_point", DType::I32, {std::int64_t(words), scaleShape.back()},
-                               [from = source.get()](const Sink& sink) { return takePackedZeros(*from, sink); }));
+    const auto words = wordsOf(std::uint64_t(tensor.grid().rows), unsigned(tensor.spec().traits().bits));
+    fields.push_back({name, DType::I32, {std::int64_t(words), scaleShape.back()}});
+    fields.back().fromScales = takePackedZeros;
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
-    const TensorInfo& original = *source->view.info;
-    const QuantSpec& spec = source->spec;
-    auto ok = holds(original);
-    if (ok) ok = accepts(spec, original.shape);
-    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
+    const QuantSpec& spec = tensor.spec();
     const Kind kind = *kindOf(spec);
     const std::string& name = original.name;
     const std::int64_t rows = original.shape[0], columns = original.shape[1];
-    TensorToWrite scales = scaleTensor(source, "_scale");
+    OutputField scales = scaleField(tensor, name + "_scale");
     if (scales.shape.empty()) scales.shape = {1};
     if (kind == Kind::Mxfp4) scales.dtype = DType::U8; // the same bytes
     const auto scaleShape = scales.shape;
-    std::vector<TensorToWrite> tensors;
-    tensors.push_back(std::move(scales));
-    const auto codes = [&](const char* field, DType dtype, std::int64_t width,
-                           Result<void> (*produce)(Source&, const Sink&)) {
-        tensors.push_back({name + field, dtype, {rows, width}, [source, produce](const Sink& sink) {
-                               return produce(*source, sink);
-                           }});
+    OutputFields out{{std::move(scales)}};
+    const auto codes = [&](const char* end, DType dtype, std::int64_t width, SlabCoder coder) {
+        out.list.push_back(codeField(name + end, dtype, {rows, width}, std::move(coder)));
     };
     switch (kind) {
-    case Kind::Int: codes("", DType::I8, columns, produceBytes); break;
-    case Kind::Float: codes("", DType::F8_E4M3, columns, produceBytes); break;
-    case Kind::Pack:
+    case Kind::Int: codes("", DType::I8, columns, byteCoder(spec)); break;
+    case Kind::Float: codes("", DType::F8_E4M3, columns, byteCoder(spec)); break;
+    case Kind::Pack: {
         codes("_packed", DType::I32, std::int64_t(wordsOf(std::uint64_t(columns), unsigned(spec.traits().bits))),
-              producePackedRows);
-        tensors.push_back({name + "_shape", DType::I64, {2}, [shape = original.shape](const Sink& sink) {
-                               return sink(std::as_bytes(std::span(shape)));
-                           }});
+              rowCoder(tensor));
+        const auto shape = std::as_bytes(std::span(original.shape.sizes()));
+        out.list.push_back(constantField(name + "_shape", DType::I64, {2}, {shape.begin(), shape.end()}));
         break;
-    case Kind::Nvfp4: tensors.push_back(tensorScaleTensor(source, "_global_scale")); [[fallthrough]];
-    case Kind::Mxfp4: codes("_packed", DType::U8, columns / 2, produceNibbles); break;
     }
-    addZeros(tensors, source, kind, name, scaleShape);
-    return tensors;
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
+    case Kind::Nvfp4: out.list.push_back(tensorScaleField(name + "_global_scale")); [[fallthrough]];
+    case Kind::Mxfp4: codes("_packed", DType::U8, columns / 2, nibbleCoder(spec.traits())); break;
+    }
+    addZeros(out.list, tensor, kind, scaleShape);
+    return out;
 }
 
 Json weightsJson(const QuantSpec& spec, Kind kind) {
@@ -270,8 +227,7 @@ Layout compressedTensorsLayout() {
                 "NAME, NAME_scale and what decodes them; config_groups for transformers and vLLM.",
             .takes = "int2 to int8, fp8_e4m3, nvfp4, mxfp4; matrices of linear layers; several specs in one model",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .holds = holds,
             .config = config,
             .describes = false,

@@ -4,7 +4,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/write_model.h"
 #include "core/model/gguf/gguf_write.h"
 #include "core/model/gguf/packed_type.h"
@@ -16,8 +16,6 @@
 
 namespace qs {
 namespace {
-
-using Sink = TensorToWrite::Sink;
 
 std::string upper(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(),
@@ -43,33 +41,15 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
-    const TensorInfo& original = *source->view.info;
-    const BlockCodec* codec = codecOf(source->spec);
-    const GgmlType* type = typeOf(source->spec);
-    if (!type) return fail(fmt::format("tensor '{}': ggml has no such type", escapeForPeople(original.name)));
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
+    const BlockCodec* codec = codecOf(tensor.spec());
+    const GgmlType* type = typeOf(tensor.spec());
     const DType dtype = codec ? DType::F32 : type->dtype;
-    const auto size = std::uint64_t(info(dtype).bits) / 8;
-    TensorToWrite tensor{original.name, dtype, original.shape, {}, codec ? &type->packed : nullptr};
-    tensor.produce = [source, codec, dtype, size](const Sink& sink) {
-        return streamSlabs(
-            *source, sink, [=](std::uint64_t element) { return codec ? blockBytes(*codec, element) : element * size; },
-            [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-                if (codec) return encode.blocks().pack(range.run, reinterpret_cast<std::uint8_t*>(at));
-                std::vector<float> decoded(range.n);
-                RunOut out;
-                out.decoded = decoded.data();
-                encode(range.run, out);
-                appendAs(dtype, decoded.data(), range.n, at);
-            });
-    };
-    return std::vector{std::move(tensor)};
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
+    OutputField field =
+        codeField(original.name, dtype, original.shape, codec ? blockCoder(*codec) : valueCoder(tensor, dtype));
+    if (codec) field.packed = &type->packed;
+    return OutputFields{{std::move(field)}};
 }
 
 /// llama.cpp's number for what most values are in; 0 is "all F32".
@@ -134,8 +114,7 @@ Layout ggufLayout() {
                        "NAME.gguf.",
             .takes = "ggml's formats, mxfp4 and nvfp4 with dialect=ggml, f32, f16, bf16; several specs in one model",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .describes = false,
             .takesModel = takesModel,
             .writeFiles = writeFile,

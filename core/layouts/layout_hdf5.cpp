@@ -3,7 +3,7 @@
 // attributes of NAME.codes say the spec, the shape, the dtype and the layout, one of the root group the version.
 #include "core/layouts/layouts.h"
 
-#include "core/layouts/produce.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/stored.h"
 #include "core/layouts/write_model.h"
 #include "core/model/hdf5/hdf5_write.h"
@@ -15,21 +15,15 @@ namespace {
 
 constexpr const char* kVersion = "1";
 
-const Layout& fieldsOf(const QuantSpec& spec) {
+const Layout& layoutFor(const QuantSpec& spec) {
     return *findLayout(spec.traits().kind == FormatKind::Identity ? "plain" : "native");
 }
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    return fieldsOf(spec).accepts(spec, shape);
+    return layoutFor(spec).accepts(spec, shape);
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
-    return fieldsOf(source->spec).writeFrom(source);
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    return fieldsOf(spec).write(view, spec, job);
-}
+Result<OutputFields> fields(MeasuredTensor& tensor) { return layoutFor(tensor.spec()).fields(tensor); }
 
 /// `text`: see storedText().
 Hdf5Attributes attributesOf(const std::string& text) {
@@ -69,8 +63,7 @@ Layout hdf5Layout() {
                        "the spec, the shape and the dtype as attributes; for h5py.",
             .takes = "every spec",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .columnScales = true,
             .writeFiles = writeFile,
             .fileEnding = ".h5"};

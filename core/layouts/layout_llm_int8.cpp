@@ -4,8 +4,8 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/linear_weights.h"
-#include "core/layouts/produce.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/spec/code_set.h"
 #include "kernels/small_float.h"
@@ -14,9 +14,6 @@
 
 namespace qs {
 namespace {
-
-using Sink = TensorToWrite::Sink;
-using SharedSource = std::shared_ptr<Source>;
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (!isBnb8(spec))
@@ -39,44 +36,13 @@ float maximumOf(float scale) { return f16ToF32(f32ToF16(scale * 127.0f)); }
 /// int8_vectorwise_dequant: in f32, times the maximum, then times 1/127.
 float valueOf(float level, float scale) { return level * maximumOf(scale) * 7.874015718698502e-3f; }
 
-Result<void> produceBytes(Source& source, const Sink& sink) {
-    const int offset = codeSetOf(source.spec).valueOffset;
-    return streamSlabs(
-        source, sink, [](std::uint64_t element) { return element; },
-        [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            RunOut out;
-            out.codes = reinterpret_cast<std::uint8_t*>(at);
-            encode(range.run, out);
-            moveCodes(out.codes, range.n, offset);
-        });
-}
-
-Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
-    const TensorInfo& original = *source->view.info;
-    auto ok = holds(original);
-    if (ok) ok = accepts(source->spec, original.shape);
-    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
     const std::string module(moduleOf(original.name));
-    return std::vector<TensorToWrite>{
-        {original.name, DType::I8, original.shape, [source](const Sink& sink) { return produceBytes(*source, sink); }},
-        ofParams(source, module + ".SCB", DType::F32, {original.shape[0]},
-                 [](const Sink& sink) -> TakeParams {
-                     return [sink](std::span<const GroupParams> params) {
-                         std::vector<float> maxima;
-                         for (const GroupParams& one : params) maxima.push_back(maximumOf(one.scale));
-                         return sinkFloats(sink, DType::F32, maxima);
-                     };
-                 }),
-        {module + ".weight_format", DType::U8, {}, [](const Sink& sink) {
-             static constexpr std::byte kRows{0};
-             return sink(std::span(&kRows, 1));
-         }}};
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
+    return OutputFields{{codeField(original.name, DType::I8, original.shape, byteCoder(tensor.spec())),
+                         floatsOfScales(module + ".SCB", DType::F32, {original.shape[0]},
+                                        [](const GroupParams& one) { return maximumOf(one.scale); }),
+                         constantField(module + ".weight_format", DType::U8, {}, {std::byte{0}})}}; // row by row
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
@@ -92,8 +58,7 @@ Layout llmInt8Layout() {
                        "transformers. Decoded as bitsandbytes does: code * SCB * (1/127).",
             .takes = "int8 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .holds = holds,
             .config = config,
             .describes = false,

@@ -16,8 +16,6 @@
 namespace qs {
 namespace {
 
-using Sink = TensorToWrite::Sink;
-using SharedSource = std::shared_ptr<Source>;
 using Json = nlohmann::ordered_json;
 
 /// Readers compute in the type of scales and biases. That is the model's where the spec's scales have its 16 bits, as
@@ -58,8 +56,10 @@ Result<void> holds(const TensorInfo& tensor) {
     return {};
 }
 
-TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bool biases) {
-    return [&source, unsignedZero = UnsignedZero(source), sink, type, biases, stored = hasBiases(source.spec),
+/// Scales, or biases: those of the spec, or what its zero points come to.
+TakeScales takeParameters(const MeasuredTensor& tensor, const PutBytes& put, DType type, bool biases) {
+    return [&tensor, unsignedZero = UnsignedZero(tensor), sink = oneAfterAnother(put), type, biases,
+            stored = hasBiases(tensor.spec()),
             group = std::uint64_t(0)](std::span<const GroupParams> params) mutable -> Result<void> {
         std::vector<float> values;
         values.reserve(params.size());
@@ -73,45 +73,42 @@ TakeParams takeParameters(const Source& source, const Sink& sink, DType type, bo
             if (type == DType::F16 && std::abs(value) > 65504)
                 return fail(
                     fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
-                                escapeForPeople(source.view.info->name, 80)));
+                                escapeForPeople(tensor.info().name, 80)));
             values.push_back(value);
         }
-        return sinkFloats(sink, type, values);
+        return putFloats([&](std::uint64_t, auto bytes) { return sink(bytes); }, type, values);
     };
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const SharedSource& source) {
-    const TensorInfo& original = *source->view.info;
-    auto ok = holds(original);
-    if (ok) ok = accepts(source->spec, original.shape);
-    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(original.name), ok.error().message));
-    const std::string module(moduleOf(original.name));
-    const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(source->spec.traits().bits));
-    const DType type = parameterType(source->spec, original.dtype);
-    if (type != DType::F32) {
-        // Zero points become biases as takeParameters() makes them.
-        const bool stored = hasBiases(source->spec);
-        const float middle = float(1 << (source->spec.traits().bits - 1));
-        source->readAs = [type, offset = unsignedOffset(source->spec), stored,
-                          middle](auto codes, auto scales, auto zeros, auto group, float* values) {
-            std::vector<float> biases(zeros.begin(), zeros.end());
-            for (std::size_t i = 0; !stored && i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + middle);
-            if (!stored) roundTo(type, biases.data(), biases.size());
-            readRounded(type, offset, codes, scales, biases, group, values);
-        };
-    }
-    const auto parameters = [&](const char* end, bool biases) {
-        return ofParams(source, module + end, type, source->grid.scaleShape,
-                        [from = source.get(), type, biases](const Sink& sink) {
-                            return takeParameters(*from, sink, type, biases);
-                        });
+/// What readers in a type of 16 bits make of codes. Zero points become biases as takeParameters() makes them.
+ReadAs readIn(DType type, const QuantSpec& spec) {
+    const bool stored = hasBiases(spec);
+    const float middle = float(1 << (spec.traits().bits - 1));
+    return [type, offset = unsignedOffset(spec), stored, middle](auto codes, auto scales, auto zeros, auto group,
+                                                                 float* values) {
+        std::vector<float> biases(zeros.begin(), zeros.end());
+        for (std::size_t i = 0; !stored && i < biases.size(); ++i) biases[i] = scales[i] * -(zeros[i] + middle);
+        if (!stored) roundTo(type, biases.data(), biases.size());
+        readRounded(type, offset, codes, scales, biases, group, values);
     };
-    return std::vector<TensorToWrite>{{original.name,
-                                       DType::U32,
-                                       {original.shape[0], std::int64_t(words)},
-                                       [source](const Sink& sink) { return producePackedRows(*source, sink); }},
-                                      parameters(".scales", false),
-                                      parameters(".biases", true)};
+}
+
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const TensorInfo& original = tensor.info();
+    const std::string module(moduleOf(original.name));
+    const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(tensor.spec().traits().bits));
+    const DType type = parameterType(tensor.spec(), original.dtype);
+    const auto parameters = [&](const char* end, bool biases) {
+        OutputField field{module + end, type, tensor.grid().scaleShape};
+        field.fromScales = [type, biases](MeasuredTensor& from, const PutBytes& put) {
+            return takeParameters(from, put, type, biases);
+        };
+        return field;
+    };
+    OutputFields out{{codeField(original.name, DType::U32, {original.shape[0], std::int64_t(words)}, rowCoder(tensor)),
+                      parameters(".scales", false), parameters(".biases", true)}};
+    if (type != DType::F32) out.readAs = readIn(type, tensor.spec());
+    return out;
 }
 
 /// Readers that compute in f32 need parameters of f32: what is read back is then what was analysed.
@@ -122,12 +119,6 @@ std::string remark(const TensorInfo& tensor, const QuantSpec& spec) {
                        "their type; {:.4f} bits per weight",
                        spec.effectiveScaleType(), tensor.typeId(),
                        double(spec.traits().bits) + 64.0 / double(spec.blockSize()));
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
 }
 
 Json settings(const QuantSpec& spec) {
@@ -156,8 +147,7 @@ Layout mlxLayout() {
             .takes = "dialect=mlx; int2 to int6 and int8 in groups of 32, 64 or 128 with f16 or bf16 scales; several "
                      "specs in one model",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .holds = holds,
             .config = config,
             .describes = false,

@@ -5,7 +5,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/stored.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/native_packing.h"
@@ -19,8 +19,6 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kSlabBytes = std::uint64_t(8) << 20;
-
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (spec.traits().kind == FormatKind::Identity)
         return fail(fmt::format("the native layout holds codes, and {} has none: use layout plain", spec.format));
@@ -28,130 +26,67 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-/// Some MiB at a time. Ranges of one row may meet within a byte, so that neighbours add to it; what a slab begins of the
-/// byte where the next one goes on is carried over.
-Result<void> produceCodes(Source& source, const TensorToWrite::Sink& sink) {
-    const auto prepared = source.prepared();
-    if (!prepared) return tl::unexpected(prepared.error());
-    const TensorPass& pass = **prepared;
-    const NativePacking packing(source.spec);
-    const auto features = std::uint64_t(source.grid.features), rowBytes = packing.rowBytes(features);
-    const auto byteOf = [&](std::uint64_t element) {
+/// Ranges of one row may meet within a byte, so that neighbours add to it.
+SlabCoder packedCoder(const MeasuredTensor& tensor) {
+    const NativePacking packing(tensor.spec());
+    const auto features = std::uint64_t(tensor.grid().features), rowBytes = packing.rowBytes(features);
+    const auto place = [=](std::uint64_t element) {
         return element / features * rowBytes + (element % features ? packing.byteOf(element % features) : 0);
     };
-    auto encoders = pass.encoders(source.spec, source.view.info->dtype);
-    SlabParams params(source);
-    std::vector<std::uint8_t> packed;
-    std::uint8_t carried = 0;
-    for (std::uint64_t from = 0, to = 0; from < pass.units(); from = to) {
-        const std::uint64_t begin = byteOf(pass.unitBegin(from));
-        do ++to;
-        while (to < pass.units() && byteOf(pass.unitBegin(to)) - begin < kSlabBytes);
-        const std::uint64_t whole = byteOf(pass.unitBegin(to)) - begin;
-        packed.assign(whole + 2, 0);
-        packed[0] = carried;
-        params.begin(from, to);
-        const auto done = pass.run(from, to, source.job, [&](const PassRange& range) {
-            thread_local std::vector<std::uint8_t> codes, bytes;
-            codes.resize(range.n);
-            RunOut out;
-            out.codes = codes.data();
-            encoders[range.worker](params.measured(range, encoders[range.worker]).run, out);
-            for (std::size_t at = 0, n = 0; at < range.n; at += n) {
-                const std::uint64_t row = (range.begin + at) / features, column = (range.begin + at) % features;
-                n = std::min<std::size_t>(range.n - at, features - column);
-                const std::uint64_t first = packing.byteOf(column), last = packing.byteOf(column + n - 1);
-                bytes.assign(last - first + 2, 0);
-                packing.add(codes.data() + at, n, column, bytes.data());
-                std::uint8_t* into = packed.data() + (row * rowBytes + first - begin);
-                const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
-                // The first and the last two are perhaps a neighbour's bytes too.
-                const std::uint64_t own = bytes.size() < 3 ? 1 : std::min<std::uint64_t>(there, bytes.size() - 2);
-                if (own > 1) std::memcpy(into + 1, bytes.data() + 1, own - 1);
-                for (std::uint64_t i = 0; i < there; i = i == 0 ? std::max<std::uint64_t>(1, own) : i + 1)
-                    if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
-                        std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
-            }
-        });
-        if (!done) return done;
-        carried = packed[whole];
-        if (whole > 0)
-            if (auto written = sink(std::as_bytes(std::span(packed).first(whole))); !written) return written;
-        if (auto taken = params.handOn(); !taken) return taken;
-    }
-    return {};
-}
-
-/// The blocks of a format that has its scales in them.
-Result<void> produceBlocks(Source& source, const TensorToWrite::Sink& sink) {
-    const BlockCodec& codec = *codecOf(source.spec);
-    return streamSlabs(
-        source, sink, [&](std::uint64_t element) { return blockBytes(codec, element); },
-        [](const PassRange& range, RunEncoder& encode, std::byte* at) {
-            encode.blocks().pack(range.run, reinterpret_cast<std::uint8_t*>(at));
-        });
-}
-
-Result<void> produceLevels(Source& source, const TensorToWrite::Sink& sink) {
-    if (isUserFormat(source.spec)) return sinkFloats(sink, DType::F32, storedLevels(source.spec));
-    const auto pass = source.prepared();
-    if (!pass) return tl::unexpected(pass.error());
-    return sinkFloats(sink, DType::F32, (*pass)->learned()->levels);
-}
-
-/// What 8-bit scales are scaled by and moved by.
-void addNested(std::vector<TensorToWrite>& tensors, const std::shared_ptr<Source>& source) {
-    const auto blocks = (source->grid.scales + std::int64_t(kNestedBlock) - 1) / std::int64_t(kNestedBlock);
-    const auto nested = [source](const TensorToWrite::Sink& sink, bool offset) -> Result<void> {
-        const auto pass = source->prepared();
-        if (!pass) return tl::unexpected(pass.error());
-        const NestedGrid grid = (*pass)->nested() ? *(*pass)->nested() : NestedGrid{};
-        return sinkFloats(sink, DType::F32, offset ? std::vector{grid.offset} : grid.absMax);
+    SlabCoder coder{place, {}, {}, true};
+    coder.encode = [=](const PassRange& range, RunEncoder& encode, std::byte* at) {
+        thread_local std::vector<std::uint8_t> bytes;
+        const auto codes = codesOf(range, encode);
+        auto* to = reinterpret_cast<std::uint8_t*>(at);
+        const std::uint64_t begin = place(range.begin);
+        for (std::size_t done = 0, n = 0; done < range.n; done += n) {
+            const std::uint64_t row = (range.begin + done) / features, column = (range.begin + done) % features;
+            n = std::min<std::size_t>(range.n - done, features - column);
+            const std::uint64_t first = packing.byteOf(column), last = packing.byteOf(column + n - 1);
+            bytes.assign(last - first + 2, 0);
+            packing.add(codes.data() + done, n, column, bytes.data());
+            std::uint8_t* into = to + (row * rowBytes + first - begin);
+            const std::uint64_t there = std::min<std::uint64_t>(bytes.size(), rowBytes - first);
+            // The first and the last two are perhaps a neighbour's bytes too.
+            const std::uint64_t own = bytes.size() < 3 ? 1 : std::min<std::uint64_t>(there, bytes.size() - 2);
+            if (own > 1) std::memcpy(into + 1, bytes.data() + 1, own - 1);
+            for (std::uint64_t i = 0; i < there; i = i == 0 ? std::max<std::uint64_t>(1, own) : i + 1)
+                if (bytes[i] != 0) // no bit of ours is there: it may be the neighbour's alone
+                    std::atomic_ref(into[i]).fetch_add(bytes[i], std::memory_order_relaxed);
+        }
     };
-    const std::string& name = source->view.info->name;
-    tensors.push_back({name + ".nested_scale", DType::F32, {blocks}, [nested](const TensorToWrite::Sink& sink) {
-                           return nested(sink, false);
-                       }});
-    tensors.push_back({name + ".nested_offset", DType::F32, {1}, [nested](const TensorToWrite::Sink& sink) {
-                           return nested(sink, true);
-                       }});
+    return coder;
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
-    const TensorView& view = source->view;
-    const QuantSpec& spec = source->spec;
-    if (auto ok = accepts(spec, view.info->shape); !ok)
-        return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), ok.error().message));
-    std::vector<TensorToWrite> tensors{{view.info->name + ".codes", DType::U8, nativeShape(spec, view.info->shape),
-                                        [source](const TensorToWrite::Sink& sink) {
-                                            return codecOf(source->spec) ? produceBlocks(*source, sink)
-                                                                         : produceCodes(*source, sink);
-                                        }}};
-    if (source->grid.kind != ScaleKind::None && !codecOf(spec)) tensors.push_back(scaleTensor(source, ".scale"));
-    if (hasZeroPoints(spec)) tensors.push_back(zeroTensor(source, ".zero"));
-    if (hasBiases(spec)) tensors.push_back(biasTensor(source, ".bias"));
-    if (isDoubleQuantized(spec)) addNested(tensors, source);
-    if (source->grid.kind != ScaleKind::None && hasTensorScale(spec) && !codecOf(spec))
-        tensors.push_back(tensorScaleTensor(source, ".tensor_scale"));
-    if (isLearned(spec) || isUserFormat(spec))
-        tensors.push_back({view.info->name + ".codebook",
-                           DType::F32,
-                           {std::int64_t(1) << spec.codeBits()},
-                           [source](const TensorToWrite::Sink& sink) { return produceLevels(*source, sink); }});
-    if (source->solved && !source->solved->columnScales.empty())
-        tensors.push_back({view.info->name + ".column_scale",
-                           DType::F32,
-                           {source->grid.features},
-                           [source](const TensorToWrite::Sink& sink) {
-                               return sinkFloats(sink, DType::F32, source->solved->columnScales);
-                           }});
-    return tensors;
+OutputField levelsField(const MeasuredTensor& tensor) {
+    std::string name = tensor.info().name + ".codebook";
+    if (isUserFormat(tensor.spec())) return constantFloats(std::move(name), storedLevels(tensor.spec()));
+    return measuredField(std::move(name), std::int64_t(1) << tensor.spec().codeBits(),
+                         [](const TensorPass& pass) { return pass.learned()->levels; });
 }
 
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    const QuantSpec& spec = tensor.spec();
+    const std::string& name = tensor.info().name;
+    const BlockCodec* codec = codecOf(spec);
+    const bool scaled = tensor.grid().kind != ScaleKind::None && !codec;
+    OutputFields out{{codeField(name + ".codes", DType::U8, nativeShape(spec, tensor.info().shape),
+                                codec ? blockCoder(*codec) : packedCoder(tensor))}};
+    const auto add = [&](OutputField field) { out.list.push_back(std::move(field)); };
+    if (scaled) add(scaleField(tensor, name + ".scale"));
+    if (hasZeroPoints(spec)) add(zeroField(tensor, name + ".zero"));
+    if (hasBiases(spec)) add(biasField(tensor, name + ".bias"));
+    if (isDoubleQuantized(spec)) {
+        add(nestedScaleField(tensor, name + ".nested_scale"));
+        add(measuredField(name + ".nested_offset", 1, [](const TensorPass& pass) {
+            return std::vector{pass.nested() ? pass.nested()->offset : NestedGrid{}.offset};
+        }));
+    }
+    if (scaled && hasTensorScale(spec)) add(tensorScaleField(name + ".tensor_scale"));
+    if (isLearned(spec) || isUserFormat(spec)) add(levelsField(tensor));
+    if (tensor.solved() && !tensor.solved()->columnScales.empty())
+        add(constantFloats(name + ".column_scale", tensor.solved()->columnScales));
+    return out;
 }
 
 } // namespace
@@ -168,17 +103,16 @@ std::vector<std::int64_t> nativeShape(const QuantSpec& spec, std::span<const std
 }
 
 Layout nativeLayout() {
-    return {
-        "native",
-        "Native",
-        "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.bias, NAME.tensor_scale, NAME.nested_scale, "
-        "NAME.nested_offset and NAME.column_scale: each row packed in as few bits as its codes need, ternary five to "
-        "a byte; ggml's formats as their blocks, NAME.codes alone.",
-        "every spec with codes",
-        accepts,
-        write,
-        writeFrom,
-        true};
+    return {.id = "native",
+            .title = "Native",
+            .summary =
+                "NAME.codes, NAME.scale and, where there are, NAME.zero, NAME.bias, NAME.tensor_scale, "
+                "NAME.nested_scale, NAME.nested_offset and NAME.column_scale: each row packed in as few bits as its "
+                "codes need, ternary five to a byte; ggml's formats as their blocks, NAME.codes alone.",
+            .takes = "every spec with codes",
+            .accepts = accepts,
+            .fields = fields,
+            .columnScales = true};
 }
 
 } // namespace qs

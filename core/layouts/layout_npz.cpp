@@ -3,7 +3,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/fields.h"
 #include "core/layouts/write_model.h"
 #include "core/model/npy/npz_write.h"
 
@@ -20,32 +20,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-Result<std::vector<TensorToWrite>> writeFrom(const std::shared_ptr<Source>& source) {
-    auto plain = findLayout("plain")->writeFrom(source);
-    if (!plain) return plain;
-    TensorToWrite& tensor = plain->front();
-    if (tensor.dtype != DType::BF16) return plain;
-    tensor.dtype = DType::F32;
-    tensor.produce = [source](const Sink& sink) {
-        return streamSlabs(
-            *source, sink, [](std::uint64_t element) { return element * 4; },
-            [source](const PassRange& range, RunEncoder& encode, std::byte* at) {
-                std::vector<float> decoded(range.n);
-                RunOut out;
-                out.decoded = decoded.data();
-                encode(range.run, out);
-                if (source->solved)
-                    applyColumnScales(source->solved->columnScales, range.begin, decoded.data(), range.n);
-                appendAs(DType::F32, decoded.data(), range.n, at);
-            });
-    };
+Result<OutputFields> fields(MeasuredTensor& tensor) {
+    auto plain = findLayout("plain")->fields(tensor);
+    if (plain && plain->list.front().dtype == DType::BF16)
+        plain->list = {codeField(tensor.info().name, DType::F32, tensor.info().shape, valueCoder(tensor, DType::F32))};
     return plain;
-}
-
-Result<std::vector<TensorToWrite>> write(const TensorView& view, const QuantSpec& spec, const Job& job) {
-    const auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
-    return writeFrom(*source);
 }
 
 Result<TensorToWrite> copy(const Model& model, const TensorInfo& tensor) {
@@ -83,8 +62,7 @@ Layout npzLayout() {
             .summary = "The decoded values as arrays of one file NAME.npz, for np.load; bfloat16 as F32.",
             .takes = "every spec",
             .accepts = accepts,
-            .write = write,
-            .writeFrom = writeFrom,
+            .fields = fields,
             .columnScales = true,
             .describes = false,
             .writeFiles = writeFile,

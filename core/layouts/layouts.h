@@ -2,6 +2,7 @@
 #pragma once
 // The rows of the layout registry, one file each.
 
+#include "core/layouts/fields.h"
 #include "core/layouts/layout.h"
 
 namespace qs {

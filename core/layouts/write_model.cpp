@@ -151,6 +151,12 @@ Naming Finish::naming(const std::string& output) const {
     return naming;
 }
 
+std::string shardName(const ModelFile& file) {
+    std::string name = std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
+    if (name.starts_with("pytorch_model") && file.path.ends_with(".bin")) name.erase(0, 8); // where loaders look
+    return name;
+}
+
 std::uint64_t bytesOf(const TensorToWrite& tensor) {
     std::uint64_t elements = 1;
     for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);

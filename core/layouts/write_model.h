@@ -13,6 +13,8 @@ struct OutputShard {
     std::vector<TensorToWrite> tensors;
     std::map<std::string, std::string> metadata;
 };
+/// The name of a file of the source, as a file of safetensors.
+std::string shardName(const ModelFile& file);
 /// Bytes of a tensor of a file.
 std::uint64_t bytesOf(const TensorToWrite& tensor);
 /// The bytes of a tensor as they lie in its file, blocks and all.

@@ -10,26 +10,28 @@
 
 namespace qs {
 
-std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenSize> sizes) {
+std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenTensor> tensors) {
     std::map<std::string, std::size_t> said;
-    std::size_t larger = 0;
+    std::size_t quantized = 0, larger = 0;
     std::string first;
-    for (const WrittenSize& one : sizes) {
+    for (const WrittenTensor& one : tensors) {
+        if (!one.spec) continue;
+        ++quantized;
         if (layout.remark)
-            if (auto remark = layout.remark(*one.tensor, *one.spec); !remark.empty()) ++said[std::move(remark)];
-        if (one.bytes <= storedBytes(*one.tensor)) continue;
+            if (auto remark = layout.remark(*one.original, *one.spec); !remark.empty()) ++said[std::move(remark)];
+        if (one.bytes <= storedBytes(*one.original)) continue;
         if (larger++ == 0)
-            first =
-                fmt::format("{} {}", escapeForPeople(one.tensor->name, 80),
-                            largerText(*one.spec, *one.tensor, 8.0 * double(one.bytes) / double(one.tensor->elements)));
+            first = fmt::format(
+                "{} {}", escapeForPeople(one.original->name, 80),
+                largerText(*one.spec, *one.original, 8.0 * double(one.bytes) / double(one.original->elements)));
     }
     std::vector<std::string> out;
-    for (const auto& [remark, tensors] : said)
+    for (const auto& [remark, count] : said)
         out.push_back(
-            fmt::format("Layout {}, {} {}: {}.", layout.id, tensors, tensors == 1 ? "tensor" : "tensors", remark));
+            fmt::format("Layout {}, {} {}: {}.", layout.id, count, count == 1 ? "tensor" : "tensors", remark));
     if (larger > 0)
         out.push_back(fmt::format("{} of {} quantized tensors take more bytes than in the source; the first, {}.",
-                                  larger, sizes.size(), first));
+                                  larger, quantized, first));
     return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/session/kept_json.h"
+#include "core/session/kept_lab.h"
 #include "core/session/kept_labs.h"
 
 #include <algorithm>
@@ -150,38 +150,36 @@ std::string keptProducts(const KeptProducts& products) {
 }
 
 Result<std::shared_ptr<const KeptProducts>> productsKept(const std::string& text, const Model& model) {
-    auto all = kept::fromText<kept::ProductsKept>(text);
-    if (!all) return fail("the kept products are damaged: " + all.error());
-    const auto* tensor = model.find(all->tensor);
-    if (!tensor) return fail("the kept products are of another tensor");
-    auto spec = parseSpec(all->spec);
-    if (!spec) return tl::unexpected(spec.error());
-    for (const int count : {all->rows, all->heads, all->tokens, all->dim})
-        if (count < 1 || count > kept::kMostCounted) return fail("the kept products are damaged: a count");
+    constexpr const char* what = "products are";
+    auto lab = kept::readLab<kept::ProductsKept>(text, model, what);
+    if (!lab) return tl::unexpected(lab.error());
+    auto& [all, tensor, spec] = *lab;
+    for (const int count : {all.rows, all.heads, all.tokens, all.dim})
+        if (count < 1 || count > kept::kMostCounted) return kept::damaged(what, "a count");
     KeptProducts products{tensor->name,
-                          std::move(*spec),
+                          std::move(spec),
                           {},
-                          all->rows,
-                          all->heads,
-                          all->tokens,
-                          all->dim,
-                          std::move(all->activations),
-                          std::move(all->gradients),
-                          std::move(all->blocks),
+                          all.rows,
+                          all.heads,
+                          all.tokens,
+                          all.dim,
+                          std::move(all.activations),
+                          std::move(all.gradients),
+                          std::move(all.blocks),
                           {},
                           {}};
-    if (all->choices.size() != products.choices.size() ||
+    if (all.choices.size() != products.choices.size() ||
         !kept::areWords(
-            {&products.activations, &products.gradients, &products.blocks, &all->productsReason, &all->cacheReason}))
-        return fail("the kept products are damaged: their settings");
+            {&products.activations, &products.gradients, &products.blocks, &all.productsReason, &all.cacheReason}))
+        return kept::damaged(what, "their settings");
     for (std::size_t i = 0; i < products.choices.size(); ++i) {
-        if (!kept::areWords({&all->choices[i]})) return fail("the kept products are damaged: their settings");
-        products.choices[i] = std::move(all->choices[i]);
+        if (!kept::areWords({&all.choices[i]})) return kept::damaged(what, "their settings");
+        products.choices[i] = std::move(all.choices[i]);
     }
-    if (!kept::areRows(all->products, kept::isRow) || !kept::areRows(all->cache, kept::isCacheRow))
-        return fail("the kept products are damaged: a row");
-    products.products = kept::measured(all->products, all->productsReason);
-    products.cache = kept::measured(all->cache, all->cacheReason);
+    if (!kept::areRows(all.products, kept::isRow) || !kept::areRows(all.cache, kept::isCacheRow))
+        return kept::damaged(what, "a row");
+    products.products = kept::measured(all.products, all.productsReason);
+    products.cache = kept::measured(all.cache, all.cacheReason);
     return std::make_shared<const KeptProducts>(std::move(products));
 }
 
@@ -191,19 +189,20 @@ std::string keptOperations(const KeptOperations& operations) {
 }
 
 Result<std::shared_ptr<const KeptOperations>> operationsKept(const std::string& text, const Model& model) {
-    auto all = kept::fromText<kept::OperationsKept>(text);
-    if (!all) return fail("the kept operations are damaged: " + all.error());
-    const auto* tensor = model.find(all->tensor);
-    if (!tensor) return fail("the kept operations are of another tensor");
-    auto spec = parseSpec(all->spec);
-    if (!spec) return tl::unexpected(spec.error());
-    if (all->arguments.size() != value::whatIfOperations().size() ||
-        !std::all_of(all->arguments.begin(), all->arguments.end(),
+    constexpr const char* what = "operations are";
+    auto lab = kept::readLab<kept::OperationsKept>(text, model, what);
+    if (!lab) return tl::unexpected(lab.error());
+    auto& [all, tensor, spec] = *lab;
+    const auto operations = value::whatIfOperations();
+    if (all.arguments.empty() || all.arguments.size() > operations.size() ||
+        !std::all_of(all.arguments.begin(), all.arguments.end(),
                      [](const std::string& argument) { return kept::areWords({&argument}); }))
-        return fail("the kept operations are damaged: their arguments");
-    if (!kept::areRows(all->rows, kept::isOperationRow)) return fail("the kept operations are damaged: a row");
+        return kept::damaged(what, "their arguments");
+    while (all.arguments.size() < operations.size()) // of a version that had fewer
+        all.arguments.push_back(operations[all.arguments.size()].initial(tensor->shape));
+    if (!kept::areRows(all.rows, kept::isOperationRow)) return kept::damaged(what, "a row");
     return std::make_shared<const KeptOperations>(
-        KeptOperations{tensor->name, std::move(*spec), std::move(all->arguments), std::move(all->rows)});
+        KeptOperations{tensor->name, std::move(spec), std::move(all.arguments), std::move(all.rows)});
 }
 
 } // namespace qs

@@ -2,7 +2,7 @@
 #include "core/quant/encode/pass.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/scale_type.h"
-#include "core/session/kept_json.h"
+#include "core/session/kept_lab.h"
 #include "core/session/kept_labs.h"
 #include "core/solve/problem.h"
 
@@ -120,20 +120,18 @@ std::string keptSolutions(const KeptSolutions& solutions) {
 }
 
 Result<std::shared_ptr<const KeptSolutions>> solutionsKept(const std::string& text, const Model& model) {
-    auto all = kept::fromText<kept::SolutionsKept>(text);
-    if (!all) return fail("the kept solutions are damaged: " + all.error());
-    const auto* tensor = model.find(all->tensor);
-    if (!tensor) return fail("the kept solutions are of another tensor");
+    constexpr const char* what = "solutions are";
+    auto lab = kept::readLab<kept::SolutionsKept>(text, model, what);
+    if (!lab) return tl::unexpected(lab.error());
+    auto& [all, tensor, spec] = *lab;
     if (auto fine = checkQuantizable(*tensor); !fine) return tl::unexpected(fine.error());
-    auto spec = parseSpec(all->spec);
-    if (!spec) return tl::unexpected(spec.error());
-    if (all->rows.empty() || all->rows.size() > kept::kMostLabRows ||
-        !std::all_of(all->rows.begin(), all->rows.end(), kept::isWithin))
-        return fail("the kept solutions are damaged: a row");
+    if (all.rows.empty() || all.rows.size() > kept::kMostLabRows ||
+        !std::all_of(all.rows.begin(), all.rows.end(), kept::isWithin))
+        return kept::damaged(what, "a row");
     auto solutions =
-        std::make_shared<KeptSolutions>(KeptSolutions{tensor->name, std::move(*spec), std::move(all->rows), nullptr});
-    if (all->solution && !(solutions->solved = kept::solvedOf(*all->solution, *tensor, solutions->spec)))
-        return fail("the kept solutions are damaged: what was solved");
+        std::make_shared<KeptSolutions>(KeptSolutions{tensor->name, std::move(spec), std::move(all.rows), nullptr});
+    if (all.solution && !(solutions->solved = kept::solvedOf(*all.solution, *tensor, solutions->spec)))
+        return kept::damaged(what, "what was solved");
     return solutions;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/encode/pass.h"
-#include "core/session/kept_json.h"
+#include "core/session/kept_lab.h"
 #include "core/session/kept_labs.h"
 
 #include <algorithm>
@@ -56,37 +56,35 @@ std::string keptTraining(const KeptTraining& training) {
 }
 
 Result<std::shared_ptr<const KeptTraining>> trainingKept(const std::string& text, const Model& model) {
-    auto all = kept::fromText<kept::TrainingKept>(text);
-    if (!all) return fail("the kept training is damaged: " + all.error());
-    const auto damaged = [](const char* what) { return fail(std::string("the kept training is damaged: ") + what); };
-    const auto* tensor = model.find(all->tensor);
-    if (!tensor) return fail("the kept training is of another tensor");
+    constexpr const char* what = "training is";
+    auto lab = kept::readLab<kept::TrainingKept>(text, model, what);
+    if (!lab) return tl::unexpected(lab.error());
+    const auto damaged = [](const char* why) { return kept::damaged(what, why); };
+    const auto& [all, tensor, spec] = *lab;
     if (auto fine = checkQuantizable(*tensor); !fine) return tl::unexpected(fine.error());
-    auto spec = parseSpec(all->spec);
-    if (!spec) return tl::unexpected(spec.error());
-    if (all->steps < 1 || all->steps > kept::kMostSteps || all->rows < 1 || all->rows > kept::kMostInputs ||
-        !(all->rate > 0 && all->rate <= 1) || !kept::areWords({&all->inputs}))
+    if (all.steps < 1 || all.steps > kept::kMostSteps || all.rows < 1 || all.rows > kept::kMostInputs ||
+        !(all.rate > 0 && all.rate <= 1) || !kept::areWords({&all.inputs}))
         return damaged("its settings");
-    if (all->losses.empty() || all->losses.size() > std::size_t(all->steps) + 1) return damaged("its steps");
+    if (all.losses.empty() || all.losses.size() > std::size_t(all.steps) + 1) return damaged("its steps");
     auto training = std::make_shared<KeptTraining>();
-    training->tensor = tensor->name, training->spec = std::move(*spec), training->inputs = std::move(all->inputs);
-    training->rows = all->rows, training->steps = all->steps, training->rate = all->rate;
+    training->tensor = tensor->name, training->spec = spec, training->inputs = all.inputs;
+    training->rows = all.rows, training->steps = all.steps, training->rate = all.rate;
     auto& result = training->result;
     result.spec = forTensor(training->spec, *tensor);
-    for (const double loss : all->losses) {
+    for (const double loss : all.losses) {
         if (!kept::isMeasure(loss)) return damaged("a loss");
         const int step = int(result.curve.size());
         if (step == 0) result.startLoss = loss;
         if (step == 0 || loss < result.bestLoss) result.bestLoss = loss, result.bestStep = step;
         result.curve.push_back({step, loss, result.bestLoss});
     }
-    result.stopped = result.curve.back().step < all->steps;
-    if (!kept::isMeasure(all->weightNmse)) return damaged("the error of its weights");
-    result.weightNmse = all->weightNmse;
+    result.stopped = result.curve.back().step < all.steps;
+    if (!kept::isMeasure(all.weightNmse)) return damaged("the error of its weights");
+    result.weightNmse = all.weightNmse;
     result.latent.shape = tensor->shape, result.latent.name = tensor->name;
     auto& values = result.latent.values;
-    if (!all->latent.empty() &&
-        (!kept::floatsOf(all->latent, tensor->elements, values) || !kept::areFinite(std::span<const float>(values))))
+    if (!all.latent.empty() &&
+        (!kept::floatsOf(all.latent, tensor->elements, values) || !kept::areFinite(std::span<const float>(values))))
         return damaged("its weights");
     return training;
 }

@@ -3,7 +3,7 @@
 // the diagonal of U, is taken from the columns to come along the row of U, U^T U being the inverse of the damped Hessian.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/measured_tensor.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
@@ -24,16 +24,16 @@ constexpr std::size_t kRows = 64; ///< that a core rounds at once
 /// Scales of the values as they are before anything is rounded.
 Result<std::vector<GroupParams>> measured(const TensorView& view, const QuantSpec& spec, Solved& solved,
                                           const Job& job) {
-    auto source = makeSource(view, spec, job);
-    if (!source) return tl::unexpected(source.error());
+    auto tensor = MeasuredTensor::of(view, spec, job);
+    if (!tensor) return tl::unexpected(tensor.error());
     auto decided = std::make_shared<Solved>();
     decided->levels = solved.levels;
-    (*source)->solved = decided;
-    const auto pass = (*source)->prepared();
+    tensor->setSolved(decided);
+    const auto pass = tensor->pass();
     if (!pass) return tl::unexpected(pass.error());
     solved.tensorScale = (*pass)->tensorScale();
     if (!(*pass)->shared().empty()) return (*pass)->shared();
-    return measureParams(**source);
+    return measureScales(*tensor);
 }
 
 class Gptq {
@@ -44,33 +44,42 @@ public:
           rows_(problem.weight.info->elements / k_), w_(weightsOf(problem.weight)) {}
 
     Result<Solved> run(std::string& remark) {
-        const bool byActivation = problem_.settings.byActivation.value_or(false);
         auto levels = weightedLevels(problem_.weight, spec_, meanSquares(problem_.inputs), job_);
         if (!levels) return tl::unexpected(levels.error());
         out_.levels = std::move(*levels);
         out_.info = f32Info(*problem_.weight.info);
-
         auto hessian = gram(problem_.inputs, 0, k_, job_);
         for (double& h : hessian) h *= 2;
-        // Scales along whole rows are those of the weights as they came; of groups, without what no input reaches.
+        if (auto ok = decideScales(hessian, remark); !ok) return tl::unexpected(ok.error());
+        if (auto ok = factorize(std::move(hessian)); !ok) return tl::unexpected(ok.error());
+        if (auto ok = roundAll(); !ok) return tl::unexpected(ok.error());
+        return std::move(out_);
+    }
+
+private:
+    /// Sets columns without input to 0, and measures the scales that are not measured group by group. Scales along whole
+    /// rows are those of the weights as they came; those of groups are measured without such columns.
+    Result<void> decideScales(std::vector<double>& hessian, std::string& remark) {
         const bool perBlock = grid_.kind == ScaleKind::Block && grid_.contiguous;
-        follows_ = perBlock && !byActivation && !hasTensorScale(spec_);
+        follows_ = perBlock && !byActivation() && !hasTensorScale(spec_);
         if (!perBlock)
-            if (auto ok = measureAll(); !ok) return tl::unexpected(ok.error());
+            if (auto ok = measureAll(); !ok) return ok;
         std::size_t dead = 0;
         for (std::size_t j = 0; j < k_; ++j)
             if (hessian[j * k_ + j] == 0) {
                 ++dead, hessian[j * k_ + j] = 1;
                 for (std::size_t row = 0; row < rows_; ++row) w_[row * k_ + j] = 0;
             }
-        if (perBlock && !follows_)
-            if (auto ok = measureAll(); !ok) return tl::unexpected(ok.error());
-        if (follows_) out_.params.resize(std::size_t(grid_.scales));
         if (dead) remark = fmt::format("{} columns without input set to 0", dead);
+        if (follows_) out_.params.resize(std::size_t(grid_.scales));
+        return perBlock && !follows_ ? measureAll() : Result<void>();
+    }
 
+    /// Puts the columns into the order of the work, and makes U of the damped Hessian.
+    Result<void> factorize(std::vector<double> hessian) {
         order_.resize(k_);
         std::iota(order_.begin(), order_.end(), std::size_t(0));
-        if (byActivation) {
+        if (byActivation()) {
             std::stable_sort(order_.begin(), order_.end(),
                              [&](std::size_t a, std::size_t b) { return hessian[a * k_ + a] > hessian[b * k_ + b]; });
             permute(hessian);
@@ -78,11 +87,13 @@ public:
         double mean = 0;
         for (std::size_t j = 0; j < k_; ++j) mean += hessian[j * k_ + j] / double(k_);
         for (std::size_t j = 0; j < k_; ++j) hessian[j * k_ + j] += problem_.settings.damp.value_or(0.01) * mean;
-        auto factor = inverseFactor(std::move(hessian), k_, job_);
+        const auto factor = inverseFactor(std::move(hessian), k_, job_);
         if (!factor) return tl::unexpected(factor.error());
         factor_.assign(factor->begin(), factor->end());
-        *factor = {};
+        return {};
+    }
 
+    Result<void> roundAll() {
         out_.values.resize(w_.size());
         encoders_.assign(workerCount(), RunEncoder(spec_, DType::F32));
         run_ = runOf(spec_);
@@ -99,10 +110,11 @@ public:
             });
             if (!passOn(first, count, errors)) return cancelledError();
         }
-        return std::move(out_);
+        return {};
     }
 
-private:
+    bool byActivation() const { return problem_.settings.byActivation.value_or(false); }
+
     Result<void> measureAll() {
         TensorInfo info = out_.info;
         const TensorView view{&info, std::as_bytes(std::span(w_)), nullptr};

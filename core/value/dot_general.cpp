@@ -111,9 +111,7 @@ Result<Tensor> kernelLhs(const QuantizedTensor& w, const Tensor& x, const Job& j
 
 } // namespace
 
-std::string whyNoKernel(const Operand& lhs, const Operand& rhs, const DotDimensions& d, const DotOptions& options) {
-    if (options.precisionGiven) return "a precision is given";
-    if (options.preferredType) return "a preferred element type is given";
+std::string whyNoKernel(const Operand& lhs, const Operand& rhs, const DotDimensions& d) {
     if (!lhs.isQuantized() && !rhs.isQuantized()) return "neither side is quantized";
     if (lhs.isQuantized() && rhs.isQuantized()) return "both sides are quantized";
     const bool right = rhs.isQuantized();
@@ -143,17 +141,13 @@ Result<DotResult> dotGeneral(const Operand& lhs, const Operand& rhs, const DotDi
     if (batch != sizes(rhs.shape(), right->batch) || along != sizes(rhs.shape(), right->contract))
         return fail(fmt::format("{} and {} cannot be multiplied: contracted and batch axes must have equal sizes",
                                 shapeText(lhs.shape()), shapeText(rhs.shape())));
-    const DType dtype = options.preferredType.value_or(promoted(lhs.dtype(), rhs.dtype()));
+    const DType dtype = promoted(lhs.dtype(), rhs.dtype());
     DotResult out;
-    out.notApplicable = options.kernel ? whyNoKernel(lhs, rhs, d, options) : "it was not asked for";
+    out.notApplicable = options.kernel ? whyNoKernel(lhs, rhs, d) : "it was not asked for";
     if (out.notApplicable.empty()) {
-        const bool rounds = options.arithmetic == KernelArithmetic::SeedBf16;
-        Tensor dense = rhs.isQuantized() ? lhs.dense() : rhs.dense();
-        if (rounds) dense = rounded(std::move(dense), DType::BF16);
-        auto value =
-            rhs.isQuantized() ? kernelRhs(dense, rhs.quantized(), job) : kernelLhs(lhs.quantized(), dense, job);
+        auto value = rhs.isQuantized() ? kernelRhs(lhs.dense(), rhs.quantized(), job)
+                                       : kernelLhs(lhs.quantized(), rhs.dense(), job);
         if (!value) return tl::unexpected(value.error());
-        if (rounds) *value = rounded(std::move(*value), DType::BF16);
         out.value = rounded(std::move(*value), dtype);
         return out;
     }
@@ -175,12 +169,6 @@ Result<DotResult> dotGeneral(const Operand& lhs, const Operand& rhs, const DotDi
 
 Result<Tensor> matmul(const Operand& x, const Operand& w, const Job& job) {
     auto out = dotGeneral(x, w, {{int(x.rank()) - 1}, {0}, {}, {}}, {}, job);
-    if (!out) return tl::unexpected(out.error());
-    return std::move(out->value);
-}
-
-Result<Tensor> matmulTransposed(const Operand& x, const Operand& w, const Job& job) {
-    auto out = dotGeneral(x, w, {{int(x.rank()) - 1}, {int(w.rank()) - 1}, {}, {}}, {}, job);
     if (!out) return tl::unexpected(out.error());
     return std::move(out->value);
 }

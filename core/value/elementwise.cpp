@@ -9,9 +9,6 @@
 namespace qs::value {
 namespace {
 
-enum Which { Add, Mul, Div, Max, Lt };
-enum WhichOfOne { Exp, Log, Sqrt };
-
 constexpr BinaryOperation kBinary[] = {
     {"add", [](float x, float y) { return x + y; }, false},
     {"mul", [](float x, float y) { return x * y; }, false},
@@ -76,15 +73,6 @@ Tensor applied(const UnaryOperation& operation, const Operand& x) {
     const DType dtype = promoted(out.dtype, out.dtype);
     return rounded(std::move(out), dtype);
 }
-
-Result<Tensor> add(const Operand& x, const Operand& y) { return applied(kBinary[Add], x, y); }
-Result<Tensor> mul(const Operand& x, const Operand& y) { return applied(kBinary[Mul], x, y); }
-Result<Tensor> div(const Operand& x, const Operand& y) { return applied(kBinary[Div], x, y); }
-Result<Tensor> max(const Operand& x, const Operand& y) { return applied(kBinary[Max], x, y); }
-Result<Tensor> lt(const Operand& x, const Operand& y) { return applied(kBinary[Lt], x, y); }
-Tensor exp(const Operand& x) { return applied(kUnary[Exp], x); }
-Tensor log(const Operand& x) { return applied(kUnary[Log], x); }
-Tensor sqrt(const Operand& x) { return applied(kUnary[Sqrt], x); }
 
 Tensor integerPow(const Operand& x, int power) {
     Tensor out = x.value();

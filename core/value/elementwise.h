@@ -14,7 +14,7 @@ struct BinaryOperation {
     float (*apply)(float x, float y);
     bool comparison;
 };
-std::span<const BinaryOperation> binaryOperations(); ///< add mul div max lt
+std::span<const BinaryOperation> binaryOperations(); ///< add mul div max lt; max gives NaN where either is
 struct UnaryOperation {
     const char* id;
     float (*apply)(float x);
@@ -23,14 +23,6 @@ std::span<const UnaryOperation> unaryOperations(); ///< exp log sqrt
 
 Result<Tensor> applied(const BinaryOperation& operation, const Operand& x, const Operand& y);
 Tensor applied(const UnaryOperation& operation, const Operand& x);
-Result<Tensor> add(const Operand& x, const Operand& y);
-Result<Tensor> mul(const Operand& x, const Operand& y);
-Result<Tensor> div(const Operand& x, const Operand& y);
-Result<Tensor> max(const Operand& x, const Operand& y); ///< NaN where either is
-Result<Tensor> lt(const Operand& x, const Operand& y);
-Tensor exp(const Operand& x);
-Tensor log(const Operand& x);
-Tensor sqrt(const Operand& x);
 /// By repeated squaring; a negative power is the reciprocal of the positive one.
 Tensor integerPow(const Operand& x, int power);
 

@@ -63,6 +63,30 @@ private:
     std::optional<PreparedProduct> forth_, back_;
 };
 
+/// Adam: running means of the gradient and of its square.
+class Moments {
+public:
+    explicit Moments(std::size_t n) : first_(n), second_(n) {}
+    /// One step of all values against 2 * gradient / whole.
+    void step(const std::vector<float>& gradient, double whole, double rate, std::vector<float>& values) {
+        ++steps_;
+        const double m = 1 - std::pow(kMomentum, steps_), s = 1 - std::pow(kSquares, steps_);
+        parallelFor(values.size(), 1 << 16, [&](std::size_t begin, std::size_t end, unsigned) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const double g = 2 * double(gradient[i]) / whole;
+                const double a = kMomentum * double(first_[i]) + (1 - kMomentum) * g;
+                const double b = kSquares * double(second_[i]) + (1 - kSquares) * g * g;
+                first_[i] = float(a), second_[i] = float(b);
+                values[i] -= float(rate * (a / m) / (std::sqrt(b / s) + kTiny));
+            }
+        });
+    }
+
+private:
+    std::vector<float> first_, second_;
+    int steps_ = 0;
+};
+
 Result<void> check(const QatPlan& plan) {
     const Shape &w = plan.weight.shape, &x = plan.inputs.shape;
     if (w.empty() || x.size() != 2 || x[1] != w.back())
@@ -95,7 +119,8 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
     const std::vector<float>& w = plan.weight.values;
     const auto k = std::size_t(plan.weight.shape.back());
     OutputError outputs(plan.inputs, w.size() / k, job);
-    std::vector<float> error(w.size()), gradient, first(w.size()), second(w.size());
+    std::vector<float> error(w.size()), gradient;
+    Moments moments(w.size());
     double whole = 0, power = 0;
     if (!outputs.run(w, gradient, whole, job)) return cancelledError();
     if (!(whole > 0) || !std::isfinite(whole))
@@ -107,7 +132,6 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
     out.latent = plan.weight;
     out.latent.dtype = DType::F32;
     Tensor latent = out.latent;
-    int since = 0; // steps of the moments
     for (int step = 0;; ++step) {
         const auto forward = straightThrough(latent, plan.spec, job);
         if (!forward) return tl::unexpected(forward.error());
@@ -127,25 +151,14 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
         if (out.stopped || step == plan.steps) return out;
         if (loss > kDiverged * out.bestLoss) {
             // From the best step again, half as fast.
-            unit /= 2, since = 0;
+            unit /= 2;
             latent.values = out.latent.values;
-            std::fill(first.begin(), first.end(), 0.0f);
-            std::fill(second.begin(), second.end(), 0.0f);
+            moments = Moments(w.size());
             continue;
         }
         // The estimator's backward pass is the identity: dL/dV = dL/dQ = 2 E X^T X / ||X W^T||^2.
         const double rate = unit * 0.5 * (1 + std::cos(kPi * step / plan.steps));
-        ++since;
-        const double m = 1 - std::pow(kMomentum, since), s = 1 - std::pow(kSquares, since);
-        parallelFor(w.size(), 1 << 16, [&](std::size_t begin, std::size_t end, unsigned) {
-            for (std::size_t i = begin; i < end; ++i) {
-                const double g = 2 * double(gradient[i]) / whole;
-                const double a = kMomentum * double(first[i]) + (1 - kMomentum) * g;
-                const double b = kSquares * double(second[i]) + (1 - kSquares) * g * g;
-                first[i] = float(a), second[i] = float(b);
-                latent.values[i] -= float(rate * (a / m) / (std::sqrt(b / s) + kTiny));
-            }
-        });
+        moments.step(gradient, whole, rate, latent.values);
     }
 }
 

@@ -30,15 +30,6 @@ bool nextIndex(Shape& index, std::span<const std::int64_t> shape) {
     return false;
 }
 
-Result<Tensor> makeTensor(Shape shape, std::vector<float> values) {
-    for (const std::int64_t size : shape)
-        if (size < 0) return fail(fmt::format("the shape {} has a negative dimension", shapeText(shape)));
-    if (elementsOf(shape) != std::int64_t(values.size()))
-        return fail(
-            fmt::format("the shape {} has {} elements, not {}", shapeText(shape), elementsOf(shape), values.size()));
-    return Tensor{std::move(shape), std::move(values)};
-}
-
 Result<Tensor> loadTensor(const TensorView& view) {
     const TensorInfo& tensor = *view.info;
     if (!info(tensor.dtype).quantizable)

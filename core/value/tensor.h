@@ -29,8 +29,6 @@ Shape stridesOf(std::span<const std::int64_t> shape);
 /// Counts through a shape in C order: the next index, or false after the last one.
 bool nextIndex(Shape& index, std::span<const std::int64_t> shape);
 
-/// Fails when the number of values is not that of the shape.
-Result<Tensor> makeTensor(Shape shape, std::vector<float> values);
 /// A tensor of a file as f32 (F64 is rounded once); keeps F16 and BF16 as dtype.
 Result<Tensor> loadTensor(const TensorView& view);
 /// Values rounded to nearest even in F16 or BF16; F32 leaves them.

@@ -2,17 +2,19 @@
 #include "core/value/what_if.h"
 
 #include "core/base/text.h"
+#include "core/value/conv.h"
+#include "core/value/elementwise.h"
+#include "core/value/gather.h"
 #include "core/value/reduce.h"
 #include "core/value/shape_operations.h"
 #include "core/value/sharding.h"
 #include "core/value/split.h"
+#include "core/value/what_if_arguments.h"
 
-#include <algorithm>
 #include <charconv>
 #include <climits>
+#include <cmath>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <numeric>
 
 namespace qs::value {
 namespace {
@@ -26,6 +28,14 @@ std::optional<std::int64_t> number(std::string_view text) {
     return value;
 }
 
+std::optional<float> decimal(std::string_view text) {
+    float value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+        return std::nullopt;
+    return value;
+}
+
 std::optional<std::vector<int>> numbers(std::string_view text) {
     std::vector<int> out;
     for (const auto part : split(text, ',')) {
@@ -34,6 +44,11 @@ std::optional<std::vector<int>> numbers(std::string_view text) {
         out.push_back(int(*value));
     }
     return out;
+}
+
+/// One device holds all of it.
+void setBytes(WhatIfRow& row, const QuantSpec& spec, DType source) {
+    if (const auto size = storedSize(spec, row.shape, source)) row.bytesPerDevice = row.bytesTotal = size->total();
 }
 
 WhatIfRow begun(const WhatIfSubject& s, const char* operation, const char* detail) {
@@ -52,9 +67,14 @@ Rows refused(const WhatIfSubject& s, const char* operation, std::string reason) 
 }
 
 /// Figures of the operation's results on W and on Q(W), quantized again with the same spec.
-Rows again(const WhatIfSubject& s, const char* operation, const Result<Tensor>& ofW, const Result<Tensor>& ofQ,
+Rows again(const WhatIfSubject& s, const char* operation, const std::function<Result<Tensor>(const Tensor&)>& apply,
            const Job& job) {
-    if (!ofW) return refused(s, operation, ofW.error().message);
+    const Result<Tensor> ofW = apply(s.w), ofQ = apply(s.decoded);
+    for (const auto* each : {&ofW, &ofQ})
+        if (!*each) {
+            if (each->error().cancelled) return tl::unexpected(each->error());
+            return refused(s, operation, each->error().message);
+        }
     WhatIfRow row = begun(s, operation, "quantized again");
     row.shape = ofW->shape;
     const auto result = quantized(*ofQ, s.spec, job), direct = quantized(*ofW, s.spec, job);
@@ -63,7 +83,7 @@ Rows again(const WhatIfSubject& s, const char* operation, const Result<Tensor>& 
         if (each->error().cancelled) return tl::unexpected(each->error());
         return refused(s, operation, each->error().message);
     }
-    if (const auto size = storedSize(s.spec, row.shape, s.w.dtype)) row.bytesPerDevice = row.bytesTotal = size->total();
+    setBytes(row, s.spec, s.w.dtype);
     const Tensor values = materialized(*result);
     row.caused = deviation(ofQ->values, values.values);
     row.after = deviation(ofW->values, values.values);
@@ -75,14 +95,14 @@ Rows again(const WhatIfSubject& s, const char* operation, const Result<Tensor>& 
 Rows runTranspose(const WhatIfSubject& s, const std::string& argument, const Job& job) {
     const auto order = numbers(argument);
     if (!order) return refused(s, "transpose", "write the order of the axes, for example 1,0");
-    Rows rows = again(s, "transpose", transpose(s.w, *order), transpose(s.decoded, *order), job);
+    Rows rows = again(
+        s, "transpose", [&](const Tensor& t) { return transpose(t, *order); }, job);
     if (!rows || !rows->front().reason.empty()) return rows;
     const auto moved = transposeCodes(s.codes, *order);
     if (!moved) return rows; // blocks cannot move along
     WhatIfRow row = begun(s, "transpose", "codes and scales moved");
     row.shape = moved->shape;
-    if (const auto size = storedSize(moved->spec, row.shape, s.w.dtype))
-        row.bytesPerDevice = row.bytesTotal = size->total();
+    setBytes(row, moved->spec, s.w.dtype);
     const Tensor ofW = *transpose(s.w, *order), values = materialized(*moved);
     row.caused = deviation(transpose(s.decoded, *order)->values, values.values);
     row.after = deviation(ofW.values, values.values);
@@ -107,14 +127,15 @@ Rows runReshape(const WhatIfSubject& s, const std::string& argument, const Job& 
         shape.push_back(*size);
     }
     if (open >= 0) shape[std::size_t(open)] = known > 0 ? elementsOf(s.w.shape) / known : 0;
-    return again(s, "reshape", reshape(s.w, shape), reshape(s.decoded, shape), job);
+    return again(
+        s, "reshape", [&](const Tensor& t) { return reshape(t, shape); }, job);
 }
 
 Rows runConcatenate(const WhatIfSubject& s, const std::string& argument, const Job& job) {
     const auto axis = number(argument);
     if (!axis || *axis < -64 || *axis > 64) return refused(s, "concatenate", "write an axis, for example 0");
     const auto twice = [&](const Tensor& t) { return concatenate(std::vector<Operand>{t, t}, int(*axis)); };
-    Rows rows = again(s, "concatenate", twice(s.w), twice(s.decoded), job);
+    Rows rows = again(s, "concatenate", twice, job);
     if (rows && rows->front().note.empty() && rows->front().reason.empty()) rows->front().note = "with itself";
     return rows;
 }
@@ -132,7 +153,75 @@ Rows runSlice(const WhatIfSubject& s, const std::string& argument, const Job& jo
         if (!to.empty()) limit[i] = number(to).value_or(-1);
     }
     if (!good) return refused(s, "slice", "write a range for each axis, for example :,32:96");
-    return again(s, "slice", slice(s.w, begin, limit), slice(s.decoded, begin, limit), job);
+    return again(
+        s, "slice", [&](const Tensor& t) { return slice(t, begin, limit); }, job);
+}
+
+/// "exp", "pow 2", "max 0": a function of one value, a whole power, or an operation with a number.
+Rows runApply(const WhatIfSubject& s, const std::string& argument, const Job& job) {
+    const auto words = split(argument, ' ');
+    if (words.size() == 1)
+        for (const UnaryOperation& operation : unaryOperations())
+            if (words[0] == operation.id)
+                return again(
+                    s, "apply", [&](const Tensor& t) -> Result<Tensor> { return applied(operation, t); }, job);
+    const auto power = words.size() == 2 ? number(words[1]) : std::nullopt;
+    if (power && words[0] == "pow" && std::abs(*power) <= 64)
+        return again(
+            s, "apply", [&](const Tensor& t) -> Result<Tensor> { return integerPow(t, int(*power)); }, job);
+    if (const auto other = words.size() == 2 ? decimal(words[1]) : std::nullopt)
+        for (const BinaryOperation& operation : binaryOperations())
+            if (words[0] == operation.id && !operation.comparison)
+                return again(
+                    s, "apply",
+                    [&](const Tensor& t) {
+                        return applied(operation, t, Tensor{{}, {*other}});
+                    },
+                    job);
+    return refused(s, "apply", "write a function of a value, for example max 0, pow 2 or exp");
+}
+
+/// "0 / 3,1,4": places along an axis.
+Rows runTake(const WhatIfSubject& s, const std::string& argument, const Job& job) {
+    const auto parts = split(argument, '/');
+    const auto axis = number(parts[0]);
+    const auto places = parts.size() == 2 ? numbers(parts[1]) : std::nullopt;
+    if (!axis || *axis < -64 || *axis > 64 || !places)
+        return refused(s, "take", "write axis / places, for example 0 / 0,2,4");
+    const std::vector<std::int64_t> indices(places->begin(), places->end());
+    return again(
+        s, "take", [&](const Tensor& t) { return take(t, indices, int(*axis)); }, job);
+}
+
+/// "0.25,0.5,0.25 / 1": a kernel along the last axis, and its step. The ends are filled up with zeros.
+Rows runConvolve(const WhatIfSubject& s, const std::string& argument, const Job& job) {
+    constexpr std::size_t mostTaps = 64;
+    const auto parts = split(argument, '/');
+    const std::int64_t step = parts.size() == 2 ? number(parts[1]).value_or(0) : 0;
+    Tensor kernel{{1, 1, 0}, {}};
+    bool good = step >= 1 && step <= INT_MAX;
+    for (const auto part : split(parts[0], ',')) {
+        const auto value = decimal(part);
+        good = good && value && kernel.values.size() < mostTaps;
+        kernel.values.push_back(value.value_or(0));
+    }
+    if (!good) return refused(s, "convolve", "write kernel / step, for example 0.25,0.5,0.25 / 1");
+    const std::int64_t taps = kernel.shape[2] = std::int64_t(kernel.values.size());
+    if (s.w.shape.empty() || s.w.shape.back() == 0)
+        return refused(s, "convolve", "there is nothing along the last axis");
+    ConvOptions options;
+    options.strides = {step}, options.padding = {{(taps - 1) / 2, taps / 2}};
+    const auto convolve = [&](const Tensor& t) -> Result<Tensor> {
+        const std::int64_t last = t.shape.back();
+        const auto rows = reshape(t, {elementsOf(t.shape) / last, 1, last});
+        if (!rows) return rows;
+        auto out = convGeneralDilated(*rows, kernel, options, job);
+        if (!out) return out;
+        Shape shape = t.shape;
+        shape.back() = out->shape[2];
+        return reshape(*out, shape);
+    };
+    return again(s, "convolve", convolve, job);
 }
 
 Rows runShard(const WhatIfSubject& s, const std::string& argument, const Job& job) {
@@ -183,101 +272,6 @@ Rows runShard(const WhatIfSubject& s, const std::string& argument, const Job& jo
     return rows;
 }
 
-std::string initialOrder(const Shape& shape) {
-    std::vector<std::size_t> order(shape.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
-    return fmt::format("{}", fmt::join(order, ","));
-}
-/// Rows of another length, so that blocks hold other neighbours.
-std::string initialShape(const Shape& shape) {
-    const std::int64_t elements = elementsOf(shape);
-    for (const std::int64_t length : {96, 48, 32})
-        if (elements % length == 0 && (shape.empty() || shape.back() != length)) return fmt::format("-1,{}", length);
-    return "-1";
-}
-std::string initialSlice(const Shape& shape) {
-    std::string text;
-    for (std::size_t i = 0; i + 1 < shape.size(); ++i) text += ":,";
-    const std::int64_t size = shape.empty() ? 1 : shape.back();
-    return text + fmt::format("{}:{}", size / 8, size);
-}
-std::string initialMesh(const Shape& shape) {
-    const bool four = !shape.empty() && shape.front() % 4 == 0;
-    std::string dashes;
-    for (std::size_t i = 0; i + 2 < shape.size(); ++i) dashes += ",-";
-    // The last axis only where halves of it are whole blocks of any usual size.
-    const bool halves = shape.size() >= 2 && shape.back() % 512 == 0;
-    if (four && halves) return "data=4,model=2 / data,model" + dashes;
-    if (shape.size() < 2) return four ? "data=4 / data" : "model=2 / model";
-    return four ? "data=4 / data,-" + dashes : "model=2 / -,model";
-}
-
-using Choices = std::vector<std::string>;
-
-/// All orders of up to three axes; of more, those that swap two.
-Choices orderChoices(const Shape& shape) {
-    std::vector<std::size_t> axes(shape.size());
-    std::iota(axes.begin(), axes.end(), std::size_t(0));
-    Choices out;
-    const auto add = [&out](const std::vector<std::size_t>& order) {
-        out.push_back(fmt::format("{}", fmt::join(order, ",")));
-    };
-    if (shape.size() <= 3) {
-        do add(axes);
-        while (std::next_permutation(axes.begin(), axes.end()));
-        return out;
-    }
-    for (std::size_t i = 0; i < axes.size(); ++i)
-        for (std::size_t j = i + 1; j < axes.size(); ++j) {
-            auto order = axes;
-            std::swap(order[i], order[j]);
-            add(order);
-        }
-    return out;
-}
-Choices shapeChoices(const Shape& shape) {
-    const std::int64_t elements = elementsOf(shape);
-    Choices out;
-    for (const std::int64_t length : {32, 48, 64, 96, 128, 256, 512, 1024})
-        if (elements > 0 && elements % length == 0) out.push_back(fmt::format("-1,{}", length));
-    out.push_back("-1");
-    return out;
-}
-Choices axisChoices(const Shape& shape) {
-    Choices out;
-    for (std::size_t i = 1; i <= std::max<std::size_t>(1, shape.size()); ++i) out.push_back(fmt::format("-{}", i));
-    return out;
-}
-/// The two halves and the last 7/8 of each axis.
-Choices sliceChoices(const Shape& shape) {
-    Choices out;
-    for (std::size_t axis = shape.size(); axis-- > 0;) {
-        const std::int64_t size = shape[axis];
-        for (const auto& [from, to] :
-             {std::pair(size / 8, size), std::pair(std::int64_t(0), size / 2), std::pair(size / 2, size)}) {
-            std::string text;
-            for (std::size_t i = 0; i < shape.size(); ++i)
-                text += (i ? "," : "") + (i == axis ? fmt::format("{}:{}", from, to) : std::string(":"));
-            out.push_back(text);
-        }
-    }
-    return out;
-}
-/// One mesh axis over each axis that it divides.
-Choices meshChoices(const Shape& shape) {
-    Choices out;
-    for (const int devices : {2, 4, 8})
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-            if (shape[axis] % devices != 0) continue;
-            std::string places;
-            for (std::size_t i = 0; i < shape.size(); ++i)
-                places += std::string(i ? "," : "") + (i == axis ? "model" : "-");
-            out.push_back(fmt::format("model={} / {}", devices, places));
-        }
-    return out;
-}
-
 constexpr WhatIfOperation kOperations[] = {
     {"transpose", "Transpose", "order of the axes", initialOrder, orderChoices, runTranspose},
     {"reshape", "Reshape", "new dimensions, one may be -1", initialShape, shapeChoices, runReshape},
@@ -285,6 +279,11 @@ constexpr WhatIfOperation kOperations[] = {
      axisChoices, runConcatenate},
     {"slice", "Slice", "a range for each axis", initialSlice, sliceChoices, runSlice},
     {"shard", "Shard", "mesh / mesh axes that cut each axis", initialMesh, meshChoices, runShard},
+    {"apply", "Apply", "a function of each value", [](const Shape&) { return std::string("max 0"); }, functionChoices,
+     runApply},
+    {"take", "Take", "axis / places along it", initialPlaces, placeChoices, runTake},
+    {"convolve", "Convolve", "kernel along the last axis / step",
+     [](const Shape&) { return std::string("0.25,0.5,0.25 / 1"); }, kernelChoices, runConvolve},
 };
 
 } // namespace

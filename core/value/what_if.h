@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What happens to a quantized tensor when it is transposed, reshaped, concatenated, cut or sharded: each operation with
-// the error that it causes by quantizing again, and the bytes that one device holds afterwards.
+// What happens to a quantized tensor under an operation that moves or computes its values, or that shards it: the error
+// that quantizing again causes, and the bytes that one device holds afterwards.
 
 #include "core/base/column.h"
 #include "core/base/job.h"
@@ -42,7 +42,7 @@ struct WhatIfOperation {
     /// Refusals are rows; an Error is a cancelled job.
     Result<std::vector<WhatIfRow>> (*run)(const WhatIfSubject& subject, const std::string& argument, const Job& job);
 };
-/// transpose, reshape, concatenate, slice, shard.
+/// transpose, reshape, concatenate, slice, shard, apply, take, convolve.
 std::span<const WhatIfOperation> whatIfOperations();
 
 } // namespace qs::value

@@ -109,8 +109,6 @@ bool correct(Contender& c, const Job& job) {
 
 } // namespace
 
-std::span<const char* const> artifactKinds() { return kArtifacts; }
-
 Result<const Reference*> Checked::reference(const Job& job, const std::vector<float>& levels) {
     auto known = references_.find(levels);
     if (known == references_.end()) {

@@ -50,7 +50,4 @@ std::vector<Contender> askDevice(const Question& question, OpenedBackend& opened
 void qualify(Contender& contender, const Question& question, Gate& gate, const Job& job);
 void release(Contender& contender);
 
-/// The kinds of text that a kernel may show of itself.
-std::span<const char* const> artifactKinds();
-
 } // namespace qs

@@ -2,7 +2,7 @@
 // Weights as the backend interface wants them: which packing a format crosses in, and the packing itself.
 #include "core/base/parallel.h"
 #include "core/bench/run/operands.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/slabs.h"
 #include "core/quant/codebook/learn.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"

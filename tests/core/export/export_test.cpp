@@ -338,14 +338,14 @@ void ExportTest::failedProofLeavesNothing() {
         for (const char* name : {"out", "out.safetensors"}) {
             auto asked = request("int8", layout, outputs.filePath(QString::fromLatin1(name)));
             int seen = 0;
-            asked.prove = [&](const std::string& path, const std::vector<WrittenTensor>& tensors,
+            asked.prove = [&](const std::string& path, const WrittenModel& what,
                               const std::vector<LeftOut>&) -> Result<void> {
                 ++seen;
-                const auto before = prove(*model, tensors, path, Job{});
+                const auto before = prove(*model, what, path, Job{});
                 if (!before) return tl::unexpected(before.error());
                 const QString there = QString::fromStdString(path);
                 flipLastByte(QDir(there).exists() ? there + QStringLiteral("/in.safetensors") : there);
-                const auto after = prove(*model, tensors, path, Job{});
+                const auto after = prove(*model, what, path, Job{});
                 return after ? Result<void>{} : tl::unexpected(after.error());
             };
             const auto done = quantizeModel(*model, asked, Job{});

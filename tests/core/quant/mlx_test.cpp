@@ -2,7 +2,7 @@
 // dialect=mlx must equal mlx.core.quantize on the CPU bit for bit: codes, scales, biases and values.
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/slabs.h"
 #include "core/quant/spec/scale_type.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"

@@ -27,10 +27,15 @@ Tensor weights(std::int64_t rows, std::int64_t columns) {
     return w;
 }
 
+/// x W^T.
+Result<Tensor> timesTransposed(const Operand& x, const Operand& w) {
+    return dotGeneral(x, w, {{1}, {1}, {}, {}}).map([](const DotResult& result) { return result.value; });
+}
+
 /// ||X (Q(V) - W)^T||^2 / ||X W^T||^2, without any code of the training.
 double outputNmse(const QatPlan& plan, const Tensor& latent) {
     const Tensor q = materialized(*quantized(latent, plan.spec));
-    const auto should = matmulTransposed(plan.inputs, plan.weight), is = matmulTransposed(plan.inputs, q);
+    const auto should = timesTransposed(plan.inputs, plan.weight), is = timesTransposed(plan.inputs, q);
     return *deviation(should->values, is->values).nmse();
 }
 
@@ -102,8 +107,8 @@ private Q_SLOTS:
         rows = runLab(plan, {});
         QVERIFY(!rows->at(0).error->exact() && !rows->at(1).error->exact() && rows->at(2).error->exact());
         QCOMPARE(rows->at(0).rhsError->errorPower, rows->at(1).rhsError->errorPower);
-        const auto y = matmulTransposed(plan.x, plan.w),
-                   yq = matmulTransposed(plan.x, *quantized(plan.w, *parseSpec("nf4")));
+        const auto y = timesTransposed(plan.x, plan.w),
+                   yq = timesTransposed(plan.x, *quantized(plan.w, *parseSpec("nf4")));
         QVERIFY(std::abs(*rows->at(0).error->nmse() / *deviation(y->values, yq->values).nmse() - 1) < 1e-3);
 
         plan.choices = {"forward", "nf4:block=3", "keep", "forward", "keep", "keep"};

@@ -77,9 +77,6 @@ inline Result<Tensors> valueResults(const Tensors& in, const ValueSpec& which) {
     putDot("dot_general.both", dotGeneral(*w, *w, {{1}, {1}, {}, {}}));
     putDot("dot_general.batch", dotGeneral(in.at("x3"), *w3, {{2}, {2}, {0}, {0}}));
     putDot("dot_general.two_axes", dotGeneral(*w3, in.at("x3"), {{2, 0}, {2, 0}, {}, {}}));
-    DotOptions seed;
-    seed.arithmetic = KernelArithmetic::SeedBf16;
-    putDot("dot_general.seed_kernel", dotGeneral(x, *w, {{1}, {0}, {}, {}}, seed));
     ConvOptions dilated;
     dilated.strides = {2}, dilated.inputDilation = {3}, dilated.kernelDilation = {2}, dilated.padding = {{2, 1}};
     put("conv.plain", convGeneralDilated(in.at("image"), *kernel, {}));

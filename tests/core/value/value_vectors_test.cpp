@@ -16,7 +16,7 @@ namespace {
 double toleranceOf(const std::string& name) {
     const bool int8 = name.starts_with("int8");
     const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-    if (has("seed_kernel") || has("convert_element_type")) return int8 || has("seed_kernel") ? 1 / 128.0 : 0;
+    if (has("convert_element_type")) return int8 ? 1 / 128.0 : 0;
     for (const char* sums : {"dot_general", "conv.", ".exp", ".log", "integer_pow", "reduce.sum"})
         if (has(sums)) return 4e-6;
     return int8 ? 6e-7 : 0;
@@ -30,13 +30,17 @@ private Q_SLOTS:
     void agree() {
         const GoldenFile file = readGolden(QS_TEST_DATA "/values/vectors.safetensors");
         Tensors in;
+        std::size_t results = 0;
         for (const auto& [name, tensor] : file.tensors)
-            if (name.find('.') == std::string::npos) in[name] = {tensor.shape, tensor.as<float>()};
+            if (name.find('.') == std::string::npos)
+                in[name] = {tensor.shape, tensor.as<float>()};
+            else if (!name.ends_with("seed_kernel")) // its arithmetic in bf16 is not offered here
+                ++results;
         std::size_t compared = 0;
         for (const auto& spec : kValueSpecs) {
-            const auto results = valueResults(in, spec);
-            QVERIFY2(results, results ? "" : results.error().message.c_str());
-            for (const auto& [name, ours] : *results) {
+            const auto made = valueResults(in, spec);
+            QVERIFY2(made, made ? "" : made.error().message.c_str());
+            for (const auto& [name, ours] : *made) {
                 const auto found = file.tensors.find(name);
                 QVERIFY2(found != file.tensors.end(), name.c_str());
                 QVERIFY2(ours.shape == found->second.shape, name.c_str());
@@ -58,7 +62,7 @@ private Q_SLOTS:
                 ++compared;
             }
         }
-        QCOMPARE(compared + in.size(), file.tensors.size()); // all vectors of eformer are compared
+        QCOMPARE(compared, results); // all vectors of eformer are compared
     }
 };
 

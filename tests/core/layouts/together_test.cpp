@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Fields that one pass over a large tensor makes together must equal, byte for byte, the fields made by separate
 // passes.
-#include "core/layouts/layout.h"
-#include "core/layouts/produce.h"
+#include "core/layouts/model_fields.h"
 #include "core/quant/encode/double_quant.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
@@ -90,17 +89,18 @@ private Q_SLOTS:
         if (kThinning > 1 && rows > 1000) QSKIP("too many values for a sanitizer");
         const QTemporaryDir folder;
         const auto model = opened(folder, {made("p.weight", DType::F32, {rows, 864}, wavy(std::size_t(rows) * 864))});
-        const auto source = makeSource(*model->view(model->tensors.front()), *parseSpec(spec.toStdString()), Job{});
-        QVERIFY(source.has_value());
-        auto fields = findLayout(layout.toStdString())->writeFrom(*source);
-        QVERIFY2(fields.has_value(), fields ? "" : fields.error().message.c_str());
-        produceTogether(*source, *fields);
-        QVERIFY(fields->front().together != nullptr);
-        const auto all = together(*fields);
-        for (std::size_t i = 0; i < fields->size(); ++i) {
-            const Bytes one = alone((*fields)[i]);
-            QVERIFY2(!one.empty(), (*fields)[i].name.c_str());
-            QVERIFY2(one == all[i], (*fields)[i].name.c_str());
+        auto tensor = MeasuredTensor::of(*model->view(model->tensors.front()), *parseSpec(spec.toStdString()), Job{});
+        QVERIFY(tensor.has_value());
+        auto made = inLayout(*findLayout(layout.toStdString()), std::move(*tensor));
+        QVERIFY2(made.has_value(), made ? "" : made.error().message.c_str());
+        const auto fields =
+            tensorsToWrite(std::make_shared<MeasuredTensor>(std::move(made->tensor)), std::move(made->fields));
+        QVERIFY(fields.front().together != nullptr);
+        const auto all = together(fields);
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const Bytes one = alone(fields[i]);
+            QVERIFY2(!one.empty(), fields[i].name.c_str());
+            QVERIFY2(one == all[i], fields[i].name.c_str());
         }
     }
 
@@ -127,9 +127,9 @@ private Q_SLOTS:
                                            made("many", DType::F32, {kFew + 1, kColumns}, values)});
         std::vector<std::vector<GroupParams>> params;
         for (const char* name : {"few", "many"}) {
-            const auto source = makeSource(*model->view(*model->find(name)), *parseSpec("nvfp4"), Job{});
-            params.push_back(*measureParams(**source));
-            QCOMPARE((*source)->pass->shared().empty(), name == std::string("many"));
+            auto tensor = MeasuredTensor::of(*model->view(*model->find(name)), *parseSpec("nvfp4"), Job{});
+            params.push_back(*measureScales(*tensor));
+            QCOMPARE((*tensor->pass())->shared().empty(), name == std::string("many"));
         }
         for (std::size_t i = 0; i < params[0].size(); ++i) {
             QCOMPARE(params[0][i].scale, params[1][i].scale);

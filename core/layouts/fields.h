@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The fields of a quantized tensor: the tensors of an output file that hold it. A layout lists them; one writer here makes
+// their bytes, all in one pass over the values or each by itself.
+
+#include "core/layouts/slabs.h"
+
+namespace qs {
+
+struct BlockCodec;
+
+/// Takes bytes of a field, at an offset in it.
+using PutBytes = ProducedTogether::Place;
+
+struct OutputField {
+    std::string name;
+    DType dtype = DType::F32;
+    TensorShape shape;
+    /// One of these two makes the bytes. Of the values: codes, or what was measured of the whole tensor.
+    std::function<Result<void>(MeasuredTensor&, SlabScales&, const PutBytes&)> fromValues = {};
+    /// Of the scales alone, which the function that is returned takes in order.
+    std::function<TakeScales(MeasuredTensor&, const PutBytes&)> fromScales = {};
+    bool inOrder = true;                ///< bytes come in the order of the file
+    const PackedType* packed = nullptr; ///< of a field that is blocks: see TensorToWrite
+};
+
+/// What readers that round on the way make of the codes of a range, under scales and zero points of groups of `group`.
+using ReadAs = std::function<void(std::span<const std::uint8_t> codes, std::span<const float> scales,
+                                  std::span<const float> zeros, std::size_t group, float* values)>;
+
+struct OutputFields {
+    std::vector<OutputField> list;
+    ReadAs readAs = {}; ///< null: values are what analysis decodes
+};
+
+/// Writes the fields that have a place. One pass over the values makes codes and scales wherever ranges measure their own.
+Result<void> writeFields(MeasuredTensor& tensor, std::span<const OutputField> fields, std::span<const PutBytes> places);
+/// One field, in the order of the file.
+Result<void> writeField(MeasuredTensor& tensor, const OutputField& field, const TensorToWrite::Sink& sink);
+/// Whether all fields are worth one pass: of a large tensor with fields made of scales.
+bool areWrittenTogether(const MeasuredTensor& tensor, const OutputFields& fields);
+/// For writers of files. They keep the tensor.
+std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>& tensor, OutputFields fields);
+
+/// Puts bytes one after another.
+TensorToWrite::Sink oneAfterAnother(const PutBytes& put);
+Result<void> putFloats(const PutBytes& put, DType dtype, std::span<const float> values);
+
+// Fields that several layouts have. `name` is the whole name.
+
+OutputField codeField(std::string name, DType dtype, TensorShape shape, SlabCoder coder);
+/// One number a group, as `of` says.
+OutputField floatsOfScales(std::string name, DType dtype, TensorShape shape, float (*of)(const GroupParams&));
+/// The scales in the spec's scale type.
+OutputField scaleField(const MeasuredTensor& tensor, std::string name);
+/// Zero points in their type: see storedZeroType().
+OutputField zeroField(const MeasuredTensor& tensor, std::string name);
+/// Biases in the type of the scales.
+OutputField biasField(const MeasuredTensor& tensor, std::string name);
+/// Some numbers that are known once the tensor is measured.
+OutputField measuredField(std::string name, std::int64_t count,
+                          std::function<std::vector<float>(const TensorPass&)> of);
+/// What the stored scales were multiplied by.
+OutputField tensorScaleField(std::string name);
+/// What scales of 8 bits are relative to: the maximum of every kNestedBlock of them.
+OutputField nestedScaleField(const MeasuredTensor& tensor, std::string name);
+OutputField constantField(std::string name, DType dtype, TensorShape shape, std::vector<std::byte> bytes);
+OutputField constantFloats(std::string name, std::vector<float> values);
+/// Integers or bits of floats, a byte each.
+SlabCoder byteCoder(const QuantSpec& spec);
+/// Decoded values as a float dtype.
+SlabCoder valueCoder(const MeasuredTensor& tensor, DType dtype);
+/// Blocks of a format that has its scales in them.
+SlabCoder blockCoder(const BlockCodec& codec);
+
+} // namespace qs

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/model_fields.h"
+
+#include "core/base/text.h"
+#include "core/layouts/write_model.h"
+
+#include <fmt/format.h>
+#include <numeric>
+
+namespace qs {
+namespace {
+
+// Of very many tensors, what was measured of the small ones is not kept: they are measured again.
+constexpr std::size_t kManyTaken = 1024;
+constexpr std::uint64_t kMeasuredAgain = std::uint64_t(1) << 16; ///< elements: reading larger ones again takes time
+
+} // namespace
+
+Result<TensorInLayout> inLayout(const Layout& layout, MeasuredTensor tensor) {
+    auto ok = layout.holds ? layout.holds(tensor.info()) : Result<void>{};
+    if (ok) ok = layout.accepts(tensor.spec(), tensor.info().shape);
+    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(tensor.info().name), ok.error().message));
+    auto fields = layout.fields(tensor);
+    if (!fields) return tl::unexpected(fields.error());
+    return TensorInLayout{std::move(tensor), std::move(*fields)};
+}
+
+std::uint64_t bytesOf(const OutputFields& fields) {
+    return std::accumulate(fields.list.begin(), fields.list.end(), std::uint64_t(0),
+                           [](std::uint64_t sum, const OutputField& field) {
+                               return sum + bytesOf(TensorToWrite{"", field.dtype, field.shape, {}, field.packed});
+                           });
+}
+
+Result<TensorInLayout> ModelFields::make(std::uint32_t index) {
+    const TakenTensor& taken = taken_[index];
+    const auto view = model_.view(*taken.tensor);
+    if (!view) return tl::unexpected(view.error());
+    auto tensor = MeasuredTensor::of(*view, taken.spec(), job_);
+    if (!tensor) return tl::unexpected(tensor.error());
+    if (solve_) {
+        auto& solved = solved_[index];
+        if (!solved) {
+            auto decided = solve_(*view);
+            if (!decided) return tl::unexpected(decided.error());
+            solved = std::move(*decided);
+        }
+        tensor->setSolved(solved);
+    }
+    if (taken.spec().effectiveNan() != NanPolicy::Skip) tensor->refuseNonFinite(nonFinite_);
+    if (const auto kept = scales_.find(index); kept != scales_.end()) tensor->setScales(kept->second);
+    return inLayout(layout_, std::move(*tensor));
+}
+
+Result<TensorInLayout*> ModelFields::of(std::uint32_t index) {
+    if (last_ && index_ == index) return &*last_;
+    leave();
+    auto made = make(index);
+    if (!made) return tl::unexpected(made.error());
+    last_ = std::move(*made), index_ = index;
+    return &*last_;
+}
+
+Result<WrittenTensor> ModelFields::list(std::uint32_t index, std::vector<TensorToWrite>& file) {
+    const auto made = of(index);
+    if (!made) return tl::unexpected(made.error());
+    const OutputFields& fields = (*made)->fields;
+    std::shared_ptr<ProducedTogether> together;
+    if (areWrittenTogether((*made)->tensor, fields)) {
+        together = std::make_shared<ProducedTogether>();
+        for (const OutputField& field : fields.list) together->names.push_back(field.name);
+        together->produce = [this, index](std::span<const PutBytes> places) -> Result<void> {
+            const auto one = of(index);
+            if (!one) return tl::unexpected(one.error());
+            const auto done = writeFields((*one)->tensor, (*one)->fields.list, places);
+            (*one)->tensor.dropPass();
+            return done;
+        };
+    }
+    for (std::uint32_t number = 0; number < fields.list.size(); ++number) {
+        const OutputField& field = fields.list[number];
+        const auto produce = [this, index, number](const TensorToWrite::Sink& sink) -> Result<void> {
+            const auto one = of(index);
+            if (!one) return tl::unexpected(one.error());
+            return writeField((*one)->tensor, (*one)->fields.list[number], sink);
+        };
+        static_assert(sizeof produce <= 2 * sizeof(void*)); // kept without an allocation
+        file.push_back({field.name, field.dtype, field.shape, produce, field.packed, together});
+    }
+    return WrittenTensor{taken_[index].tensor, &taken_[index].spec(), bytesOf(fields), index};
+}
+
+void ModelFields::leave() {
+    if (!last_) return;
+    const MeasuredTensor& tensor = last_->tensor;
+    if (!tensor.warnings().empty()) warnings_[index_] = tensor.warnings();
+    if (tensor.scales() && (taken_.size() <= kManyTaken || tensor.info().elements >= kMeasuredAgain))
+        scales_[index_] = tensor.scales();
+    last_.reset();
+}
+
+std::vector<std::string> ModelFields::warningsOf(std::uint32_t index) const {
+    const auto found = warnings_.find(index);
+    return found == warnings_.end() ? std::vector<std::string>() : found->second;
+}
+
+} // namespace qs

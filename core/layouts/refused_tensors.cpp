@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/layouts/refused_tensors.h"
+
+#include "core/base/text.h"
+#include "core/layouts/offers.h"
+#include "core/layouts/refused_filter.h"
+#include "core/layouts/serve.h"
+#include "core/layouts/taken_tensors.h"
+#include "core/quant/encode/pass.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <utility>
+
+namespace qs {
+namespace {
+
+/// Why a taken tensor cannot be written; "" when it can.
+Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
+                            NonFinites when, const Job& job) {
+    if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().message;
+    if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
+    if (!found) return tl::unexpected(found.error());
+    return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
+}
+
+/// The same, or that it is a field of a stored tensor: the scales of codes that stay would no longer be those that their
+/// reader looks for. `fields`: storedFields() of the model.
+Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
+                               const std::map<std::string, std::string>& fields, const Job& job) {
+    const auto part = fields.find(taken.tensor->name);
+    if (part != fields.end()) return partReason(*taken.tensor, part->second);
+    return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
+}
+
+/// What would do for all tensors that were asked for under the spec of the refused one; none where no other spec helps.
+std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& request,
+                                 const std::vector<TakenTensor>& taken, const TensorInfo& refused,
+                                 const Layout& layout) {
+    const auto found =
+        std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
+    if (found == taken.end() || layout.accepts(found->spec(), refused.shape)) return {};
+    const auto asked = askedTensors(model, request);
+    if (!asked) return {};
+    std::map<std::string_view, const QuantSpec*> specs; // before forTensor(), which differs from tensor to tensor
+    for (const AskedTensor& one : *asked) specs[one.tensor->name] = one.spec;
+    const QuantSpec* wanted = specs[refused.name];
+    if (!wanted) return {};
+    std::vector<const TensorInfo*> tensors;
+    for (const TakenTensor& one : taken)
+        if (const QuantSpec* spec = specs[one.tensor->name]; spec && *spec == *wanted) tensors.push_back(one.tensor);
+    return specsThatFit(*wanted, tensors, &layout);
+}
+
+} // namespace
+
+Result<void> checkAll(const Model& model, const QuantizeRequest& request, const std::vector<TakenTensor>& taken,
+                      const Layout& layout, NonFinites when, const Job& job) {
+    std::vector<const TensorInfo*> refused, all;
+    std::string first;
+    const auto fields = storedFields(model);
+    for (const TakenTensor& one : taken) {
+        if (job.cancelled()) return cancelledError();
+        all.push_back(one.tensor);
+        auto why = whyRefused(model, one, layout, when, fields, job);
+        if (!why) return tl::unexpected(why.error());
+        if (why->empty()) continue;
+        if (refused.empty()) first = std::move(*why);
+        refused.push_back(one.tensor);
+    }
+    if (refused.empty()) return {};
+    if (when == NonFinites::WhileWritten) return checkAll(model, request, taken, layout, NonFinites::Before, job);
+    first += offersText(offersFor(model, request, taken, *refused.front(), layout));
+    const std::string filter = filterWithout(model, all, refused);
+    std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
+                                      escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
+    if (!filter.empty()) message += fmt::format("; --tensor '{}' leaves them out", filter);
+    return fail(std::move(message));
+}
+
+Result<void> skipRefused(const Model& model, const Layout& layout, std::vector<TakenTensor>& taken, WrittenFiles& kept,
+                         const Job& job) {
+    std::vector<TakenTensor> fine;
+    const auto fields = storedFields(model);
+    for (TakenTensor& one : taken) {
+        if (job.cancelled()) return cancelledError();
+        auto why = whyRefused(model, one, layout, NonFinites::Before, fields, job);
+        if (!why) return tl::unexpected(why.error());
+        if (why->empty())
+            fine.push_back(std::move(one));
+        else
+            kept.skipped.push_back({one.tensor->name, std::move(*why)});
+    }
+    if (fine.empty())
+        return fail(fmt::format("{}: all {} tensors are refused, nothing was written; {}",
+                                escapeForPeople(model.path, 160), taken.size(), kept.skipped.front().reason));
+    taken = std::move(fine);
+    return {};
+}
+
+} // namespace qs
