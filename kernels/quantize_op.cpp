@@ -18,13 +18,9 @@ ScaleKind scaleKindOf(const WeightFormat& w) {
     return w.channelAxis >= 0 ? ScaleKind::Axes : ScaleKind::Tensor;
 }
 
-/// The first calibration that the format lists for such scales, as `quantize` of a spec without calib takes it.
+/// As `quantize` of a spec without calib takes it.
 GroupStatistic statisticOf(const FormatTraits& format, ScaleKind kind) {
-    const bool absMax = format.calibrations.starts_with("absmax");
-    const bool threshold = format.encoder == Encoder::Threshold;
-    if (kind == ScaleKind::None) return threshold ? GroupStatistic::HalfStd : GroupStatistic::None;
-    if (absMax) return GroupStatistic::AbsMax;
-    return threshold ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs;
+    return kind == ScaleKind::None ? format.unscaledBy : format.scaledBy;
 }
 
 /// What is stored for a code; may not fit the bits.

@@ -8,6 +8,7 @@
 #include "core/quant/encode/nibbles.h"
 #include "core/quant/encode/unit_of.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ Result<void> produceNf4(Source& source, const Sink& sink) {
         return (element / features * perRow + element % features / group) * (block / 2);
     };
     // Unclipped f32 arithmetic over whole blocks of finite values is what the packing kernel knows.
-    const bool packedKernel = group == block && GroupRule(source.spec).isPlain() && !source.spec.sparsity &&
+    const bool packedKernel = group == block && EncodePlan(source.spec).isPlain() && !source.spec.sparsity &&
                               features % block == 0 && runOf(source.spec).clip == 1 &&
                               source.spec.effectiveNan() == NanPolicy::Refuse &&
                               !inputTypeOf(source.spec, source.view.info->dtype) && !source.solved;
@@ -131,8 +132,8 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
         return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
-    if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
-        scaleTypeOf(spec) != ScaleType::F32 || isBnb4(spec) || spec.isFlat())
+    if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || !holdsZero(spec) ||
+        scaleTypeOf(spec) != ScaleType::F32 || blocksCrossRows(spec) || spec.isFlat())
         return fail(fmt::format(
             "the eformer layout holds f32 scales along one axis, no zero points, no biases and no blocks across rows, "
             "not {}: use layout native",

@@ -88,7 +88,7 @@ void FormatVectors::scaled() {
     std::vector<std::string> unseen;
     for (const FormatKind kind : {FormatKind::Integer, FormatKind::Float})
         for (const FormatTraits* format : rows(kind)) {
-            if (!format->scaleTypes.starts_with("f32")) continue; // scales of core: see rule_test
+            if (format->ownScale != OwnScale::F32) continue; // scales of core: see rule_test
             int seen = 0;
             for (const auto& [name, tensor] : vectors().tensors) {
                 const auto dot = name.find('.'), colon = name.find(':'), end = name.rfind(".codes");

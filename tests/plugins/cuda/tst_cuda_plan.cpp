@@ -174,7 +174,7 @@ void CudaPlan::codesAsTheReference_data() {
     QTest::addColumn<int>("block"); // 0: a scale a row; -1: none
     int searched = 0;
     for (const auto& format : qs::formats()) {
-        if (format.levels.empty() || format.codec || !format.calibrations.starts_with("absmax")) continue;
+        if (format.levels.empty() || format.codec || format.scaledBy != qs::GroupStatistic::AbsMax) continue;
         if (format.encoder == qs::Encoder::NearestNf4) continue; // has a kernel of its own
         for (const int block : {-1, 0, 32})
             QTest::addRow("%s %d", format.id, block) << QString::fromLatin1(format.id) << block;
