@@ -119,25 +119,19 @@ template<class... More> constexpr std::uint8_t kinds(ScaleKind a, More... more) 
     return std::uint8_t(std::uint8_t(a) | kinds(more...));
 }
 
-constexpr std::string_view kCalibrations = "absmax rms fixed absmean percentile mse snr";
-constexpr std::string_view kIntegerCalibrations = "absmax minmax rms fixed absmean percentile mse snr hqq";
-constexpr std::string_view kIntegerDialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext mlx";
-constexpr std::string_view kIntegerScales = "f32 f16 bf16 e8m0 po2 e4m3 input";
-
 // A line per kind of fact, the same in every row; clang-format would make each fact a line.
 // clang-format off
 
 /// The symmetric integers below 8 bits: blocks of 64, or as asked for.
 template<std::size_t n> constexpr FormatTraits integerRow(const char* id, const char* title, const char* summary, int bits,
-                                                          const std::array<float, n>& levels, std::string_view dialects = kIntegerDialects,
-                                                          std::string_view scaleTypes = kIntegerScales) {
+                                                          const std::array<float, n>& levels) {
     return {.id = id, .title = title, .summary = summary,
             .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = int(n / 2), .valueOffset = -int(n / 2), .shape = {}, .bytes = {},
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kIntegerCalibrations, .dialects = dialects, .computeInput = false,
+            .scaledBy = GroupStatistic::AbsMax, .computeInput = false,
             .source = "AQT and MaxText intN, the maximum on the centre of the last level; AQT, qwix, compressed-tensors and (but for 7 bits) MLX by dialect",
-            .scaleTypes = scaleTypes, .affine = true, .stochastic = true, .tiles = true, .sparse = true};
+            .affine = true, .stochastic = true, .tiles = true, .sparse = true};
 }
 /// The 8-bit floats: a scale per channel that puts the absolute maximum on the largest value.
 template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* id, const char* title, const char* summary, const char* source,
@@ -146,30 +140,29 @@ template<int most, bool minusZero> constexpr FormatTraits floatRow(const char* i
             .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = 8, .levels = table.levels, .polyLevels = {}, .zeroCode = table.kNegative, .valueOffset = 0, .shape = {mantissa, bias, minusZero}, .bytes = table.bytes,
             .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kCalibrations, .dialects = "eformer qwix maxtext", .computeInput = false, .source = source,
-            .scaleTypes = "f32 f16 bf16 e8m0 po2", .stochastic = true, .tiles = true, .sparse = true};
+            .scaledBy = GroupStatistic::AbsMax, .computeInput = false, .source = source,
+            .stochastic = true, .tiles = true, .sparse = true};
 }
 /// Small floats in blocks whose scales are small floats too.
 template<class Table> constexpr FormatTraits blockFloatRow(const char* id, const char* title, const char* summary, const char* source, const Table& table, int bits,
-                                                           int mantissa, int bias, std::uint32_t block, std::string_view dialects, std::string_view scaleTypes,
+                                                           int mantissa, int bias, std::uint32_t block, OwnScale ownScale,
                                                            const BlockCodec* blocks = nullptr) {
     return {.id = id, .title = title, .summary = summary,
             .kind = FormatKind::Float, .encoder = Encoder::RoundFloat, .bits = bits, .levels = table.levels, .polyLevels = {}, .zeroCode = Table::kNegative, .valueOffset = 0, .shape = {mantissa, bias, true}, .bytes = table.bytes,
             .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = block,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kCalibrations, .dialects = dialects, .computeInput = false, .source = source,
-            .scaleTypes = scaleTypes, .tiles = true, .sparse = true, .codec = blocks};
+            .scaledBy = GroupStatistic::AbsMax, .computeInput = false, .source = source,
+            .ownScale = ownScale, .tiles = true, .sparse = true, .codec = blocks};
 }
 
-/// 16 levels within -1 and 1, scaled by the absolute maximum of a block.
+/// 2^bits levels within -1 and 1, scaled by the absolute maximum of a block.
 constexpr FormatTraits codebookRow(const char* id, const char* title, const char* summary, const char* source,
-                                   const std::array<float, 16>& levels, int zeroCode, std::span<const std::uint8_t> bytes = {},
-                                   std::string_view dialects = "eformer", std::string_view scaleTypes = "f32") {
+                                   std::span<const float> levels, int bits, int zeroCode, std::span<const std::uint8_t> bytes = {}) {
     return {.id = id, .title = title, .summary = summary,
-            .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = bytes,
+            .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = bytes,
             .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
             .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = kCalibrations, .dialects = dialects, .computeInput = false, .source = source, .scaleTypes = scaleTypes, .tiles = true, .sparse = true};
+            .scaledBy = GroupStatistic::AbsMax, .computeInput = false, .source = source, .tiles = true, .sparse = true};
 }
 
 /// Blocks as ggml stores them; `group` elements a scale.
@@ -179,7 +172,7 @@ constexpr FormatTraits blockRow(const char* id, const char* title, const char* s
             .kind = FormatKind::Superblock, .encoder = Encoder::Superblock, .bits = bits, .levels = levels, .polyLevels = {}, .zeroCode = zeroCode, .valueOffset = 0, .shape = {}, .bytes = {},
             .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = group,
             .minBlock = group, .maxBlock = group, .blockMultiple = 1, .padsLastBlock = false,
-            .calibrations = "", .dialects = "ggml", .computeInput = false, .source = source, .codec = codec(format)};
+            .scaledBy = GroupStatistic::None, .computeInput = false, .source = source, .codec = codec(format)};
 }
 
 const std::array<FormatTraits, 37> kFormats = {{
@@ -187,27 +180,27 @@ const std::array<FormatTraits, 37> kFormats = {{
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
      .minBlock = 2, .maxBlock = 65536, .blockMultiple = 2, .padsLastBlock = true,
-     .calibrations = kCalibrations, .dialects = "eformer qwix bnb", .computeInput = true,
-     .source = "eformer quantize_and_pack_nf4; qwix and bitsandbytes by dialect", .scaleTypes = "f32 u8dq", .sparse = true},
+     .scaledBy = GroupStatistic::AbsMax, .computeInput = true,
+     .source = "eformer quantize_and_pack_nf4; qwix and bitsandbytes by dialect", .sparse = true},
     {.id = "int8", .title = "INT8", .summary = "Symmetric 8-bit integers, -127 to 127, scaled by the absolute maximum.",
      .kind = FormatKind::Integer, .encoder = Encoder::RoundInteger, .bits = 8, .levels = kInt8, .polyLevels = {}, .zeroCode = 127, .valueOffset = -127, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Axes, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = kIntegerCalibrations, .dialects = "eformer aqt aqt_max aqt_halves qwix ct maxtext bnb mlx", .computeInput = true,
+     .scaledBy = GroupStatistic::AbsMax, .computeInput = true,
      .source = "eformer quantize_int8; AQT, qwix, compressed-tensors, bitsandbytes and MLX by dialect",
-     .scaleTypes = kIntegerScales, .affine = true, .stochastic = true, .tiles = true, .sparse = true},
+     .affine = true, .stochastic = true, .tiles = true, .sparse = true},
     {.id = "binary", .title = "Binary", .summary = "The sign of each value, 0 counting as +1; scaled by the mean magnitude (XNOR-Net) when a scale is asked for.",
      .kind = FormatKind::Sign, .encoder = Encoder::Sign, .bits = 2, .levels = kBinary, .polyLevels = {}, .zeroCode = 1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "absmean", .dialects = "eformer", .computeInput = false,
+     .scaledBy = GroupStatistic::MeanAbs, .computeInput = false,
      .source = "eformer quantization._config; XNOR-Net for the scaled members"},
     {.id = "ternary", .title = "Ternary", .summary = "-1, 0, +1 by a threshold of half a standard deviation; scaled as Ternary Weight Networks or BitNet b1.58 do when asked for.",
      .kind = FormatKind::Sign, .encoder = Encoder::Threshold, .bits = 2, .levels = kTernary, .polyLevels = {}, .zeroCode = 1, .valueOffset = -1, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Tensor, ScaleKind::Axes, ScaleKind::Block), .defaultScale = ScaleKind::None, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "absmean std", .dialects = "eformer bitnet", .computeInput = false,
-     .source = "eformer quantization._config; Ternary Weight Networks; BitNet b1.58"},
+     .scaledBy = GroupStatistic::MeanAbsTwn, .computeInput = false,
+     .source = "eformer quantization._config; Ternary Weight Networks; BitNet b1.58", .unscaledBy = GroupStatistic::HalfStd},
     integerRow("int4", "INT4", "Symmetric 4-bit integers, -7 to 7, scaled by the absolute maximum of a block.", 4, kInt4),
     floatRow("fp8_e4m3", "FP8 E4M3", "8-bit floats with 3 mantissa bits, up to 448, saturating; scaled by the absolute maximum.",
              "OCP OFP8 E4M3 (e4m3fn), saturating", kE4m3, 3, 7),
@@ -217,44 +210,43 @@ const std::array<FormatTraits, 37> kFormats = {{
     integerRow("int3", "INT3", "Symmetric 3-bit integers, -3 to 3, scaled by the absolute maximum of a block.", 3, kInt3),
     integerRow("int5", "INT5", "Symmetric 5-bit integers, -15 to 15, scaled by the absolute maximum of a block.", 5, kInt5),
     integerRow("int6", "INT6", "Symmetric 6-bit integers, -31 to 31, scaled by the absolute maximum of a block.", 6, kInt6),
-    integerRow("int7", "INT7", "Symmetric 7-bit integers, -63 to 63, scaled by the absolute maximum of a block.", 7, kInt7,
-               "eformer aqt aqt_max aqt_halves qwix ct maxtext", "f32 f16 bf16 e8m0 po2 e4m3"), // MLX has none of 7 bits
+    integerRow("int7", "INT7", "Symmetric 7-bit integers, -63 to 63, scaled by the absolute maximum of a block.", 7, kInt7),
     floatRow("fp8_e4m3fnuz", "FP8 E4M3FNUZ", "8-bit floats with 3 mantissa bits and one zero, up to 240, saturating; scaled by the absolute maximum.",
              "NANOO float8_e4m3fnuz, saturating", kE4m3fnuz, 3, 8),
     floatRow("fp8_e5m2fnuz", "FP8 E5M2FNUZ", "8-bit floats with 2 mantissa bits and one zero, up to 57344, saturating; scaled by the absolute maximum.",
              "NANOO float8_e5m2fnuz, saturating", kE5m2fnuz, 2, 16),
     codebookRow("fp4", "FP4", "bitsandbytes' 4-bit float: 0, 1/192, 1/6, 1/4, 1/3, 1/2, 2/3 and 1 with a sign, scaled by the absolute maximum of a block.",
-                "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 8, kFp4Bits, "eformer bnb", "f32 u8dq"),
+                "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 4, 8, kFp4Bits),
     codebookRow("af4", "AF4", "4-bit AbnormalFloat: the code with the least expected absolute error for normal values in blocks of 64.",
-                "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 7),
+                "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 4, 7),
     blockFloatRow("mxfp4", "MXFP4", "4-bit floats of up to 6 in blocks of 32, each scaled by a power of two.",
-                  "OCP Microscaling Formats, MXFP4; qwix and ggml by dialect", kE2m1, 4, 1, 1, 32, "ct qwix ggml", "e8m0 po2 f32", codec(BlockFormat::Mxfp4)),
+                  "OCP Microscaling Formats, MXFP4; qwix and ggml by dialect", kE2m1, 4, 1, 1, 32, OwnScale::E8m0, codec(BlockFormat::Mxfp4)),
     blockFloatRow("mxfp8", "MXFP8", "8-bit floats with 3 mantissa bits in blocks of 32, each scaled by a power of two.",
-                  "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, "ct qwix", "e8m0 po2 f32"),
+                  "OCP Microscaling Formats, MXFP8 E4M3; qwix by dialect", kE4m3, 8, 3, 7, 32, OwnScale::E8m0),
     blockFloatRow("nvfp4", "NVFP4", "4-bit floats of up to 6 in blocks of 16, scaled by 8-bit floats and one number per tensor.",
-                  "compressed-tensors nvfp4-pack-quantized; qwix and ggml by dialect", kE2m1, 4, 1, 1, 16, "ct qwix ggml", "e4m3 ue4m3 f32", codec(BlockFormat::Nvfp4)),
+                  "compressed-tensors nvfp4-pack-quantized; qwix and ggml by dialect", kE2m1, 4, 1, 1, 16, OwnScale::E4m3, codec(BlockFormat::Nvfp4)),
     // Without a tensor to learn from it has AF4's levels.
     {.id = "codebook", .title = "Codebook", .summary = "2^bits levels learned from each tensor: Lloyd-Max, for the least squared error.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestLevel, .bits = 4, .levels = kAf4, .polyLevels = {}, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None, ScaleKind::Axes, ScaleKind::Tensor, ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
      .minBlock = 1, .maxBlock = 65536, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "absmax", .dialects = "eformer", .computeInput = false, .source = "Lloyd 1982, Max 1960; k-means in one dimension",
+     .scaledBy = GroupStatistic::AbsMax, .computeInput = false, .source = "Lloyd 1982, Max 1960; k-means in one dimension",
      .bitWidths = "4 2 3 5 6 7 8"},
     {.id = "f32", .title = "F32", .summary = "The values as 32-bit floats.",
      .kind = FormatKind::Identity, .encoder = Encoder::Identity, .bits = 32, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "IEEE 754 binary32"},
+     .scaledBy = GroupStatistic::None, .computeInput = false, .source = "IEEE 754 binary32"},
     {.id = "f16", .title = "F16", .summary = "The values rounded to 16-bit floats, half to even.",
      .kind = FormatKind::Identity, .encoder = Encoder::RoundF16, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "IEEE 754 binary16"},
+     .scaledBy = GroupStatistic::None, .computeInput = false, .source = "IEEE 754 binary16"},
     {.id = "bf16", .title = "BF16", .summary = "The values rounded to bfloat16, half to even.",
      .kind = FormatKind::Identity, .encoder = Encoder::RoundBf16, .bits = 16, .levels = {}, .polyLevels = {}, .zeroCode = -1, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::None), .defaultScale = ScaleKind::None, .defaultBlock = 0,
      .minBlock = 0, .maxBlock = 0, .blockMultiple = 1, .padsLastBlock = false,
-     .calibrations = "", .dialects = "eformer", .computeInput = false, .source = "bfloat16: the upper half of binary32"},
+     .scaledBy = GroupStatistic::None, .computeInput = false, .source = "bfloat16: the upper half of binary32"},
     blockRow("q4_0", "Q4_0", "ggml: 4-bit integers, -8 to 7, and an f16 scale in blocks of 32; the largest magnitude becomes -8.", 4, BlockFormat::Q4_0, 32, kSigned4, 8, "ggml quantize_row_q4_0_ref"),
     blockRow("q4_1", "Q4_1", "ggml: 4-bit integers, an f16 scale and an f16 minimum in blocks of 32.", 4, BlockFormat::Q4_1, 32, kFrom0To15, 0, "ggml quantize_row_q4_1_ref"),
     blockRow("q5_0", "Q5_0", "ggml: 5-bit integers, -16 to 15, and an f16 scale in blocks of 32; the largest magnitude becomes -16.", 5, BlockFormat::Q5_0, 32, kSigned5, 16, "ggml quantize_row_q5_0_ref"),
@@ -295,6 +287,8 @@ bool addFormat(const FormatTraits& format) {
     all.count.store(count + 1, std::memory_order_release);
     return true;
 }
+
+FormatTraits codebookFormat() { return codebookRow("", "", "", "", {}, 0, 0); }
 
 bool isAddedFormat(const FormatTraits& format) {
     return &format >= list().rows.data() + kFormats.size() && &format < list().rows.data() + list().rows.size();

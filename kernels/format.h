@@ -36,6 +36,9 @@ struct GroupParams {
     float bias = 0; ///< RoundBiased: what the decoder adds
 };
 
+/// What a scale of a format is by the format's own definition: any f32, a power of two in a byte, an 8-bit float.
+enum class OwnScale { F32, E8m0, E4m3 };
+
 /// How a value becomes a code. The first three have no codes: the decoded value is x, or x rounded to a small float.
 /// RoundInteger: round(x / scale) within the levels; RoundFloat: x / scale clipped to the outermost levels, then rounded
 /// to the format's floats, subnormals included; both half to even. RoundTernary is BitNet's absmean rounding.
@@ -97,18 +100,18 @@ struct FormatTraits {
     ScaleKind defaultScale;
     std::uint32_t defaultBlock; ///< elements; also what scale=block without block means
     std::uint32_t minBlock, maxBlock, blockMultiple;
-    bool padsLastBlock;                  ///< the stored last axis is zero-padded to whole blocks (nf4)
-    std::string_view calibrations;       ///< space-separated ids of calibrations that apply
-    std::string_view dialects;           ///< space-separated; the first is the default
-    bool computeInput;                   ///< takes compute=input
-    const char* source;                  ///< where the arithmetic is defined
-    std::string_view scaleTypes = "f32"; ///< space-separated values of scaletype=; the first is the default
-    bool affine = false;                 ///< takes sym=no: a zero point per scale
-    bool stochastic = false;             ///< takes round=stochastic,SEED
-    bool tiles = false;                  ///< takes tile=AxN
-    bool sparse = false;                 ///< takes sparse=N/M
-    std::string_view bitWidths = {};     ///< of learned codebooks: values of bits=, the first is the default
-    const BlockCodec* codec = nullptr;   ///< Superblock formats
+    bool padsLastBlock;                               ///< the stored last axis is zero-padded to whole blocks (nf4)
+    GroupStatistic scaledBy;                          ///< what the format's own scale is made of; None: it has none
+    bool computeInput;                                ///< takes compute=input
+    const char* source;                               ///< where the arithmetic is defined
+    GroupStatistic unscaledBy = GroupStatistic::None; ///< what is measured of values without a scale
+    OwnScale ownScale = OwnScale::F32;
+    bool affine = false;               ///< takes sym=no: a zero point per scale
+    bool stochastic = false;           ///< takes round=stochastic,SEED
+    bool tiles = false;                ///< takes tile=AxN
+    bool sparse = false;               ///< takes sparse=N/M
+    std::string_view bitWidths = {};   ///< of learned codebooks: values of bits=, the first is the default
+    const BlockCodec* codec = nullptr; ///< Superblock formats
 };
 
 std::span<const FormatTraits> formats();

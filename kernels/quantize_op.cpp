@@ -20,11 +20,7 @@ ScaleKind scaleKindOf(const WeightFormat& w) {
 
 /// The first calibration that the format lists for this scale kind. A spec without calib uses the same.
 GroupStatistic statisticOf(const FormatTraits& format, ScaleKind kind) {
-    const bool absMax = format.calibrations.starts_with("absmax");
-    const bool threshold = format.encoder == Encoder::Threshold;
-    if (kind == ScaleKind::None) return threshold ? GroupStatistic::HalfStd : GroupStatistic::None;
-    if (absMax) return GroupStatistic::AbsMax;
-    return threshold ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs;
+    return kind == ScaleKind::None ? format.unscaledBy : format.scaledBy;
 }
 
 /// The stored integer or byte of a code. It may not fit the bits; whyNotCodes() checks that.

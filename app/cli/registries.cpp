@@ -5,17 +5,20 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
 #include "core/layouts/layout.h"
+#include "core/quant/spec/calibration.h"
+#include "core/quant/spec/dialect.h"
 #include "core/solve/solver.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace qs::cli {
 namespace {
 
 template<class Row> using Text = std::string (*)(const Row&);
 
-/// A text column.
-template<class Row> Column<Row> words(const char* id, const char* title, Text<Row> text) {
+/// A column of words.
+template<class Row> Column<Row> wordColumn(const char* id, const char* title, Text<Row> text) {
     return {{id, title, "", Show::Text, 0, Direction::None, ""}, [text](const Row& row) -> Value { return text(row); }};
 }
 template<class Row> Column<Row> number(const char* id, const char* title, std::int64_t (*value)(const Row&)) {
@@ -44,23 +47,22 @@ bool takesFlat(const FormatTraits& f) {
 
 /// The keys that a spec of this format accepts. Used by shell completion and by programs.
 std::string keysOf(const FormatTraits& f) {
-    const auto several = [](std::string_view list) { return list.find(' ') != list.npos; };
     const bool scales = (f.scaleKinds & (f.scaleKinds - 1)) != 0;
     const std::pair<bool, const char*> keys[] = {{scales, "scale"},
                                                  {(f.scaleKinds & std::uint8_t(ScaleKind::Axes)) != 0, "axis"},
                                                  {f.maxBlock > f.minBlock, "block"},
                                                  {f.tiles, "tile"},
                                                  {takesFlat(f), "flat"},
-                                                 {several(f.bitWidths), "bits"},
-                                                 {!f.calibrations.empty(), "calib"},
-                                                 {several(f.scaleTypes), "scaletype"},
+                                                 {words(f.bitWidths).size() > 1, "bits"},
+                                                 {!calibrationIds(f).empty(), "calib"},
+                                                 {scaleTypeIds(f).size() > 1, "scaletype"},
                                                  {f.affine, "sym"},
                                                  {f.stochastic, "round"},
                                                  {f.sparse, "sparse"},
                                                  {!f.polyLevels.empty(), "decode"},
                                                  {true, "nan"},
                                                  {f.computeInput, "compute"},
-                                                 {several(f.dialects), "dialect"}};
+                                                 {dialectIds(f).size() > 1, "dialect"}};
     std::string out;
     for (const auto& [has, key] : keys)
         if (has) out += (out.empty() ? "" : " ") + std::string(key);
@@ -76,12 +78,12 @@ QuantSpec plainSpec(const FormatTraits& format) {
 const Columns<FormatTraits>& formatColumns() {
     using F = FormatTraits;
     static const Columns<F> columns = {
-        words<F>("id", "Id", [](const F& f) { return std::string(f.id); }),
-        words<F>("title", "Title", [](const F& f) { return std::string(f.title); }),
+        wordColumn<F>("id", "Id", [](const F& f) { return std::string(f.id); }),
+        wordColumn<F>("title", "Title", [](const F& f) { return std::string(f.title); }),
         number<F>("bits", "Bits", [](const F& f) { return std::int64_t(f.bits); }),
         {{"levels", "Levels", "", Show::Integer, 0, Direction::None, ""},
          [](const F& f) -> Value { return f.levels.empty() ? Value{} : Value{std::int64_t(f.levels.size())}; }},
-        words<F>("scales", "Scales", [](const F& f) { return scaleNames(f.scaleKinds); }),
+        wordColumn<F>("scales", "Scales", [](const F& f) { return scaleNames(f.scaleKinds); }),
         {{"block", "Block", "", Show::Integer, 0, Direction::None, ""},
          [](const F& f) -> Value {
              return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.defaultBlock)} : Value{};
@@ -94,15 +96,18 @@ const Columns<FormatTraits>& formatColumns() {
          [](const F& f) -> Value {
              return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.maxBlock)} : Value{};
          }},
-        words<F>("calibrations", "Calibrations", [](const F& f) { return std::string(f.calibrations); }),
-        words<F>("dialects", "Dialects", [](const F& f) { return std::string(f.dialects); }),
-        words<F>("keys", "Keys", keysOf),
-        words<F>("scale_types", "Scale types", [](const F& f) { return std::string(f.scaleTypes); }),
-        words<F>("bit_widths", "Bit widths", [](const F& f) { return std::string(f.bitWidths); }),
-        words<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
-        words<F>("layout", "Layout", [](const F& f) { return std::string(defaultLayout(plainSpec(f)).id); }),
-        words<F>("summary", "Summary", [](const F& f) { return std::string(f.summary); }),
-        words<F>("source", "Source", [](const F& f) { return std::string(f.source); }),
+        wordColumn<F>("calibrations", "Calibrations",
+                      [](const F& f) { return fmt::format("{}", fmt::join(calibrationIds(f), " ")); }),
+        wordColumn<F>("dialects", "Dialects",
+                      [](const F& f) { return fmt::format("{}", fmt::join(dialectIds(f), " ")); }),
+        wordColumn<F>("keys", "Keys", keysOf),
+        wordColumn<F>("scale_types", "Scale types",
+                      [](const F& f) { return fmt::format("{}", fmt::join(scaleTypeIds(f), " ")); }),
+        wordColumn<F>("bit_widths", "Bit widths", [](const F& f) { return std::string(f.bitWidths); }),
+        wordColumn<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
+        wordColumn<F>("layout", "Layout", [](const F& f) { return std::string(defaultLayout(plainSpec(f)).id); }),
+        wordColumn<F>("summary", "Summary", [](const F& f) { return std::string(f.summary); }),
+        wordColumn<F>("source", "Source", [](const F& f) { return std::string(f.source); }),
     };
     return columns;
 }
@@ -110,16 +115,16 @@ const Columns<FormatTraits>& formatColumns() {
 const Columns<Metric>& metricColumns() {
     using M = Metric;
     static const Columns<M> columns = {
-        words<M>("id", "Id", [](const M& m) { return std::string(m.id); }),
-        words<M>("title", "Title", [](const M& m) { return std::string(m.title); }),
-        words<M>("unit", "Unit", [](const M& m) { return std::string(m.unit); }),
-        words<M>("better", "Better",
-                 [](const M& m) {
-                     return std::string(m.better == Direction::HigherIsBetter  ? "higher ↑"
-                                        : m.better == Direction::LowerIsBetter ? "lower ↓"
-                                                                               : "");
-                 }),
-        words<M>("formula", "Formula", [](const M& m) { return std::string(m.formula); }),
+        wordColumn<M>("id", "Id", [](const M& m) { return std::string(m.id); }),
+        wordColumn<M>("title", "Title", [](const M& m) { return std::string(m.title); }),
+        wordColumn<M>("unit", "Unit", [](const M& m) { return std::string(m.unit); }),
+        wordColumn<M>("better", "Better",
+                      [](const M& m) {
+                          return std::string(m.better == Direction::HigherIsBetter  ? "higher ↑"
+                                             : m.better == Direction::LowerIsBetter ? "lower ↓"
+                                                                                    : "");
+                      }),
+        wordColumn<M>("formula", "Formula", [](const M& m) { return std::string(m.formula); }),
         {{"proxy", "Proxy", "", Show::Text, 0, Direction::None, ""}, [](const M& m) -> Value { return m.proxy; }},
     };
     return columns;
@@ -128,10 +133,10 @@ const Columns<Metric>& metricColumns() {
 const Columns<Layout>& layoutColumns() {
     using L = Layout;
     static const Columns<L> columns = {
-        words<L>("id", "Id", [](const L& l) { return std::string(l.id); }),
-        words<L>("title", "Title", [](const L& l) { return std::string(l.title); }),
-        words<L>("takes", "Takes", [](const L& l) { return std::string(l.takes); }),
-        words<L>("summary", "Summary", [](const L& l) { return std::string(l.summary); }),
+        wordColumn<L>("id", "Id", [](const L& l) { return std::string(l.id); }),
+        wordColumn<L>("title", "Title", [](const L& l) { return std::string(l.title); }),
+        wordColumn<L>("takes", "Takes", [](const L& l) { return std::string(l.takes); }),
+        wordColumn<L>("summary", "Summary", [](const L& l) { return std::string(l.summary); }),
     };
     return columns;
 }
@@ -139,10 +144,10 @@ const Columns<Layout>& layoutColumns() {
 const Columns<CalibrationTraits>& calibrationColumns() {
     using C = CalibrationTraits;
     static const Columns<C> columns = {
-        words<C>("id", "Id", [](const C& c) { return std::string(c.id); }),
-        words<C>("title", "Title", [](const C& c) { return std::string(c.title); }),
-        words<C>("arguments", "Arguments", [](const C& c) { return std::string(c.arguments); }),
-        words<C>("summary", "Summary", [](const C& c) { return std::string(c.summary); }),
+        wordColumn<C>("id", "Id", [](const C& c) { return std::string(c.id); }),
+        wordColumn<C>("title", "Title", [](const C& c) { return std::string(c.title); }),
+        wordColumn<C>("arguments", "Arguments", [](const C& c) { return std::string(c.arguments); }),
+        wordColumn<C>("summary", "Summary", [](const C& c) { return std::string(c.summary); }),
     };
     return columns;
 }
@@ -150,19 +155,28 @@ const Columns<CalibrationTraits>& calibrationColumns() {
 const Columns<solve::Solver>& solverColumns() {
     using S = solve::Solver;
     static const Columns<S> columns = {
-        words<S>("id", "Id", [](const S& s) { return std::string(s.id); }),
-        words<S>("title", "Title", [](const S& s) { return std::string(s.title); }),
-        words<S>("options", "Options", [](const S& s) { return std::string(s.options); }),
-        words<S>("settings_full", "Defaults",
-                 [](const S& s) {
-                     solve::Settings settings;
-                     settings.solver = s.id;
-                     return solve::canonicalText(settings);
-                 }),
-        words<S>("summary", "Summary", [](const S& s) { return std::string(s.summary); }),
-        words<S>("source", "Source", [](const S& s) { return std::string(s.source); }),
+        wordColumn<S>("id", "Id", [](const S& s) { return std::string(s.id); }),
+        wordColumn<S>("title", "Title", [](const S& s) { return std::string(s.title); }),
+        wordColumn<S>("options", "Options", [](const S& s) { return std::string(s.options); }),
+        wordColumn<S>("settings_full", "Defaults",
+                      [](const S& s) {
+                          solve::Settings settings;
+                          settings.solver = s.id;
+                          return solve::canonicalText(settings);
+                      }),
+        wordColumn<S>("summary", "Summary", [](const S& s) { return std::string(s.summary); }),
+        wordColumn<S>("source", "Source", [](const S& s) { return std::string(s.source); }),
     };
     return columns;
+}
+
+std::span<const CalibrationTraits> calibrationList() {
+    static const auto rows = [] {
+        std::vector<CalibrationTraits> out;
+        for (const auto* row : calibrationRows()) out.push_back(*row);
+        return out;
+    }();
+    return rows;
 }
 
 template<class Row>
@@ -204,7 +218,7 @@ Run declareLayouts(CLI::App& app) {
     return declareRegistry<Layout>(app, layouts, layoutColumns, {"id", "title", "takes", "summary"});
 }
 Run declareCalibrations(CLI::App& app) {
-    return declareRegistry<CalibrationTraits>(app, calibrations, calibrationColumns,
+    return declareRegistry<CalibrationTraits>(app, calibrationList, calibrationColumns,
                                               {"id", "title", "arguments", "summary"});
 }
 Run declareSolvers(CLI::App& app) {

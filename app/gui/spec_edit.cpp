@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/spec_edit.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 
@@ -97,12 +98,7 @@ QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block) {
 QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& dialect) {
     const auto under = [&dialect](QuantSpec out) {
         out.dialect = dialect;
-        if (dialect == "maxtext") { // manual_quantize: one scale, from a maximum that is given
-            out.block.reset(), out.axes.reset(), out.tiles.reset(), out.flat.reset();
-            out.keepsOutput = false;
-            out.scale = ScaleSpelling::Tensor;
-            out.calibration = Calibration{"fixed", {1, 1}};
-        }
+        if (const auto fit = dialectOf(out).fit; fit && dialect) fit(out);
         return out;
     };
     QuantSpec plain;

@@ -17,7 +17,7 @@ double boundaryAfter(const TensorAnalysis& analysis, std::size_t code) {
     const FormatTraits& traits = spec.traits();
     const std::span<const float> levels =
         traits.polyLevels.empty() ? std::span<const float>(analysis.levels) : traits.levels;
-    if (traits.kind != FormatKind::Sign || levels.size() == 2 || spec.effectiveDialect() == "bitnet")
+    if (codeSetOf(spec).encoder != Encoder::Threshold)
         return (double(levels[code]) + double(levels[code + 1])) / 2; // decode=poly does not move what the encoder does
     // Ternary by threshold: half a deviation of the tensor; with scales 0.7 mean|x|, another multiple of every scale.
     if (spec.scaleKind() != ScaleKind::None || !analysis.statistics) return kUnknown;

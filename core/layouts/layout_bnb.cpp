@@ -8,6 +8,7 @@
 #include "core/layouts/fields.h"
 #include "core/layouts/linear_weights.h"
 #include "core/quant/encode/nibbles.h"
+#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +18,7 @@ namespace qs {
 namespace {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!isBnb4(spec))
+    if (!isOf(spec, kBitsandbytes4Dialect))
         return fail(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}: use {}:dialect=bnb",
                                 specText(spec), spec.format == "fp4" ? "fp4" : "nf4"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
@@ -116,7 +117,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 std::string warns(std::span<const TakenTensor> taken) {
     const auto splitsBlocks = [](const TakenTensor& one) {
         const auto& shape = one.tensor->shape;
-        return isBnb4(one.spec()) &&
+        return isOf(one.spec(), kBitsandbytes4Dialect) &&
                shape.back() % std::int64_t(one.spec().blockSize()) != 0; // a plan has refused ones too
     };
     const auto first = std::find_if(taken.begin(), taken.end(), splitsBlocks);

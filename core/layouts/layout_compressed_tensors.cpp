@@ -24,7 +24,7 @@ constexpr const char* kNames[] = {"int-quantized", "float-quantized", "pack-quan
                                   "mxfp4-pack-quantized"};
 
 bool isFloatScale(const QuantSpec& spec) {
-    const ScaleType type = scaleTypeOf(spec);
+    const ScaleType& type = scaleTypeOf(spec);
     return type == ScaleType::F32 || type == ScaleType::F16 || type == ScaleType::Bf16;
 }
 
@@ -37,7 +37,7 @@ Result<Kind> kindOf(const QuantSpec& spec) {
     }
     const bool blocks = spec.tiles && spec.tiles->size() == 2;
     if (spec.format == "fp8_e4m3" && isFloatScale(spec) && (rows || blocks)) return Kind::Float;
-    const bool ours = groups && spec.effectiveDialect() != "ggml";
+    const bool ours = groups && !codecOf(spec);
     if (spec.format == "nvfp4" && ours && spec.blockSize() == 16 && scaleTypeOf(spec) == ScaleType::E4m3)
         return Kind::Nvfp4;
     if (spec.format == "mxfp4" && ours && spec.blockSize() == 32 && scaleTypeOf(spec) == ScaleType::E8m0)

@@ -8,6 +8,7 @@
 #include "core/quant/encode/nibbles.h"
 #include "core/quant/encode/unit_of.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ SlabCoder nf4Coder(const MeasuredTensor& tensor) {
         return (element / features * perRow + element % features / group) * (block / 2);
     }};
     // Unclipped f32 arithmetic over whole blocks of finite values is what the packing kernel knows.
-    if (group == block && GroupRule(spec).isPlain() && !spec.sparsity && features % block == 0 &&
+    if (group == block && EncodePlan(spec).isPlain() && !spec.sparsity && features % block == 0 &&
         runOf(spec).clip == 1 && spec.effectiveNan() == NanPolicy::Refuse && !inputTypeOf(spec, tensor.info().dtype) &&
         !tensor.solved()) {
         coder.encodeAndScale = [=](const PassRange& range, RunEncoder&, GroupParams* scales, std::byte* at) {
@@ -113,8 +114,8 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
         return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
                                 kind == FormatKind::Identity ? "plain" : "native"));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
-    if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || spec.effectiveDialect() == "aqt_halves" ||
-        scaleTypeOf(spec) != ScaleType::F32 || isBnb4(spec) || spec.isFlat())
+    if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || !holdsZero(spec) ||
+        scaleTypeOf(spec) != ScaleType::F32 || blocksCrossRows(spec) || spec.isFlat())
         return fail(fmt::format(
             "the eformer layout holds f32 scales along one axis, no zero points, no biases and no blocks across rows, "
             "not {}: use layout native",

@@ -8,6 +8,7 @@
 #include "core/layouts/linear_weights.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialects/rows.h"
 #include "kernels/small_float.h"
 
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace qs {
 namespace {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!isBnb8(spec))
+    if (!isOf(spec, kLlmInt8Dialect))
         return fail(fmt::format("the llm-int8 layout holds what bitsandbytes makes of a row, not {}: use "
                                 "int8:dialect=bnb",
                                 specText(spec)));

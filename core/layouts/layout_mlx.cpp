@@ -36,7 +36,7 @@ void readRounded(DType type, int offset, std::span<const std::uint8_t> codes, st
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const std::uint32_t block = spec.blockSize();
-    const ScaleType type = scaleTypeOf(spec);
+    const ScaleType& type = scaleTypeOf(spec);
     const bool halves = hasIntegerCodes(spec) && (type == ScaleType::F16 || type == ScaleType::Bf16);
     if ((!halves && !hasBiases(spec)) || spec.traits().bits == 7 || spec.scaleKind() != ScaleKind::Block ||
         spec.tiles || (block != 32 && block != 64 && block != 128))

@@ -2,6 +2,7 @@
 #include "core/layouts/offers.h"
 
 #include "core/quant/spec/calibration.h"
+#include "core/quant/spec/dialect.h"
 #include "core/quant/spec/spec_nearest.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ Specs otherBlocks(const QuantSpec& spec) {
 
 Specs otherDialects(const QuantSpec& spec) {
     Specs out;
-    for (const auto id : words(spec.traits().dialects)) {
+    for (const auto id : dialectIds(spec.traits())) {
         out.push_back(spec);
         out.back().dialect = std::string(id);
     }

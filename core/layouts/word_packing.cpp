@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/quant/encode/nibbles.h"
+#include "core/quant/spec/calibration.h"
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
@@ -35,8 +36,8 @@ void packWords(const std::uint8_t* codes, std::size_t n, unsigned bits, std::byt
 }
 
 bool hasIntegerCodes(const QuantSpec& spec) {
-    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() != "aqt_halves" &&
-           spec.effectiveCalibration().id != "hqq" && !hasBiases(spec);
+    return spec.traits().kind == FormatKind::Integer && holdsZero(spec) && !hasFractionalZeros(spec) &&
+           !hasBiases(spec);
 }
 
 int unsignedOffset(const QuantSpec& spec) {

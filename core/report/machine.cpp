@@ -23,8 +23,8 @@ std::string formatsVersion() {
     std::string text;
     for (const auto& f : formats()) {
         text += fmt::format("{};{};{};{};{};{};{};{};{};{};{};{}", f.id, int(f.kind), f.bits, f.zeroCode, f.valueOffset,
-                            f.scaleKinds, int(f.defaultScale), f.defaultBlock, f.padsLastBlock, f.calibrations,
-                            f.dialects, f.source);
+                            f.scaleKinds, int(f.defaultScale), f.defaultBlock, f.padsLastBlock, int(f.scaledBy),
+                            int(f.ownScale), f.source);
         if (!f.bytes.empty()) text += fmt::format(";{};{};{}", f.shape.mantissa, f.shape.bias, f.shape.minusZero);
         for (const float level : f.levels) text += fmt::format(";{:a}", level);
         for (const float level : f.polyLevels) text += fmt::format(";{:a}", level);

@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/dialect.h"
 #include "core/quant/spec/scale_type.h"
 #include "core/solve/problem.h"
 
@@ -69,7 +70,7 @@ Result<void> awqAccepts(const QuantSpec& spec, const Settings& settings) {
     if (!settings.clip.value_or(false)) return {};
     const bool groups = spec.scaleKind() == ScaleKind::Block && !spec.tiles && !codecOf(spec);
     const bool rows = spec.hasScalePerRow();
-    if ((!groups && !rows) || hasTensorScale(spec) || isBnb4(spec) || spec.randomSeed() || spec.sparsity)
+    if ((!groups && !rows) || hasTensorScale(spec) || blocksCrossRows(spec) || spec.randomSeed() || spec.sparsity)
         return fail(fmt::format("awq:clip=yes chooses a clip for each block or row by itself, which {} does not have: "
                                 "use clip=no, or int4:block=128",
                                 specText(spec)));

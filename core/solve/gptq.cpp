@@ -7,6 +7,7 @@
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 #include "core/solve/gram.h"
 #include "core/solve/inverse_factor.h"
 #include "core/solve/problem.h"
@@ -223,7 +224,7 @@ Result<void> gptqAccepts(const QuantSpec& spec, const Settings&) {
     };
     if (spec.traits().kind == FormatKind::Identity) return refuse("has no codes", "int4:block=128");
     if (codecOf(spec)) return refuse("encodes blocks as a whole", "int4:block=32:sym=no, or --solver awq");
-    if (isBnb4(spec)) return refuse("has blocks that cross rows", "another dialect");
+    if (blocksCrossRows(spec)) return refuse("has blocks that cross rows", "another dialect");
     if (spec.sparsity) return refuse("drops values by their neighbours", "a spec without sparse");
     if (spec.randomSeed()) return refuse("rounds at random", "round=nearest");
     return {};

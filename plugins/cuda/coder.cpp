@@ -16,7 +16,7 @@ const char* ruleOf(const FormatTraits& format, bool scaled, ScaleRule& rule) {
     if (!searched && format.encoder != Encoder::Sign) return "its codes do not follow from one value and its scale";
     rule = ScaleRule::None;
     if (!scaled) return nullptr;
-    if (!searched || !format.calibrations.starts_with("absmax"))
+    if (!searched || format.scaledBy != GroupStatistic::AbsMax)
         return "its scale is a mean, whose sum is the cpu backend's";
     rule = format.encoder == Encoder::RoundInteger ? ScaleRule::Integer
            : format.encoder == Encoder::RoundFloat ? ScaleRule::Float

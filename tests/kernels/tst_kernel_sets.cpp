@@ -29,21 +29,19 @@ std::vector<Case> makeCases() {
                              bool poly = false) {
             cases.push_back({std::string(format.id) + how, &format, statistic, encoder, clip, poly});
         };
-        const std::string calibrations(format.calibrations);
         const bool unscaled = format.scaleKinds & std::uint8_t(ScaleKind::None);
-        if (unscaled && calibrations.find("std") == std::string::npos)
+        if (unscaled && format.unscaledBy == GroupStatistic::None)
             add(" unscaled", GroupStatistic::None, format.encoder);
-        if (calibrations.find("absmax") != std::string::npos) {
+        if (format.scaledBy == GroupStatistic::AbsMax) {
             add("", GroupStatistic::AbsMax, format.encoder);
             add(" clipped", GroupStatistic::AbsMax, format.encoder, 0.7f);
             if (!format.polyLevels.empty()) add(" poly", GroupStatistic::AbsMax, format.encoder, 1, true);
         }
-        if (calibrations.find("std") != std::string::npos) add(" std", GroupStatistic::HalfStd, format.encoder);
-        if (calibrations.find("absmean") != std::string::npos)
+        if (format.unscaledBy == GroupStatistic::HalfStd) add(" std", GroupStatistic::HalfStd, format.encoder);
+        if (format.scaledBy != GroupStatistic::None && format.bitWidths.empty())
             add(" scaled", unscaled && format.levels.size() == 3 ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs,
                 format.encoder);
-        if (std::string(format.dialects).find("bitnet") != std::string::npos)
-            add(" bitnet", GroupStatistic::MeanAbs, Encoder::RoundTernary);
+        if (format.encoder == Encoder::Threshold) add(" bitnet", GroupStatistic::MeanAbs, Encoder::RoundTernary);
     }
     return cases;
 }

@@ -208,9 +208,7 @@ void SpecBar::refresh() {
     calibration_->clear();
     for (const auto id : calibrationsOf(spec)) {
         calibration_->addItem(fromUtf8(id));
-        for (const auto& row : calibrations())
-            if (id == row.id)
-                calibration_->setItemData(calibration_->count() - 1, fromUtf8(row.summary), Qt::ToolTipRole);
+        calibration_->setItemData(calibration_->count() - 1, fromUtf8(findCalibration(id)->summary), Qt::ToolTipRole);
     }
     const bool calibrated = calibration_->count() > 0;
     if (!calibrated) calibration_->addItem(QStringLiteral("none"));

@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "core/quant/spec/calibration.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -42,9 +43,9 @@ QString valueIn(const QuantSpec& spec, const char* key) {
     return at < 0 ? QString() : text.mid(at + start.size()).section(u':', 0, 0);
 }
 
-void setWords(QComboBox& box, std::string_view list) {
+void setIds(QComboBox& box, const std::vector<std::string_view>& ids) {
     box.clear();
-    for (const auto id : words(list)) box.addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+    for (const auto id : ids) box.addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
 }
 
 /// Blocks that a word may spread over the flattened kernel.
@@ -58,16 +59,6 @@ void clearGroups(QuantSpec& spec) {
     spec.scale = ScaleSpelling::Default;
     spec.block.reset(), spec.axes.reset(), spec.flat.reset();
     spec.keepsOutput = false;
-}
-
-bool isFactor(const Calibration& calibration) {
-    return calibration.id == "absmax" || calibration.id == "minmax" || calibration.id == "rms";
-}
-
-const CalibrationTraits* rowOf(const Calibration& calibration) {
-    for (const auto& row : calibrations())
-        if (calibration.id == row.id) return &row;
-    return nullptr;
 }
 
 } // namespace
@@ -218,7 +209,9 @@ void SpecMore::connectControls() {
     connect(clip_, &QDoubleSpinBox::valueChanged, this, [this](double factor) {
         auto spec = spec_;
         auto calibration = spec.effectiveCalibration();
-        calibration.arguments = factor == 1 && calibration.id != "rms" ? std::vector<double>{} : std::vector{factor};
+        const auto* row = findCalibration(calibration.id);
+        const bool isDefault = factor == 1 && row && row->minArguments == 0;
+        calibration.arguments = isDefault ? std::vector<double>{} : std::vector{factor};
         spec.calibration = calibration;
         this->apply(spec);
     });
@@ -300,14 +293,13 @@ void SpecMore::follow(const QuantSpec& spec) {
     nan_->setCurrentIndex(spec.effectiveNan() == NanPolicy::Skip);
     compute_->setCurrentIndex(spec.effectiveCompute() == Compute::Input);
     setRow(compute_, traits.computeInput);
-    setWords(*dialect_, traits.dialects);
+    setIds(*dialect_, dialectIds(traits));
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
-    const bool chooses = !hasBiases(spec); // MLX has one way alone
+    const bool chooses = !hasBiases(spec); // a program with biases has one way alone
     setRow(zero_, traits.affine && chooses);
-    scaleType_->clear();
-    for (const auto id : scaleTypesOf(spec)) scaleType_->addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
+    setIds(*scaleType_, scaleTypesOf(spec));
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
     setRow(scaleType_, scaleType_->count() > 1);
     axes_->setText(axesText(spec));
@@ -316,15 +308,16 @@ void SpecMore::follow(const QuantSpec& spec) {
     setRow(flat_, takesFlat(spec));
     const auto calibration = spec.effectiveCalibration();
     clip_->setValue(calibration.arguments.empty() ? 1.0 : calibration.arguments.front());
-    setRow(clip_, isFactor(calibration) && chooses);
-    const auto* row = rowOf(calibration);
+    const auto* row = findCalibration(calibration.id);
+    const bool isFactor = row && row->isFactor;
+    setRow(clip_, isFactor && chooses);
     const bool sign = traits.kind == FormatKind::Sign; // absmean takes no numbers there
     numbers_->setText(valueIn(spec, "calib").section(u',', 1));
     numbers_->setPlaceholderText(
         row ? QString::fromUtf8(row->arguments).remove(QRegularExpression(QStringLiteral("^\\[?,|\\]"))) : QString());
     numbers_->setToolTip(row ? QString::fromUtf8(row->summary) : QString());
-    setRow(numbers_, row && row->maxArguments > 0 && !isFactor(calibration) && !sign);
-    setWords(*bits_, traits.bitWidths);
+    setRow(numbers_, row && row->maxArguments > 0 && !isFactor && !sign);
+    setIds(*bits_, words(traits.bitWidths));
     bits_->model()->sort(0);
     bits_->setCurrentText(QString::number(spec.codeBits()));
     setRow(bits_, bits_->count() > 1);

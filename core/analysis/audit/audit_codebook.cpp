@@ -6,6 +6,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/quantizer.h"
+#include "core/quant/spec/scale_type.h"
 
 #include <algorithm>
 #include <cmath>
@@ -98,9 +99,9 @@ struct Labelled {
 
 /// True if the scale follows from the largest magnitude. Other calibrations clip, which the model does not describe.
 bool scalesByLargest(const QuantSpec& spec) {
-    const auto calibration = spec.effectiveCalibration();
-    return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && calibration.id == "absmax" &&
-           calibration.arguments.empty() && !spec.sparsity;
+    const bool clips = spec.calibration && !spec.calibration->arguments.empty();
+    return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && !clips && !spec.sparsity &&
+           runOf(spec).statistic == GroupStatistic::AbsMax;
 }
 
 std::vector<Labelled> labelled(const Model& model) {
@@ -110,14 +111,14 @@ std::vector<Labelled> labelled(const Model& model) {
             if (!key.starts_with(kStoredPrefix)) continue;
             const auto stored = parseStored(key, text);
             if (!stored || stored->spec.traits().bits != 4 || !scalesByLargest(stored->spec)) continue;
-            const auto type = stored->spec.effectiveScaleType();
+            const bool powers = scaleTypeOf(stored->spec).isPowerOfTwo;
             const auto grid = scaleGrid(stored->spec, stored->shape);
             if (!grid || grid->scales <= 0) continue;
             const std::uint64_t block = std::max<std::uint64_t>(1, stored->elements / std::uint64_t(grid->scales));
             for (const auto& name : stored->fields())
                 if (const auto* codes = model.find(name);
                     codes && (name.ends_with(".codes") || name.ends_with(".packed")))
-                    out.push_back({codes->name, codes, &stored->spec.traits(), block, type == "e8m0" || type == "po2"});
+                    out.push_back({codes->name, codes, &stored->spec.traits(), block, powers});
         }
     constexpr std::string_view kBnb = "bnb-"; // types of bitsandbytes layers: bnb-nf4, bnb-fp4
     for (const TensorInfo& tensor : model.tensors) {

@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "core/quant/encode/double_quant.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,7 @@ std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
         shapes.push_back({1, 64, 4 * 64});
     else
         for (auto& shape : shapes) shape.m = 1;
-    if (isBnb4(spec)) // whose blocks cross rows that they do not divide, which no backend is given
+    if (blocksCrossRows(spec)) // whose blocks cross rows that they do not divide, which no backend is given
         for (auto& shape : shapes) {
             auto& columns = op.wIsKn ? shape.n : shape.k;
             columns = (columns + block - 1) / block * block;

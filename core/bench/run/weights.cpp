@@ -7,6 +7,7 @@
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 #include <array>
@@ -139,13 +140,13 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
 std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
     const auto& traits = spec.traits();
     if (traits.kind == FormatKind::Identity) return std::nullopt;
-    const char* unsaid = hasBiases(spec)                           ? "biases of scales"
-                         : !spec.isSymmetric()                     ? "zero points"
-                         : spec.tiles                              ? "tiles"
-                         : spec.isFlat()                           ? "blocks of a flattened kernel (flat=yes)"
-                         : spec.effectiveScaleType() != "f32"      ? "scales of another type than f32"
-                         : spec.effectiveDialect() == "aqt_halves" ? "levels without a zero"
-                                                                   : nullptr;
+    const char* unsaid = hasBiases(spec)                       ? "biases of scales"
+                         : !spec.isSymmetric()                 ? "zero points"
+                         : spec.tiles                          ? "tiles"
+                         : spec.isFlat()                       ? "blocks of a flattened kernel (flat=yes)"
+                         : scaleTypeOf(spec) != ScaleType::F32 ? "scales of another type than f32"
+                         : !holdsZero(spec)                    ? "levels without a zero"
+                                                               : nullptr;
     if (unsaid) return fmt::format("{} do not cross the backend interface yet", unsaid);
     if (isLearned(spec) || !packingOf(traits)) // a backend has to know the levels beforehand
         return fmt::format("the format {} has no packing in the backend interface", spec.format);
@@ -161,7 +162,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         return format;
     }
     if (const auto why = whyNotCrossing(spec)) return fail(*why);
-    if (grid.scaleShape.size() == 1 && isBnb4(spec))
+    if (grid.scaleShape.size() == 1 && blocksCrossRows(spec))
         return fail("blocks that cross rows do not cross the backend interface yet");
     const auto* packing = packingOf(traits);
     format.bits = packing->bits;

@@ -97,7 +97,7 @@ Result<void> addUserFormat(const UserFormat& format) {
     UserFormat& own = kept.back();
     if (own.title.empty()) own.title = own.id;
     own.made = own.made.empty() ? "A codebook of your own." : own.made;
-    FormatTraits row = *findFormat("af4"); // the scales, blocks and calibrations of a codebook
+    FormatTraits row = codebookFormat();
     row.id = own.id.c_str(), row.title = own.title.c_str(), row.summary = own.made.c_str();
     row.source = "a file of the user";
     row.levels = own.levels;
@@ -145,7 +145,9 @@ bool isUserFormat(const QuantSpec& spec) { return isAddedFormat(spec.traits()); 
 
 QuantSpec asCodebookSpec(const QuantSpec& spec) {
     QuantSpec out = spec;
-    out.format = "codebook", out.bits = spec.codeBits();
+    for (const FormatTraits& format : formats())
+        if (!format.bitWidths.empty()) out.format = format.id; // the one whose levels are stored with a tensor
+    out.bits = spec.codeBits();
     return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/encode/block_encoder.h"
 
+#include "core/quant/spec/dialect.h"
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
@@ -38,9 +39,7 @@ std::string nearestFormat(const QuantSpec& spec, std::int64_t features, bool blo
 
 } // namespace
 
-const BlockCodec* codecOf(const QuantSpec& spec) {
-    return spec.effectiveDialect() == "ggml" ? spec.traits().codec : nullptr;
-}
+const BlockCodec* codecOf(const QuantSpec& spec) { return dialectOf(spec).packsBlocks ? spec.traits().codec : nullptr; }
 
 std::uint64_t blockBytes(const BlockCodec& codec, std::uint64_t elements) {
     return elements / codec.elements * codec.bytes;

@@ -38,14 +38,6 @@ const std::array<std::uint8_t, kPlaces>& nearestByPlace() {
 
 } // namespace
 
-bool isBnb4(const QuantSpec& spec) {
-    return spec.traits().kind == FormatKind::Codebook && spec.effectiveDialect() == "bnb";
-}
-bool isBnb8(const QuantSpec& spec) {
-    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() == "bnb";
-}
-bool isDoubleQuantized(const QuantSpec& spec) { return isBnb4(spec) && spec.effectiveScaleType() == "u8dq"; }
-
 // Four columns of eight lanes, added up row by row through four levels.
 TorchSum::TorchSum(std::uint64_t count) : rows_(count / 32) {
     power_ = std::max(4u, rows_ <= 1 ? 0u : unsigned(std::bit_width(rows_ - 1)) / 4);
@@ -169,14 +161,10 @@ std::vector<float> unnestScales(const NestedScales& nested) {
     return out;
 }
 
-std::span<const float> bnbBoundaries(const QuantSpec& spec) {
-    const auto between = [](std::span<const float> levels) {
-        std::vector<float> out;
-        for (std::size_t i = 0; i + 1 < levels.size(); ++i) out.push_back((levels[i] + levels[i + 1]) / 2.0f);
-        return out;
-    };
-    static const std::vector<float> nf4 = between(nf4Levels()), fp4 = between(findFormat("fp4")->levels);
-    return spec.format == "nf4" ? nf4 : fp4;
+std::vector<float> middlesOf(std::span<const float> levels) {
+    std::vector<float> out;
+    for (std::size_t i = 0; i + 1 < levels.size(); ++i) out.push_back((levels[i] + levels[i + 1]) / 2.0f);
+    return out;
 }
 
 } // namespace qs

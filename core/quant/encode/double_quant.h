@@ -19,13 +19,6 @@ inline constexpr std::size_t kNestedBlock = 256;
 /// Sizes of its blocks of weights, powers of two.
 inline constexpr std::uint32_t kLeastBnbBlock = 32, kMostBnbBlock = 4096;
 
-/// bitsandbytes' blocks of nf4 and fp4.
-bool isBnb4(const QuantSpec& spec);
-/// Its LLM.int8: rows of bytes, of values that are cast to f16 first.
-bool isBnb8(const QuantSpec& spec);
-bool isDoubleQuantized(const QuantSpec& spec);
-/// The blocks of this shape do not end with rows, so that the tensor counts as one row.
-
 /// What PyTorch adds up in f32, on one thread, of values that come some at a time.
 class TorchSum {
 public:
@@ -72,7 +65,7 @@ std::vector<float> unnestScales(const NestedScales& nested);
 std::span<const float> dynamicMap();
 /// What values of a group are multiplied by, or, at the end of a tensor, divided by; `absMax` is never 0 there.
 inline constexpr float kLeastAbsMax = 1e-38f;
-/// Thresholds between the levels of nf4 and fp4, 0 between the zeros of fp4.
-std::span<const float> bnbBoundaries(const QuantSpec& spec);
+/// The middles between levels: 0 between the zeros of fp4.
+std::vector<float> middlesOf(std::span<const float> levels);
 
 } // namespace qs

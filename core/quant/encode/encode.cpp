@@ -16,15 +16,6 @@ namespace {
 constexpr std::size_t kEncodedPiece =
     4096; ///< elements that go through two steps while they are in the first-level cache
 
-GroupStatistic statisticOf(const QuantSpec& spec, Encoder encoder) {
-    const std::string calibration = spec.effectiveCalibration().id;
-    if (calibration == "absmax") return GroupStatistic::AbsMax;
-    if (calibration == "std") return GroupStatistic::HalfStd;
-    if (calibration == "absmean")
-        return encoder == Encoder::Threshold ? GroupStatistic::MeanAbsTwn : GroupStatistic::MeanAbs;
-    return GroupStatistic::None;
-}
-
 void roundTo(DType type, float* values, std::size_t n, std::vector<std::uint16_t>& halves) {
     const KernelSet& kernels = bestKernels();
     halves.resize(std::max(halves.size(), n));
@@ -45,13 +36,14 @@ Run runOf(const QuantSpec& spec) {
     const FormatTraits& traits = spec.traits();
     const CodeSet set = codeSetOf(spec);
     const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : set.levels;
-    const Calibration calibration = spec.effectiveCalibration();
+    const CalibrationTraits* calibration = calibrationOf(spec);
     Run run = runFor(traits);
     run.encoder = set.encoder;
     run.zeroCode = std::max(0, set.zeroCode);
-    run.statistic = statisticOf(spec, run.encoder);
-    run.clip =
-        calibration.id == "absmax" && !calibration.arguments.empty() ? float(calibration.arguments.front()) : 1.0f;
+    run.statistic = calibration && calibration->statistic ? calibration->statistic(run.encoder) : GroupStatistic::None;
+    const bool clips =
+        run.statistic == GroupStatistic::AbsMax && spec.calibration && !spec.calibration->arguments.empty();
+    run.clip = clips ? float(spec.calibration->arguments.front()) : 1.0f;
     run.levels = levels.data();
     run.levelCount = int(levels.size());
     run.skipNonFinite = spec.effectiveNan() == NanPolicy::Skip;
@@ -78,12 +70,13 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 }
 
 RunEncoder::RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales)
-    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), rule_(spec), sparsity_(spec.sparsity),
-      seed_(spec.randomSeed()) {
-    truncates_ = spec.effectiveDialect() == "maxtext" && codeSetOf(spec).encoder == Encoder::RoundInteger;
-    casts_ = isBnb8(spec);
-    if (isBnb4(spec)) bnbBoundaries_ = bnbBoundaries(spec), bnbBlock_ = spec.blockSize();
-    if (scales && rule_.needsTensorScale()) rule_.setTensorBound(scales->largest);
+    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), plan_(spec), division_(plan_.dialect().division),
+      sparsity_(spec.sparsity), seed_(spec.randomSeed()) {
+    // A cast cuts off what becomes an integer; floats are rounded.
+    if (division_ == Division::Truncated && plan_.encoder() != Encoder::RoundInteger) division_ = Division::ByDivisor;
+    if (division_ == Division::ByReciprocalOfMaximum)
+        boundaries_ = middlesOf(plan_.format().levels), multipliedBlock_ = spec.blockSize();
+    if (scales && plan_.needsTensorScale()) plan_.setTensorBound(scales->largest);
     if (scales && scales->nested) scales_ = std::move(scales);
 }
 
@@ -95,34 +88,34 @@ void RunEncoder::nest(std::uint64_t index, GroupParams* params, std::size_t grou
     thread_local std::vector<float> scales;
     codes.resize(groups), scales.resize(groups);
     for (std::size_t i = 0; i < groups; ++i) scales[i] = params[i].scale;
-    grid.encode(index / bnbBlock_, scales, codes.data());
-    grid.decode(index / bnbBlock_, codes, scales.data());
+    grid.encode(index / multipliedBlock_, scales, codes.data());
+    grid.decode(index / multipliedBlock_, codes, scales.data());
     for (std::size_t i = 0; i < groups; ++i) params[i].scale = scales[i];
 }
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
-    if (rule_.isPlain()) return paramsOfGroup(run, inputType_, x, n);
+    if (plan_.isPlain()) return paramsOfGroup(run, inputType_, x, n);
     Run one = run;
     one.x = x, one.n = n, one.group = std::max<std::size_t>(1, n);
     GroupBound bound;
-    rule_.bounds(one, &bound);
-    GroupParams params = rule_.params(bound);
-    if (n < bnbBlock_) params.scale = std::max(params.scale, kLeastAbsMax); // the end of a tensor
+    plan_.bounds(one, &bound);
+    GroupParams params = plan_.params(bound);
+    if (n < multipliedBlock_) params.scale = std::max(params.scale, kLeastAbsMax); // the end of a tensor
     nest(run.index, &params, 1);
     return params;
 }
 
 void RunEncoder::params(const Run& run, GroupParams* out) {
     const std::size_t groups = (run.n + run.group - 1) / run.group;
-    if (rule_.isPlain()) {
+    if (plan_.isPlain()) {
         for (std::size_t begin = 0; begin < run.n; begin += run.group)
             *out++ = paramsOfGroup(run, inputType_, run.x + begin, std::min(run.group, run.n - begin));
         return;
     }
     bounds_.resize(groups);
-    rule_.bounds(run, bounds_.data());
-    std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return rule_.params(b); });
-    if (groups > 0 && run.n - (groups - 1) * run.group < bnbBlock_)
+    plan_.bounds(run, bounds_.data());
+    std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return plan_.params(b); });
+    if (groups > 0 && run.n - (groups - 1) * run.group < multipliedBlock_)
         out[groups - 1].scale = std::max(out[groups - 1].scale, kLeastAbsMax);
     nest(run.index, out, groups);
 }
@@ -130,17 +123,17 @@ void RunEncoder::params(const Run& run, GroupParams* out) {
 void RunEncoder::operator()(const Run& asked, const RunOut& out) {
     if (blocks_.codec()) return blocks_(asked, out);
     Run run = asked;
-    if (!run.given && !rule_.isPlain()) {
+    if (!run.given && !plan_.isPlain()) {
         params_.resize((run.n + run.group - 1) / run.group);
         params(run, params_.data());
         run.given = params_.data(), run.givenStride = 1;
     }
     const bool perElement = run.group == 1 && run.given && run.givenStride == 1 && run.levelCount > 0;
-    if (bnbBlock_ > 0)
+    if (division_ == Division::ByReciprocalOfMaximum)
         multiplied(run, out);
-    else if (casts_)
+    else if (division_ == Division::InHalf)
         cast(run, out);
-    else if (truncates_ && run.given)
+    else if (division_ == Division::Truncated && run.given)
         truncated(run, out);
     else if (run.levelCount > 0 && (sparsity_ || seed_))
         altered(run, out);
@@ -284,7 +277,7 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
     static constexpr GroupParams unit{1, 1};
     Run inner = run;
     inner.x = normalized_.data(), inner.given = &unit, inner.givenStride = 0;
-    inner.encoder = Encoder::NearestLevel, inner.boundaries = bnbBoundaries_.data();
+    inner.encoder = Encoder::NearestLevel, inner.boundaries = boundaries_.data();
     std::uint8_t* codes = out.codes ? out.codes : codes_.data();
     const std::size_t step = std::max<std::size_t>(1, kEncodedPiece / run.group) * run.group;
     for (std::size_t from = 0; from < run.n; from += step) {
@@ -296,7 +289,7 @@ void RunEncoder::multiplied(const Run& run, const RunOut& out) {
             float* scaled = normalized_.data() + (begin - from);
             std::size_t i = 0;
             FloatLanes lanes;
-            for (; n >= bnbBlock_ && i + kLanes <= n; i += kLanes)
+            for (; n >= multipliedBlock_ && i + kLanes <= n; i += kLanes)
                 load(lanes, x + i), lanes *= inverse, store(lanes, scaled + i);
             for (; i < n; ++i) scaled[i] = x[i] / most; // whole blocks are whole lanes
         }

@@ -5,7 +5,7 @@
 #include "core/model/dtype.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/code_measure.h"
-#include "core/quant/encode/group_rule.h"
+#include "core/quant/encode/encode_plan.h"
 #include "core/quant/encode/tensor_scales.h"
 #include "kernels/kernel_set.h"
 
@@ -53,12 +53,11 @@ private:
     std::optional<DType> inputType_;
     BlockEncoder blocks_;
     CodeMeasure measure_;
-    GroupRule rule_;
-    std::span<const float> bnbBoundaries_; ///< of bitsandbytes' codes; else empty
-    std::size_t bnbBlock_ = 0;
+    EncodePlan plan_;
+    Division division_;
+    std::vector<float> boundaries_;   ///< Division::ByReciprocalOfMaximum: between the levels
+    std::size_t multipliedBlock_ = 0; ///< the same: elements of a whole block; else 0
     std::shared_ptr<const TensorScales> scales_;
-    bool truncates_ = false; ///< integers of MaxText's manual_quantize
-    bool casts_ = false;     ///< to f16 first
     std::optional<Sparsity> sparsity_;
     std::optional<std::uint64_t> seed_; ///< of random rounding
     std::vector<GroupParams> params_;

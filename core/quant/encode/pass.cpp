@@ -23,16 +23,16 @@ std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) { return (a + b - 1) 
 std::uint64_t rowAligned(std::uint64_t features) { return features <= kChunk ? kChunk / features * features : kChunk; }
 
 /// Scales of long groups, columns and tiles; a tensor's own scale is set by the largest of all bounds.
-Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, GroupRule& rule, const QuantSpec& spec,
+Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, EncodePlan& plan, const QuantSpec& spec,
                                                 const ScaleGrid& grid, const Job& job) {
-    const auto bounds = measureBounds(view, rule, spec, grid, job);
+    const auto bounds = measureBounds(view, plan, spec, grid, job);
     if (!bounds) return tl::unexpected(bounds.error());
     float largest = 0;
     for (const GroupBound& bound : *bounds) largest = std::max(largest, bound.high);
-    if (rule.needsTensorScale()) rule.setTensorBound(largest);
+    if (plan.needsTensorScale()) plan.setTensorBound(largest);
     std::vector<GroupParams> params;
     params.reserve(bounds->size());
-    for (const GroupBound& bound : *bounds) params.push_back(rule.params(bound));
+    for (const GroupBound& bound : *bounds) params.push_back(plan.params(bound));
     return params;
 }
 
@@ -122,16 +122,16 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
         if (auto measured = pass.measureTensor(spec, job); !measured) return tl::unexpected(measured.error());
     }
     if (!pass.shares_) return pass;
-    GroupRule rule(spec);
-    if (rule.isPlain() && (grid.contiguous || !spec.tiles)) {
+    EncodePlan plan(spec);
+    if (plan.isPlain() && (grid.contiguous || !spec.tiles)) {
         auto shared = measureSharedParams(pass.view_, spec, grid, job);
         if (!shared) return tl::unexpected(shared.error());
         pass.shared_ = std::move(*shared);
     } else {
-        auto params = paramsOfBounds(pass.view_, rule, spec, grid, job);
+        auto params = paramsOfBounds(pass.view_, plan, spec, grid, job);
         if (!params) return tl::unexpected(params.error());
         pass.shared_ = std::move(*params);
-        pass.tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
+        pass.tensorScale_ = plan.needsTensorScale() ? plan.tensorScale() : 1.0f;
     }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
     return pass;
@@ -139,7 +139,7 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
 
 // Very many scales are measured twice, and none is kept.
 Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
-    GroupRule rule(spec);
+    EncodePlan plan(spec);
     if (!scales_) {
         TensorScales found;
         if (isDoubleQuantized(spec)) {
@@ -158,7 +158,7 @@ Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
             const auto done = run(0, units(), job, [&](const PassRange& range) {
                 thread_local std::vector<GroupBound> bounds;
                 bounds.resize((range.n + range.run.group - 1) / range.run.group);
-                rule.bounds(range.run, bounds.data());
+                plan.bounds(range.run, bounds.data());
                 float& most = largest[range.worker];
                 for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
             });
@@ -167,8 +167,8 @@ Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
         }
         scales_ = std::make_shared<const TensorScales>(std::move(found));
     }
-    if (rule.needsTensorScale()) rule.setTensorBound(scales_->largest);
-    tensorScale_ = rule.needsTensorScale() ? rule.tensorScale() : 1.0f;
+    if (plan.needsTensorScale()) plan.setTensorBound(scales_->largest);
+    tensorScale_ = plan.needsTensorScale() ? plan.tensorScale() : 1.0f;
     return {};
 }
 

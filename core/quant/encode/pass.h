@@ -85,7 +85,7 @@ private:
     bool longGroups_ = false;              ///< one group holds whole ranges
     bool relative_ = false;                ///< scales are measured as they pass, but relative to the tensor's
     float tensorScale_ = 1;
-    friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const GroupRule&, const QuantSpec&,
+    friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const EncodePlan&, const QuantSpec&,
                                                          const ScaleGrid&, const Job&);
 };
 
@@ -93,7 +93,7 @@ private:
 Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const QuantSpec& spec,
                                                      const ScaleGrid& grid, const Job& job);
 /// The bounds of all groups of any grid, by a rule of core.
-Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const GroupRule& rule, const QuantSpec& spec,
+Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const EncodePlan& plan, const QuantSpec& spec,
                                               const ScaleGrid& grid, const Job& job);
 /// Index of the scale of a row's first element, for grids that are not contiguous.
 std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row);

@@ -141,12 +141,15 @@ QuantSpec forTensor(const QuantSpec& spec, const TensorInfo& tensor) {
 std::vector<std::int64_t> blockedShape(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     std::vector<std::int64_t> out(shape.begin(), shape.end());
     if (spec.scaleKind() != ScaleKind::Block) return out;
-    if (shape.size() > 1 && isBnb4(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0) return {product(shape)};
+    if (shape.size() > 1 && blocksCrossRows(spec) && shape.back() % std::int64_t(spec.blockSize()) != 0)
+        return {product(shape)};
     if (shape.size() > 2 && spec.isFlat()) return {shape.front(), product(shape.subspan(1))};
     return out;
 }
 
-bool padsBlocks(const QuantSpec& spec) { return spec.traits().padsLastBlock && !isBnb4(spec) && !spec.isFlat(); }
+bool padsBlocks(const QuantSpec& spec) {
+    return spec.traits().padsLastBlock && !blocksCrossRows(spec) && !spec.isFlat();
+}
 
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, const TensorInfo& tensor) {
     return scaleGrid(forTensor(spec, tensor), tensor.shape);
@@ -195,8 +198,8 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
         grid.group = grid.contiguous ? std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, grid.scales)) : 1;
         return grid;
     case ScaleKind::Block: {
-        if (auto ok = checkBlocks(spec, grid.features); !ok) return tl::unexpected(ok.error());
-        if (auto ok = checkGroups(spec, grid.features); !ok) return tl::unexpected(ok.error());
+        if (const auto check = dialectOf(spec).checkRows)
+            if (auto ok = check(spec, grid.features); !ok) return tl::unexpected(ok.error());
         const std::int64_t block = spec.blockSize(), blocks = (grid.features + block - 1) / block;
         grid.group = std::max<std::int64_t>(1, std::min(block, grid.features));
         grid.scaleShape.assign(shape.begin(), shape.end());

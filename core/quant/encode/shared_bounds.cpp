@@ -20,25 +20,25 @@ const float* values(const TensorView& view, std::uint64_t begin, std::size_t n, 
     return scratch.data();
 }
 
-GroupBound boundOfAll(const GroupRule& rule, const float* x, std::size_t n) {
+GroupBound boundOfAll(const EncodePlan& plan, const float* x, std::size_t n) {
     Run run;
     run.x = x, run.n = n, run.group = n;
     GroupBound bound;
-    rule.bounds(run, &bound);
+    plan.bounds(run, &bound);
     return bound;
 }
 
 /// Consecutive elements, more than a unit holds.
-std::vector<GroupBound> ofLongGroups(const TensorView& view, const GroupRule& rule, const ScaleGrid& grid,
+std::vector<GroupBound> ofLongGroups(const TensorView& view, const EncodePlan& plan, const ScaleGrid& grid,
                                      const Job& job) {
     const auto group = std::uint64_t(grid.group), groups = std::uint64_t(grid.rows * grid.features) / group;
     std::vector<GroupBound> bounds(groups);
     std::vector<std::vector<float>> scratch(workerCount());
-    if (rule.needsValues()) {
+    if (plan.needsValues()) {
         parallelFor(groups, 1, [&](std::size_t from, std::size_t to, unsigned worker) {
             for (std::size_t g = from; g < to && !job.cancelled(); ++g) {
                 populate(view, g * group, (g + 1) * group);
-                bounds[g] = boundOfAll(rule, values(view, g * group, group, scratch[worker]), group);
+                bounds[g] = boundOfAll(plan, values(view, g * group, group, scratch[worker]), group);
             }
         });
         return bounds;
@@ -51,19 +51,19 @@ std::vector<GroupBound> ofLongGroups(const TensorView& view, const GroupRule& ru
                         const std::uint64_t begin = i / pieces * group + i % pieces * kBoundsPiece;
                         const auto n = std::size_t(std::min(kBoundsPiece, (i / pieces + 1) * group - begin));
                         populate(view, begin, begin + n);
-                        parts[i] = rule.measure(values(view, begin, n, scratch[worker]), n);
+                        parts[i] = plan.measure(values(view, begin, n, scratch[worker]), n);
                     }
                 });
     for (std::uint64_t g = 0; g < groups; ++g) {
         GroupStatistics all;
         for (std::uint64_t p = 0; p < pieces; ++p) all.merge(parts[g * pieces + p]);
-        bounds[g] = rule.bound(all);
+        bounds[g] = plan.bound(all);
     }
     return bounds;
 }
 
 /// Columns and tiles: the rows of each stripe of scales together, a share of the columns at a time.
-std::vector<GroupBound> ofStripes(const TensorView& view, const GroupRule& rule, const ScaleGrid& grid,
+std::vector<GroupBound> ofStripes(const TensorView& view, const EncodePlan& plan, const ScaleGrid& grid,
                                   const Job& job) {
     const auto columns = std::size_t(columnsPerScale(grid)), features = std::size_t(grid.features);
     const std::size_t across = features / columns; // scales of a row
@@ -80,20 +80,20 @@ std::vector<GroupBound> ofStripes(const TensorView& view, const GroupRule& rule,
             for (std::size_t i = 0; i < stripes.size() && !job.cancelled();) {
                 const std::int64_t base = stripes[i].first;
                 std::vector<GroupStatistics> merged(count);
-                std::vector<std::vector<float>> gathered(rule.needsValues() ? count : 0);
+                std::vector<std::vector<float>> gathered(plan.needsValues() ? count : 0);
                 for (; i < stripes.size() && stripes[i].first == base; ++i) {
                     const std::uint64_t begin = std::uint64_t(stripes[i].second) * features + first * columns;
                     const float* x = values(view, begin, count * columns, scratch);
                     for (std::size_t k = 0; k < count; ++k)
-                        if (rule.needsValues())
+                        if (plan.needsValues())
                             gathered[k].insert(gathered[k].end(), x + k * columns, x + (k + 1) * columns);
                         else
-                            merged[k].merge(rule.measure(x + k * columns, columns));
+                            merged[k].merge(plan.measure(x + k * columns, columns));
                 }
                 for (std::size_t k = 0; k < count; ++k)
                     bounds[std::size_t(base) + first + k] =
-                        rule.needsValues() ? boundOfAll(rule, gathered[k].data(), gathered[k].size())
-                                           : rule.bound(merged[k]);
+                        plan.needsValues() ? boundOfAll(plan, gathered[k].data(), gathered[k].size())
+                                           : plan.bound(merged[k]);
             }
         }
     });
@@ -102,18 +102,18 @@ std::vector<GroupBound> ofStripes(const TensorView& view, const GroupRule& rule,
 
 } // namespace
 
-Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const GroupRule& rule, const QuantSpec& spec,
+Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const EncodePlan& plan, const QuantSpec& spec,
                                               const ScaleGrid& grid, const Job& job) {
     std::vector<GroupBound> bounds;
     if (!grid.contiguous) {
-        bounds = ofStripes(view, rule, grid, job);
+        bounds = ofStripes(view, plan, grid, job);
     } else if (grid.group > kLongGroup) {
-        bounds = ofLongGroups(view, rule, grid, job);
+        bounds = ofLongGroups(view, plan, grid, job);
     } else {
         bounds.resize(std::size_t(grid.scales));
         const TensorPass pass(view, spec, grid);
         const auto done = pass.run(0, pass.units(), job, [&](const PassRange& range) {
-            rule.bounds(range.run, bounds.data() + range.firstGroup);
+            plan.bounds(range.run, bounds.data() + range.firstGroup);
         });
         if (!done) return tl::unexpected(done.error());
     }

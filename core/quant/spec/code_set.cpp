@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec/code_set.h"
 
+#include "core/quant/spec/dialect.h"
+
 #include <array>
 
 namespace qs {
@@ -13,7 +15,7 @@ std::array<float, 256> ascendingFrom(float first) {
 }
 const std::array<float, 256> kIntegers = ascendingFrom(-128);
 const std::array<float, 256> kCounted = ascendingFrom(0);
-const std::array<float, 256> kHalves = ascendingFrom(-127.5f); ///< AQT without a zero
+const std::array<float, 256> kHalves = ascendingFrom(-127.5f);
 
 std::span<const float> middle(const std::array<float, 256>& all, int bits) {
     const std::size_t half = std::size_t(1) << (bits - 1);
@@ -22,31 +24,35 @@ std::span<const float> middle(const std::array<float, 256>& all, int bits) {
 
 } // namespace
 
+bool hasBiases(const QuantSpec& spec) { return dialectOf(spec).hasBiases; }
+
 bool hasZeroPoints(const QuantSpec& spec) {
     return !spec.isSymmetric() && spec.traits().encoder == Encoder::RoundInteger && !hasBiases(spec);
 }
 
-bool hasBiases(const QuantSpec& spec) {
-    return spec.traits().kind == FormatKind::Integer && spec.effectiveDialect() == "mlx";
-}
+bool holdsZero(const QuantSpec& spec) { return dialectOf(spec).integers != IntegerLevels::Halves; }
 
 CodeSet codeSetOf(const QuantSpec& spec) {
     const FormatTraits& traits = spec.traits();
-    CodeSet set{traits.levels, traits.zeroCode, traits.valueOffset, traits.encoder};
-    const std::string dialect = spec.effectiveDialect();
-    if (dialect == "bitnet") set.encoder = Encoder::RoundTernary;
+    const Dialect& dialect = dialectOf(spec);
+    CodeSet set{traits.levels, traits.zeroCode, traits.valueOffset, dialect.encoder.value_or(traits.encoder)};
     if (traits.encoder != Encoder::RoundInteger) return set;
     const int half = 1 << (traits.bits - 1);
-    if (hasBiases(spec)) return {std::span(kCounted).first(std::size_t(2 * half)), 0, 0, Encoder::RoundBiased};
-    if (dialect == "aqt" || dialect == "aqt_max" || dialect == "aqt_halves") set.encoder = Encoder::RoundReciprocal;
-    if (dialect == "bnb") set.encoder = Encoder::RoundReciprocal;
-    if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;
+    IntegerLevels integers = dialect.integers;
     // Quotients of 16-bit floats are rounded before they become integers: -127.5 is one.
     const bool inInputType = spec.effectiveCompute() == Compute::Input;
-    if (dialect == "aqt_halves")
-        set.levels = middle(kHalves, traits.bits), set.zeroCode = half;
-    else if (inInputType || hasZeroPoints(spec) || dialect == "qwix" || dialect == "ct" || dialect == "maxtext")
+    if (integers == IntegerLevels::Symmetric && (inInputType || hasZeroPoints(spec))) integers = IntegerLevels::All;
+    if (hasZeroPoints(spec)) set.encoder = Encoder::RoundAffine;
+    switch (integers) {
+    case IntegerLevels::Symmetric: break;
+    case IntegerLevels::All:
         set.levels = middle(kIntegers, traits.bits), set.zeroCode = half, set.valueOffset = -half;
+        break;
+    case IntegerLevels::Halves: set.levels = middle(kHalves, traits.bits), set.zeroCode = half; break;
+    case IntegerLevels::FromZero:
+        set.levels = std::span(kCounted).first(std::size_t(2 * half)), set.zeroCode = set.valueOffset = 0;
+        break;
+    }
     return set;
 }
 

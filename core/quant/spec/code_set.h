@@ -13,9 +13,11 @@ struct CodeSet {
     Encoder encoder = Encoder::Identity;
 };
 CodeSet codeSetOf(const QuantSpec& spec);
+/// The dialect has not put the levels of integers between them.
+bool holdsZero(const QuantSpec& spec);
 /// Values are decoded as (level - zero point) * scale.
 bool hasZeroPoints(const QuantSpec& spec);
-/// dialect=mlx: values are decoded as level * scale + bias; the scale may be below 0.
+/// Values are decoded as level * scale + bias; the scale may be below 0.
 bool hasBiases(const QuantSpec& spec);
 
 } // namespace qs

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -17,27 +18,167 @@ float twoTo(int exponent) {
     return within == kLowest ? 0x1p-127f : std::bit_cast<float>(std::uint32_t(within + 127) << 23);
 }
 
-} // namespace
-
-ScaleType scaleTypeOf(const QuantSpec& spec) {
-    const std::string type = spec.effectiveScaleType();
-    if (type == "f16") return ScaleType::F16;
-    if (type == "bf16") return ScaleType::Bf16;
-    if (type == "e8m0") return ScaleType::E8m0;
-    if (type == "po2") return ScaleType::Po2;
-    if (type == "e4m3") return ScaleType::E4m3;
-    if (type == "ue4m3") return ScaleType::Ue4m3;
-    return type == "u8dq" ? ScaleType::U8dq : ScaleType::F32;
-}
-
-QuantSpec withScaleTypeOf(const QuantSpec& spec, DType source) {
-    if (spec.effectiveScaleType() != kInputScales) return spec;
-    QuantSpec out = spec;
-    out.scaleType = source == DType::F16 ? "f16" : source == DType::BF16 ? "bf16" : "f32";
+/// The nearest finite F16 or BF16.
+float finiteHalf(DType type, float value) {
+    const bool f16 = type == DType::F16;
+    const float most = f16 ? 65504.0f : 0x1.fep127f;
+    const float within = std::clamp(value, -most, most);
+    const KernelSet& kernels = scalarKernels();
+    std::uint16_t half = 0;
+    float out = 0;
+    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&within, 1, &half);
+    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
     return out;
 }
 
-bool hasTensorScale(const QuantSpec& spec) { return scaleTypeOf(spec) == ScaleType::E4m3; }
+float roundToExponent(const EncodePlan& plan, float scale, float bound) {
+    if (bound == 0) return 1;
+    if (plan.dialect().roundsExponentUp) return powerOfTwoAbove(scale);
+    return powerOfTwoBelow(bound, -std::ilogb(plan.highest()));
+}
+
+bool hasPlainScales(const FormatTraits& f) {
+    return f.ownScale == OwnScale::F32 && (f.kind == FormatKind::Integer || f.kind == FormatKind::Float);
+}
+bool takesExponents(const FormatTraits& f) { return hasPlainScales(f) || f.ownScale == OwnScale::E8m0; }
+
+constexpr const ScaleType* kScaleTypes[] = {&ScaleType::F16,  &ScaleType::Bf16,  &ScaleType::E8m0,
+                                            &ScaleType::Po2,  &ScaleType::E4m3,  &ScaleType::Ue4m3,
+                                            &ScaleType::U8dq, &ScaleType::Input, &ScaleType::F32};
+
+} // namespace
+
+constinit const ScaleType ScaleType::F32 = {
+    .id = "f32",
+    .title = "32-bit floats",
+    .takes = [](const FormatTraits&) { return true; },
+    .defines = [](const FormatTraits& f) { return f.ownScale == OwnScale::F32; },
+};
+constinit const ScaleType ScaleType::F16 = {
+    .id = "f16",
+    .title = "16-bit floats",
+    .stored = DType::F16,
+    .takes = hasPlainScales,
+    .round = [](const EncodePlan&, float scale, float) { return roundToHalf(DType::F16, scale); },
+    .roundOffset = [](float value) { return finiteHalf(DType::F16, value); },
+};
+constinit const ScaleType ScaleType::Bf16 = {
+    .id = "bf16",
+    .title = "bfloat16",
+    .stored = DType::BF16,
+    .takes = hasPlainScales,
+    .round = [](const EncodePlan&, float scale, float) { return roundToHalf(DType::BF16, scale); },
+    .roundOffset = [](float value) { return finiteHalf(DType::BF16, value); },
+};
+constinit const ScaleType ScaleType::E8m0 = {
+    .id = "e8m0",
+    .title = "Powers of two by the exponent of the bound (OCP Microscaling)",
+    .stored = DType::F8_E8M0,
+    .takes = takesExponents,
+    .defines = [](const FormatTraits& f) { return f.ownScale == OwnScale::E8m0; },
+    .round = roundToExponent,
+    .takesZeroPoints = false,
+    .isPowerOfTwo = true,
+};
+constinit const ScaleType ScaleType::Po2 = {
+    .id = "po2",
+    .title = "The next power of two, nothing is clipped",
+    .stored = DType::F8_E8M0,
+    .takes = takesExponents,
+    .round = [](const EncodePlan&, float scale, float) { return powerOfTwoAbove(scale); },
+    .isPowerOfTwo = true,
+};
+constinit const ScaleType ScaleType::E4m3 = {
+    .id = "e4m3",
+    .title = "8-bit floats, relative to one f32 per tensor",
+    .stored = DType::F8_E4M3,
+    .takes = [](const FormatTraits& f) { return f.kind == FormatKind::Integer || f.ownScale == OwnScale::E4m3; },
+    .defines = [](const FormatTraits& f) { return f.ownScale == OwnScale::E4m3; },
+    .round =
+        [](const EncodePlan& plan, float scale, float) {
+            const float tensor = plan.tensorScale();
+            return tensor > 0 ? roundToE4m3(scale * tensor) / tensor : scale;
+        },
+    .takesZeroPoints = false,
+    .holdsNoZero = true,
+    .ofTensor = true,
+};
+constinit const ScaleType ScaleType::Ue4m3 = {
+    .id = "ue4m3",
+    .title = "8-bit floats",
+    .stored = DType::F8_E4M3,
+    .takes = [](const FormatTraits& f) { return f.ownScale == OwnScale::E4m3; },
+    .round = [](const EncodePlan&, float scale, float) { return roundToE4m3(scale); },
+    .holdsNoZero = true,
+};
+constinit const ScaleType ScaleType::U8dq = {
+    .id = "u8dq",
+    .title = "8 bits of absolute maxima, in blocks of 256",
+    .stored = DType::U8,
+    .isNested = true,
+    .broughtBy = "the double quantization of bitsandbytes",
+};
+constinit const ScaleType ScaleType::Input = {
+    .id = "input",
+    .title = "The tensor's own type",
+    .isInput = true,
+};
+
+std::span<const ScaleType* const> scaleTypeRows() { return kScaleTypes; }
+
+const ScaleType* findScaleType(std::string_view id) {
+    for (const ScaleType* row : kScaleTypes)
+        if (id == row->id) return row;
+    return nullptr;
+}
+
+std::vector<const ScaleType*> commonScaleTypes(const FormatTraits& format) {
+    std::vector<const ScaleType*> out;
+    for (const bool own : {true, false})
+        for (const ScaleType* row : kScaleTypes)
+            if (row->takes && row->takes(format) && (row->defines && row->defines(format)) == own) out.push_back(row);
+    return out;
+}
+
+namespace {
+
+std::vector<const ScaleType*> typesUnder(const Dialect& dialect, const FormatTraits& format) {
+    return dialect.scaleTypes ? dialect.scaleTypes(format) : commonScaleTypes(format);
+}
+
+} // namespace
+
+std::vector<std::string_view> scaleTypeIds(const FormatTraits& format) {
+    std::vector<std::string_view> out;
+    for (const Dialect* dialect : dialectsOf(format))
+        for (const ScaleType* type : typesUnder(*dialect, format))
+            if (!std::count(out.begin(), out.end(), type->id)) out.push_back(type->id);
+    return out;
+}
+
+std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec) {
+    std::vector<std::string_view> out;
+    for (const ScaleType* type : typesUnder(dialectOf(spec), spec.traits())) out.push_back(type->id);
+    return out;
+}
+
+const ScaleType& scaleTypeOf(const QuantSpec& spec) {
+    const ScaleType* type =
+        spec.scaleType ? findScaleType(*spec.scaleType) : typesUnder(dialectOf(spec), spec.traits()).front();
+    return type ? *type : ScaleType::F32; // a word that validate() refuses
+}
+
+QuantSpec withScaleTypeOf(const QuantSpec& spec, DType source) {
+    if (!scaleTypeOf(spec).isInput) return spec;
+    QuantSpec out = spec;
+    out.scaleType = ScaleType::F32.id;
+    for (const ScaleType* type : {&ScaleType::F16, &ScaleType::Bf16})
+        if (type->stored == source) out.scaleType = type->id;
+    return out;
+}
+
+bool hasTensorScale(const QuantSpec& spec) { return scaleTypeOf(spec).ofTensor; }
+bool isDoubleQuantized(const QuantSpec& spec) { return scaleTypeOf(spec).isNested; }
 
 float powerOfTwoAbove(float x) {
     int exponent = 0;
@@ -58,9 +199,9 @@ float roundToE4m3(float x) {
     return std::bit_cast<float>((bits + 0x7ffffu + (bits >> 20 & 1)) & ~0xfffffu);
 }
 
-float roundToHalf(ScaleType type, float x) {
+float roundToHalf(DType type, float x) {
     const KernelSet& kernels = scalarKernels();
-    const bool f16 = type == ScaleType::F16;
+    const bool f16 = type == DType::F16;
     std::uint16_t half = 0;
     float out = 0;
     (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&x, 1, &half);
@@ -71,37 +212,17 @@ float roundToHalf(ScaleType type, float x) {
 }
 
 DType storedScaleType(const QuantSpec& spec, DType source) {
-    switch (scaleTypeOf(withScaleTypeOf(spec, source))) {
-    case ScaleType::F16: return DType::F16;
-    case ScaleType::Bf16: return DType::BF16;
-    case ScaleType::E8m0:
-    case ScaleType::Po2: return DType::F8_E8M0;
-    case ScaleType::E4m3:
-    case ScaleType::Ue4m3: return DType::F8_E4M3;
-    case ScaleType::U8dq: return DType::U8;
-    case ScaleType::F32: break;
-    }
-    return inputTypeOf(spec, source).value_or(DType::F32);
+    const ScaleType& type = scaleTypeOf(withScaleTypeOf(spec, source));
+    return type.stored ? *type.stored : inputTypeOf(spec, source).value_or(DType::F32);
 }
 
 DType storedZeroType(const QuantSpec& spec) {
-    if (spec.effectiveCalibration().id != "hqq") return DType::I8;
-    const ScaleType type = scaleTypeOf(spec);
-    return type == ScaleType::F16 ? DType::F16 : type == ScaleType::Bf16 ? DType::BF16 : DType::F32;
+    if (!hasFractionalZeros(spec)) return DType::I8;
+    const ScaleType& type = scaleTypeOf(spec);
+    return type.roundOffset ? *type.stored : DType::F32;
 }
 
-float roundedTo(ScaleType type, float value) {
-    if (type != ScaleType::F16 && type != ScaleType::Bf16) return value;
-    const bool f16 = type == ScaleType::F16;
-    const float most = f16 ? 65504.0f : 0x1.fep127f;
-    const float within = std::clamp(value, -most, most);
-    const KernelSet& kernels = scalarKernels();
-    std::uint16_t half = 0;
-    float out = 0;
-    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&within, 1, &half);
-    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
-    return out;
-}
+float roundedTo(const ScaleType& type, float value) { return type.roundOffset ? type.roundOffset(value) : value; }
 
 std::uint8_t scaleByte(DType dtype, float value) {
     if (!(value > 0)) return 0;
@@ -113,8 +234,10 @@ std::uint8_t scaleByte(DType dtype, float value) {
 
 float scaleOfByte(DType dtype, std::uint8_t byte) {
     if (dtype == DType::F8_E8M0) return twoTo(int(byte) - 127);
-    static const std::vector<float> table = floatTable(*findFormat("fp8_e4m3"));
-    return table[byte];
+    constexpr FloatShape kE4m3{3, 7, true};
+    const unsigned magnitude = byte & 127u;
+    if (magnitude == 127) return std::numeric_limits<float>::quiet_NaN();
+    return byte & 128 ? -floatMagnitude(kE4m3, magnitude) : floatMagnitude(kE4m3, magnitude);
 }
 
 } // namespace qs

@@ -7,14 +7,47 @@
 
 namespace qs {
 
-enum class ScaleType { F32, F16, Bf16, E8m0, Po2, E4m3, Ue4m3, U8dq };
-ScaleType scaleTypeOf(const QuantSpec& spec);
-/// scaletype=input: F16 or BF16 where the tensor is, else F32; until forTensor() has said which, F32.
-inline constexpr std::string_view kInputScales = "input";
-/// The spec with the type that scaletype=input means for a tensor of this one; any other spec as it is.
+class EncodePlan;
+
+struct ScaleType {
+    const char* id;
+    const char* title;
+    std::optional<DType> stored = std::nullopt; ///< none: F32, or the tensor's own type under compute=input
+    /// Whatever the dialect; null: only dialects that bring it, see Dialect::scaleTypes.
+    bool (*takes)(const FormatTraits& format) = nullptr;
+    /// What a scale of the format is by its own definition, which is the default; null: of none.
+    bool (*defines)(const FormatTraits& format) = nullptr;
+    /// The nearest scale of this type; `bound` is that of the group. Null: the scale as it is.
+    float (*round)(const EncodePlan& plan, float scale, float bound) = nullptr;
+    /// Zero points between the levels, and biases; null: as they are.
+    float (*roundOffset)(float value) = nullptr;
+    bool takesZeroPoints = true;     ///< together with sym=no
+    bool isPowerOfTwo = false;       ///< every scale is one
+    bool holdsNoZero = false;        ///< a scale of 0 becomes another number by rounding
+    bool ofTensor = false;           ///< stored scales are relative to one f32 per tensor, which is divided by
+    bool isNested = false;           ///< all scales of a tensor are quantized themselves, see double_quant.h
+    bool isInput = false;            ///< stands for the tensor's own type: see withScaleTypeOf()
+    const char* broughtBy = nullptr; ///< what it belongs to, where few formats have it: "the double quantization of X"
+
+    static const ScaleType F32, F16, Bf16, E8m0, Po2, E4m3, Ue4m3, U8dq, Input;
+    bool operator==(const ScaleType& other) const { return id == other.id; }
+};
+/// All rows, in the order in which they are listed.
+std::span<const ScaleType* const> scaleTypeRows();
+/// Null: there is none of that name.
+const ScaleType* findScaleType(std::string_view id);
+/// Of the format whatever the dialect, the default first.
+std::vector<const ScaleType*> commonScaleTypes(const FormatTraits& format);
+/// All that some spec of the format takes, the default first.
+std::vector<std::string_view> scaleTypeIds(const FormatTraits& format);
+/// Values of scaletype= that the format and the dialect of a spec take, the default first.
+std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec);
+const ScaleType& scaleTypeOf(const QuantSpec& spec);
+/// The spec with the type that scaletype=input means for a tensor of this one; any other spec as it is. Until forTensor()
+/// has said which, scales are F32.
 QuantSpec withScaleTypeOf(const QuantSpec& spec, DType source);
-/// E4m3: the stored scales are relative to one f32 per tensor, which is divided by.
 bool hasTensorScale(const QuantSpec& spec);
+bool isDoubleQuantized(const QuantSpec& spec);
 
 /// 2^ceil(log2 x), 2^floor(log2 x) and multiples of the latter, within what a byte of exponent holds; x > 0.
 float powerOfTwoAbove(float x);
@@ -22,15 +55,15 @@ float powerOfTwoBelow(float x, int exponents);
 /// The nearest value of 8-bit e4m3 to x >= 0, half to even, saturating; what would be 0 is 0.125, as in
 /// compressed-tensors.
 float roundToE4m3(float x);
-/// The nearest f16 or bf16, finite and not 0.
-float roundToHalf(ScaleType type, float x);
+/// The nearest F16 or BF16, finite and not 0.
+float roundToHalf(DType type, float x);
 
 /// What the native layout stores a scale as.
 DType storedScaleType(const QuantSpec& spec, DType source);
-/// What it stores a zero point as: an I8, except where calib=hqq finds one between the levels.
+/// What it stores a zero point as: an I8, except where the calibration finds one between the levels.
 DType storedZeroType(const QuantSpec& spec);
 /// The nearest finite value of f16 or bf16, of other types the value itself: zero points between the levels, biases.
-float roundedTo(ScaleType type, float value);
+float roundedTo(const ScaleType& type, float value);
 /// One byte of F8_E8M0 or F8_E4M3 per value, each of which is one of theirs, and back.
 std::uint8_t scaleByte(DType dtype, float value);
 float scaleOfByte(DType dtype, std::uint8_t byte);

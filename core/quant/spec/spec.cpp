@@ -2,7 +2,7 @@
 #include "core/quant/spec/spec.h"
 
 #include "core/quant/spec/calibration.h"
-#include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialect.h"
 #include "core/quant/spec/trained.h"
 
 #include <cassert>
@@ -37,9 +37,7 @@ ScaleKind QuantSpec::scaleKind() const {
     if (axes || keepsOutput || scale == ScaleSpelling::Channel) return ScaleKind::Axes;
     if (scale == ScaleSpelling::Tensor) return ScaleKind::Tensor;
     if (scale == ScaleSpelling::None) return ScaleKind::None;
-    if (hasBiases(*this)) return ScaleKind::Block;
-    // BitNet b1.58 has one scale per matrix.
-    return effectiveDialect() == "bitnet" ? ScaleKind::Tensor : traits().defaultScale;
+    return dialectOf(*this).defaultScale.value_or(traits().defaultScale);
 }
 
 std::uint32_t QuantSpec::blockSize() const {
@@ -57,24 +55,18 @@ bool QuantSpec::hasScalePerRow() const {
 
 Calibration QuantSpec::effectiveCalibration() const {
     if (calibration) return *calibration;
-    const auto applicable = calibrationsOf(*this);
-    return applicable.empty() ? Calibration{"", {}} : Calibration{std::string(applicable.front()), {}};
+    const CalibrationTraits* row = calibrationOf(*this);
+    return row ? Calibration{row->id, {}} : Calibration{};
 }
 
 std::string QuantSpec::effectiveDialect() const {
-    if (const auto* trained = dialect ? findTrained(*dialect) : nullptr) return trained->base.effectiveDialect();
-    if (dialect) return *dialect;
-    const auto known = words(traits().dialects);
-    return known.empty() ? std::string() : std::string(known.front());
+    if (dialect && !findTrained(*dialect)) return *dialect;
+    return dialectOf(*this).id;
 }
 
-std::string QuantSpec::effectiveScaleType() const {
-    if (scaleType) return *scaleType;
-    const auto known = scaleTypesOf(*this);
-    return known.empty() ? std::string() : std::string(known.front());
-}
+std::string QuantSpec::effectiveScaleType() const { return scaleType.value_or(scaleTypeOf(*this).id); }
 
-bool QuantSpec::isSymmetric() const { return symmetric.value_or(!hasBiases(*this)); }
+bool QuantSpec::isSymmetric() const { return symmetric.value_or(dialectOf(*this).symmetric); }
 
 std::optional<std::uint64_t> QuantSpec::randomSeed() const {
     if (!stochastic || *stochastic < 0) return std::nullopt;
@@ -140,8 +132,9 @@ std::string canonicalText(const QuantSpec& spec) {
     if (traits.stochastic) full.stochastic = spec.stochastic.value_or(-1);
     full.sparsity = spec.sparsity; // a spec without it keeps every value
     Calibration calibration = spec.effectiveCalibration();
-    const bool factor = calibration.id == "absmax" || calibration.id == "minmax";
-    if (factor && calibration.arguments == std::vector<double>{1.0}) calibration.arguments.clear();
+    const CalibrationTraits* row = findCalibration(calibration.id);
+    if (row && row->isFactor && row->minArguments == 0 && calibration.arguments == std::vector<double>{1.0})
+        calibration.arguments.clear();
     if (!calibration.id.empty()) full.calibration = std::move(calibration);
     if (!traits.polyLevels.empty()) full.decode = spec.effectiveDecode();
     full.nan = spec.effectiveNan();

@@ -22,7 +22,7 @@ enum class Compute { F32, Input };
 enum class ScaleSpelling { Default, None, Tensor, Channel, Block };
 
 struct Calibration {
-    std::string id = "absmax";     ///< a row of calibrations()
+    std::string id;                ///< of a row of calibrationRows()
     std::vector<double> arguments; ///< absmax,c: {c}
     bool operator==(const Calibration&) const = default;
 };
@@ -52,7 +52,7 @@ struct QuantSpec {
     std::optional<std::string> dialect;
     std::optional<std::vector<Tile>> tiles;
     std::optional<bool> flat;               ///< blocks run over all axes but the first, as one
-    std::optional<std::string> scaleType;   ///< a word of FormatTraits::scaleTypes
+    std::optional<std::string> scaleType;   ///< id of a row of scaleTypeRows()
     std::optional<bool> symmetric;          ///< sym=no: a zero point, or a bias, per scale
     std::optional<std::int64_t> stochastic; ///< seed of round=stochastic; -1 is round=nearest, spelled out
     std::optional<Sparsity> sparsity;
@@ -73,7 +73,7 @@ struct QuantSpec {
     Compute effectiveCompute() const { return compute.value_or(Compute::F32); }
     std::string effectiveDialect() const;
     std::string effectiveScaleType() const;
-    bool isSymmetric() const;                        ///< unless said, yes, but for dialect=mlx
+    bool isSymmetric() const;                        ///< unless said, as the dialect is
     std::optional<std::uint64_t> randomSeed() const; ///< of round=stochastic
     std::uint32_t codeBits() const;                  ///< the format's, or those of bits=
 };
@@ -87,17 +87,6 @@ std::string canonicalText(const QuantSpec& spec);
 /// The spec is consistent (block rule, scale kind, calibration, dialect of the format); parseSpec() has called it.
 Result<void> validate(const QuantSpec& spec);
 
-struct CalibrationTraits {
-    const char* id;
-    const char* title;
-    const char* arguments; ///< "[,c]"
-    const char* summary;
-    int minArguments, maxArguments;
-};
-std::span<const CalibrationTraits> calibrations();
-/// Ids that apply to the spec's format and scale, the default first; empty when nothing is calibrated (f16, unscaled
-/// binary).
-std::vector<std::string_view> calibrationsOf(const QuantSpec& spec);
 /// The words of a space-separated list of FormatTraits.
 std::vector<std::string_view> words(std::string_view list);
 

@@ -59,13 +59,11 @@ Result<Choice> choose(const Spelling<Choice> (&spellings)[N], std::string_view k
                             fmt::join(nearestFirst(value, known), fmt::format(" or {}=", key))));
 }
 
-/// As many numbers as somebody wanted to give, where a calibration takes them; "fixed,-1,1" is one of manual_quantize too.
+/// As many numbers as somebody wanted to give, where a calibration takes them; else one that does.
 std::string numbersFor(const std::string& id, std::size_t count) {
-    if (id == "fixed" && count == 2) return "fixed,-1,1";
-    for (const CalibrationTraits& known : calibrations())
-        if (known.id == id && known.maxArguments > 0 && id != "absmax")
-            return calibrationText({id, exampleArguments(id, false)});
-    return "absmax,0.95";
+    const CalibrationTraits* row = findCalibration(id);
+    if (!row || row->maxArguments == 0) row = calibrationRows().front();
+    return calibrationText({row->id, row->advised ? row->advised(count) : exampleArguments(row->id, false)});
 }
 
 Result<Calibration> parseCalibration(std::string_view value) {

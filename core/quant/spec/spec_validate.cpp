@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
 #include "core/quant/spec/calibration.h"
-#include "core/quant/spec/code_set.h"
-#include "core/quant/spec/dialect.h"
+#include "core/quant/spec/dialects/rows.h"
 #include "core/quant/spec/spec_nearest.h"
 #include "core/quant/spec/trained.h"
 
@@ -59,9 +58,6 @@ Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
                                                                    : "a form without scales";
         return fail(fmt::format("{} does not have {}: use {}", spec.format, asked, scaleAdvice(traits)));
     }
-    if (spec.effectiveDialect() == "bitnet" && kind == ScaleKind::None)
-        return fail(fmt::format("dialect=bitnet of {} needs a scale: use {}:scale=tensor:dialect=bitnet", spec.format,
-                                spec.format));
     return {};
 }
 
@@ -94,23 +90,40 @@ Result<void> validateFlat(const QuantSpec& spec, const FormatTraits& traits) {
     if (spec.scaleKind() != ScaleKind::Block)
         return fail(fmt::format("flat=yes is about blocks: use {}:block={}:flat=yes, or leave flat out", spec.format,
                                 traits.defaultBlock));
-    if (spec.effectiveDialect() == "bnb")
-        return fail("dialect=bnb has blocks that run over the whole tensor already: leave flat out");
-    if (spec.effectiveDialect() == "ggml" || hasBiases(spec))
-        return fail(fmt::format("dialect={} of {} has blocks of the last axis alone: leave flat out",
-                                spec.effectiveDialect(), spec.format));
+    const Dialect& dialect = dialectOf(spec);
+    if (dialect.crossesRows)
+        return fail(
+            fmt::format("dialect={} has blocks that run over the whole tensor already: leave flat out", dialect.id));
+    if (dialect.lastAxisOnly)
+        return fail(
+            fmt::format("dialect={} of {} has blocks of the last axis alone: leave flat out", dialect.id, spec.format));
     return {};
 }
 
-/// "int4 and int8 have": which formats take what this one does not.
-std::string takers(bool (*takes)(const FormatTraits&)) {
+/// "int4 and int8 have it": which formats take what this one does not.
+std::string formatsThatTakeIt(bool (*takes)(const FormatTraits&)) {
     const bool any = std::any_of(formats().begin(), formats().end(), takes);
     return any ? thoseWith(takes) + " it" : std::string("no format has it");
 }
 
+/// "nf4:dialect=bnb:scaletype=u8dq": with the dialects that bring a type of scales.
+std::vector<std::string> specsThatBring(const ScaleType& type) {
+    std::vector<std::string> specs;
+    for (const FormatTraits& format : formats())
+        for (const Dialect* dialect : dialectsOf(format)) {
+            QuantSpec spec;
+            spec.format = format.id, spec.dialect = dialect->id;
+            const auto types = scaleTypesOf(spec);
+            if (std::count(types.begin(), types.end(), type.id))
+                specs.push_back(fmt::format("{}:dialect={}:scaletype={}", format.id, dialect->id, type.id));
+        }
+    return specs;
+}
+
 Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) {
     const auto refuse = [&](std::string_view what, std::string_view key, bool (*takes)(const FormatTraits&)) {
-        return fail(fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, takers(takes)));
+        return fail(
+            fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, formatsThatTakeIt(takes)));
     };
     if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
     if (spec.tiles && (spec.block || spec.axes || spec.keepsOutput || spec.scale != ScaleSpelling::Default))
@@ -119,24 +132,25 @@ Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) 
         return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
     if (spec.randomSeed() && !traits.stochastic)
         return refuse("random rounding", "round", [](const FormatTraits& f) { return f.stochastic; });
-    if (spec.randomSeed() && traits.kind == FormatKind::Float && spec.effectiveDialect() == "qwix")
-        return fail("dialect=qwix rounds at random only what are integers: leave round out");
+    const Dialect& dialect = dialectOf(spec);
+    if (spec.randomSeed() && traits.kind == FormatKind::Float && !dialect.randomFloats)
+        return fail(fmt::format("dialect={} rounds at random only what are integers: leave round out", dialect.id));
     if (spec.sparsity && !traits.sparse)
         return refuse("N:M sparsity", "sparse", [](const FormatTraits& f) { return f.sparse; });
-    if (!spec.isSymmetric() && spec.effectiveDialect().starts_with("aqt"))
-        return fail(fmt::format("dialect={} has no zero points: use {}:sym=no:dialect=qwix or {}:sym=no",
-                                spec.effectiveDialect(), spec.format, spec.format));
-    const std::string type = spec.effectiveScaleType();
-    if (!spec.isSymmetric() && (type == "e8m0" || type == "e4m3"))
-        return fail(
-            fmt::format("scaletype={} is for specs without a zero point: use scaletype=po2 or scaletype=f16", type));
+    if (!spec.isSymmetric() && !dialect.zeroPoints)
+        return fail(fmt::format("dialect={} has no zero points: use {}:sym=no:dialect={} or {}:sym=no", dialect.id,
+                                spec.format, kQwixDialect.id, spec.format));
+    if (const ScaleType& type = scaleTypeOf(spec); !spec.isSymmetric() && !type.takesZeroPoints)
+        return fail(fmt::format("scaletype={} is for specs without a zero point: use scaletype={} or scaletype={}",
+                                type.id, ScaleType::Po2.id, ScaleType::F16.id));
     if (spec.sparsity && (spec.sparsity->of > 4096 || (spec.sparsity->of & (spec.sparsity->of - 1))))
         return fail(fmt::format("the M of sparse={}/{} must be a power of two up to 4096: use sparse=2/4",
                                 spec.sparsity->keep, spec.sparsity->of));
     const auto types = scaleTypesOf(spec), widths = words(traits.bitWidths);
-    if (spec.scaleType == "u8dq" && !std::count(types.begin(), types.end(), "u8dq"))
-        return fail("scaletype=u8dq is the double quantization of bitsandbytes: use nf4:dialect=bnb:scaletype=u8dq or "
-                    "fp4:dialect=bnb:scaletype=u8dq");
+    const ScaleType* asked = spec.scaleType ? findScaleType(*spec.scaleType) : nullptr;
+    if (asked && asked->broughtBy && !std::count(types.begin(), types.end(), asked->id))
+        return fail(fmt::format("scaletype={} is {}: use {}", asked->id, asked->broughtBy,
+                                fmt::join(specsThatBring(*asked), " or ")));
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
         return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shownValue(*spec.scaleType),
                                 fmt::join(nearestFirst(*spec.scaleType, types), " or scaletype=")));
@@ -189,14 +203,14 @@ Result<void> checkSpec(const QuantSpec& spec) {
                 fmt::format("{} was trained as {}: use {}", trained->id, specText(trained->base), specText(right)));
         return checkSpec(plain);
     }
-    const auto dialects = words(traits->dialects);
-    if (spec.dialect && !std::count(dialects.begin(), dialects.end(), *spec.dialect))
+    if (spec.dialect && !findDialect(*spec.dialect, *traits))
         return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shownValue(*spec.dialect),
-                                fmt::join(nearestFirst(*spec.dialect, dialects), " or dialect=")));
+                                fmt::join(nearestFirst(*spec.dialect, dialectIds(*traits)), " or dialect=")));
     if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
         return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
-    if (auto ok = checkDialect(spec); !ok) return ok;
+    if (const auto check = dialectOf(spec).check)
+        if (auto ok = check(spec); !ok) return ok;
     if (auto ok = validateBlock(spec, *traits); !ok) return ok;
     if (auto ok = validateFlat(spec, *traits); !ok) return ok;
     if (auto ok = validateOptions(spec, *traits); !ok) return ok;
@@ -207,9 +221,11 @@ Result<void> checkSpec(const QuantSpec& spec) {
     if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
         return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
                                 thoseWith([](const FormatTraits& f) { return f.computeInput; })));
-    const bool plain = spec.effectiveCalibration().id == "absmax" && spec.effectiveDialect() == "eformer" &&
-                       spec.effectiveScaleType() == "f32" && spec.isSymmetric() && !spec.sparsity &&
-                       !spec.randomSeed() && !spec.tiles;
+    const CalibrationTraits* calibration = calibrationOf(spec);
+    const bool ofLargest =
+        calibration && calibration->statistic && calibration->statistic(traits->encoder) == GroupStatistic::AbsMax;
+    const bool plain = ofLargest && dialectOf(spec).isOwnArithmetic && scaleTypeOf(spec) == ScaleType::F32 &&
+                       spec.isSymmetric() && !spec.sparsity && !spec.randomSeed() && !spec.tiles;
     if (spec.effectiveCompute() == Compute::Input && !plain)
         return fail(fmt::format("compute=input is the arithmetic of the seeds alone, with absolute maxima: use "
                                 "{}:compute=input, or leave compute out",

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/safetensors/safetensors.h"
+#include "core/quant/spec/dialect.h"
 
 #include <algorithm>
 #include <deque>
@@ -103,8 +104,8 @@ Result<void> checkTrainedId(const std::string& id, const QuantSpec& base) {
             fmt::format("'{}' is no name for a trained spec: use a to z, digits and _, at most 32, a letter first",
                         escapeForPeople(id, 40)));
     for (const auto& format : formats())
-        for (const auto word : words(format.dialects))
-            if (word == id) return fail(fmt::format("{} is a dialect of {}: choose another name", id, format.id));
+        if (findDialect(id, format))
+            return fail(fmt::format("{} is a dialect of {}: choose another name", id, format.id));
     if (findTrained(id)) return fail(fmt::format("there is a trained spec {} already: choose another name", id));
     if (isTrained(base))
         return fail(fmt::format("{} is trained already: train {}", specText(base), specText(withoutTrained(base))));

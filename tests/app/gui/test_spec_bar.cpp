@@ -6,6 +6,7 @@
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
 #include "core/quant/spec/calibration.h"
+#include "core/quant/spec/dialect.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"
@@ -60,7 +61,7 @@ private Q_SLOTS:
     void everyDialectCanBeChosen() {
         for (const char* text : {"int8", "int8:block=64", "int8:sym=no:nan=skip", "nf4:block=16", "mxfp4:block=64"}) {
             const auto spec = *parseSpec(text);
-            for (const auto dialect : words(spec.traits().dialects)) {
+            for (const auto dialect : dialectIds(spec.traits())) {
                 const auto chosen = withDialect(spec, std::string(dialect));
                 QVERIFY2(validate(chosen).has_value(), specText(chosen).c_str());
                 QCOMPARE(chosen.effectiveDialect(), std::string(dialect));

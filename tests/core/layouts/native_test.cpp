@@ -5,6 +5,7 @@
 #include "core/layouts/stored.h"
 #include "core/model/mapped_file.h"
 #include "core/quant/spec/calibration.h"
+#include "core/quant/spec/dialect.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
@@ -155,16 +156,16 @@ std::vector<std::string> specsOf(const FormatTraits& format) {
                                         ":scale=tensor:sym=no",
                                         ":axis=0:sparse=2/4:round=stochastic,1",
                                         ":scale=tensor:dialect=maxtext:calib=fixed,1,9"};
-    for (const auto& calibration : calibrations()) {
-        std::string text = std::string(":calib=") + calibration.id;
-        for (const double argument : exampleArguments(calibration.id, format.kind == FormatKind::Sign))
+    for (const auto* calibration : calibrationRows()) {
+        std::string text = std::string(":calib=") + calibration->id;
+        for (const double argument : exampleArguments(calibration->id, format.kind == FormatKind::Sign))
             text += "," + std::to_string(argument);
         options.insert(options.end(), {text, text + ":sym=no", text + ":scale=tensor"});
     }
-    for (const auto type : words(format.scaleTypes))
+    for (const auto type : scaleTypeIds(format))
         for (const char* scale : {"", ":axis=0", ":dialect=bnb"})
             options.push_back(":scaletype=" + std::string(type) + scale);
-    for (const auto dialect : words(format.dialects))
+    for (const auto dialect : dialectIds(format))
         for (const char* more : {"", ":sym=no", ":scale=tensor", ":block=32"})
             options.push_back(":dialect=" + std::string(dialect) + more);
     for (const auto bits : words(format.bitWidths)) options.push_back(":bits=" + std::string(bits));

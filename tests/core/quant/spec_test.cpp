@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/quant/spec/calibration.h"
 #include "core/quant/spec/spec.h"
 #include "tests/support/test_program.h"
 
@@ -233,7 +234,7 @@ void SpecTest::adviceWorks() {
         if (format.sparse) senseless.insert(senseless.end(), {":sparse=5/4", ":sparse=1/3"});
         if (!format.polyLevels.empty()) senseless.push_back(":decode=cubic");
         if (format.computeInput) senseless.push_back(":compute=f64");
-        for (const auto calibration : words(format.calibrations))
+        for (const auto calibration : calibrationIds(format))
             if (calibration == "rms" || calibration == "percentile")
                 senseless.insert(senseless.end(),
                                  {":calib=" + std::string(calibration), ":calib=" + std::string(calibration) + ",0"});

@@ -176,7 +176,7 @@ void CudaPlan::codesAsTheReference_data() {
     QTest::addColumn<int>("block"); // 0: a scale per row; -1: no scale
     int searched = 0;
     for (const auto& format : qs::formats()) {
-        if (format.levels.empty() || format.codec || !format.calibrations.starts_with("absmax")) continue;
+        if (format.levels.empty() || format.codec || format.scaledBy != qs::GroupStatistic::AbsMax) continue;
         if (format.encoder == qs::Encoder::NearestNf4) continue; // has its own kernel
         for (const int block : {-1, 0, 32})
             QTest::addRow("%s %d", format.id, block) << QString::fromLatin1(format.id) << block;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A percentile of the magnitudes of a group.
+#include "core/quant/encode/encode_plan.h"
+#include "core/quant/spec/calibrations/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace qs {
+namespace {
+
+float percentileOf(const EncodePlan& plan, const float* x, std::size_t n) {
+    std::vector<float> magnitudes;
+    magnitudes.reserve(n);
+    for (std::size_t i = 0; i < n; ++i)
+        if (std::isfinite(x[i]))
+            magnitudes.push_back(std::fabs(x[i]));
+        else if (!plan.skipsNonFinite())
+            return std::numeric_limits<float>::quiet_NaN();
+    if (magnitudes.empty()) return 0;
+    const double at = plan.arguments().front() / 100 * double(magnitudes.size() - 1);
+    const auto below = std::size_t(at);
+    const auto place = magnitudes.begin() + std::ptrdiff_t(below);
+    std::nth_element(magnitudes.begin(), place, magnitudes.end());
+    const double low = double(*place);
+    if (below + 1 == magnitudes.size()) return float(low);
+    const double high = double(*std::min_element(place + 1, magnitudes.end()));
+    return float(low + (high - low) * (at - double(below)));
+}
+
+Result<void> checkPercentile(const Calibration& calibration, const QuantSpec&) {
+    const auto& [id, numbers] = calibration;
+    if (numbers[0] > 0 && numbers[0] <= 100) return {};
+    return fail(fmt::format("the percentile of calib={} must be above 0 and at most 100, not {}: use calib={},99.9", id,
+                            shownNumber(numbers[0]), id));
+}
+
+constexpr double kNearlyAll[] = {99.9};
+
+} // namespace
+
+constinit const CalibrationTraits kPercentileCalibration = {
+    .id = "percentile",
+    .title = "Percentile",
+    .arguments = ",p",
+    .summary = "Bound = the p-th percentile of |x|, p in percent, linear between values.",
+    .minArguments = 1,
+    .maxArguments = 1,
+    .takes = hasBoundAndLevels,
+    .example = kNearlyAll,
+    .check = checkPercentile,
+    .from = BoundFrom::Values,
+    .boundOfValues =
+        [](const EncodePlan& plan, const float* x, std::size_t n) {
+            const float high = percentileOf(plan, x, n);
+            return GroupBound{-high, high};
+        },
+};
+
+} // namespace qs
