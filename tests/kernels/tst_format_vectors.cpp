@@ -88,7 +88,7 @@ void FormatVectors::scaled() {
     std::vector<std::string> unseen;
     for (const FormatKind kind : {FormatKind::Integer, FormatKind::Float})
         for (const FormatTraits* format : rows(kind)) {
-            if (!format->scaleTypes.starts_with("f32"))
+            if (format->ownScale != OwnScale::F32)
                 continue; // other scale types belong to core; rule_test checks
                           // them
             int seen = 0;
