@@ -24,7 +24,7 @@ enum class GroupStatistic {
     AbsMax,     ///< max |x|
     MeanAbs,    ///< mean |x|, lane-strided sum (see kernel_set.h), rounded to f32
     MeanAbsTwn, ///< delta = 0.7 mean |x|; then mean of the |x| > delta (0 when none)
-    HalfStd,    ///< 0.5 * population std, f32 mean, f32 squared deviations: the seeds' ternary threshold
+    HalfStd,    ///< 0.5 * population std, f32 mean, f32 squared deviations: eformer's ternary threshold
 };
 
 /// What a group's statistics become.
@@ -122,7 +122,7 @@ std::vector<float> floatTable(const FormatTraits& format);
 float floatMagnitude(const FloatShape& shape, unsigned bits);
 
 std::span<const float> nf4Levels();
-/// The seeds' polynomial of degree 5 evaluated by Horner in f32 at codes 0..15.
+/// eformer's polynomial of degree 5 evaluated by Horner in f32 at codes 0..15.
 std::span<const float> nf4PolyLevels();
 
 } // namespace qs

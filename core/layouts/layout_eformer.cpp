@@ -155,7 +155,7 @@ Layout eformerLayout() {
     return {.id = "eformer",
             .title = "eformer",
             .summary =
-                "The seeds' fields: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
+                "Fields of eformer's arrays: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
             .takes = "nf4, int8, binary, ternary and their scaled members",
             .accepts = accepts,
             .fields = fields};

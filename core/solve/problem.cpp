@@ -31,7 +31,7 @@ Result<void> checkProblem(const Problem& problem) {
                                 found->inf));
     if (found && found->any()) return fail(notTakenReason(tensor, problem.spec, *found));
     if (problem.spec.effectiveCompute() == Compute::Input)
-        return fail("compute=input is the seeds' own arithmetic, which solvers do not follow: leave compute out");
+        return fail("compute=input is eformer's own arithmetic, which solvers do not follow: leave compute out");
     if (auto grid = scaleGrid(problem.spec, tensor); !grid)
         return fail(fmt::format("tensor '{}': {}", name, grid.error().message));
     if (problem.spec.isFlat() && tensor.shape.size() > 2)

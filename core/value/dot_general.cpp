@@ -92,7 +92,7 @@ Result<Tensor> kernelRhs(const Tensor& x, const QuantizedTensor& w, const Job& j
     return out;
 }
 
-/// W[N, K] x[K, ...]: a panel of output rows at a time. (The seed's transposed kernel misreads codes as packed bytes.)
+/// W[N, K] x[K, ...]: a panel of output rows at a time. (eformer's transposed kernel misreads codes as packed bytes.)
 Result<Tensor> kernelLhs(const QuantizedTensor& w, const Tensor& x, const Job& job) {
     const std::int64_t n = w.shape[0], k = w.shape[1], m = k == 0 ? 0 : elementsOf(x.shape) / k,
                        step = panelRows(w.shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The general product of JAX with either side quantized. Where the seed's kernel path applies, the quantized side is
+// The general product of JAX with either side quantized. Where eformer's kernel path applies, the quantized side is
 // decoded a panel at a time and never whole in memory; else both sides materialize.
 
 #include "core/value/operand.h"
@@ -18,7 +18,7 @@ struct DotResult {
     std::string notApplicable; ///< why the kernel path was not taken; "" when it was
 };
 
-/// Exactly the conditions of the seed (`_maybe_kernel_dot_general`), of every format with codes; "": it applies.
+/// Exactly eformer's conditions (`_maybe_kernel_dot_general`), of every format with codes; "": it applies.
 std::string whyNoKernel(const Operand& lhs, const Operand& rhs, const DotDimensions& dimensions);
 Result<DotResult> dotGeneral(const Operand& lhs, const Operand& rhs, const DotDimensions& dimensions,
                              const DotOptions& options = {}, const Job& job = {});

@@ -35,7 +35,7 @@ Tensor materialized(const QuantizedTensor& tensor);
 Result<QuantizedTensor> converted(QuantizedTensor tensor, DType dtype);
 
 /// Forward: what the spec leaves of x. Backward: the identity, so that gradients reach the latent weights.
-/// (The seed's straight_through for 1-bit formats truncates raw floats; here they are quantized first.)
+/// (eformer's straight_through for 1-bit formats truncates raw floats; here they are quantized first.)
 struct StraightThrough {
     Tensor value;
     const Tensor& gradient(const Tensor& ofValue) const { return ofValue; }

@@ -7,7 +7,7 @@
 namespace qs::pjrt {
 namespace {
 
-/// The seeds' fit of nf4's levels by a polynomial in the code, highest power first.
+/// eformer's fit of nf4's levels by a polynomial in the code, highest power first.
 constexpr float kTerms[] = {1.82943132356953e-5f, -0.00068587779130373f, 0.0100420261313669f,
                             -0.0722703570217226f, 0.346075459755188f,    -0.994166218659335f};
 constexpr float kRounding = 1e-5f;  ///< of an f32 sum of terms up to 14

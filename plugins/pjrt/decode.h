@@ -9,7 +9,7 @@
 
 namespace qs::pjrt {
 
-/// What the seeds' polynomial in the code gives when it is close enough to stand for the weight's table (nf4's, or its own
+/// What eformer's polynomial in the code gives when it is close enough to stand for the weight's table (nf4's, or its own
 /// with decode=poly); else empty.
 std::vector<float> polynomialLevels(const Weight& weight);
 

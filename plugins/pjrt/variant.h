@@ -13,7 +13,7 @@ enum class Decode {
     Convert, ///< a number type of XLA's own
     Gather,  ///< table[code], the table an argument
     Select,  ///< a tree of selects over constants: no gather
-    Poly5,   ///< the seeds' polynomial instead of nf4's table
+    Poly5,   ///< eformer's polynomial instead of nf4's table
     Affine,  ///< step * code + bias
 };
 enum class Planes {

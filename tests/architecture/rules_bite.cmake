@@ -41,7 +41,7 @@ tree(app/gui/pages/a.cpp "\"app/cli/command.h\"" "app/gui")
 tree(app/gui/widgets/heat_map.cpp "<QtCharts/QChart>" "app/gui outside widgets/*_chart*")
 tree(app/gui/widgets/heat_map.cpp "<QLineSeries>" "app/gui outside widgets/*_chart*")
 tree(app/worker/a.cpp "<hdf5.h>" "all but app/worker/hdf5")
-tree(core/hdf5/a.cpp "<H5Dpublic.h>" "all but app/worker/hdf5")
+tree(core/model/hdf5/a.cpp "<H5Dpublic.h>" "all but app/worker/hdf5")
 tree(app/cli/a.cpp "<seccomp.h>" "all but app/worker/hdf5")
 
 tree(app/worker/hdf5/a.cpp "<hdf5.h>" "")

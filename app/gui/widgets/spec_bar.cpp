@@ -219,7 +219,7 @@ void SpecBar::refresh() {
 
     decodeField_->setVisible(!traits.polyLevels.empty());
     decode_->setCurrentIndex(spec.effectiveDecode() == Decode::Poly ? 1 : 0);
-    decode_->setToolTip(QStringLiteral("table: the codebook's levels; poly: the polynomial of the seed kernels"));
+    decode_->setToolTip(QStringLiteral("table: the codebook's levels; poly: the polynomial of eformer's kernels"));
     showBlock(spec);
     if (panel_->isVisible()) panel_->follow(spec); // else when it pops up
 }

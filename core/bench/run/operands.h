@@ -2,7 +2,7 @@
 #pragma once
 // The host tensors of a Problem, out of a spec and a shape.
 //
-// W is [N,K], or [K,N] when the op says so; blocks run along its LAST axis in both, as in the seeds. Dims of the
+// W is [N,K], or [K,N] when the op says so; blocks run along its LAST axis in both, as in eformer. Dims of the
 // tensors: "weight" [rows, stored columns] in elements of its dtype (packed: bytes; nf4 rows are padded to whole
 // blocks), "scale" [rows, blocks] with blocks, [kept axis] per channel, [1] per tensor; "act" [M,K], "bias" [N],
 // "source" [N,K] f32.

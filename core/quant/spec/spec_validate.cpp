@@ -227,7 +227,7 @@ Result<void> checkSpec(const QuantSpec& spec) {
     const bool plain = ofLargest && dialectOf(spec).isOwnArithmetic && scaleTypeOf(spec) == ScaleType::F32 &&
                        spec.isSymmetric() && !spec.sparsity && !spec.randomSeed() && !spec.tiles;
     if (spec.effectiveCompute() == Compute::Input && !plain)
-        return fail(fmt::format("compute=input is the arithmetic of the seeds alone, with absolute maxima: use "
+        return fail(fmt::format("compute=input is the arithmetic of eformer alone, with absolute maxima: use "
                                 "{}:compute=input, or leave compute out",
                                 spec.format));
     return {};

@@ -86,7 +86,7 @@ void RuleRefuseTest::refusals_data() {
     row("int4:dialect=mlx:flat=yes", "blocks of the last axis alone");
     row("int7:dialect=mlx", "int7 has no dialect 'mlx'");
     row("int4:scaletype=input", "int4 has no scaletype input: use scaletype=");
-    row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of the seeds alone");
+    row("int8:compute=input:dialect=aqt", "compute=input is the arithmetic of eformer alone");
     row("int4:tile=0x2:block=4", "leave one of them out; use int4:block=4");
     row("fp8_e4m3:dialect=qwix:round=stochastic,1", "rounds at random only what are integers: leave round out; use");
 }
