@@ -2,8 +2,8 @@
 #pragma once
 // A file and the certificate beside it change together, though no call renames two files at once. First the certificate
 // beside the old file is replaced by one that speaks of the new file and holds the old certificate as "previous"; then
-// the new file gets its name; then the certificate drops the old one. So at whatever moment the process ends, the
-// certificate that is there speaks of the file that is there. Where there was no certificate, it comes after its file.
+// the new file gets its name; then the certificate drops the old one. So whenever the process
+// ends, the certificate describes the file that is there. If there was none, it is written after the file.
 
 #include "core/export/certificate.h"
 #include "core/model/output/atomic_file.h"

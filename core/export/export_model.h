@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Quantize, prove, certify: what every export goes through. Without a proof nothing gets its name.
+// Every export: quantize, prove, certify. Files get their names only after the proof.
 
 #include "core/export/certificate.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What an export would write, tensor by tensor, before anything is written: by the same questions to the layout that
-// quantizeModel() asks. What only values tell (NaN, Inf) and only the place (a full disk) is found by writing.
+// What an export would write, tensor by tensor, before anything is written. It asks the layout what quantizeModel()
+// asks. NaN, Inf and a full disk are found only by writing.
 
 #include "core/base/column.h"
 #include "core/layouts/layout.h"

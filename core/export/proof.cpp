@@ -28,7 +28,7 @@ constexpr std::size_t kPiece = std::size_t(1) << 20;
 constexpr std::uint64_t kKeptPages = std::uint64_t(16) << 20;  ///< of the written files, in memory
 constexpr std::uint64_t kKeptValues = std::uint64_t(16) << 20; ///< bytes that were decoded of them
 
-/// Layouts of one file of another kind are called as its format; the model lists all that lies in it.
+/// Layouts that write another kind of file have the id of its format. Then the model lists all tensors of the file.
 bool isSafetensors(const Model& written) {
     const auto all = layouts();
     return std::none_of(all.begin(), all.end(),
@@ -63,7 +63,7 @@ private:
     std::vector<Row> rows_;
 };
 
-/// As the model lists them, of what it computes the parts.
+/// Sizes by the list of the model. A computed tensor counts by its parts.
 SizesInFiles sizesInList(const Model& written) {
     SizesInFiles sizes;
     for (const TensorInfo& tensor : written.tensors) {
@@ -75,7 +75,7 @@ SizesInFiles sizesInList(const Model& written) {
     return sizes;
 }
 
-/// By the headers of the files alone: the list leaves out what is there twice, or what only computes others.
+/// Sizes by the headers of the files. The model's list leaves out duplicates and parts of computed tensors.
 Result<SizesInFiles> sizesInFiles(const Model& written) {
     SizesInFiles sizes;
     for (const ModelFile& file : written.files) {
@@ -99,7 +99,7 @@ Result<SizesInFiles> sizesInFiles(const Model& written) {
     return sizes;
 }
 
-/// For readers whose arithmetic is not level * scale.
+/// Values of readers that do not compute level * scale.
 void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range, RunEncoder& encode, float* values) {
     const CodeSet set = codeSetOf(spec);
     const std::size_t group = std::max<std::size_t>(1, range.run.group);
@@ -123,7 +123,7 @@ void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range,
     }
 }
 
-/// For readers that round on the way.
+/// Values of readers that round between their steps.
 void asRead(const ReadAs& readAs, const PassRange& range, RunEncoder& encode, float* values) {
     const std::size_t group = std::max<std::size_t>(1, range.run.group);
     thread_local std::vector<std::uint8_t> codes;
@@ -137,7 +137,7 @@ void asRead(const ReadAs& readAs, const PassRange& range, RunEncoder& encode, fl
     readAs(codes, scales, zeros, group, values);
 }
 
-/// What the spec makes of a range of the source, as analysis decodes it, as the layout's reader would have it.
+/// The values that the layout's reader must give for a range of the source.
 void expectedValues(const TensorInLayout& source, const Layout& layout, const PassRange& range, RunEncoder& encode,
                     float* values) {
     if (source.fields.readAs) return asRead(source.fields.readAs, range, encode, values);
@@ -152,7 +152,7 @@ void expectedValues(const TensorInLayout& source, const Layout& layout, const Pa
     if (solved) applyColumnScales(solved->columnScales, range.begin, values, range.n);
 }
 
-/// A tensor as the opened files tell it, whatever holds it there.
+/// A tensor of the written files, plain or decoded.
 struct Reading {
     DType dtype = DType::F32;
     std::string type;
@@ -199,12 +199,12 @@ tl::unexpected<Error> differs(const std::string& name, std::uint64_t element) {
                             quotedName(name), element));
 }
 
-/// What was compared is not needed again.
+/// Frees the pages of files that were compared.
 void dropPages(const Model& written) {
     for (const ModelFile& file : written.files) file.mapping->dropPages(0, file.size);
 }
 
-/// Pages of the written files leave memory, each time that so much of them was decoded.
+/// Frees pages of the written files after every kKeptValues decoded bytes.
 class PageKeeper {
 public:
     explicit PageKeeper(const Model& written) : written_(written) {}
@@ -233,7 +233,7 @@ private:
     std::atomic<std::uint64_t> least_{kNone};
 };
 
-/// A worker's values, in order, compared with what is there some at a time: rows may be short.
+/// Compares a worker's values in order, many at a time, because rows may be short.
 class Comparing {
 public:
     Comparing(const Reading& there, PageKeeper& pages, FirstDifference& first)
@@ -273,7 +273,7 @@ private:
     std::vector<std::byte> should_, is_;
 };
 
-/// Range by range, on all cores: what should be is computed from the source, what is there decoded from the files.
+/// Compares values computed from the source with values decoded from the files, on all cores.
 Result<void> compareValues(TensorInLayout& source, const Layout& layout, const Reading& there, const Model& written,
                            const std::string& name) {
     MeasuredTensor& tensor = source.tensor;
@@ -298,7 +298,7 @@ Result<void> compareValues(TensorInLayout& source, const Layout& layout, const R
     return {};
 }
 
-/// Bytes of both, or, of what the files hold in another type, the values.
+/// Compares the bytes of a copy, or its values if the file holds another type.
 Result<void> compareCopies(const TensorView& from, const TensorView& there, bool decoded, const Model& written,
                            const Job& job, const std::string& name) {
     const std::uint64_t size = std::max<std::uint64_t>(1, std::uint64_t(info(there.info->dtype).bits) / 8);

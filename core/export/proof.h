@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What was written is opened again by the readers of its conventions, which share no code with the writers, and every
-// value compared with what analysis says the spec makes of the tensor.
+// The proof of an export: the written files are opened by readers that share no code with the writers. Every value is
+// compared with the value that analysis computes for the spec.
 
 #include "core/base/shared_text.h"
 #include "core/layouts/layout.h"
@@ -11,7 +11,7 @@ namespace qs {
 enum class Comparison {
     Equal,      ///< every value is what was analysed
     Copied,     ///< byte for byte what the source holds
-    NotCompared ///< nothing here decodes it: no proof, and no mistake found
+    NotCompared ///< no reader here decodes it: not proved
 };
 
 struct TensorProof {

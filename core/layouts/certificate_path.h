@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Where the certificate of an export lies, and what becomes of it when its file is replaced.
+// The path of an export's certificate, and its removal when its file is replaced.
 
 #include "core/base/result.h"
 
@@ -12,10 +12,10 @@ inline constexpr std::size_t kMostCertificate = std::size_t(256) << 20;
 
 /// certificate.json in a folder; FILE.certificate.json beside a file, so that f.h5 and f.npz have one each.
 std::string certificatePathFor(const std::string& output);
-/// The same, or f.certificate.json, where earlier versions put it, when that speaks of this file alone; "" where there
-/// is none.
+/// The certificate that is there; "" if there is none. Earlier versions wrote f.certificate.json: that one counts if it
+/// describes this file alone.
 std::string certificateOf(const std::string& output);
-/// Of a file that is about to be replaced by one that has none.
+/// Call it before a file is replaced by one without a certificate.
 Result<void> removeCertificate(const std::string& output);
 
 } // namespace qs

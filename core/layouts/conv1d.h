@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// GPT-2 and its kin store the matrices of their layers as [in, out] (transformers' Conv1D). Loaders of bitsandbytes put
-// a linear layer in the place of each, whose matrix is [out, in], and look for codes of that.
-// Source: transformers pytorch_utils.py (Conv1D), integrations/bitsandbytes.py.
+// GPT-2 and related models store matrices as [in, out] (Conv1D of transformers). Loaders of bitsandbytes replace each
+// by a linear layer, whose matrix is [out, in], and expect codes of that matrix. Source: transformers pytorch_utils.py
+// (Conv1D), integrations/bitsandbytes.py.
 
 #include "core/layouts/layout.h"
 
 namespace qs {
 
-/// The modules, by what config.json of the model's folder says of its type, where `entries`, those that an output's
-/// config.json gets, name such a loader.
+/// Which modules are Conv1D. `entries`: what the output's config.json gets. If it does not name bitsandbytes, no module
+/// is one.
 class Conv1dLayers {
 public:
     Conv1dLayers(const Model& model, const std::string& entries);
@@ -19,7 +19,7 @@ private:
     bool known_ = false;
 };
 
-/// The matrix with its axes changed over; null where its elements are not plain in a file.
+/// The transposed matrix. Null if the elements do not lie plain in a file.
 std::shared_ptr<const TensorInfo> turned(const Model& model, const TensorInfo& tensor);
 
 } // namespace qs

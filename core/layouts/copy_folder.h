@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What lies beside the weights in a model's folder, and comes into the folder of an output: config.json, tokenizers.
+// Copies the files beside the weights (config.json, tokenizers) from a model's folder to an output folder.
 
 #include "core/base/job.h"
 #include "core/layouts/layout.h"
@@ -10,11 +10,10 @@
 
 namespace qs {
 
-/// "model.safetensors.index.json" and its like.
+/// Whether a file is an index of shards, such as "model.safetensors.index.json".
 bool isIndexName(const std::string& name);
 
-/// config.json of the source without what it says of a quantization, its other lines in their order; no lines where
-/// there is none.
+/// config.json of the source without its quantization entries; the order of the others stays. Empty if there is none.
 Result<nlohmann::ordered_json> sourceConfig(const Model& model);
 
 /// Copies everything of the source folder that is not a shard, an index or hidden, and gives the names. A symbolic link

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The fields of a quantized tensor: the tensors of an output file that hold it. A layout lists them; one writer here makes
-// their bytes, all in one pass over the values or each by itself.
+// The fields of a quantized tensor: the tensors of an output file that hold it. A layout lists them; one writer here
+// makes their bytes, all in one pass over the values or each by itself.
 
 #include "core/layouts/slabs.h"
 
@@ -24,22 +24,23 @@ struct OutputField {
     const PackedType* packed = nullptr; ///< of a field that is blocks: see TensorToWrite
 };
 
-/// What readers that round on the way make of the codes of a range, under scales and zero points of groups of `group`.
+/// The values that a reader of the file computes from codes, if it rounds between its steps. `group`: codes per scale.
 using ReadAs = std::function<void(std::span<const std::uint8_t> codes, std::span<const float> scales,
                                   std::span<const float> zeros, std::size_t group, float* values)>;
 
 struct OutputFields {
     std::vector<OutputField> list;
-    ReadAs readAs = {}; ///< null: values are what analysis decodes
+    ReadAs readAs = {}; ///< null: readers compute the values that analysis decodes
 };
 
-/// Writes the fields that have a place. One pass over the values makes codes and scales wherever ranges measure their own.
+/// Writes the fields whose place is not null. One pass over the values makes codes and scales, unless the scales depend
+/// on the whole tensor.
 Result<void> writeFields(MeasuredTensor& tensor, std::span<const OutputField> fields, std::span<const PutBytes> places);
 /// One field, in the order of the file.
 Result<void> writeField(MeasuredTensor& tensor, const OutputField& field, const TensorToWrite::Sink& sink);
-/// Whether all fields are worth one pass: of a large tensor with fields made of scales.
+/// Whether the file writer should make all fields in one pass: for large tensors with fields made of scales.
 bool areWrittenTogether(const MeasuredTensor& tensor, const OutputFields& fields);
-/// For writers of files. They keep the tensor.
+/// The fields for writers of files. They share the tensor.
 std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>& tensor, OutputFields fields);
 
 /// Puts bytes one after another.

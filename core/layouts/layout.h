@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The registry of export layouts: how a quantized tensor becomes named tensors in a file, and back.
+// The registry of export layouts: how a quantized tensor becomes named tensors in a file.
 
 #include "core/model/safetensors/safetensors.h"
 #include "core/quant/encode/quantizer.h"
@@ -20,7 +20,7 @@ struct OutputShard;
 struct Finish;
 struct WrittenFiles;
 
-/// A tensor of a model and what it becomes; a million of them share few specs.
+/// A tensor that is quantized, and its spec. Tensors share specs, because a model may have a million tensors.
 struct TakenTensor {
     const TensorInfo* tensor = nullptr;
     std::shared_ptr<const QuantSpec> shared;
@@ -32,39 +32,42 @@ struct Layout {
     const char* title;
     const char* summary;
     const char* takes; ///< for the registry listing: "nf4, int8, binary, ternary and their scaled members"
-    /// The reason when a tensor under a spec cannot be written this way.
+    /// Fails with the reason if the layout cannot write a tensor of this shape under the spec.
     Result<void> (*accepts)(const QuantSpec& spec, std::span<const std::int64_t> shape);
-    /// The tensors that hold a quantized one. The tensor passed accepts() and holds().
+    /// The fields: the tensors of the file that hold a quantized one. accepts() and holds() were asked before.
     Result<OutputFields> (*fields)(MeasuredTensor& tensor);
     bool columnScales = false; ///< fields() takes Solved::columnScales
-    /// Why a tensor stays as it is unless it is asked for by name, when it is refused; null: none does.
+    /// Fails for tensors that loaders do not take quantized. They stay as they are; if the user names one, it is
+    /// refused. Null: the layout takes all tensors.
     Result<void> (*holds)(const TensorInfo& tensor) = nullptr;
-    /// Entries of config.json ("quantization_config") as a JSON object, or why they cannot say all this; null: none.
+    /// Entries for config.json ("quantization_config") as a JSON object. Fails if they cannot describe the mixture of
+    /// specs. Null: the layout has none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
     bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
-    /// Why a model cannot be written this way; null: every model can.
+    /// Fails with the reason if the layout cannot write the model. Null: it writes every model.
     Result<void> (*takesModel)(const Model& model) = nullptr;
-    /// What its readers do not do with such tensors, one sentence; "" or null: nothing to say.
+    /// A sentence on what readers of the layout cannot do with such tensors; "" or null: no warning.
     std::string (*warns)(std::span<const TakenTensor> taken) = nullptr;
     /// Writes files of another kind than safetensors; null: writeModel().
     Result<WrittenFiles> (*writeFiles)(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                        const Job& job, const Finish& finish) = nullptr;
     const char* fileEnding = nullptr; ///< of the one file that it writes: ".npz"; null: *.safetensors, or a folder
-    /// A tensor that is not taken; null: copyOf().
+    /// Writes a tensor that is not quantized; null: copyOf().
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
-    /// What its readers make of a level and a scale where that is not their product, but within 2 ulp of it.
+    /// The value that readers compute from a level and a scale. It is within 2 ulp of their product. Null: the product.
     float (*valueOf)(float level, float scale) = nullptr;
-    /// What it stores in another type or size than analysis counts, a sentence without its end; "": nothing. Null: never.
+    /// Says where the layout stores another type or size than analysis counts: a sentence without its full stop, or "".
+    /// Null: never.
     std::string (*remark)(const TensorInfo& tensor, const QuantSpec& spec) = nullptr;
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
-/// The end of an output's name that makes it one file (".safetensors", and what layouts write); "" of a folder.
+/// The file ending of an output's name: ".safetensors", or that of a layout's file. "": the output is a folder.
 std::string_view fileEnding(std::string_view output);
-/// The first that can hold a matrix under the spec.
+/// The first layout that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
 
-/// The first whose regex (unanchored) is in a tensor's name decides; without a spec the tensor stays as it is.
+/// The first rule whose regex matches a part of the tensor's name decides. No spec: the tensor stays as it is.
 struct TensorRule {
     std::string regex;
     std::optional<QuantSpec> spec;
@@ -84,7 +87,7 @@ struct WrittenModel {
     std::function<Result<TensorInLayout*>(const WrittenTensor&)> fieldsOf = {};
 };
 struct LeftOut;
-/// Opens what was written before it has its name; may add files to a folder.
+/// Checks the written files before they get their names. It may add files to a folder.
 using Prove = std::function<Result<void>(const std::string& path, const WrittenModel& written,
                                          const std::vector<LeftOut>& leftOut)>;
 
@@ -93,14 +96,14 @@ struct QuantizeRequest {
     std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
     std::string layout;      ///< "" = what writes files that end as the output does, else eformer
     std::string output;      ///< *.safetensors: one file; else a Hugging Face directory
-    /// Asked for every taken tensor; null: nothing is decided before.
+    /// Runs a solver for every taken tensor; null: no solver.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
-    bool columnScales = false;          ///< what is decided may hold column scales
+    bool columnScales = false;          ///< `solve` may give column scales
     std::vector<TensorRule> rules = {}; ///< before `spec`
-    bool keepsRest = false;             ///< what no rule matches stays as it is
-    bool skipRefused = false;           ///< tensors that are refused stay as they are; all refused: an error
-    Prove prove = {};                   ///< an error of it is that of the writing, of which nothing stays
-    /// Of a single file: see Naming. Null: the certificate of what had its name goes.
+    bool keepsRest = false;             ///< tensors that no rule matches stay as they are
+    bool skipRefused = false;           ///< refused tensors stay as they are; it is an error if all are refused
+    Prove prove = {};                   ///< if it fails, the export fails and no file stays
+    /// For a single file: see Naming. Null: the certificate of the replaced file is removed.
     std::function<Result<void>()> before = {}, after = {};
 };
 /// A file of the source's folder that is not copied.
@@ -126,17 +129,17 @@ struct WrittenFiles {
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);
 
-/// What people must know before they choose: what a layout stores otherwise than analysis counts, and which tensors take
-/// more bytes than in the source. A sentence each. Of `tensors`, the quantized ones count.
+/// Sentences for the user: where the layout stores other types than analysis counts, and which quantized tensors take
+/// more bytes than in the source.
 std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenTensor> tensors);
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
                                      const Job& job);
 
-/// Tensors that a filter takes; an invalid regex is an error that names the place.
+/// Tensors that a filter takes. The error of an invalid regex names the place.
 Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex);
-/// Of those, the ones that are written in another way, each with its spec. `kept` counts what the layout leaves alone.
+/// The tensors to quantize, each with its spec. `kept` counts those that the layout leaves as they are.
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
                                               WrittenFiles& kept);
 

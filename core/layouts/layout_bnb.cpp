@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bitsandbytes' 4-bit linear layers as its QuantState writes them: the codes under the weight's own name, two to a byte,
-// and what decodes them in tensors NAME.absmax, NAME.quant_map, NAME.nested_... and NAME.quant_state.bitsandbytes__nf4.
-// Source: bitsandbytes functional.py (QuantState.as_dict), transformers quantizer_bnb_4bit.py.
+// bitsandbytes' 4-bit linear layers as its QuantState writes them: the codes under the weight's own name, two to a
+// byte, and what decodes them in tensors NAME.absmax, NAME.quant_map, NAME.nested_... and
+// NAME.quant_state.bitsandbytes__nf4. Source: bitsandbytes functional.py (QuantState.as_dict), transformers
+// quantizer_bnb_4bit.py.
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// compressed-tensors: int-quantized, float-quantized, pack-quantized, nvfp4- and mxfp4-pack-quantized, several of them in
-// one model by config_groups. Source: compressed-tensors 0.20 compressors/ and quantization/.
+// compressed-tensors: int-quantized, float-quantized, pack-quantized, nvfp4- and mxfp4-pack-quantized, several of them
+// in one model by config_groups. Source: compressed-tensors 0.20 compressors/ and quantization/.
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"

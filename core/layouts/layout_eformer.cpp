@@ -72,8 +72,8 @@ Result<void> packQuarter(MeasuredTensor& tensor, const TensorPass& pass, std::ve
     });
 }
 
-// Byte i holds elements i, i + E/4, i + E/2 and i + 3E/4 at bits 0, 2, 4 and 6, each as q + 1: a slab of bytes takes the
-// units of four places.
+// Byte i holds elements i, i + E/4, i + E/2 and i + 3E/4 at bits 0, 2, 4 and 6, each as q + 1: a slab of bytes takes
+// the units of four places.
 Result<void> writeTwoBit(MeasuredTensor& tensor, SlabScales&, const PutBytes& put) {
     const auto pass = tensor.pass();
     if (!pass) return tl::unexpected(pass.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Codes in as few bits as they need (NAME.codes), scales in their type (NAME.scale), zero points as I8 (NAME.zero),
-// biases in the type of the scales (NAME.bias), what the scales were multiplied by (NAME.tensor_scale), for every format that has codes.
+// biases in the type of the scales (NAME.bias), what the scales were multiplied by (NAME.tensor_scale), for every
+// format that has codes.
 #include "core/layouts/layouts.h"
 
 #include "core/base/parallel.h"

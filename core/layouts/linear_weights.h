@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What loaders of Hugging Face folders replace by quantized layers: the matrices of linear layers, and nothing else.
+// Loaders of Hugging Face folders replace linear layers by quantized ones, and nothing else. These functions find them.
 
 #include "core/layouts/layout.h"
 
 namespace qs {
 
-/// "layers.0.q_proj.weight" is of "layers.0.q_proj"; a name that does not end so is its own module.
+/// "layers.0.q_proj" for "layers.0.q_proj.weight"; other names are returned as they are.
 std::string_view moduleOf(std::string_view tensorName);
-/// Or why loaders would not look for codes there.
+/// Fails with the reason if the tensor is not the matrix of a linear layer.
 Result<void> isLinearWeight(const TensorInfo& tensor);
-/// Why loaders do not take it for a layer's matrix by its name.
+/// Fails if the name does not end with .weight.
 Result<void> hasWeightName(const TensorInfo& tensor);
-/// Linear modules that stay as they are, and "lm_head" where its weight is another's.
+/// Linear modules that are not quantized. "lm_head" is one if the model has no weight of that name.
 std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken);
-/// As PyTorch calls the type in which decoded values of a tensor are used.
+/// PyTorch's name of the type in which decoded values are used.
 const char* torchType(DType dtype);
 
-/// Entries of config.json for what bitsandbytes loads.
+/// What the entries of config.json for bitsandbytes depend on.
 struct BitsandbytesSettings {
     std::string type;    ///< "nf4", "fp4"; "": LLM.int8
     bool nested = false; ///< double quantization

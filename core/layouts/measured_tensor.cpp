@@ -24,7 +24,8 @@ Result<MeasuredTensor> MeasuredTensor::of(const TensorView& view, const QuantSpe
 
 Result<const TensorPass*> MeasuredTensor::pass() {
     if (pass_) return &*pass_;
-    // Each pass reads the tensor once. Rows that are not contiguous are read in many short calls, which a mapping suits.
+    // Each pass reads the tensor once. Rows that are not contiguous are read in many short calls, which a mapping
+    // suits.
     const TensorView read = grid_.contiguous ? forScan(view_, kReadBytes) : view_;
     auto made = solved_ ? passOf(read, spec_, grid_, *solved_, job_)
                         : TensorPass::prepare(read, spec_, grid_, job_, nullptr, scales_);

@@ -18,8 +18,8 @@ struct TensorInLayout {
 Result<TensorInLayout> inLayout(const Layout& layout, MeasuredTensor tensor);
 std::uint64_t bytesOf(const OutputFields& fields);
 
-/// Only one tensor's fields are in memory. They are made when they are asked for: when they are listed, when one of them
-/// is written and that of another tensor was written before, and for the proof. Must stay where it is.
+/// Only one tensor's fields are in memory. They are made when they are asked for: when they are listed, when one of
+/// them is written and that of another tensor was written before, and for the proof. Must stay where it is.
 class ModelFields {
 public:
     using Solve = std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)>;

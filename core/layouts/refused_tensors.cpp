@@ -28,8 +28,8 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
     return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
 }
 
-/// The same, or that it is a field of a stored tensor: the scales of codes that stay would no longer be those that their
-/// reader looks for. `fields`: storedFields() of the model.
+/// The same; a field of a stored tensor is refused too, because its reader needs it as it is. `fields`: storedFields()
+/// of the model.
 Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
                                const std::map<std::string, std::string>& fields, const Job& job) {
     const auto part = fields.find(taken.tensor->name);
@@ -37,7 +37,7 @@ Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, con
     return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
 }
 
-/// What would do for all tensors that were asked for under the spec of the refused one; none where no other spec helps.
+/// Specs that fit all tensors which the user gave the same spec as the refused one; none if no spec fits.
 std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& request,
                                  const std::vector<TakenTensor>& taken, const TensorInfo& refused,
                                  const Layout& layout) {

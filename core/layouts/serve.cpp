@@ -38,12 +38,12 @@ Result<std::shared_ptr<Folder>> temporaryFolder() {
 
 std::string fileNameOf(const ModelFile& file) { return std::filesystem::path(file.path).filename().string(); }
 
-/// A tensor of that name is there where it was stored plain, or in another way that needs no decoding.
+/// False if the model has a tensor of that name: then it needs no decoding.
 bool isStored(const Model& model, const std::string& key) {
     return key.starts_with(kStoredPrefix) && !model.find(key.substr(kStoredPrefix.size()));
 }
 
-/// What `write` put into a file, or a folder of a file for each of the model's, that goes with the last user of the model.
+/// Opens what `write` wrote into a temporary folder, which is removed with the last user of the model.
 Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const Model>& model, const char* name,
                                                    const std::function<Result<void>(const std::string&)>& write) {
     const auto folder = temporaryFolder();
@@ -61,8 +61,8 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.title = model->title;
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
-    // Who asks what was opened means these files: reports hash them, nothing may be written over them, and what is
-    // written from them has as many. A single decoded file stands for the first.
+    // The files keep the paths that the user opened: reports hash those, outputs must not replace them, and an output
+    // has as many files. A single decoded file takes the path of the first.
     auto& files = served->model.files;
     const bool isOne = files.size() == 1;
     std::vector<ModelFile> others;
@@ -76,7 +76,7 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
             decodedOf->path = original.path, decodedOf->size = original.size;
     }
     files.insert(files.end(), others.begin(), others.end());
-    // Of fields that are no longer there nothing may be said in what is written from this model.
+    // The fields are gone, so their descriptions go too.
     for (ModelFile& file : files)
         std::erase_if(file.metadata, [](const auto& entry) {
             return entry.first.starts_with(kStoredPrefix) || entry.first == kConfigKey;
@@ -99,7 +99,7 @@ std::map<std::string, std::string> storedFields(const Model& model) {
         for (const auto& [key, text] : file.metadata) {
             if (!isStored(model, key)) continue;
             const auto stored = parseStored(key, text);
-            if (!stored) continue; // whoever decodes it says why
+            if (!stored) continue; // decoding it gives the error
             for (auto& name : stored->fields()) fields.emplace(std::move(name), stored->name);
         }
     return fields;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Serving: the weights of a checkpoint that `quantize` wrote, as products read them.
+// The weights of a checkpoint that `quantize` wrote, decoded.
 
 #include "core/base/job.h"
 #include "core/model/model.h"
@@ -11,17 +11,17 @@
 
 namespace qs {
 
-/// Whether metadata of the model tells of tensors that are stored in fields.
+/// Whether the metadata of the model describes tensors that are stored in fields.
 bool hasStoredTensors(const Model& model);
-/// The tensors that hold stored ones, and which one each is a part of.
+/// From the name of a field to the name of the stored tensor that it belongs to.
 std::map<std::string, std::string> storedFields(const Model& model);
-/// The tensors that the served model would have, without their bytes; only names, dtypes and shapes are of use.
+/// The tensors of the decoded model: names, dtypes and shapes, without bytes.
 Result<Model> servedListing(const Model& model);
-/// One of them, alone in a model where it had to be decoded; else the model itself.
+/// A model with the tensor `name`: a decoded copy of that tensor alone, or the model itself if nothing must be decoded.
 Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> model, const std::string& name,
                                                   const Job& job);
-/// The model itself, or one with its stored tensors decoded under their own names; the copy on disk goes with it, and
-/// its files are called what was opened.
+/// The model with its stored tensors decoded, or the model itself if it has none. The copy on disk is removed with the
+/// last user. Its files keep the paths that the user opened.
 Result<std::shared_ptr<const Model>> servedModel(std::shared_ptr<const Model> model, const Job& job);
 
 } // namespace qs

@@ -35,7 +35,8 @@ struct SlabCoder {
     std::function<std::uint64_t(std::uint64_t element)> place;
     /// Writes the bytes of a range. Called on several threads.
     std::function<void(const PassRange&, RunEncoder&, std::byte* at)> encode = {};
-    /// Used in the place of `encode` by coders that find scales themselves: they put them into `scales` unless it is null.
+    /// Used in the place of `encode` by coders that find scales themselves: they put them into `scales` unless it is
+    /// null.
     std::function<void(const PassRange&, RunEncoder&, GroupParams* scales, std::byte* at)> encodeAndScale = {};
     /// Ranges may end within a byte. The slab then begins as zeros, and `encode` adds its bits atomically. It may touch
     /// one byte behind its last one.

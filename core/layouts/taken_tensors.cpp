@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which tensors of a model are written in another way, and under what spec: the filter, the rules, and what a layout
-// leaves alone.
+// Which tensors of a model are quantized, and under what spec: the filter, the rules, and the layout decide.
 #include "core/layouts/taken_tensors.h"
 
 #include "core/base/text.h"
@@ -14,7 +13,7 @@
 namespace qs {
 namespace {
 
-/// Ends of names of weight files that nobody writes here; a folder of such a name would be taken for one.
+/// File endings that this program does not write. A folder with such a name would look like a file.
 constexpr std::string_view kForeign[] = {".pt",     ".pth",     ".bin",       ".ckpt",    ".pkl",  ".pickle", ".onnx",
                                          ".tflite", ".keras",   ".hdf5",      ".npy",     ".zip",  ".tar",    ".json",
                                          ".pb",     ".mlmodel", ".mlpackage", ".msgpack", ".zarr", ".ggml"};
@@ -30,7 +29,7 @@ std::string lowerEnding(std::string_view output) {
     return ending;
 }
 
-/// The layout that writes files which end as the output does, and that end; empty: none does.
+/// The layout whose files end like the output, and that ending; empty: there is none.
 std::pair<std::string_view, std::string_view> layoutOfEnding(std::string_view output) {
     const std::string ending = lowerEnding(output);
     for (const Layout& layout : layouts())

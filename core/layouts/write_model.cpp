@@ -42,7 +42,7 @@ std::uint64_t dataBytes(const OutputShard& shard) {
     return bytes;
 }
 
-/// The name of the index in the source, or what transformers looks for; "" when one file needs none.
+/// The name of the source's index, or the one that transformers looks for; "" if one file needs no index.
 std::string indexName(const Model& model) {
     std::string found;
     std::error_code failed;
@@ -56,12 +56,12 @@ std::string indexName(const Model& model) {
              (found != "model.safetensors.index.json" && name < found)))
             found = name;
     }
-    // One file needs no index, unless its folder had one: its name may be one that loaders do not look for.
+    // One file needs no index, unless its folder had one: loaders may not find the file by its name.
     if (model.files.size() < 2 && (model.folder.empty() || found.empty())) return {};
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
-/// As a tree of JSON would be written, but without one: an index may have a million names.
+/// Writes the JSON piece by piece: an index may have a million names.
 Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>& shards) {
     constexpr std::size_t piece = std::size_t(1) << 20;
     std::uint64_t total = 0;
@@ -89,7 +89,7 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
 
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
-    // Before hours of work: what cannot be said at the end is not begun.
+    // First, because hours of work may follow: an error here must come before them.
     const bool configures = !finish.config.empty();
     nlohmann::ordered_json config;
     if (configures) {
@@ -130,7 +130,7 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     return written;
 }
 
-/// What blocks of codes stand for: the file that is written has no name for their type.
+/// Decoded values of blocks: the output format has no name for the type of the blocks.
 Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
     std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
     for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPTQ over any spec with codes and scales: a column is rounded under the scale of its group, and its error, divided by
-// the diagonal of U, is taken from the columns to come along the row of U, U^T U being the inverse of the damped Hessian.
+// GPTQ for any spec with codes and scales. Columns are rounded one after another. The error of a column, divided by the
+// diagonal of U, times the row of U, is subtracted from the columns after it. U^T U is the inverse of the damped
+// Hessian.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/measured_tensor.h"
@@ -20,7 +21,7 @@
 namespace qs::solve {
 namespace {
 
-constexpr std::size_t kRows = 64; ///< that a core rounds at once
+constexpr std::size_t kRows = 64; ///< rows that a core rounds at once
 
 /// Scales of the values as they are before anything is rounded.
 Result<std::vector<GroupParams>> measured(const TensorView& view, const QuantSpec& spec, Solved& solved,
@@ -58,8 +59,8 @@ public:
     }
 
 private:
-    /// Sets columns without input to 0, and measures the scales that are not measured group by group. Scales along whole
-    /// rows are those of the weights as they came; those of groups are measured without such columns.
+    /// Sets columns without input to 0, and measures the scales that are not measured group by group. Scales along
+    /// whole rows are those of the weights as they came; those of groups are measured without such columns.
     Result<void> decideScales(std::vector<double>& hessian, std::string& remark) {
         const bool perBlock = grid_.kind == ScaleKind::Block && grid_.contiguous;
         follows_ = perBlock && !byActivation() && !hasTensorScale(spec_);
@@ -163,7 +164,7 @@ private:
             float* x = &columns[i * n];
             for (std::size_t r = 0; r < n; ++r) {
                 GroupParams& param = out_.params[scaleIndex(begin + r, column)];
-                // Over the values as the blocks before have left them, as in the authors' program.
+                // Measured on the values after the corrections of earlier blocks, as in the authors' program.
                 if (follows_ && at % group == 0)
                     param = encoder.params(run_, &w_[(begin + r) * k_ + at], std::min(group, k_ - at));
                 params[r] = param;
@@ -184,7 +185,7 @@ private:
         }
     }
 
-    /// What a block's errors ask of the columns after it.
+    /// Subtracts the errors of a block from the columns after it.
     bool passOn(std::size_t first, std::size_t count, const std::vector<float>& errors) {
         const std::size_t from = first + count, left = k_ - from;
         if (left == 0) return true;
@@ -212,7 +213,7 @@ private:
     std::vector<std::size_t> order_; ///< columns as they are worked on
     std::vector<RunEncoder> encoders_;
     Run run_;
-    bool follows_ = false; ///< scales are measured when their group's turn comes
+    bool follows_ = false; ///< scales are measured group by group while the columns are rounded
     Solved out_;
 };
 

@@ -33,7 +33,7 @@ std::vector<double> gram(const value::Tensor& x, std::size_t first, std::size_t 
             }
         });
     }
-    // Above the diagonal of the stripes' own squares something was added up that nobody asked for.
+    // Above the diagonal of the stripes' own squares are sums that are not part of the result.
     for (std::size_t i = 0; i < n; ++i) std::fill_n(&out[i * n + i] + 1, n - i - 1, 0.0);
     return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What solvers share: the weights as f32, what a decision decodes to, and the power of the layer's output error.
+// Shared by all solvers: weights as f32, decoded values of a solution, and the power of the layer's output error.
 
 #include "core/solve/solver.h"
 
@@ -8,7 +8,7 @@ namespace qs::solve {
 
 Result<void> checkProblem(const Problem& problem);
 std::vector<float> weightsOf(const TensorView& weight);
-/// Of what was decided, cropped and with the column scales taken out again.
+/// The decoded values of a solution, without padding, divided by the column scales.
 Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solved, const Job& job);
 /// ||X (V - W)^T||^2, with V = 0 where `decoded` is empty; none when cancelled.
 std::optional<double> outputPower(const value::Tensor& inputs, std::span<const float> w, std::span<const float> decoded,

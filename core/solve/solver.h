@@ -10,7 +10,7 @@
 
 namespace qs::solve {
 
-/// "gptq:damp=0.01:order=act", "awq:clip=yes"; what is not given is the solver's default.
+/// "gptq:damp=0.01:order=act", "awq:clip=yes". Keys that are not given have the solver's default.
 struct Settings {
     std::string solver = "gptq";      ///< a row of solvers()
     std::optional<double> damp;       ///< gptq: share of the mean diagonal that is added to the Hessian; 0.01
@@ -21,7 +21,7 @@ struct Settings {
     std::optional<bool> clip;         ///< awq: a search for the best clip of each scale group follows
     bool operator==(const Settings&) const = default;
 };
-/// One sentence on what is wrong and the nearest that works.
+/// The error is one sentence: what is wrong, and the nearest value that works.
 Result<Settings> parseSettings(std::string_view text);
 std::string settingsText(const Settings& settings);  ///< what was given
 std::string canonicalText(const Settings& settings); ///< with every key of the solver
@@ -51,7 +51,7 @@ struct Solver {
     const char* keys;    ///< space-separated
     const char* source;
     bool columnScales; ///< its Solved may have them
-    /// Why it cannot take a spec, with the nearest that it can.
+    /// Fails with the reason if the solver cannot take a spec, and names the nearest one that it can.
     Result<void> (*accepts)(const QuantSpec& spec, const Settings& settings);
     Result<Solved> (*run)(const Problem& problem, std::string& remark, const Job& job);
 };

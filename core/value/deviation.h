@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How far values are from what they should be; the same figures everywhere in the labs. Sums in f64.
+// The error of values against their reference, in f64. All labs use these figures.
 
 #include <optional>
 #include <span>
@@ -8,7 +8,7 @@
 namespace qs::value {
 
 struct Deviation {
-    double errorPower = 0, power = 0; ///< sums of squares: of the difference, and of what it should be
+    double errorPower = 0, power = 0; ///< sums of squares: of the difference, and of the reference
     double maxAbs = 0;
     bool finite = true;
     bool exact() const { return finite && errorPower == 0; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Activations, gradients and K and V blocks that a lab is given: out of any checkpoint that opens, or one array of NumPy.
+// Inputs of the labs (activations, gradients, K and V blocks), out of a checkpoint or an array of NumPy.
 
 #include "core/model/model.h"
 #include "core/value/kv_cache.h"
@@ -18,8 +18,8 @@ public:
     const std::string& title() const { return title_; }
     const std::shared_ptr<const Model>& source() const { return source_; } ///< as it was opened; null: *.npy
 
-    /// [rows, columns] as f32, at most `rows` of them: the tensor of this name if it fits, else the first one whose last
-    /// axis does.
+    /// [rows, columns] as f32, at most `rows` of them: the tensor of this name if it fits, else the first one whose
+    /// last axis does.
     Result<Tensor> take(const std::string& name, std::int64_t rows, std::int64_t columns) const;
     /// Tensors named q, k and v (or ending in .q, .k, .v), each [heads, tokens, dim], a leading 1 is dropped. Without q
     /// the queries are the last 64 keys with the mean of all of them taken away.

@@ -15,7 +15,7 @@
 
 namespace qs::value {
 
-/// In this order everywhere.
+/// The order of the six operands in every list.
 enum class LabOperand { ForwardX, ForwardW, InputGradientG, InputGradientW, WeightGradientX, WeightGradientG };
 inline constexpr std::size_t kLabOperands = 6;
 /// "Y: X", "dX: G", ...
