@@ -3,29 +3,27 @@
 // A benchmark while it runs and its rows afterwards, for the backends page. The work is done by workers; here rows are
 // collected and handed to the window a few times a second.
 
+#include "app/gui/task.h"
 #include "core/bench/backend/capabilities.h"
 #include "core/bench/run/benchmark.h"
 
 #include <QObject>
-#include <QTimer>
 
 #include <memory>
 
 namespace qs::gui {
 
-class LaneWork;
 class Session;
 
 class BenchRun : public QObject {
     Q_OBJECT
 public:
     explicit BenchRun(Session& session, QObject* parent = nullptr);
-    ~BenchRun() override;
 
     void start(const BenchmarkPlan& plan); ///< cancels the one before; its rows go
     void again();                          ///< times what is busy in a complete run again, and puts it in its place
     void cancel();                         ///< what was measured stays
-    bool running() const { return running_; }
+    bool running() const { return task_.running(); }
     const std::vector<BenchmarkRow>& rows() const { return run_.rows; }
     const BenchmarkRun& run() const { return run_; } ///< roofs, passes and provenance once it is complete
     bool complete() const { return complete_; }
@@ -37,7 +35,7 @@ public:
     /// Asks every backend what it could run; answers arrive one by one.
     void ask(const BenchmarkPlan& plan);
     const std::vector<Capability>& answers() const { return answers_; }
-    bool asking() const { return asking_; }
+    bool asking() const { return question_.running(); }
     void stopAsking(); ///< what has been answered stays
 
 Q_SIGNALS:
@@ -47,28 +45,23 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    struct Inbox;
     using Texts = std::vector<std::shared_ptr<const std::string>>;
     struct Done {
         BenchmarkRun run;
         Texts texts;
     };
     static std::shared_ptr<Done> doneOf(BenchmarkRun run);
-    void poll();
     void keep(); ///< for session files
-    void finish(Result<std::shared_ptr<Done>> done);
+    void finish(Done& done);
     Session& session_;
     BenchmarkPlan plan_;
     BenchmarkRun run_;
     Texts texts_;                                 ///< of its rows, as they are kept
     std::shared_ptr<const std::string> restored_; ///< what was taken
     std::vector<Capability> answers_;
-    std::shared_ptr<Inbox> inbox_, question_;
-    std::unique_ptr<LaneWork> lane_; ///< while the benchmark runs
-    Job asks_, restoring_;
-    QTimer poll_;
+    Task task_, question_, restoring_;
     int number_ = 0;
-    bool running_ = false, asking_ = false, complete_ = false;
+    bool complete_ = false;
 };
 
 } // namespace qs::gui

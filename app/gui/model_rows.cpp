@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_rows.h"
 
-#include "app/gui/run_job.h"
+#include "app/gui/task.h"
 
 #include <atomic>
 

@@ -1,46 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_sweep.h"
 
-#include "app/gui/run_job.h"
-#include "core/base/text.h"
-
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 #include <unordered_map>
 
 namespace qs::gui {
 namespace {
 
-constexpr int kPollMs = 50;            // at most 20 updates a second
 constexpr std::size_t kKnownSpecs = 8; // a row is about 2 KiB
 constexpr std::size_t kChunk = 32;     // rows whose histograms are alive at once
 
-AnalysisRow withoutHistograms(const AnalysisRow& row) {
-    auto slim = std::make_shared<TensorAnalysis>(*row);
-    // A moved-from vector is empty; a fresh histogram would allocate its bins.
-    { [[maybe_unused]] const FloatHistogram gone = std::move(slim->error); }
-    { [[maybe_unused]] const FloatHistogram gone = std::move(slim->value); }
-    return slim;
-}
-
 } // namespace
 
-// Where the worker leaves what the window collects.
-struct ModelSweep::Feed {
-    std::mutex mutex;
+struct ModelSweep::Mail {
     std::vector<std::pair<std::size_t, AnalysisRow>> rows; // with the weight's index
-    std::shared_ptr<PooledHistograms> pooled;              // of these rows
-    Progress progress;
-    double bytesBefore = 0; // of chunks that are done
-    std::uint64_t rowsHanded = 0;
+    std::shared_ptr<Distribution> pooled;                  // of these rows
 };
 
-ModelSweep::ModelSweep(QObject* parent) : QObject(parent) {
-    poll_.setInterval(kPollMs);
-    connect(&poll_, &QTimer::timeout, this, &ModelSweep::take);
+ModelSweep::ModelSweep(TaskList& tasks, QObject* parent) : QObject(parent), task_(&tasks) {
+    connect(&task_, &Task::failed, this, &ModelSweep::failed);
+    connect(&task_, &Task::over, this, &ModelSweep::next);
 }
-
-ModelSweep::~ModelSweep() { job_.cancel(); }
 
 void ModelSweep::setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights) {
     cancel();
@@ -64,12 +45,11 @@ void ModelSweep::measureAgain(const QuantSpec& first) {
     std::vector<QuantSpec> again = specs();
     again.insert(again.end(), queue_.begin(), queue_.end());
     queue_.clear();
-    const bool was = stop();
+    task_.drop();
     known_.clear();
     Q_EMIT rowsChanged();
     ask(first);
     for (const auto& spec : again) ask(spec);
-    if (was && !running()) Q_EMIT stopped();
 }
 
 ModelSweep::Under* ModelSweep::find(const QuantSpec& spec) {
@@ -85,7 +65,7 @@ const ModelRows& ModelSweep::rows(const QuantSpec& spec) const {
     return under ? under->rows : none;
 }
 
-std::shared_ptr<const PooledHistograms> ModelSweep::pooled(const QuantSpec& spec) const {
+std::shared_ptr<const Distribution> ModelSweep::pooled(const QuantSpec& spec) const {
     const auto* under = const_cast<ModelSweep*>(this)->find(spec);
     return under ? under->pooled : nullptr;
 }
@@ -99,7 +79,7 @@ std::vector<QuantSpec> ModelSweep::specs() const {
 void ModelSweep::ask(const QuantSpec& spec) {
     if (!model_ || weights_.empty()) return;
     const auto text = canonicalText(spec);
-    if (feed_ && canonicalText(running_) == text) return;
+    if (running() && canonicalText(running_) == text) return;
     for (const auto& queued : queue_)
         if (canonicalText(queued) == text) return;
     const auto* under = find(spec);
@@ -111,24 +91,12 @@ void ModelSweep::ask(const QuantSpec& spec) {
 void ModelSweep::withdraw(const QuantSpec& spec) {
     const auto text = canonicalText(spec);
     std::erase_if(queue_, [&](const QuantSpec& queued) { return canonicalText(queued) == text; });
-    if (!feed_ || canonicalText(running_) != text) return;
-    stop();
-    next();
-    if (!running()) Q_EMIT stopped();
+    if (running() && canonicalText(running_) == text) task_.cancel();
 }
 
 void ModelSweep::cancel() {
     queue_.clear();
-    if (stop()) Q_EMIT stopped();
-}
-
-bool ModelSweep::stop() {
-    if (!feed_) return false;
-    job_.cancel();
-    take(); // what is done is done
-    feed_.reset();
-    poll_.stop();
-    return true;
+    task_.cancel(); // what is done is done
 }
 
 std::shared_ptr<const TensorStatistics> ModelSweep::statistics(const TensorInfo& tensor) const {
@@ -156,7 +124,7 @@ void ModelSweep::restore(const QuantSpec& spec, const std::vector<AnalysisRow>& 
 }
 
 void ModelSweep::next() {
-    if (feed_ || queue_.empty()) return;
+    if (running() || queue_.empty()) return;
     running_ = queue_.front();
     queue_.pop_front();
     auto* under = find(running_);
@@ -173,21 +141,18 @@ void ModelSweep::next() {
         (statistics_[indexOf(*weights_[i])] ? again : fresh).push_back(i);
         total += double(weights_[i]->bytes);
     }
-    const auto items = fresh.size() + again.size();
-    auto feed = std::make_shared<Feed>();
-    feed_ = feed;
-    feed->progress = {.done = 0, .total = total, .what = "Analysing the model", .items = 0, .itemsTotal = items};
-    job_ = Job([feed](const Progress& p) {
-        std::lock_guard lock(feed->mutex);
-        feed->progress.done = feed->bytesBefore + p.done;
-        if (!p.what.empty()) feed->progress.what = p.what;
+    struct Steps { // of the chunks that are done
+        std::atomic<double> bytes{0};
+        std::atomic<std::uint64_t> rows{0};
+    };
+    const auto steps = std::make_shared<Steps>();
+    task_.amendProgress([steps, total, items = fresh.size() + again.size()](Progress& p) {
+        p.done += steps->bytes, p.total = total;
+        p.items = steps->rows, p.itemsTotal = items;
     });
     clock_.start();
-    poll_.start();
-
-    const auto work = [feed, model = model_, weights = weights_, spec = running_, inputs = inputs_,
-                       decodedAs = decodedAs_, fresh, again](const Job& job) -> Result<double> {
-        double bytes = 0;
+    const auto work = [steps, model = model_, weights = weights_, spec = running_, inputs = inputs_,
+                       decodedAs = decodedAs_, fresh, again](const Job& job, Inbox<Mail>& inbox) -> Result<double> {
         for (const auto* indices : {&fresh, &again}) {
             for (std::size_t at = 0; at < indices->size(); at += kChunk) {
                 AnalysisPlan plan{.model = model, .tensors = {}, .specs = {{specText(spec), spec}}, .options = {}};
@@ -195,6 +160,7 @@ void ModelSweep::next() {
                 plan.options.inputs = inputs;
                 plan.options.decodedAs = decodedAs;
                 std::unordered_map<std::string_view, std::size_t> indexOf;
+                double bytes = steps->bytes;
                 for (std::size_t i = at; i < std::min(indices->size(), at + kChunk); ++i) {
                     const auto* tensor = weights[(*indices)[i]];
                     plan.tensors.push_back(tensor);
@@ -202,61 +168,41 @@ void ModelSweep::next() {
                     bytes += double(tensor->bytes);
                 }
                 const auto result = analyse(plan, job, [&](const AnalysisRow& row) {
-                    auto slim = withoutHistograms(row);
-                    std::lock_guard lock(feed->mutex);
-                    if (row->status == Status::Ok) {
-                        if (!feed->pooled) feed->pooled = std::make_shared<PooledHistograms>();
-                        feed->pooled->merge(*row);
-                    }
-                    feed->rows.emplace_back(indexOf.at(row->tensor), std::move(slim));
-                    feed->progress.items = ++feed->rowsHanded;
+                    auto slim = figuresOf(*row);
+                    inbox.write([&](Mail& mail) {
+                        if (row->status == Status::Ok) {
+                            if (!mail.pooled) mail.pooled = std::make_shared<Distribution>();
+                            mail.pooled->merge(*row->distribution);
+                        }
+                        mail.rows.emplace_back(indexOf.at(row->tensor), std::move(slim));
+                    });
+                    ++steps->rows;
                 });
                 if (!result) return tl::unexpected(result.error());
-                std::lock_guard lock(feed->mutex);
-                feed->bytesBefore = feed->progress.done = bytes;
+                steps->bytes = bytes;
             }
         }
-        return bytes;
+        return steps->bytes.load();
     };
-    runJob<double>(this, job_, work, [this, feed](Result<double> bytes) {
-        if (feed_ != feed) return;
-        take();
-        feed_.reset();
-        poll_.stop();
-        const double seconds = double(clock_.nsecsElapsed()) / 1e9;
-        if (bytes)
-            Q_EMIT finished(QString::fromStdString(specText(running_)), seconds,
-                            *bytes / 1e9 / std::max(seconds, 1e-9));
-        else if (!bytes.error().cancelled)
-            Q_EMIT failed(QString::fromStdString(oneSentence(bytes.error().message)));
-        next();
-    });
+    task_.run<Mail>(
+        "Analysing the model", work, [this](Mail mail) { take(std::move(mail)); },
+        [this](double bytes) {
+            const double seconds = double(clock_.nsecsElapsed()) / 1e9;
+            Q_EMIT finished(QString::fromStdString(specText(running_)), seconds, bytes / 1e9 / std::max(seconds, 1e-9));
+        });
 }
 
-void ModelSweep::take() {
-    if (!feed_) return;
-    decltype(Feed::rows) rows;
-    std::shared_ptr<PooledHistograms> pooled;
-    Progress progress;
-    {
-        std::lock_guard lock(feed_->mutex);
-        rows.swap(feed_->rows);
-        pooled.swap(feed_->pooled);
-        progress = feed_->progress;
+void ModelSweep::take(Mail mail) {
+    auto* under = find(running_);
+    if (!under) return;
+    if (mail.pooled && under->pooled) mail.pooled->merge(*under->pooled);
+    if (mail.pooled) under->pooled = std::move(mail.pooled);
+    for (auto& [index, row] : mail.rows) {
+        auto& known = statistics_[indexOf(*weights_[index])];
+        if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);
+        under->rows.insert(index, std::move(row));
     }
-    if (auto* under = find(running_)) {
-        if (pooled && under->pooled) pooled->merge(*under->pooled);
-        if (pooled) under->pooled = std::move(pooled);
-        for (auto& [index, row] : rows) {
-            auto& known = statistics_[indexOf(*weights_[index])];
-            if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);
-            under->rows.insert(index, std::move(row));
-        }
-    }
-    const double elapsed = double(clock_.nsecsElapsed()) / 1e9;
-    const double left = progress.done > 0 ? elapsed * (progress.total - progress.done) / progress.done : -1;
-    if (!job_.cancelled()) Q_EMIT progressed(progress, left);
-    if (!rows.empty()) Q_EMIT rowsChanged();
+    Q_EMIT rowsChanged();
 }
 
 } // namespace qs::gui

@@ -4,10 +4,9 @@
 // 100,000 tensors would need 25 GB for those.
 
 #include "app/gui/model_rows.h"
+#include "app/gui/task.h"
 
-#include <QElapsedTimer>
 #include <QObject>
-#include <QTimer>
 
 #include <deque>
 #include <memory>
@@ -17,8 +16,7 @@ namespace qs::gui {
 class ModelSweep : public QObject {
     Q_OBJECT
 public:
-    explicit ModelSweep(QObject* parent = nullptr);
-    ~ModelSweep() override;
+    explicit ModelSweep(TaskList& tasks, QObject* parent = nullptr);
 
     void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights); ///< forgets everything
     /// Forgets every row and measures the known specs again, `first` before the others.
@@ -29,10 +27,10 @@ public:
     /// Stops a run under this spec and takes it out of the queue.
     void withdraw(const QuantSpec& spec);
     void cancel(); ///< all of it
-    bool running() const { return feed_ != nullptr; }
+    bool running() const { return task_.running(); }
 
     const ModelRows& rows(const QuantSpec& spec) const;
-    std::shared_ptr<const PooledHistograms> pooled(const QuantSpec& spec) const; ///< null: nothing measured
+    std::shared_ptr<const Distribution> pooled(const QuantSpec& spec) const; ///< null: nothing measured
     std::vector<QuantSpec> specs() const;
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const;
     /// Rows that were measured before, without histograms; those of tensors under a spec that is known stay.
@@ -41,22 +39,19 @@ public:
 
 Q_SIGNALS:
     void rowsChanged();
-    void progressed(const qs::Progress& progress, double secondsLeft);
     void finished(const QString& what, double seconds, double gigabytesPerSecond);
     void failed(const QString& sentence);
-    void stopped(); ///< a run was withdrawn or cancelled, and none follows it
 
 private:
-    struct Feed;
+    struct Mail; ///< what the work leaves for the window
     struct Under {
         QuantSpec spec;
         ModelRows rows;
-        std::shared_ptr<const PooledHistograms> pooled; ///< of the rows; replaced, never written
+        std::shared_ptr<const Distribution> pooled; ///< of the rows; replaced, never written
     };
     void measureAgain(const QuantSpec& first);
     void next();
-    void take();
-    bool stop(); ///< true: there was a run
+    void take(Mail mail);
     Under* find(const QuantSpec& spec);
     std::size_t indexOf(const TensorInfo& tensor) const { return std::size_t(&tensor - model_->tensors.data()); }
 
@@ -67,11 +62,9 @@ private:
     decltype(AnalysisOptions::inputs) inputs_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     std::vector<std::shared_ptr<const TensorStatistics>> statistics_; ///< per tensor of the model
-    std::shared_ptr<Feed> feed_;                                      ///< of the run in progress
     QuantSpec running_;
-    Job job_;
-    QTimer poll_;
     QElapsedTimer clock_;
+    Task task_;
 };
 
 } // namespace qs::gui

@@ -15,15 +15,6 @@
 
 namespace qs::gui {
 
-/// Some of a list's columns: what is compared first comes first.
-template<class Row> Columns<Row> inOrder(const Columns<Row>& columns, std::initializer_list<std::string_view> ids) {
-    Columns<Row> out;
-    for (const auto id : ids)
-        for (const auto& column : columns)
-            if (column.id == id) out.push_back(column);
-    return out;
-}
-
 template<class Row> class RowModel : public QAbstractTableModel {
 public:
     explicit RowModel(Columns<Row> columns, QObject* parent = nullptr)

@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session_private.h"
+#include "app/gui/session.h"
 
-#include <QThreadPool>
+#include "app/gui/model_opener.h"
+#include "app/gui/model_sweep.h"
+#include "app/gui/recent_files.h"
+#include "app/gui/session_results.h"
+#include "app/gui/spec_edit.h"
+#include "app/gui/tensor_probe.h"
+#include "core/base/text.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <QScopedValueRollback>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -18,6 +31,27 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 
 } // namespace
 
+/// Each with a state of its own; the session connects them.
+struct Session::Private {
+    static constexpr int kSettleMs = 250; // the spec has stood still: the whole model may follow
+    explicit Private(Session* session)
+        : sweep(tasks, session), probeA(session), probeB(session),
+          opener(tasks, [session](OpenedModel opened) { session->adopt(std::move(opened)); }) {
+        settle.setSingleShot(true);
+        settle.setInterval(kSettleMs);
+    }
+    TaskList tasks;
+    ModelSweep sweep;
+    TensorProbe probeA, probeB;
+    ModelOpener opener;
+    RecentFiles recent;
+    KeptTexts kept;
+    QTimer settle;
+    bool replacing = false;
+    SessionState resumable;
+    QDateTime diedAt;
+};
+
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
       metric_(QStringLiteral("nmse")), page_(QStringLiteral("start")) {
@@ -26,38 +60,15 @@ Session::Session(QObject* parent)
     pool->setMaxThreadCount(std::max(8, pool->maxThreadCount()));
     d = std::make_unique<Private>(this);
     connect(this, &Session::pageRequested, this, &Session::showPage);
-    connect(&d->sweep, &ModelSweep::rowsChanged, this, &Session::rowsChanged);
-    connect(&d->sweep, &ModelSweep::progressed, this, &Session::jobProgress);
-    connect(&d->sweep, &ModelSweep::finished, this, [this](const QString& what, double seconds, double rate) {
-        Q_EMIT jobFinished(what, seconds, rate);
-        endedInLane();
-    });
-    connect(&d->sweep, &ModelSweep::stopped, this, &Session::endedInLane);
-    connect(&d->sweep, &ModelSweep::failed, this, [this](const QString& sentence) {
-        Q_EMIT failed(sentence);
-        setInputs({}); // what they say of no layer must not keep the model from being measured
-    });
-    const auto answer = [this](AnalysisRow Session::*slot) {
-        return [this, slot](const AnalysisRow& row) {
-            d->sweep.learn(row);
-            this->*slot = row;
-            stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
-            Q_EMIT currentChanged();
-        };
-    };
-    connect(&d->probeA, &TensorProbe::answered, this, answer(&Session::currentA_));
-    connect(&d->probeB, &TensorProbe::answered, this, answer(&Session::currentB_));
-    const auto refuse = [this](AnalysisRow Session::*slot) {
-        return [this, slot](const QString& sentence) {
-            this->*slot = nullptr;
-            stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
-            Q_EMIT currentChanged();
-            Q_EMIT failed(sentence);
-        };
-    };
-    connect(&d->probeA, &TensorProbe::failed, this, refuse(&Session::currentA_));
-    connect(&d->probeB, &TensorProbe::failed, this, refuse(&Session::currentB_));
-    connect(this, &Session::jobCancelled, this, [this] { d->decoding.reset(); });
+    connect(&d->tasks, &TaskList::progressed, this, &Session::jobProgress);
+    connect(&d->tasks, &TaskList::ended, this, &Session::workEnded);
+    connect(&d->opener, &ModelOpener::opening, this, &Session::opening);
+    connect(&d->opener, &ModelOpener::failed, this, &Session::failed);
+    connect(&d->opener, &ModelOpener::ended, this, &Session::workEnded);
+    connect(&d->recent, &RecentFiles::changed, this, &Session::recentFilesChanged);
+    follow(d->sweep);
+    follow(d->probeA, &Session::currentA_);
+    follow(d->probeB, &Session::currentB_);
     connect(&d->settle, &QTimer::timeout, this, [this] {
         if (d->probeA.running() || d->probeB.running()) {
             d->settle.start(); // the picture in front first
@@ -67,10 +78,134 @@ Session::Session(QObject* parent)
     });
 }
 
-Session::~Session() {
-    d->openJob.cancel();
-    d->decoding.reset();
+void Session::follow(ModelSweep& sweep) {
+    connect(&sweep, &ModelSweep::rowsChanged, this, &Session::rowsChanged);
+    connect(&sweep, &ModelSweep::finished, this, &Session::jobFinished);
+    connect(&sweep, &ModelSweep::failed, this, [this](const QString& sentence) {
+        Q_EMIT failed(sentence);
+        setInputs({}); // what they say of no layer must not keep the model from being measured
+    });
 }
+
+void Session::follow(TensorProbe& probe, AnalysisRow Session::*answer) {
+    const auto take = [this, answer](const AnalysisRow& row) {
+        this->*answer = row;
+        stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
+        Q_EMIT currentChanged();
+    };
+    connect(&probe, &TensorProbe::answered, this, [this, take](const AnalysisRow& row) {
+        d->sweep.learn(row);
+        take(row);
+    });
+    connect(&probe, &TensorProbe::failed, this, [this, take](const QString& sentence) {
+        take(nullptr);
+        Q_EMIT failed(sentence);
+    });
+}
+
+Session::~Session() { d->tasks.disconnect(this); } // which ends tasks
+
+// ---- the opened model ----------------------------------------------------------------------------------------------
+
+void Session::open(const QString& path) { d->opener.open(path); }
+void Session::restore(const SessionState& state) { d->opener.restore(state); }
+
+void Session::decodeStored() {
+    if (model_ && stored_) d->opener.decode(model_, [this] { return state(); }); // the specs, and the page
+}
+
+/// What was measured counts only where its files are those that it was measured on.
+void Session::apply(const OpenedModel& opened) {
+    if (!opened.saved) return;
+    const auto& [file, path, changed] = *opened.saved;
+    if (changed.empty())
+        for (const auto& results : file.results)
+            if (const auto spec = savedSpec(results.spec)) d->sweep.restore(*spec, rowsOf(results, *model_));
+    Q_EMIT sessionOpened(file, path);
+    if (changed.empty() && d->diedAt.isValid() && path == d->resumable.saved)
+        Q_EMIT noticed(QStringLiteral("Restored as of %1.").arg(momentText(d->diedAt)));
+    if (!changed.empty())
+        Q_EMIT noticed(QString::fromStdString(
+            oneSentence(changed.front() +
+                        (changed.size() > 1 ? fmt::format(" (And {} more.)", changed.size() - 1) : std::string()))));
+}
+
+void Session::adopt(OpenedModel opened) {
+    {
+        const QScopedValueRollback replacing(d->replacing, true); // the pages are told once, of the new one
+        close();
+    }
+    model_ = std::move(opened.model);
+    layout_ = std::move(opened.layout);
+    stored_ = opened.stored;
+    d->sweep.setModel(model_, weights());
+    d->recent.put(QString::fromStdString(model_->path));
+    if (opened.saved && opened.saved->changed.empty())
+        for (auto& [name, text] : opened.saved->file.kept) d->kept.restore(name, std::move(text));
+    const auto& wanted = opened.view;
+    const auto settings = [this] { return std::tuple(specA_, specB_, comparing_, metric_); };
+    const auto before = settings();
+    if (!wanted.path.isEmpty()) {
+        if (const auto a = savedSpec(wanted.specA.toStdString())) specA_ = *a;
+        if (const auto b = savedSpec(wanted.specB.toStdString())) specB_ = *b;
+        comparing_ = wanted.comparing;
+        if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
+    }
+    tensor_ = model_->find(wanted.tensor.toStdString());
+    if (!tensor_) tensor_ = layout_->firstWeight(*model_);
+    if (tensor_) selection_ = {tensor_};
+
+    Q_EMIT modelChanged();
+    if (settings() != before) Q_EMIT specChanged();
+    Q_EMIT tensorChanged();
+    Q_EMIT selectionChanged();
+    apply(opened);
+    inspect(true, comparing_);
+    d->settle.start();
+    // In turns of their own: the start page lists files anew, a page is built when it is first shown.
+    QTimer::singleShot(0, this, &Session::recentFilesChanged);
+    const auto page = !wanted.page.isEmpty()            ? wanted.page
+                      : page_ == QLatin1String("start") ? QStringLiteral("overview")
+                                                        : page_;
+    QTimer::singleShot(0, this, [this, page, before = page_] {
+        if (model_ && page_ == before) showPage(page);
+    });
+}
+
+void Session::close() {
+    d->settle.stop();
+    d->probeA.forget();
+    d->probeB.forget();
+    d->sweep.setModel(nullptr, {});
+    d->opener.stopDecoding();
+    d->kept.clear();
+    stored_ = false;
+    const bool had = model_ != nullptr;
+    tensor_ = nullptr;
+    selection_.clear();
+    layout_ = std::make_shared<ModelLayout>();
+    currentA_ = currentB_ = nullptr;
+    stale_ = false;
+    model_.reset();
+    setInputs({});
+    if (had && !d->replacing) Q_EMIT modelChanged();
+}
+
+QStringList Session::recentFiles() const { return d->recent.paths(); }
+void Session::addRecentFile(const QString& path) { d->recent.add(path); }
+void Session::setRecentFiles(const QStringList& paths) { d->recent.append(paths); }
+
+QString Session::samplePath() {
+    const QDir binary(QCoreApplication::applicationDirPath());
+    for (const char* place : {"samples/tiny-llama", "../share/quantscope/samples/tiny-llama",
+                              "../../../resources/samples/tiny-llama", "../../resources/samples/tiny-llama"}) {
+        const auto path = QDir::cleanPath(binary.absoluteFilePath(QLatin1String(place)));
+        if (QFileInfo(path).isDir()) return path;
+    }
+    return {};
+}
+
+// ---- selection, specs and what is measured under them ---------------------------------------------------------------
 
 void Session::selectTensor(const TensorInfo* tensor) {
     if (tensor == tensor_ || !model_) return;
@@ -191,7 +326,7 @@ int Session::weightIndex(const TensorInfo* tensor) const {
 }
 
 const ModelRows& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
-std::shared_ptr<const PooledHistograms> Session::pooledHistograms(const QuantSpec& spec) const {
+std::shared_ptr<const Distribution> Session::pooledHistograms(const QuantSpec& spec) const {
     return d->sweep.pooled(spec);
 }
 std::vector<QuantSpec> Session::analysedSpecs() const { return d->sweep.specs(); }
@@ -203,30 +338,18 @@ std::shared_ptr<const TensorStatistics> Session::statistics(const TensorInfo& te
 
 void Session::cancelJobs() {
     if (!busy()) return;
-    d->openJob.cancel();
-    d->opening = false;
+    d->opener.cancel();
     d->settle.stop();
     d->sweep.cancel();
     d->probeA.cancel();
     d->probeB.cancel();
-    for (const auto* work : d->work) work->job().cancel();
+    d->tasks.cancelAll();
     Q_EMIT jobCancelled();
 }
 
-void Session::beginWork(const LaneWork& work) { d->work.push_back(&work); }
+TaskList& Session::tasks() const { return d->tasks; }
 
-void Session::endWork(const LaneWork& work) {
-    std::erase(d->work, &work);
-    endedInLane();
-}
-
-/// Some of the work that the lane may show is over: it shows what still runs, or nothing.
-void Session::endedInLane() {
-    if (!d->sweep.running() && !d->work.empty()) d->work.back()->sayAgain();
-    Q_EMIT workEnded();
-}
-
-bool Session::laneBusy() const { return d->opening || !d->work.empty() || d->sweep.running(); }
+bool Session::laneBusy() const { return d->opener.running() || d->tasks.busy(); }
 
 bool Session::busy() const { return laneBusy() || d->settle.isActive() || d->probeA.running() || d->probeB.running(); }
 
@@ -236,19 +359,9 @@ void Session::showPage(const QString& id) {
     Q_EMIT pageChanged(id);
 }
 
-void Session::keep(const QString& name, KeptText text) {
-    if (!text) return void(d->kept.erase(name));
-    // Whoever saves takes a copy of this list, not of what the functions own.
-    const auto owned = std::make_shared<const KeptText>(std::move(text));
-    d->kept[name] = {[owned] { return (*owned)(); }, nullptr, ++d->keptNumber};
-}
-
-const std::map<QString, Session::Kept>& Session::kept() const { return d->kept; }
-
-std::shared_ptr<const std::string> Session::restored(const QString& name) const {
-    const auto at = d->kept.find(name);
-    return at == d->kept.end() ? nullptr : at->second.restored;
-}
+void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
+const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
+std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),
@@ -258,16 +371,6 @@ SessionState Session::state() const {
             .specB = QString::fromStdString(specText(specB_)),
             .metric = metric_,
             .comparing = comparing_};
-}
-
-void Session::restore(const SessionState& state) {
-    if (!state.saved.isEmpty()) {
-        auto view = state;
-        view.saved.clear();
-        return openSaved(state.saved, view);
-    }
-    d->wanted = state;
-    open(state.path);
 }
 
 const QDateTime& Session::diedAt() const { return d->diedAt; }

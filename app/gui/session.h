@@ -3,6 +3,7 @@
 // What the window is working on. Pages talk through the Session, never to each other.
 
 #include "app/gui/given_inputs.h"
+#include "app/gui/kept_texts.h"
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
@@ -15,7 +16,6 @@
 #include <QString>
 #include <QStringList>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -26,7 +26,10 @@ struct SessionFile;
 
 namespace qs::gui {
 
-class LaneWork;
+class ModelSweep;
+struct OpenedModel;
+class TaskList;
+class TensorProbe;
 
 class Session : public QObject {
     Q_OBJECT
@@ -94,27 +97,22 @@ public:
     /// Rows known for a spec, by index of the weight.
     const ModelRows& modelRows(const QuantSpec& spec) const;
     /// Histograms of those rows, which are kept without their own; null: none is known.
-    std::shared_ptr<const PooledHistograms> pooledHistograms(const QuantSpec& spec) const;
+    std::shared_ptr<const Distribution> pooledHistograms(const QuantSpec& spec) const;
     std::vector<QuantSpec> analysedSpecs() const;
     void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
     void cancelJobs();                                                                  ///< Esc
-    void beginWork(const LaneWork& work);                                               ///< LaneWork calls these
-    void endWork(const LaneWork& work);
-    bool busy() const;     ///< something is being opened or computed, or about to be
-    bool laneBusy() const; ///< of it what the job lane shows: not the selected tensor's few milliseconds
+    TaskList& tasks() const; ///< that the job lane shows and Esc cancels
+    bool busy() const;       ///< something is being opened or computed, or about to be
+    bool laneBusy() const;   ///< of it what the job lane shows: not the selected tensor's few milliseconds
 
     // ---- the page in front; pages ask for another one here, e.g. a click on a cell opens "tensor"
     const QString& page() const { return page_; }
     void showPage(const QString& id);
 
     // ---- what a crash may not lose
-    using KeptText = std::function<std::string()>; ///< called on a worker thread; it owns what it writes down
-    struct Kept {
-        KeptText text;
-        std::shared_ptr<const std::string> restored; ///< out of a session file; null: the page has kept it since
-        int number = 0;                              ///< another one when the contents are
-    };
+    using KeptText = KeptTexts::Text;
+    using Kept = KeptTexts::Kept;
     /// What a page has computed, for session files, by its name; null: nothing any more. It goes with the model.
     void keep(const QString& name, KeptText text);
     const std::map<QString, Kept>& kept() const;
@@ -148,7 +146,7 @@ Q_SIGNALS:
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
-    void workEnded(); ///< a LaneWork is over, or a run over the model that nothing follows
+    void workEnded(); ///< work that the lane showed is over
     /// A page asks for another one by its id ("tensor"); the window switches.
     void pageRequested(const QString& pageId);
     void pageChanged(const QString& id); ///< page() is another one now
@@ -156,13 +154,12 @@ Q_SIGNALS:
 
 private:
     struct Private;
-    struct Opened;
-    void adopt(Opened opened);
-    void openSaved(const QString& path, const SessionState& view);
-    void applySaved();
+    void adopt(OpenedModel opened);
+    void apply(const OpenedModel& opened); ///< what its session file held
+    void follow(ModelSweep& sweep);
+    void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
-    void endedInLane();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();

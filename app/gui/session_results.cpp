@@ -93,8 +93,6 @@ std::vector<AnalysisRow> rowsOf(const SessionResults& results, const Model& mode
         const std::span values(results.values.data() + i * ids.size(), ids.size());
         if (!isPossible(*row, values)) continue;
         for (std::size_t c = 0; c < ids.size(); ++c) kColumns[c].set(*row, values[c]);
-        { [[maybe_unused]] const FloatHistogram gone = std::move(row->error); }
-        { [[maybe_unused]] const FloatHistogram gone = std::move(row->value); }
         rows.push_back(std::move(row));
     }
     return rows;

@@ -2,11 +2,9 @@
 #include "app/gui/session_saver.h"
 
 #include "app/gui/output_check.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_history.h"
-#include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/model/output/atomic_file.h"
 
@@ -78,8 +76,6 @@ SessionSaver::SessionSaver(Session& session, SpecHistory& history, QObject* pare
     connect(&session, &Session::opening, this, [this] { path_.clear(); });
 }
 
-SessionSaver::~SessionSaver() { job_.cancel(); }
-
 SessionSaver::Snapshot SessionSaver::snapshot() const {
     Snapshot now{session_.state(),
                  recipeOf(session_),
@@ -98,7 +94,6 @@ void SessionSaver::save(const QString& path) {
 }
 
 void SessionSaver::write(const QString& path, bool byItself) {
-    writing_ = true;
     const auto work = [now = snapshot(), path, byItself,
                        check = outputCheck(session_)](const Job& job) -> Result<bool> {
         if (byItself) QDir().mkpath(QFileInfo(path).path());
@@ -110,24 +105,22 @@ void SessionSaver::write(const QString& path, bool byItself) {
             return tl::unexpected(written.error());
         return true;
     };
-    runJob<bool>(this, job_, work, [this, path, byItself](Result<bool> written) {
-        writing_ = false;
-        if (!written) {
-            Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().message)));
-            return;
-        }
+    const auto done = [this, path, byItself](const Result<bool>& written) {
+        if (!written) return Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().message)));
         if (!byItself) {
             path_ = path;
             session_.addRecentFile(path);
         }
         Q_EMIT saved(path);
-    });
+    };
+    if (byItself) return autosave_.run({}, work, done);
+    Task::once(this, work, done); // each that was asked for
 }
 
 void SessionSaver::startAutosave(int milliseconds) {
     auto* timer = new QTimer(this);
     connect(timer, &QTimer::timeout, this, [this] {
-        if (!session_.model() || writing_) return;
+        if (!session_.model() || autosave_.running()) return;
         const auto key = snapshot().key();
         if (key == written_) return;
         written_ = key;

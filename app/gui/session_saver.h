@@ -3,7 +3,7 @@
 // Saves what the window is working on as a .qscope file: when asked, and by itself, so that a crash loses a minute at
 // most. All work is done on the pool.
 
-#include "core/base/job.h"
+#include "app/gui/task.h"
 #include "core/session/session_file.h"
 
 #include <QObject>
@@ -18,7 +18,6 @@ class SessionSaver : public QObject {
     Q_OBJECT
 public:
     SessionSaver(Session& session, SpecHistory& history, QObject* parent);
-    ~SessionSaver() override;
 
     /// The file that the session was opened from or saved to last; "": none.
     const QString& path() const { return path_; }
@@ -41,8 +40,7 @@ private:
     SpecHistory& history_;
     QString path_;
     QByteArray written_; ///< what the autosave holds
-    Job job_;
-    bool writing_ = false;
+    Task autosave_;
 };
 
 } // namespace qs::gui

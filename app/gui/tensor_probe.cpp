@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/tensor_probe.h"
 
-#include "app/gui/run_job.h"
-#include "core/base/text.h"
-
 #include <algorithm>
 
 namespace qs::gui {
@@ -11,12 +8,8 @@ namespace {
 constexpr std::size_t kRemembered = 12; // about 1.3 MiB each
 }
 
-TensorProbe::TensorProbe(QObject* parent) : QObject(parent) {}
-TensorProbe::~TensorProbe() { job_.cancel(); }
-
-void TensorProbe::cancel() {
-    job_.cancel();
-    running_ = false;
+TensorProbe::TensorProbe(QObject* parent) : QObject(parent) {
+    connect(&task_, &Task::failed, this, &TensorProbe::failed);
 }
 
 void TensorProbe::forget() {
@@ -34,8 +27,6 @@ void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInf
         Q_EMIT answered(AnalysisRow(found->row));
         return;
     }
-    job_ = Job();
-    running_ = true;
     ++begun_;
     const auto work = [model, &tensor, spec, known, inputs, decodedAs,
                        ended = ended_](const Job& job) -> Result<AnalysisRow> {
@@ -51,15 +42,10 @@ void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInf
         if (result->specAsTyped.empty()) result->specAsTyped = specText(spec);
         return std::make_shared<const TensorAnalysis>(std::move(*result));
     };
-    runJob<AnalysisRow>(this, job_, work, [this, key](Result<AnalysisRow> row) {
-        running_ = false;
-        if (!row) {
-            if (!row.error().cancelled) Q_EMIT failed(QString::fromStdString(oneSentence(row.error().message)));
-            return;
-        }
-        remembered_.push_front({(*row)->tensor, key, *row});
+    task_.run({}, work, [this, key](const AnalysisRow& row) {
+        remembered_.push_front({row->tensor, key, row});
         if (remembered_.size() > kRemembered) remembered_.pop_back();
-        Q_EMIT answered(*row);
+        Q_EMIT answered(row);
     });
 }
 

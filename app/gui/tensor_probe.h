@@ -2,6 +2,7 @@
 #pragma once
 // One tensor under one spec, in full detail, always the newest question: a new one cancels the old.
 
+#include "app/gui/task.h"
 #include "core/analysis/analysis.h"
 
 #include <QObject>
@@ -17,16 +18,15 @@ class TensorProbe : public QObject {
     Q_OBJECT
 public:
     explicit TensorProbe(QObject* parent = nullptr);
-    ~TensorProbe() override;
 
     /// answered() or failed() follows from the event loop; at once, before ask() returns, when the answer is
     /// remembered.
     void ask(const std::shared_ptr<const Model>& model, const TensorInfo& tensor, const QuantSpec& spec,
              const std::shared_ptr<const TensorStatistics>& known, const decltype(AnalysisOptions::inputs)& inputs = {},
              DecodedAs decodedAs = DecodedAs::F32);
-    void cancel();
+    void cancel() { task_.drop(); }
     void forget(); ///< cancel, and drop what is remembered
-    bool running() const { return running_; }
+    bool running() const { return task_.running(); }
     int begun() const { return begun_; }         ///< jobs; remembered answers need none
     int ended() const { return ended_->load(); } ///< of them those that went through the whole tensor
 
@@ -40,8 +40,7 @@ private:
         AnalysisRow row;
     };
     std::deque<Remembered> remembered_; ///< newest first: undo and sliding back and forth need no job
-    Job job_;
-    bool running_ = false;
+    Task task_;
     int begun_ = 0;
     std::shared_ptr<std::atomic<int>> ended_ = std::make_shared<std::atomic<int>>(0); ///< jobs may outlive this
 };

@@ -17,21 +17,35 @@ std::span<const DecodedAsTraits> decodedAsChoices() {
 
 namespace {
 
-/// Histograms take 262 KB a row: those of all rows of a spec are added up, and rows are kept without their own.
-AnalysisRow withoutHistograms(TensorAnalysis row) {
-    { [[maybe_unused]] const FloatHistogram gone = std::move(row.error); }
-    { [[maybe_unused]] const FloatHistogram gone = std::move(row.value); }
-    return std::make_shared<const TensorAnalysis>(std::move(row));
+const Distribution& noDistribution() {
+    static const Distribution none;
+    return none;
+}
+const Inspection& noInspection() {
+    static const Inspection none;
+    return none;
 }
 
 } // namespace
+
+const FloatHistogram& TensorAnalysis::errors() const { return (distribution ? *distribution : noDistribution()).error; }
+const FloatHistogram& TensorAnalysis::values() const { return (distribution ? *distribution : noDistribution()).value; }
+const BlockMap& TensorAnalysis::blockMap() const { return (inspection ? *inspection : noInspection()).blockMap; }
+const ChannelProfile& TensorAnalysis::channels() const { return (inspection ? *inspection : noInspection()).channels; }
+const ChannelProfile& TensorAnalysis::columns() const { return (inspection ? *inspection : noInspection()).columns; }
+
+AnalysisRow figuresOf(const TensorAnalysis& row) {
+    auto figures = std::make_shared<TensorAnalysis>(row);
+    figures->distribution.reset();
+    return figures;
+}
 
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow) {
     const auto started = std::chrono::steady_clock::now();
     AnalysisResult result;
-    std::vector<std::shared_ptr<PooledHistograms>> pooled;
-    for (std::size_t i = 0; i < plan.specs.size(); ++i) pooled.push_back(std::make_shared<PooledHistograms>());
+    std::vector<std::shared_ptr<Distribution>> pooled;
+    for (std::size_t i = 0; i < plan.specs.size(); ++i) pooled.push_back(std::make_shared<Distribution>());
     Progress progress;
     progress.itemsTotal = plan.tensors.size() * plan.specs.size();
     for (const TensorInfo* tensor : plan.tensors) progress.total += double(tensor->bytes) * double(plan.specs.size());
@@ -59,14 +73,9 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                 row->statistics = statistics;
             row->specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();
-            if (row->status == Status::Ok) pooled[at]->merge(*row);
-            if (onRow) {
-                const auto whole = std::make_shared<const TensorAnalysis>(std::move(*row));
-                onRow(whole);
-                result.rows.push_back(withoutHistograms(*whole));
-            } else {
-                result.rows.push_back(withoutHistograms(std::move(*row)));
-            }
+            if (row->status == Status::Ok) pooled[at]->merge(*row->distribution);
+            result.rows.push_back(figuresOf(*row));
+            if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(*row)));
             progress.done += double(tensor->bytes);
             ++progress.items;
         }

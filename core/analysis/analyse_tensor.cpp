@@ -116,12 +116,13 @@ public:
     void finish(TensorAnalysis& row) {
         picture_.finish();
         for (const ErrorSums& piece : pieces_) row.sums.merge(piece);
+        const auto distribution = std::make_shared<Distribution>();
         row.codeCounts.assign(levels_.size(), 0);
         row.levels.assign(levels_.begin(), levels_.end());
         for (const auto& worker : workers_) {
             if (!worker) continue;
             worker->flush();
-            row.error.merge(worker->error), row.value.merge(worker->value);
+            distribution->error.merge(worker->error), distribution->value.merge(worker->value);
             for (std::size_t code = 0; code < row.codeCounts.size(); ++code)
                 row.codeCounts[code] += worker->codeCounts[code];
             row.sums.clipped += worker->rounded.clipped;
@@ -129,13 +130,14 @@ public:
         if (decided_)
             for (const std::uint8_t code : decided_->codes)
                 if (code < row.codeCounts.size()) ++row.codeCounts[code];
-        row.p50 = row.error.absPercentile(50), row.p95 = row.error.absPercentile(95),
-        row.p99 = row.error.absPercentile(99);
+        const FloatHistogram& errors = distribution->error;
+        row.p50 = errors.absPercentile(50), row.p95 = errors.absPercentile(95), row.p99 = errors.absPercentile(99);
+        row.distribution = distribution;
         if (statistics_) row.statistics = statistics_->finish();
-        if (picture_.wantsBlocks()) row.columns = (statistics_ ? statistics_->maxima() : *maxima_).columnProfile();
         row.decodedAs = rounded_;
-        row.blockMap = picture_.map();
-        row.channels = picture_.channels();
+        if (picture_.wantsBlocks())
+            row.inspection = std::make_shared<const Inspection>(Inspection{
+                picture_.map(), picture_.channels(), (statistics_ ? statistics_->maxima() : *maxima_).columnProfile()});
     }
 
 private:

@@ -73,6 +73,24 @@ struct DecodedAsTraits {
 };
 std::span<const DecodedAsTraits> decodedAsChoices();
 
+/// Where values and errors lie, of one tensor or of many together: 262 KB.
+struct Distribution {
+    FloatHistogram error; ///< of E = V - W
+    FloatHistogram value; ///< of W / scale: the axis on which the levels stand
+    void merge(const Distribution& other) {
+        error.merge(other.error);
+        value.merge(other.value);
+    }
+};
+
+/// The pictures of one tensor.
+struct Inspection {
+    BlockMap blockMap;
+    ChannelProfile channels; ///< rows
+    ChannelProfile columns;  ///< of the weights alone
+};
+
+/// Figures, and what is larger behind pointers: copies share it, and whoever needs figures alone drops it.
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;
@@ -89,21 +107,24 @@ struct TensorAnalysis {
     std::uint64_t nan = 0, inf = 0;
     std::vector<float> levels;             ///< that codes decode to, in units of the scale
     std::vector<std::uint64_t> codeCounts; ///< per level
-    FloatHistogram error;                  ///< of E = V - W
-    FloatHistogram value;                  ///< of W / scale: the axis on which the levels stand
     double p50 = 0, p95 = 0, p99 = 0;      ///< of |E|
     std::optional<double> lloydGapDb;      ///< see lloyd_gap.h
     std::optional<InputErrors> onInputs;   ///< where the layer's inputs were given
     bool solved = false;                   ///< codes are a solver's: clipping and the Lloyd gap are not measured
     std::optional<TensorStatistics> statistics;
-    BlockMap blockMap;
-    ChannelProfile channels; ///< rows
-    ChannelProfile columns;  ///< of the weights alone
+    std::shared_ptr<const Distribution> distribution; ///< null: not measured, or not kept
+    std::shared_ptr<const Inspection> inspection;     ///< null without Detail::Inspect
     std::vector<std::string> warnings;
     std::string larger; ///< why it stores more bits than the source, and what does not; "": it does not
     double seconds = 0; ///< of the pass
     /// Bits per weight in the source; 0 of an empty tensor.
     double sourceBpw() const { return elements ? 8.0 * double(bytesBefore) / double(elements) : 0; }
+    /// Empty ones where there are none.
+    const FloatHistogram& errors() const;
+    const FloatHistogram& values() const;
+    const BlockMap& blockMap() const;
+    const ChannelProfile& channels() const;
+    const ChannelProfile& columns() const;
     bool isLarger() const { return status == Status::Ok && elements > 0 && bpw > sourceBpw(); }
 };
 
@@ -134,26 +155,16 @@ struct AnalysisPlan {
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
 };
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
-/// Of many tensors taken together.
-struct PooledHistograms {
-    FloatHistogram error, value;
-    void merge(const TensorAnalysis& row) {
-        error.merge(row.error);
-        value.merge(row.value);
-    }
-    void merge(const PooledHistograms& other) {
-        error.merge(other.error);
-        value.merge(other.value);
-    }
-};
+/// The same row without its distribution.
+AnalysisRow figuresOf(const TensorAnalysis& row);
 struct AnalysisResult {
     std::vector<AnalysisRow> rows; ///< tensor-major in the plan's order
-    /// Per spec of the plan, where rows were kept without their histograms; else empty.
-    std::vector<std::shared_ptr<const PooledHistograms>> pooled = {};
+    /// Per spec of the plan, of all rows together, where rows were kept without their own; else empty.
+    std::vector<std::shared_ptr<const Distribution>> pooled = {};
     double seconds = 0;
     std::uint64_t sourceBytes = 0; ///< read
 };
-/// The whole plan; rows are handed out as they are finished (any thread). Histograms of handed-out rows stay.
+/// The whole plan; rows are handed out as they are finished (any thread). Those keep their distributions, the result's rows do not.
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow = {});
 

@@ -82,9 +82,8 @@ Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<Analy
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
 
     Table table;
-    const auto& all = analysisColumns();
-    for (const auto& column : all)
-        if (column.id == "tensor" || column.id == "shape") table.columns.push_back(column);
+    const auto named = analysisColumns().pick({"tensor", "shape"});
+    table.columns.assign(named.begin(), named.end());
     for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s)
         table.columns.push_back({shown.id + std::string(" ") + plan.specs[s].first,
                                  plan.specs[s].first + " " + shown.title, shown.unit, shown.show, shown.decimals,
@@ -92,8 +91,7 @@ Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<Analy
     for (const auto& [rank, t] : order) {
         if (rank == 0 || table.rows.size() == most || rows[t].empty()) break;
         auto& cells = table.rows.emplace_back();
-        for (const auto& column : all)
-            if (column.id == "tensor" || column.id == "shape") cells.push_back(column.value(rows[t].front()));
+        for (const auto& column : named) cells.push_back(column.value(rows[t].front()));
         for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s) {
             cells.emplace_back();
             if (rows[t][s]->status != Status::Ok) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
@@ -112,9 +113,7 @@ Columns<SpecTotal> makeTotalColumns() {
          "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? figure(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
-        [](const Row& r) {
-            return r.sums.sw2 > 0 && r.sums.se2 > 0 ? figure(-10 * std::log10(r.sums.se2 / r.sums.sw2)) : Value();
-        });
+        [](const Row& r) { return r.sums.sw2 > 0 ? figure(sqnrDb(r.sums.se2 / r.sums.sw2)) : Value(); });
     return columns;
 }
 

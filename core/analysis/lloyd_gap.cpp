@@ -19,12 +19,12 @@ constexpr double kLeastGain = 1e-6;  ///< relative saving of a round, 4e-6 dB
 } // namespace
 
 Density scaledDensity(const TensorAnalysis& row) {
-    const auto& counts = row.value.counts();
+    const auto& counts = row.values().counts();
     double top = std::numeric_limits<double>::infinity();
     const double bin = 1 + 1.0 / 32 + 1e-6;
     if (!row.levels.empty() && row.sums.clipped == 0) {
         const double most = std::max(std::fabs(double(row.levels.front())), std::fabs(double(row.levels.back())));
-        if (row.value.maximum() <= most * bin && row.value.minimum() >= -most * bin) top = most;
+        if (row.values().maximum() <= most * bin && row.values().minimum() >= -most * bin) top = most;
     }
     std::vector<DensityCell> cells;
     const auto add = [&](std::size_t index) {

@@ -2,6 +2,8 @@
 // THE list of metrics. W original, V reconstruction, E = V - W, over the finite elements.
 #include "core/analysis/analysis.h"
 
+#include "core/base/decibel.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -27,8 +29,8 @@ Figure nmse(const Row& row) {
     return measured(row) && row.sums.sw2 > 0 ? finite(row.sums.se2 / row.sums.sw2) : std::nullopt;
 }
 Figure sqnr(const Row& row) {
-    const Figure value = nmse(row);
-    return value && *value > 0 ? finite(-10 * std::log10(*value)) : std::nullopt;
+    const Figure value = sqnrDb(nmse(row));
+    return value ? finite(*value) : std::nullopt;
 }
 constexpr double kSmallError = 0.5; ///< ||E||^2 relative to ||W|| ||V||
 

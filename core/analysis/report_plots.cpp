@@ -151,7 +151,7 @@ std::vector<Plot> errorSpreads(const AnalysisPlan& plan, const RowsBySpec& specs
         double largest = 0;
         for (const auto& row : specs[s]) {
             if (row->status != Status::Ok) continue;
-            errors.merge(row->error);
+            errors.merge(row->errors());
             largest = std::max(largest, double(row->sums.maxAbs));
         }
         const auto axis = SymlogAxis::ofErrors(errors.absPercentile(95), largest);
@@ -204,7 +204,7 @@ std::vector<Plot> codebooks(const AnalysisPlan& plan, const RowsBySpec& specs, c
         std::vector<double> counts(levels.size(), 0);
         for (const auto& row : specs[s]) {
             if (row->status != Status::Ok) continue;
-            values.merge(row->value);
+            values.merge(row->values());
             for (std::size_t c = 0; c < counts.size() && c < row->codeCounts.size(); ++c)
                 counts[c] += double(row->codeCounts[c]);
         }

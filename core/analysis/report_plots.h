@@ -8,7 +8,7 @@
 namespace qs {
 
 using RowsBySpec = std::vector<std::vector<AnalysisRow>>;
-using PooledBySpec = std::vector<std::shared_ptr<const PooledHistograms>>; ///< empty: the rows have their own
+using PooledBySpec = std::vector<std::shared_ptr<const Distribution>>; ///< empty: the rows have their own
 
 /// Layer x role; specs whose ranges lie close share their colours.
 std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, const Metric& metric);

@@ -3,9 +3,13 @@
 // A result is a vector of plain rows and ONE list of columns; the window's tables, the terminal, CSV, JSON and HTML all
 // read that list.
 
+#include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -41,7 +45,33 @@ struct ColumnInfo {
 };
 
 template<class Row> struct Column : ColumnInfo { std::function<Value(const Row&)> value; };
-template<class Row> using Columns = std::vector<Column<Row>>;
+
+/// Columns are chosen by id, never by place.
+template<class Row> struct Columns : std::vector<Column<Row>> {
+    using Ids = std::initializer_list<std::string_view>;
+    using std::vector<Column<Row>>::vector;
+
+    /// Those with these ids, in the order of the ids. All must be there.
+    Columns pick(Ids ids) const {
+        Columns out;
+        for (const auto id : ids)
+            if (const auto at = indexOf(id); at < this->size()) out.push_back((*this)[at]);
+        return out;
+    }
+    /// All but those with these ids, in the list's order.
+    Columns without(Ids ids) const {
+        Columns out;
+        for (const auto& column : *this)
+            if (std::find(ids.begin(), ids.end(), column.id) == ids.end()) out.push_back(column);
+        return out;
+    }
+    /// The place of the column with this id, which must be there.
+    std::size_t indexOf(std::string_view id) const {
+        const auto at = std::find_if(this->begin(), this->end(), [&](const auto& one) { return one.id == id; });
+        assert(at != this->end());
+        return std::size_t(at - this->begin());
+    }
+};
 
 /// A row-independent table: what report writers and the terminal print.
 struct Table {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/solve/row.h"
 
@@ -8,9 +9,7 @@ namespace qs::solve {
 namespace {
 
 Value number(const std::optional<double>& value) { return value ? Value(*value) : Value(); }
-Value decibels(const std::optional<double>& nmse) {
-    return nmse && *nmse > 0 ? Value(-10 * std::log10(*nmse)) : Value();
-}
+Value decibels(const std::optional<double>& nmse) { return number(sqnrDb(nmse)); }
 
 Columns<SolveRow> made() {
     using Row = SolveRow;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/deviation.h"
 
+#include "core/base/decibel.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -12,11 +14,7 @@ std::optional<double> Deviation::nmse() const {
     return errorPower / power;
 }
 
-std::optional<double> Deviation::sqnrDb() const {
-    const auto ratio = nmse();
-    if (!ratio || *ratio == 0) return std::nullopt;
-    return -10 * std::log10(*ratio);
-}
+std::optional<double> Deviation::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
 void Deviation::add(const Deviation& other) {
     errorPower += other.errorPower;

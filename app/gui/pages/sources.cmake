@@ -2,6 +2,7 @@
 # One line a file. A page also has its row in page.cpp.
 target_sources(qs_gui PRIVATE
   pages/audit/audit_page.cpp
+  pages/audit/audited_tensors.cpp
   pages/backends/backends_charts.cpp
   pages/backends/backends_detail.cpp
   pages/backends/backends_matrix.cpp
@@ -23,13 +24,13 @@ target_sources(qs_gui PRIVATE
   pages/labs/lab_solvers.cpp
   pages/labs/labs_page.cpp
   pages/overview/overview_page.cpp
-  pages/overview/overview_page_draw.cpp
+  pages/overview/overview_cards.cpp
   pages/overview/overview_rows.cpp
   pages/report/report_page.cpp
   pages/sweep/spec_set_view.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp
-  pages/sweep/sweep_page_layout.cpp
+  pages/sweep/sweep_choice.cpp
   pages/tensor/tensor_page.cpp
   pages/tensor/tensor_page_block.cpp
   pages/tensor/tensor_page_cards.cpp

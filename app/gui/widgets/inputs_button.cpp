@@ -2,7 +2,6 @@
 #include "app/gui/widgets/inputs_button.h"
 
 #include "app/gui/output_check.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/open_dialogs.h"
@@ -26,7 +25,7 @@ InputsButton::InputsButton(Session& session, QWidget* parent) : QToolButton(pare
         });
     });
     const auto take = [this](bool synthetic) {
-        job_.cancel();
+        task_.drop();
         session_.setInputs({.file = nullptr, .synthetic = synthetic});
     };
     menu->addAction(tr("Synthetic inputs"), this, [take] { take(true); })
@@ -35,22 +34,20 @@ InputsButton::InputsButton(Session& session, QWidget* parent) : QToolButton(pare
     menu->addAction(tr("No inputs"), this, [take] { take(false); })->setObjectName(QStringLiteral("noInputs"));
     menu->setToolTipsVisible(true);
     setMenu(menu);
+    connect(&task_, &Task::failed, &session, &Session::failed);
     connect(&session, &Session::inputsChanged, this, &InputsButton::refresh);
     connect(&session, &Session::modelChanged, this, &InputsButton::refresh);
     refresh();
 }
 
 void InputsButton::load(const QString& path) {
-    job_.cancel();
-    job_ = Job();
     using File = std::shared_ptr<const Model>;
     readsBeside(session_, path, tr("inputs of the layers"));
-    runJob<File>(
-        this, job_, [path = path.toStdString()](const Job&) { return openModel(path); },
-        [this, opened = session_.model()](Result<File> file) {
-            if (opened != session_.model()) return; // they were for another model
-            if (!file) return Q_EMIT session_.failed(QString::fromStdString(oneSentence(file.error().message)));
-            session_.setInputs({.file = freedOnPool(std::move(*file)), .synthetic = false});
+    task_.run(
+        {}, [path = path.toStdString()](const Job&) { return openModel(path); },
+        [this, opened = session_.model()](File file) {
+            if (opened == session_.model()) // else they were for another model
+                session_.setInputs({.file = freedOnPool(std::move(file)), .synthetic = false});
         });
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 // What the layers are given, and the menu that changes it: for the metrics that weigh the error by it.
 
-#include "core/base/job.h"
+#include "app/gui/task.h"
 
 #include <QToolButton>
 
@@ -19,7 +19,7 @@ private:
     void load(const QString& path);
     void refresh();
     Session& session_;
-    Job job_; ///< of the file that is being opened; a later choice stops it
+    Task task_; ///< of the file that is being opened; a later choice stops it
 };
 
 } // namespace qs::gui

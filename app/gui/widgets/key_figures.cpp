@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 
 #include <QGridLayout>
@@ -72,7 +73,7 @@ KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
                 {},
                 double(sums.maxAbs),
                 QStringLiteral("the reconstruction is exact")};
-    if (sums.se2 > 0 && sums.sw2 > 0) out.sqnrDb = 10 * std::log10(sums.sw2 / sums.se2);
+    if (sums.sw2 > 0) out.sqnrDb = sqnrDb(sums.se2 / sums.sw2);
     return out;
 }
 

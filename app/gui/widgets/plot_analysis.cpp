@@ -19,8 +19,8 @@ QString tr(const char* text) { return QCoreApplication::translate("plot_analysis
 // was clipped no value is beyond it, and that mass belongs to the outermost bins.
 bool insideLevels(const TensorAnalysis& analysis, double bottom, double top) {
     constexpr double oneBin = 1 + 1.0 / 32 + 1e-6;
-    return analysis.sums.clipped == 0 && analysis.value.maximum() <= top * oneBin &&
-           analysis.value.minimum() >= bottom * oneBin;
+    return analysis.sums.clipped == 0 && analysis.values().maximum() <= top * oneBin &&
+           analysis.values().minimum() >= bottom * oneBin;
 }
 
 QVector<PlotMarker> levelMarkers(const TensorAnalysis& analysis, std::span<const float> levels) {
@@ -50,10 +50,10 @@ AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {
     AnalysisPlot plot;
     plot.series.name = tr("density");
     const std::span<const float> levels = decodeLevels(analysis);
-    plot.total = double(analysis.value.total());
+    plot.total = double(analysis.values().total());
     double lo = -1, hi = 1;
     bool fold = false;
-    const double central = analysis.value.absPercentile(99.9);
+    const double central = analysis.values().absPercentile(99.9);
     if (levels.empty()) {
         hi = central > 0 ? central : 1;
         lo = -hi;
@@ -66,7 +66,7 @@ AnalysisPlot weightDensity(const TensorAnalysis& analysis, int bins) {
             hi = std::max(hi, central);
         }
     }
-    FloatHistogram::Linear linear = analysis.value.linear(lo, hi, bins);
+    FloatHistogram::Linear linear = analysis.values().linear(lo, hi, bins);
     if (fold) {
         linear.counts.front() += std::exchange(linear.below, 0);
         linear.counts.back() += std::exchange(linear.above, 0);
@@ -88,7 +88,7 @@ ErrorAxis errorAxis(const TensorAnalysis& a, const TensorAnalysis* b, bool symlo
     double p95 = 0, largest = 0;
     for (const auto* one : {&a, b}) {
         if (!one) continue;
-        const double most = double(one->sums.maxAbs), central = one->error.absPercentile(99.9);
+        const double most = double(one->sums.maxAbs), central = one->errors().absPercentile(99.9);
         largest = std::max(largest, most);
         axis.range = std::max(axis.range, symlog || central <= 0 ? most : central);
         if (one->p95 > 0) p95 = p95 > 0 ? std::min(p95, one->p95) : one->p95; // the smaller one is seen, too
@@ -105,14 +105,14 @@ AnalysisPlot signedError(const TensorAnalysis& analysis, const ErrorAxis& axis, 
     AnalysisPlot plot;
     plot.lo = -axis.place();
     plot.hi = axis.place();
-    plot.total = double(analysis.error.total());
+    plot.total = double(analysis.errors().total());
     plot.series.token = 2;
     plot.series.name = cumulative ? tr("share of errors ≤ x") : axis.symlog.on() ? tr("share") : tr("density");
     if (!(axis.range > 0)) return plot;
     auto edges = axis.symlog.edges(axis.range, bins);
     // A bin of the histogram is up to 1/32 wide: where nothing is beyond the range, none of its mass is either.
     const bool all = double(analysis.sums.maxAbs) <= axis.range;
-    auto binned = analysis.error.binned(edges);
+    auto binned = analysis.errors().binned(edges);
     if (all) {
         binned.counts.front() += std::exchange(binned.below, 0);
         binned.counts.back() += std::exchange(binned.above, 0);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/refusal_banner.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "core/base/text.h"
 #include "core/layouts/offers.h"
@@ -41,7 +40,7 @@ void RefusalBanner::follow() {
     const AnalysisRow refused = !wanted_ || !session_.model() ? nullptr : ofCurrent ? current : rows.firstRefused();
     if (sameRefusal(refused, refused_)) return;
     refused_ = refused;
-    job_.cancel();
+    task_.drop();
     say({});
     if (!refused) return;
     const QString why =
@@ -53,9 +52,8 @@ void RefusalBanner::follow() {
 
 void RefusalBanner::ask(const QString& sentence) {
     using Specs = std::vector<QuantSpec>;
-    job_ = Job();
-    runJob<Specs>(
-        this, job_,
+    task_.run(
+        {},
         [model = session_.model(), layout = session_.layout(), row = refused_](const Job&) -> Result<Specs> {
             const bool nonFinite = row->nan + row->inf > 0;
             if (auto all = specsForRefused(row->spec, layout->weights, nonFinite); !all.empty()) return all;

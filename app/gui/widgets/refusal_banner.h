@@ -3,6 +3,7 @@
 // Why spec A cannot be measured, of the selected tensor or of the first one of the model, with a button for each spec
 // that can be.
 
+#include "app/gui/task.h"
 #include "app/gui/widgets/banner.h"
 #include "core/analysis/analysis.h"
 
@@ -20,7 +21,7 @@ private:
     void follow();
     void ask(const QString& sentence);
     Session& session_;
-    Job job_;
+    Task task_;
     AnalysisRow refused_; ///< what is said, or was until it was closed
     bool wanted_ = true;
 };

@@ -42,6 +42,7 @@ target_sources(qs_gui PRIVATE
   widgets/small_multiples.cpp
   widgets/small_multiples_paint.cpp
   widgets/staged_refresh.cpp
+  widgets/status_line.cpp
   widgets/empty_state.cpp
   widgets/data_table.cpp
   widgets/elided_label.cpp

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/tensor_tree.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/name_text.h"
@@ -33,19 +32,13 @@ ColumnInfo columnOf(const Metric& metric) {
 
 TensorTree::TensorTree(Session& session, QObject* parent) : QAbstractItemModel(parent), session_(session) {}
 
-TensorTree::~TensorTree() {
-    arrangeJob_.cancel();
-    surveyJob_.cancel();
-}
-
 bool TensorTree::little() const { return outline().count <= kLittle; }
 
 // ---- what is shown -------------------------------------------------------------------------------------------------
 
 void TensorTree::followModel() {
-    arrangeJob_.cancel();
-    surveyJob_.cancel();
-    arranging_ = surveying_ = false;
+    arranging_.drop();
+    surveying_.drop();
     beginResetModel();
     model_ = session_.model();
     layout_ = session_.layout();
@@ -78,16 +71,13 @@ void TensorTree::sort(int column, Qt::SortOrder order) {
 }
 
 void TensorTree::rearrange() {
-    arrangeJob_.cancel();
+    arranging_.drop();
     if (!model_) return;
-    arrangeJob_ = Job();
-    arranging_ = true;
     const auto work = [model = model_, layout = layout_, rows = rows_, metric = metric_,
                        wish = wish_](const Job& job) -> Result<TensorArrangement> {
         return arrange(*model, layout->outline, rows, metric, wish, job);
     };
-    runJobOrNow<TensorArrangement>(little(), this, arrangeJob_, work, [this](Result<TensorArrangement> result) {
-        arranging_ = false;
+    arranging_.runOrNow(little(), work, [this](Result<TensorArrangement> result) {
         if (result) show(std::move(*result));
         Q_EMIT arranged();
     });
@@ -129,8 +119,7 @@ void TensorTree::refreshValues(bool afresh) {
     if (!model_) return;
     rows_ = session_.modelRows(session_.spec());
     if (afresh) {
-        surveyJob_.cancel();
-        surveying_ = false;
+        surveying_.drop();
         if (metric_ != before) survey_.largest = 0; // bars of another metric would be wrong
     }
     lookOver();
@@ -141,14 +130,11 @@ void TensorTree::refreshValues(bool afresh) {
 }
 
 void TensorTree::lookOver() {
-    surveyAgain_ = surveying_;
-    if (surveying_) return;
-    surveying_ = true;
-    surveyJob_ = Job();
+    surveyAgain_ = surveying_.running();
+    if (surveyAgain_) return;
     const auto work = [rows = rows_, weights = layout_->weights.size(), metric = metric_](
                           const Job& job) -> Result<TensorSurvey> { return survey(rows, weights, metric, job); };
-    runJobOrNow<TensorSurvey>(little(), this, surveyJob_, work, [this](Result<TensorSurvey> result) {
-        surveying_ = false;
+    surveying_.runOrNow(little(), work, [this](const Result<TensorSurvey>& result) {
         if (result) survey_ = *result;
         Q_EMIT surveyed();
         if (surveyAgain_) lookOver();

@@ -3,6 +3,7 @@
 // The model behind the browser: tensors by layer, or as one flat list, with size and the chosen metric. It filters and
 // sorts itself, on a worker thread when the model is large: a proxy would do both in one turn of the GUI thread.
 
+#include "app/gui/task.h"
 #include "app/gui/widgets/tensor_arrangement.h"
 
 #include <QAbstractItemModel>
@@ -18,7 +19,6 @@ public:
     enum Role { Sort = Qt::UserRole, Bar };
 
     explicit TensorTree(Session& session, QObject* parent = nullptr);
-    ~TensorTree() override;
     void followModel(); ///< the session's, as it is laid out
 
     // Each ends in arranged(), at once when the model is small.
@@ -28,7 +28,7 @@ public:
     void rearrange(); ///< values have changed
 
     bool isFlat() const { return shown_.flat; }
-    bool arranging() const { return arranging_; }
+    bool arranging() const { return arranging_.running(); }
     QString filter() const { return wish_.filter.pattern(); }
     int shown() const { return shown_.shown; } ///< tensors that the filter leaves
     bool sortedByValue() const { return wish_.key != ArrangementWish::ByName; }
@@ -82,8 +82,8 @@ private:
     int fetched_ = 0; ///< of the top rows
     ArrangementWish wish_;
     TensorSurvey survey_;
-    Job arrangeJob_, surveyJob_;
-    bool arranging_ = false, surveying_ = false, surveyAgain_ = false;
+    Task arranging_, surveying_;
+    bool surveyAgain_ = false;
 };
 
 } // namespace qs::gui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/diff/diff.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 
 #include <cmath>
@@ -43,10 +44,7 @@ std::optional<double> DiffRow::nmse() const {
     return errorPower / power;
 }
 
-std::optional<double> DiffRow::sqnrDb() const {
-    const auto value = nmse();
-    return value && *value > 0 ? std::optional(-10 * std::log10(*value)) : std::nullopt;
-}
+std::optional<double> DiffRow::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
 std::optional<double> DiffRow::cosine() const {
     if (!(power > 0) || !(otherPower > 0)) return std::nullopt;

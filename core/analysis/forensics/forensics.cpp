@@ -2,6 +2,7 @@
 #include "core/analysis/forensics/forensics.h"
 
 #include "core/analysis/forensics/block_cause.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/quant/encode/pass.h"
@@ -145,7 +146,7 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
     if (spec.traits().levels.empty()) out.codes.clear();
     out.absMax = double(bestKernels().absMax(out.values.data(), n, true));
     out.nmse = sums.sw2 > 0 ? sums.se2 / sums.sw2 : sums.se2 == 0 ? 0.0 : std::nan("");
-    out.sqnrDb = out.nmse > 0 ? -10 * std::log10(out.nmse) : std::nan("");
+    out.sqnrDb = sqnrDb(out.nmse).value_or(std::nan(""));
 
     std::vector<float> neighbours(std::size_t(std::min<std::int64_t>(grid->features, kLongGroup)));
     const std::int64_t start =

@@ -2,6 +2,7 @@
 #include "core/analysis/sweep/sweep.h"
 
 #include "core/analysis/analyse_tensor.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/quant/encode/pass.h"
 
@@ -75,11 +76,7 @@ std::optional<double> SweepPoint::nmse() const {
     if (!complete() || !(power > 0)) return std::nullopt;
     return errorPower / power;
 }
-std::optional<double> SweepPoint::sqnrDb() const {
-    const auto value = nmse();
-    if (!value || !(*value > 0)) return std::nullopt;
-    return -10 * std::log10(*value);
-}
+std::optional<double> SweepPoint::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
 void markFrontier(SweepResult& result) {
     for (std::size_t c = 0; c < result.classes.size(); ++c) {

@@ -132,8 +132,8 @@ private Q_SLOTS:
 
     void theDifferenceOfMapsIsThatOfTheCoveringCells() {
         TensorAnalysis a, b;
-        a.blockMap = {1, 2, 1, 2, 64, {1, 2}};
-        b.blockMap = {1, 4, 1, 4, 32, {1, 3, 5, 7}};
+        a.inspection = std::make_shared<const Inspection>(Inspection{{1, 2, 1, 2, 64, {1, 2}}, {}, {}});
+        b.inspection = std::make_shared<const Inspection>(Inspection{{1, 4, 1, 4, 32, {1, 3, 5, 7}}, {}, {}});
         const auto map = blockMapDifference(a, b);
         QCOMPARE(map.columns, 4);
         QCOMPARE(map.values, (QVector<float>{0, 2, 3, 5}));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window driven by events: pages, keys, drops, errors, state, and how long the event loop is ever held.
-#include "app/gui/lane_work.h"
 #include "app/gui/main_window.h"
 #include "app/gui/menus.h"
 #include "app/gui/page.h"
 #include "app/gui/spec_edit.h"
+#include "app/gui/task.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/job_lane.h"
@@ -296,16 +296,17 @@ private Q_SLOTS:
         // What still runs is shown in the place of what is over, and nothing late of that.
         QTest::keyClick(&window, Qt::Key_7);
         QTRY_VERIFY(analysing());
-        const LaneWork second(session, "Second");
-        auto first = std::make_unique<LaneWork>(session, "First");
-        QTRY_VERIFY(analysing()); // the run over the model speaks all the time
+        Task second(&session.tasks()), first(&session.tasks());
+        const auto nothing = [](const Job&) -> Result<int> { return 0; };
+        second.run("Second", nothing, [](int) {});
+        first.run("First", nothing, [](int) {});
+        QCOMPARE(lane->text(), QStringLiteral("First")); // the newest
         QTest::keyClick(&window, Qt::Key_1);
+        QVERIFY(session.laneBusy());
         QCOMPARE(lane->text(), QStringLiteral("First"));
-        QTest::qWait(60); // work is heard 20 times a second
-        first->job().progress({.done = 1, .total = 2, .what = "First", .items = 0, .itemsTotal = 0});
-        first.reset();
+        first.drop();
         QCOMPARE(lane->text(), QStringLiteral("Second"));
-        QTest::qWait(60);
+        QTest::qWait(60); // progress is looked for 20 times a second
         QCOMPARE(lane->text(), QStringLiteral("Second"));
         QTest::keyClick(&window, Qt::Key_Escape);
         QCOMPARE(lane->text(), QStringLiteral("Cancelled; what was measured is kept"));

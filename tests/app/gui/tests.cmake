@@ -7,7 +7,7 @@ qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli q
     ${gui}/test_sweep_page.cpp ${gui}/test_labs_page.cpp ${gui}/test_spec_bar.cpp ${gui}/test_tensor_browser.cpp ${gui}/test_main_window.cpp
     ${gui}/test_compare_page.cpp ${gui}/test_backends_charts.cpp ${gui}/test_backends_page.cpp ${gui}/test_backends_plan.cpp
     ${gui}/test_conventions.cpp ${gui}/test_export_page.cpp ${gui}/test_report_page.cpp ${gui}/test_session_file.cpp
-    ${gui}/test_shared_painting.cpp ${gui}/test_theme.cpp)
+    ${gui}/test_shared_painting.cpp ${gui}/test_task.cpp ${gui}/test_theme.cpp)
 qs_real_faults(test_gui test_backends_page test_backends_plan)
 qs_run_alone(test_gui test_backends_page) # times products
 qs_add_tests(test_gui_times KIND timed LIBS qs_gui TESTS ${gui}/test_turns.cpp ${gui}/test_block_slider.cpp SUPPORT ${gui}/turns_walk.cpp)

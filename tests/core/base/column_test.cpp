@@ -97,6 +97,18 @@ private Q_SLOTS:
         QCOMPARE(cellText(table.columns[1], table.rows[1][1]), "not measured"s);
         QCOMPARE(cellText(table.columns[0], table.rows[1][0]), "b"s);
     }
+    void columnsAreChosenById() {
+        Columns<int> columns(3);
+        for (std::size_t i = 0; i < 3; ++i) columns[i].id = std::string(1, char('a' + i));
+        const auto ids = [](const Columns<int>& some) {
+            std::string out;
+            for (const auto& column : some) out += column.id;
+            return out;
+        };
+        QCOMPARE(ids(columns.pick({"c", "a"})), "ca"s);
+        QCOMPARE(ids(columns.without({"b"})), "ac"s);
+        QCOMPARE(columns.indexOf("b"), std::size_t(1));
+    }
 };
 
 QS_TEST(ColumnTest)

@@ -3,13 +3,14 @@
 
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
-#include "app/gui/run_job.h"
+#include "app/gui/pages/audit/audited_tensors.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/open_dialogs.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/layouts/serve.h"
 #include "core/session/kept_results.h"
@@ -19,7 +20,6 @@
 #include <QHeaderView>
 #include <QPushButton>
 #include <QStackedLayout>
-#include <QStyle>
 #include <QTableView>
 
 #include <algorithm>
@@ -28,19 +28,15 @@ namespace qs::gui {
 namespace {
 
 constexpr int kChecks = 420;                              ///< px: the words of the checks
+constexpr int kAround = 64;                               ///< px: title and margins of a card
+constexpr int kNotCompared = 120;                         ///< px: the card of differences, with one sentence
 constexpr std::uint64_t kAtOnce = std::uint64_t(1) << 28; ///< bytes that are audited without being asked
 
 constexpr const char *kAuditKept = "audit", *kDiffKept = "diff"; // in session files
 
 QString plain(const std::string& text) { return QString::fromStdString(text); }
 
-template<class Row> Columns<Row> chosen(const Columns<Row>& all, std::initializer_list<const char*> ids) {
-    Columns<Row> out;
-    for (const char* id : ids)
-        for (const auto& column : all)
-            if (column.id == id) out.push_back(column);
-    return out;
-}
+Columns<CheckOutcome> shownOutcomes() { return outcomeColumns().pick({"title", "severity", "outcome", "summary"}); }
 
 /// The columns fit their words, within reason; the last one takes what is left.
 void fit(QTableView& table) {
@@ -51,16 +47,17 @@ void fit(QTableView& table) {
 } // namespace
 
 AuditPage::AuditPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
-      facts_(new QLabel), status_(new QLabel), start_(new QPushButton(tr("Audit"))),
-      file_(new QPushButton(tr("Compare with a file…"))), folder_(new QPushButton(tr("Compare with a folder…"))),
-      findingsCard_(new Card(tr("Findings"))), checksCard_(new Card(tr("What was looked for"))),
+    : QWidget(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), facts_(new QLabel), status_(new StatusLine("auditStatus")),
+      start_(new QPushButton(tr("Audit"))), file_(new QPushButton(tr("Compare with a file…"))),
+      folder_(new QPushButton(tr("Compare with a folder…"))), findingsCard_(new Card(tr("Findings"))),
+      checksCard_(new Card(tr("What was looked for"))),
       differingCard_(new Card(tr("Differences from another checkpoint"))), findings_(new QTableView),
-      checks_(new QTableView), differing_(new QTableView),
-      found_(new RowModel<Finding>(chosen(findingColumns(), {"severity", "title", "tensor", "evidence"}), this)),
-      outcomes_(new RowModel<CheckOutcome>(chosen(outcomeColumns(), {"title", "severity", "outcome"}), this)),
-      rows_(new RowModel<DiffRow>(chosen(diffColumns(), {"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
-                                                         "differing", "dtype", "other_dtype", "placement", "reason"}),
+      checks_(new QTableView), differing_(new QTableView), tensors_(new AuditedTensors(session)),
+      found_(new RowModel<Finding>(findingColumns().pick({"severity", "title", "tensor", "evidence"}), this)),
+      outcomes_(new RowModel<CheckOutcome>(shownOutcomes(), this)),
+      rows_(new RowModel<DiffRow>(diffColumns().pick({"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
+                                                      "differing", "dtype", "other_dtype", "placement", "reason"}),
                                   this)) {
     setObjectName(QStringLiteral("audit"));
     setAccessibleName(tr("Audit"));
@@ -72,10 +69,8 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     title->setFont(Theme::words(18, QFont::DemiBold));
     facts_->setFont(Theme::numbers());
     facts_->setProperty("role", QStringLiteral("muted"));
-    status_->setObjectName(QStringLiteral("auditStatus"));
-    status_->setFont(Theme::words(11));
-    status_->setTextFormat(Qt::PlainText);
-    status_->setWordWrap(true);
+    status_->hideWhenEmpty();
+    status_->listenTo(task_);
     start_->setObjectName(QStringLiteral("auditStart"));
     start_->setProperty("role", QStringLiteral("primary"));
     file_->setObjectName(QStringLiteral("auditFile"));
@@ -100,16 +95,15 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     for (QTableView* table : {findings_, checks_, differing_}) table->horizontalHeader()->setStretchLastSection(true);
     findingsCard_->setBody(findings_);
     checksCard_->setBody(checks_);
-    checksCard_->setFixedWidth(kChecks);
     differingCard_->setBody(differing_);
     auto* audited = new QHBoxLayout;
     audited->setSpacing(Theme::kGap);
     audited->addWidget(findingsCard_, 1);
     audited->addWidget(checksCard_);
     grid->addLayout(audited, 2, 0);
-    grid->addWidget(differingCard_, 3, 0);
-    grid->setRowStretch(2, 1);
-    grid->setRowStretch(3, 1);
+    grid->addWidget(tensors_, 3, 0);
+    grid->addWidget(differingCard_, 4, 0);
+    for (const int row : {2, 4}) grid->setRowStretch(row, 1);
     stack_->addWidget(empty_);
     stack_->addWidget(content);
 
@@ -130,28 +124,18 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     connect(differing_, &QTableView::clicked, this, [this](const QModelIndex& index) {
         if (const auto* tensor = rows_->row(index.row()).a) open(tensor->name);
     });
-    connect(&session_, &Session::modelChanged, this, &AuditPage::modelChanged);
-    connect(&session_, &Session::jobCancelled, this, [this] {
-        if (!lane_) return;
-        lane_.reset();
-        say(tr("Cancelled."));
-        draw();
-        Q_EMIT settled();
+    connect(tensors_, &AuditedTensors::clicked, this, [this](const QString& name) { open(name.toStdString()); });
+    connect(&session_, &Session::jobFinished, tensors_, [this] { // more statistics are known
+        if (tensors_->isVisible()) tensors_->showAll();
     });
+    connect(&session_, &Session::modelChanged, this, &AuditPage::modelChanged);
+    connect(&task_, &Task::cancelled, this, [this] { status_->say(tr("Cancelled.")); });
+    for (const Task* task : {&task_, &restoring_})
+        connect(task, &Task::over, this, [this] {
+            draw();
+            Q_EMIT settled();
+        });
     modelChanged();
-}
-
-AuditPage::~AuditPage() {
-    restoring_.cancel();
-    if (lane_) lane_->job().cancel();
-}
-
-void AuditPage::say(const QString& text, bool warn) {
-    status_->setText(text);
-    status_->setVisible(!text.isEmpty());
-    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->unpolish(status_);
-    status_->style()->polish(status_);
 }
 
 void AuditPage::open(const std::string& tensor) {
@@ -171,8 +155,8 @@ void AuditPage::show(const AuditCheck* check) {
 }
 
 void AuditPage::modelChanged() {
-    lane_.reset();
-    restoring_.cancel();
+    task_.drop();
+    restoring_.drop();
     result_.reset();
     rows_->setRows({});
     diff_.reset();
@@ -180,7 +164,7 @@ void AuditPage::modelChanged() {
     fresh_ = true;
     empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
-    say({});
+    status_->say({});
     draw();
     if (isVisible()) showEvent(nullptr);
 }
@@ -198,30 +182,25 @@ bool AuditPage::takeRestored() {
         std::optional<Result<AuditResult>> audit;
         std::optional<Result<KeptDiff>> diff;
     };
-    restoring_ = Job();
     const auto work = [found, diff, model = session_.model()](const Job& job) -> Result<Answer> {
         Answer answer;
         if (found) answer.audit = auditKept(*found);
         if (diff) answer.diff = diffKept(*diff, model, job);
         return answer;
     };
-    runJob<Answer>(this, restoring_, work, [this](Result<Answer> answer) {
-        if (!answer) return;
-        auto& [audited, compared] = *answer;
+    restoring_.run({}, work, [this](Answer answer) {
+        auto& [audited, compared] = answer;
         if (audited && *audited && !result_) result_ = std::move(**audited);
         if (compared && *compared && !diff_)
             plan_ = std::move((*compared)->plan), diff_ = std::move((*compared)->result);
-        if (audited && !*audited) say(plain(oneSentence(audited->error().message)), true);
-        if (compared && !*compared) say(plain(oneSentence(compared->error().message)), true);
-        draw();
-        Q_EMIT settled();
+        if (audited && !*audited) status_->say(plain(oneSentence(audited->error().message)), true);
+        if (compared && !*compared) status_->say(plain(oneSentence(compared->error().message)), true);
     });
     return found != nullptr;
 }
 
 void AuditPage::audit() {
     if (!session_.model()) return;
-    lane_ = std::make_unique<LaneWork>(session_, "Auditing");
     struct Answer {
         AuditResult result;
         std::string kept;
@@ -232,18 +211,11 @@ void AuditPage::audit() {
         auto kept = keptAudit(*result);
         return Answer{std::move(*result), std::move(kept)};
     };
-    runJob<Answer>(this, lane_->job(), work, [this](Result<Answer> result) {
-        lane_.reset();
-        if (result) {
-            result_ = std::move(result->result);
-            session_.keep(QLatin1String(kAuditKept), [kept = std::move(result->kept)] { return kept; });
-        } else if (!result.error().cancelled) {
-            say(plain(oneSentence(result.error().message)), true);
-        }
-        draw();
-        Q_EMIT settled();
+    task_.run("Auditing", work, [this](Answer answer) {
+        result_ = std::move(answer.result);
+        session_.keep(QLatin1String(kAuditKept), [kept = std::move(answer.kept)] { return kept; });
     });
-    say({});
+    status_->say({});
     draw();
 }
 
@@ -253,7 +225,6 @@ void AuditPage::compareWith(const QString& path) {
         KeptDiff diff;
         std::string kept;
     };
-    lane_ = std::make_unique<LaneWork>(session_, "Comparing two checkpoints");
     readsBeside(session_, path, tr("the checkpoint beside it"));
     const auto work = [a = session_.model(), path = path.toStdString()](const Job& job) -> Result<Answer> {
         auto b = openModel(path);
@@ -266,22 +237,28 @@ void AuditPage::compareWith(const QString& path) {
         answer.kept = keptDiff(answer.diff);
         return answer;
     };
-    runJob<Answer>(this, lane_->job(), work, [this](Result<Answer> answer) {
-        lane_.reset();
-        if (answer) {
-            rows_->setRows({}); // of the other models
-            plan_ = std::move(answer->diff.plan);
-            diff_ = std::move(answer->diff.result);
-            session_.keep(QLatin1String(kDiffKept), [kept = std::move(answer->kept)] { return kept; });
-            say({});
-        } else if (!answer.error().cancelled) {
-            say(plain(oneSentence(answer.error().message)), true);
-        }
-        draw();
-        Q_EMIT settled();
+    task_.run("Comparing two checkpoints", work, [this](Answer answer) {
+        rows_->setRows({}); // of the other models
+        plan_ = std::move(answer.diff.plan);
+        diff_ = std::move(answer.diff.result);
+        session_.keep(QLatin1String(kDiffKept), [kept = std::move(answer.kept)] { return kept; });
     });
-    say({});
+    status_->say({});
     draw();
+}
+
+/// Where nothing was found there is room for what the checks look for, and for the tensors that were read.
+void AuditPage::share(bool clean) {
+    const bool alone = clean && !diff_;
+    findingsCard_->setVisible(!clean);
+    checksCard_->setMinimumWidth(clean ? 0 : kChecks);
+    checksCard_->setMaximumWidth(clean ? QWIDGETSIZE_MAX : kChecks);
+    checks_->setColumnHidden(int(shownOutcomes().indexOf("summary")), !clean);
+    const int rows = checks_->horizontalHeader()->height() + checks_->verticalHeader()->length();
+    checksCard_->setMaximumHeight(alone ? rows + kAround : QWIDGETSIZE_MAX);
+    differingCard_->setMaximumHeight(alone ? kNotCompared : QWIDGETSIZE_MAX);
+    tensors_->setVisible(alone);
+    if (alone) tensors_->showAll();
 }
 
 void AuditPage::draw() {
@@ -305,12 +282,14 @@ void AuditPage::draw() {
                             .arg(result_->tensors == 1 ? tr("1 tensor") : tr("%1 tensors").arg(result_->tensors))
                             .arg(plain(bytesText(result_->bytes)), plain(durationText(result_->seconds))));
         findingsCard_->setNote(plain(findingsText(result_->findings)));
-        findingsCard_->setMessage(result_->findings.empty() ? tr("Every check found nothing.") : QString());
+        findingsCard_->setMessage({});
         outcomes_->setRows(checkOutcomes(*result_));
         fit(*checks_);
-        checksCard_->setNote(tr("%1 checks").arg(auditChecks().size()));
+        checksCard_->setNote(result_->findings.empty() ? tr("%1 checks: none found anything").arg(auditChecks().size())
+                                                       : tr("%1 checks").arg(auditChecks().size()));
         checksCard_->setMessage({});
     }
+    share(result_ && result_->findings.empty());
     if (!diff_) {
         differingCard_->setNote({});
         differingCard_->setMessage(

@@ -3,8 +3,8 @@
 // Is the checkpoint what it says it is, and how does it differ from another one: findings and differences, a click away
 // from their tensors.
 
-#include "app/gui/lane_work.h"
 #include "app/gui/row_model.h"
+#include "app/gui/task.h"
 #include "core/analysis/audit/audit.h"
 #include "core/analysis/diff/diff.h"
 
@@ -19,16 +19,17 @@ class QTableView;
 
 namespace qs::gui {
 
+class AuditedTensors;
 class Card;
 class EmptyState;
 class Session;
+class StatusLine;
 
 class AuditPage : public QWidget {
     Q_OBJECT
 public:
     explicit AuditPage(Session& session, QWidget* parent = nullptr);
-    ~AuditPage() override;
-    bool running() const { return lane_ != nullptr; }
+    bool running() const { return task_.running(); }
     const std::optional<AuditResult>& result() const { return result_; }
     const std::optional<DiffResult>& differences() const { return diff_; }
     QTableView* findings() const { return findings_; }
@@ -47,23 +48,24 @@ private:
     void audit();
     bool takeRestored(); ///< what an opened session held; false: no audit
     void draw();
-    void say(const QString& text, bool warn = false);
+    void share(bool clean); ///< the page's room between the cards
     void open(const std::string& tensor);
     void show(const AuditCheck* check); ///< the first finding of it
 
     Session& session_;
-    std::unique_ptr<LaneWork> lane_;
-    Job restoring_;
+    Task task_, restoring_;
     std::optional<AuditResult> result_;
     std::optional<DiffResult> diff_;
     std::optional<DiffPlan> plan_; ///< of the differences: keeps both models
     bool fresh_ = true;            ///< nothing was asked of this model yet
     QStackedLayout* stack_;
     EmptyState* empty_;
-    QLabel *facts_, *status_;
+    QLabel* facts_;
+    StatusLine* status_;
     QPushButton *start_, *file_, *folder_;
     Card *findingsCard_, *checksCard_, *differingCard_;
     QTableView *findings_, *checks_, *differing_;
+    AuditedTensors* tensors_;
     RowModel<Finding>* found_;
     RowModel<CheckOutcome>* outcomes_;
     RowModel<DiffRow>* rows_;

@@ -7,11 +7,11 @@
 #include "app/gui/pages/backends/backends_matrix.h"
 #include "app/gui/pages/backends/backends_plan.h"
 #include "app/gui/pages/backends/backends_tables.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/staged_refresh.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/bench/report/bench_report.h"
 #include "core/model/output/atomic_file.h"
@@ -112,9 +112,8 @@ QLayout* BackendsPage::header() {
     note_ = new QLabel;
     note_->setFont(Theme::numbers());
     note_->setProperty("role", QStringLiteral("muted"));
-    status_ = new QLabel;
-    status_->setObjectName(QStringLiteral("benchStatus"));
-    status_->setFont(Theme::words(11));
+    status_ = new StatusLine("benchStatus");
+    status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* baseline = new QToolButton;
     baseline->setObjectName(QStringLiteral("loadBaseline"));
@@ -176,7 +175,7 @@ void BackendsPage::listen() {
     });
     connect(bench_, &BenchRun::rowsChanged, this, &BackendsPage::refresh);
     connect(bench_, &BenchRun::answersChanged, this, &BackendsPage::refreshMatrix);
-    connect(bench_, &BenchRun::failed, this, [this](const QString& sentence) { say(sentence, true); });
+    connect(bench_, &BenchRun::failed, this, [this](const QString& sentence) { status_->say(sentence, true); });
     connect(bench_, &BenchRun::finished, this, [this] {
         plan_->setRunning(false);
         keepAsked();
@@ -186,7 +185,7 @@ void BackendsPage::listen() {
     connect(speedup_, &SpeedupCard::againAsked, this, [this] {
         bench_->again();
         if (!bench_->running()) return;
-        say({}, false);
+        status_->say({});
         shown_ = -1; // the rows that come may be others
         plan_->setRunning(true);
         askTimer_.stop();
@@ -233,11 +232,10 @@ void BackendsPage::ask(bool again) {
 }
 
 void BackendsPage::startIfQuiet() {
-    probing_.cancel();
+    probing_.drop();
     if (plan_->secondsNeeded() < kLongSeconds) return start();
-    probing_ = Job();
-    runJob<std::optional<MachineLoad>>(
-        this, probing_, [probe = loadProbe_](const Job& job) { return Result<std::optional<MachineLoad>>(probe(job)); },
+    probing_.run(
+        {}, [probe = loadProbe_](const Job& job) { return Result<std::optional<MachineLoad>>(probe(job)); },
         [this](Result<std::optional<MachineLoad>> load) {
             if (bench_->running()) return;
             if (!load || !*load || !(*load)->busy()) return start();
@@ -255,7 +253,7 @@ void BackendsPage::start() {
     busy_->say({});
     auto plan = plan_->plan();
     if (!plan) return;
-    say({}, false);
+    status_->say({});
     shown_ = -1;
     detail_->clear();
     latency_->show(-1);
@@ -319,9 +317,9 @@ void BackendsPage::write(const ReportWriter& writer) {
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
         return text->size();
     };
-    runJob<std::uint64_t>(this, Job(), work, [this, path](Result<std::uint64_t> bytes) {
-        if (!bytes) return say(QString::fromStdString(oneSentence(bytes.error().message)), true);
-        say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), QString::fromStdString(bytesText(*bytes))), false);
+    Task::once(this, work, [this, path](const Result<std::uint64_t>& bytes) {
+        if (!bytes) return status_->say(QString::fromStdString(oneSentence(bytes.error().message)), true);
+        status_->say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), QString::fromStdString(bytesText(*bytes))));
         Q_EMIT written(path);
     });
 }
@@ -330,18 +328,11 @@ void BackendsPage::loadBaseline() {
     const QString path = choosePath_(QDir::homePath(), false);
     if (path.isEmpty()) return;
     const auto work = [path = path.toStdString()](const Job&) { return readBenchBaseline(path); };
-    runJob<BenchBaseline>(this, Job(), work, [this, path](Result<BenchBaseline> baseline) {
-        if (!baseline) return say(QString::fromStdString(oneSentence(baseline.error().message)), true);
+    Task::once(this, work, [this, path](Result<BenchBaseline> baseline) {
+        if (!baseline) return status_->say(QString::fromStdString(oneSentence(baseline.error().message)), true);
         tables_->setBaseline(std::move(*baseline));
         readsBeside(session_, path, tr("the earlier results"));
     });
-}
-
-void BackendsPage::say(const QString& sentence, bool wrong) {
-    status_->setText(sentence);
-    status_->setToolTip(sentence);
-    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->polish(status_);
 }
 
 QWidget* createBackendsPage(Session& session, QWidget* parent) { return new BackendsPage(session, parent); }

@@ -5,6 +5,7 @@
 #include "app/gui/bench_run.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
+#include "app/gui/task.h"
 #include "core/bench/run/machine_load.h"
 #include "core/report/report.h"
 
@@ -27,6 +28,7 @@ class MatrixCard;
 class RooflineCard;
 class SpeedupCard;
 class StagedRefresh;
+class StatusLine;
 
 class BackendsPage : public PageInParts {
     Q_OBJECT
@@ -63,7 +65,6 @@ private:
     void showRow(int row);
     void write(const ReportWriter& writer);
     void loadBaseline();
-    void say(const QString& sentence, bool wrong);
 
     Session& session_;
     BenchRun* bench_;
@@ -71,9 +72,10 @@ private:
     StagedRefresh* stages_;
     PathChooser choosePath_;
     LoadProbe loadProbe_;
-    Job probing_;
+    Task probing_;
     Banner* busy_ = nullptr;
-    QLabel *note_ = nullptr, *status_ = nullptr;
+    QLabel* note_ = nullptr;
+    StatusLine* status_ = nullptr;
     QToolButton* export_ = nullptr;
     MatrixCard* matrix_ = nullptr;
     LatencyCard* latency_ = nullptr;

@@ -4,8 +4,8 @@
 
 #include "app/gui/distinct_specs.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/task.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 #include "core/bench/run/operands.h"
@@ -113,9 +113,7 @@ void BackendsPlan::listShapes() {
     const auto work = [model = session_.model()](const Job&) -> Result<std::vector<ModelShape>> {
         return modelShapes(*model);
     };
-    runJob<std::vector<ModelShape>>(this, Job(), work, [show](Result<std::vector<ModelShape>> shapes) {
-        if (shapes) show(std::move(*shapes));
-    });
+    Task::once(this, work, show);
 }
 
 } // namespace qs::gui

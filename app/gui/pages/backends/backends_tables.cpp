@@ -15,7 +15,7 @@ namespace qs::gui {
 namespace {
 
 Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
-    auto out = inOrder(benchmarkColumns(), ids);
+    auto out = benchmarkColumns().pick(ids);
     for (auto& column : out)
         if (column.id == "status") // the words of files have underscores
             column.value = [status = column.value](const BenchmarkRow& row) -> Value {
@@ -106,14 +106,14 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     sorted->setRows(correctness_);
     roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
     passes_ = new RowModel<ModelPassRow>(
-        inOrder(modelPassColumns(), {"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32",
-                                     "products", "missing", "cache", "act", "op", "device", "variants", "reason"}),
+        modelPassColumns().pick({"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32", "products",
+                                 "missing", "cache", "act", "op", "device", "variants", "reason"}),
         this);
     // The change and its verdict stand beside the name, then what they come from.
-    compared_ = new RowModel<ComparedRow>(
-        inOrder(comparedColumns(), {"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low", "ratio_high",
-                                    "drift_low", "drift_high", "old_nmse", "nmse"}),
-        this);
+    compared_ =
+        new RowModel<ComparedRow>(comparedColumns().pick({"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low",
+                                                          "ratio_high", "drift_low", "drift_high", "old_nmse", "nmse"}),
+                                  this);
     sorted->setCompared(compared_);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/codebook/codebook_lab.h"
 
-#include "app/gui/run_job.h"
 #include "core/quant/codebook/user_formats.h"
 
 #include <algorithm>
@@ -11,8 +10,6 @@
 namespace qs::gui {
 
 CodebookLab::CodebookLab(QObject* parent) : QObject(parent) {}
-CodebookLab::~CodebookLab() { job_.cancel(); }
-
 bool CodebookLab::edited() const {
     return row_ && !moved_.levels.empty() && moved_.format == row_->spec.format &&
            moved_.levels.size() == row_->levels.size();
@@ -31,8 +28,7 @@ void CodebookLab::setRow(const AnalysisRow& row) {
         measured_.reset();
         fit_ = {};
     }
-    job_.cancel();
-    job_ = Job();
+    task_.drop();
     if (!row || row->levels.empty()) return Q_EMIT changed();
     using Answer = std::shared_ptr<const Measured>;
     const auto work = [row](const Job&) -> Result<Answer> {
@@ -41,9 +37,8 @@ void CodebookLab::setRow(const AnalysisRow& row) {
         measured->gap = lloydGap(*row, measured->density);
         return Answer(std::move(measured));
     };
-    runJob<Answer>(this, job_, work, [this](Result<Answer> answer) {
-        if (!answer) return;
-        measured_ = std::move(*answer);
+    task_.run({}, work, [this](Answer answer) {
+        measured_ = std::move(answer);
         refit();
         Q_EMIT changed();
     });

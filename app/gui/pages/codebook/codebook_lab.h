@@ -3,8 +3,8 @@
 // The levels that the codebook page shows and lets people move, with what they do to the selected tensor's W / scale.
 
 #include "app/gui/moved_levels.h"
+#include "app/gui/task.h"
 #include "core/analysis/lloyd_gap.h"
-#include "core/base/job.h"
 
 #include <QObject>
 #include <QString>
@@ -15,7 +15,6 @@ class CodebookLab : public QObject {
     Q_OBJECT
 public:
     explicit CodebookLab(QObject* parent = nullptr);
-    ~CodebookLab() override;
 
     /// Measured beside the window; levels that were moved come with the format that they were moved of.
     void setRow(const AnalysisRow& row);
@@ -55,7 +54,7 @@ private:
     CodebookFit fit_;
     void refit();
     MovedLevels moved_; ///< maybe of another format than the row's
-    Job job_;
+    Task task_;
 };
 
 } // namespace qs::gui

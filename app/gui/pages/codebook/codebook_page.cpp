@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
-#include "app/gui/lane_work.h"
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
@@ -9,8 +8,8 @@
 #include "app/gui/pages/codebook/codebook_page_cards.h"
 #include "app/gui/pages/tensor/tensor_page_cards.h"
 #include "app/gui/pages/tensor/tensor_page_header.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/task.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/open_dialogs.h"
@@ -85,7 +84,7 @@ private:
     void useSaved(const QString& id);
     void learnFor(const QString& share);
     void chooseWeights();
-    std::unique_ptr<LaneWork> learning_;
+    Task learning_;
     std::shared_ptr<const Model> weights_; ///< inputs, or column weights; null: all columns count alike
     /// Of the current analysis with the levels of the lab; worked out once, whichever stage comes first.
     const CodebookView& view();
@@ -96,7 +95,7 @@ private:
 CodebookPage::CodebookPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), lab_(this), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), header_(new TensorHeader), right_(new QVBoxLayout),
-      stages_(new StagedRefresh(this)) {
+      stages_(new StagedRefresh(this)), learning_(&session.tasks()) {
     setObjectName(QStringLiteral("codebook"));
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
@@ -167,9 +166,8 @@ void CodebookPage::listen() {
     connect(table_, &CodeTableCard::codeSelected, this, &CodebookPage::showCode);
     connect(gap_, &GapCard::learnAsked, this, &CodebookPage::learnFor);
     connect(gap_, &GapCard::weightsAsked, this, &CodebookPage::chooseWeights);
-    connect(&session_, &Session::jobCancelled, this, [this] {
-        if (std::exchange(learning_, nullptr)) gap_->say(tr("Cancelled."));
-    });
+    connect(&learning_, &Task::cancelled, this, [this] { gap_->say(tr("Cancelled.")); });
+    connect(&learning_, &Task::failed, this, [this](const QString& why) { gap_->say(tr("Not learned: %1").arg(why)); });
     showState();
     stages_->askAll();
 }
@@ -204,13 +202,10 @@ void CodebookPage::learnFor(const QString& share) {
     if (weights_)
         how = tr("%1, columns weighed by %2; counted alike")
                   .arg(how, QString::fromStdString(escapeForPeople(weights_->title, 40)));
-    learning_ = std::make_unique<LaneWork>(session_, tr("Learning a codebook").toStdString());
     gap_->say(tr("Learning…"));
-    runJob<Answer>(this, learning_->job(), work, [this, chosen, how](Result<Answer> levels) {
-        const auto over = std::move(learning_);
-        if (levels && session_.tensor() != chosen) return;
-        const auto used =
-            levels ? lab_.useLevels((*levels)->levels, how) : Result<void>(tl::unexpected(levels.error()));
+    learning_.run(tr("Learning a codebook").toStdString(), work, [this, chosen, how](const Answer& levels) {
+        if (session_.tensor() != chosen) return;
+        const auto used = lab_.useLevels(levels->levels, how);
         if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().message))));
     });
 }
@@ -226,8 +221,8 @@ void CodebookPage::chooseWeights() {
         if (path.isEmpty()) return;
         using File = std::shared_ptr<const Model>;
         readsBeside(session_, path, tr("weights of the codebook"));
-        runJob<File>(
-            this, Job(), [path = path.toStdString()](const Job&) { return openModel(path); },
+        Task::once(
+            this, [path = path.toStdString()](const Job&) { return openModel(path); },
             [this, set](Result<File> file) {
                 set(file ? *file : nullptr);
                 if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().message)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/codebook/codebook_page_cards.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/plot_analysis.h"
@@ -139,9 +138,7 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
     table_->verticalScrollBar()->setValue(scrolled);
     setNote(tr("%1 codes").arg(view.rows.size()));
     if (std::exchange(codes_, view.rows.size()) == view.rows.size()) return;
-    const Columns<CodebookRow>& columns = codebookColumns();
-    for (std::size_t column = 0; column < columns.size(); ++column) // the strip beneath shows that one
-        if (columns[column].id == "poly_level") table_->setColumnHidden(int(column), true);
+    table_->setColumnHidden(int(codebookColumns().indexOf("poly_level")), true); // the strip beneath shows that one
     table_->resizeColumnsToContents();
     widths_.clear();
     for (int column = 0; column < model_->columnCount(); ++column) widths_.push_back(table_->columnWidth(column));
@@ -214,12 +211,10 @@ DecodeCard::DecodeCard(QWidget* parent)
     setBody(body);
 }
 
-DecodeCard::~DecodeCard() { job_.cancel(); }
-
 void DecodeCard::setCodebook(const std::shared_ptr<const Model>& model, const TensorInfo* tensor,
                              const AnalysisRow& row, const CodebookView& view) {
     if (!view.hasPoly) {
-        job_.cancel();
+        task_.drop();
         asked_.clear();
         setNote({});
         return setMessage(tr("%1 has one decode: its levels are exact in the table.")
@@ -240,13 +235,11 @@ void DecodeCard::setCodebook(const std::shared_ptr<const Model>& model, const Te
     const QString asked = QString::fromStdString(tensor->name + '|' + canonicalText(row->spec));
     if (asked == asked_) return;
     asked_ = asked;
-    job_.cancel();
-    job_ = Job();
     verdict_->setText(tr("Measuring both decodes…"));
     const auto work = [model, tensor, spec = row->spec](const Job& job) {
         return compareDecodes(*model, *tensor, spec, job);
     };
-    runJob<DecodeComparison>(this, job_, work, [this](Result<DecodeComparison> result) {
+    task_.run({}, work, [this](const Result<DecodeComparison>& result) {
         if (!result && result.error().cancelled) return;
         verdict_->setText(
             result ? decodeVerdict(*result)

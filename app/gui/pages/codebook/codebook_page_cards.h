@@ -3,6 +3,7 @@
 // The cards of the codebook page.
 
 #include "app/gui/row_model.h"
+#include "app/gui/task.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "core/analysis/forensics/forensics.h"
@@ -71,7 +72,6 @@ class DecodeCard : public Card {
     Q_OBJECT
 public:
     explicit DecodeCard(QWidget* parent = nullptr);
-    ~DecodeCard() override;
     void setCodebook(const std::shared_ptr<const Model>& model, const TensorInfo* tensor, const AnalysisRow& row,
                      const CodebookView& view);
     void showCode(int code);
@@ -80,7 +80,7 @@ public:
 private:
     PlotChart* chart_;
     QLabel* verdict_;
-    Job job_;
+    Task task_;
     QString asked_; ///< tensor and spec of the running or finished comparison
 };
 

@@ -260,8 +260,8 @@ void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& s
     for (auto* card : {pane.densityCard, pane.errorCard, pane.mapCard}) card->setMessage(message);
     if (!row || row->status != Status::Ok) return pane.figures->setText({});
     QString figures = QStringLiteral("%1 bpw").arg(row->bpw, 0, 'f', 4);
-    if (row->sums.se2 > 0 && row->sums.sw2 > 0)
-        figures += QStringLiteral("   %1 dB").arg(10 * std::log10(row->sums.sw2 / row->sums.se2), 0, 'f', 2);
+    if (const auto value = findMetric("sqnr_db")->value(*row))
+        figures += QStringLiteral("   %1 dB").arg(*value, 0, 'f', 2);
     pane.figures->setText(figures);
 }
 
@@ -352,14 +352,14 @@ void ComparePage::drawMaps() {
     for (const auto& [pane, data] : panes) {
         if (data->values.isEmpty()) continue;
         pane->map->setData(*data);
-        const auto& map = (pane == &a_ ? a : b)->blockMap;
+        const auto& map = (pane == &a_ ? a : b)->blockMap();
         cellSize_[pane->map] = {data->columnScale * double(map.blockElements), data->rowScale};
         pane->mapCard->setNote(tr("%1 rows × %2 blocks").arg(map.tensorRows).arg(map.blocksPerRow));
     }
     if (!a || !b) return;
     mapDifference_->setData(blockMapDifference(*a, *b));
     const QSizeF one = cellSize_[a_.map], other = cellSize_[b_.map];
-    cellSize_[mapDifference_] = b->blockMap.columns > a->blockMap.columns ? other : one;
+    cellSize_[mapDifference_] = b->blockMap().columns > a->blockMap().columns ? other : one;
     cellSize_[mapDifference_].setHeight(std::min(one.height(), other.height()));
 }
 

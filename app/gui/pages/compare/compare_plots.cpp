@@ -37,9 +37,9 @@ QVector<QPointF> densityOf(const FloatHistogram& histogram, const PlotExtent& ex
 
 PlotExtent densityExtent(const TensorAnalysis& analysis) {
     const double unit = outermost(analysis);
-    if (analysis.value.total() == 0) return {-1.05, 1.05};
-    return {std::min(analysis.value.minimum() / unit, -1.0) - 0.05,
-            std::max(analysis.value.maximum() / unit, 1.0) + 0.05};
+    if (analysis.values().total() == 0) return {-1.05, 1.05};
+    return {std::min(analysis.values().minimum() / unit, -1.0) - 0.05,
+            std::max(analysis.values().maximum() / unit, 1.0) + 0.05};
 }
 
 Picture densityPicture(const TensorAnalysis& analysis, const PlotExtent& extent) {
@@ -47,7 +47,7 @@ Picture densityPicture(const TensorAnalysis& analysis, const PlotExtent& extent)
     const double unit = outermost(analysis);
     PlotSeries series;
     series.name = QStringLiteral("weights");
-    series.points = densityOf(analysis.value, extent, unit, nullptr);
+    series.points = densityOf(analysis.values(), extent, unit, nullptr);
     picture.series << series;
     const auto levels = levelsOf(analysis);
     if (levels.size() <= 64)
@@ -82,7 +82,7 @@ Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const 
 }
 
 HeatMapData blockMapCells(const TensorAnalysis& analysis, bool log) {
-    const auto& map = analysis.blockMap;
+    const auto& map = analysis.blockMap();
     HeatMapData data;
     data.rows = map.rows;
     data.columns = map.columns;
@@ -97,7 +97,7 @@ HeatMapData blockMapCells(const TensorAnalysis& analysis, bool log) {
 }
 
 HeatMapData blockMapDifference(const TensorAnalysis& a, const TensorAnalysis& b) {
-    const auto &x = a.blockMap, &y = b.blockMap;
+    const auto &x = a.blockMap(), &y = b.blockMap();
     const bool finer = y.columns > x.columns;
     HeatMapData data = blockMapCells(finer ? b : a, false);
     data.rows = std::max(x.rows, y.rows);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/export/export_page.h"
 
-#include "app/gui/lane_work.h"
 #include "app/gui/output_check.h"
 #include "app/gui/pages/export/export_plan_view.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -12,6 +10,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/rule_editor.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
 #include "core/export/decoded_tensors.h"
@@ -68,9 +67,10 @@ QLabel* wrapped(const char* name, const char* role) {
 
 ExportPage::ExportPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), tensors_(new RowModel<TensorProof>(proofColumns(), this)),
-      files_(new RowModel<CertifiedFile>(inOrder(certifiedFileColumns(), {"name", "sha256", "bytes"}), this)),
+      files_(new RowModel<CertifiedFile>(certifiedFileColumns().pick({"name", "sha256", "bytes"}), this)),
       planCard_(new Card(tr("What would be written"))), proofCard_(new Card(tr("Proof"))),
-      filesCard_(new Card(tr("Files"))), plan_(new ExportPlanView) {
+      filesCard_(new Card(tr("Files"))), plan_(new ExportPlanView), writing_(&session.tasks()),
+      checking_(&session.tasks()) {
     chooseOutput_ = [this](const QString& suggested) {
         return QFileDialog::getSaveFileName(this, tr("Write the quantized model"), suggested);
     };
@@ -138,15 +138,15 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         if (tensor) popUpTensorMenu(*this, at, session_, *tensor);
     });
     connect(plan_, &ExportPlanView::planned, this, &ExportPage::allow);
-    connect(&session, &Session::jobCancelled, this, [this] {
-        if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
-        if (std::exchange(checking_, nullptr)) say(tr("Cancelled; the files were not compared."), false);
-        look();
-    });
+    connect(&writing_, &Task::cancelled, this, [this] { status_->say(tr("Cancelled; nothing was written.")); });
+    connect(&checking_, &Task::cancelled, this,
+            [this] { status_->say(tr("Cancelled; the files were not compared.")); });
+    connect(&writing_, &Task::cancelled, this, &ExportPage::look);
+    connect(&writing_, &Task::failed, this, &ExportPage::look);
+    connect(status_, &StatusLine::complained, this, &ExportPage::failed);
+    for (const Task* task : {&writing_, &checking_, &restoring_}) status_->listenTo(*task);
     look();
 }
-
-ExportPage::~ExportPage() { restoring_.cancel(); }
 
 void ExportPage::keep() {
     KeptExport kept{layout_->currentData().toString().toStdString(), shownPath_.toStdString(), shown_};
@@ -157,18 +157,15 @@ void ExportPage::takeRestored() {
     const auto text = session_.restored(QLatin1String(kExportKept));
     if (!text || text == restored_) return;
     restored_ = text;
-    restoring_.cancel();
-    restoring_ = Job();
-    runJob<KeptExport>(
-        this, restoring_, [text](const Job&) { return exportKept(*text); },
-        [this](Result<KeptExport> kept) {
-            if (!kept) return say(QString::fromStdString(oneSentence(kept.error().message)), true);
-            if (const int at = layout_->findData(QString::fromStdString(kept->layout)); at >= 0) {
+    restoring_.run(
+        {}, [text](const Job&) { return exportKept(*text); },
+        [this](const KeptExport& kept) {
+            if (const int at = layout_->findData(QString::fromStdString(kept.layout)); at >= 0) {
                 const QSignalBlocker quiet(layout_);
                 layout_->setCurrentIndex(at);
             }
             look();
-            if (kept->certificate) present(*kept->certificate, QString::fromStdString(kept->path));
+            if (kept.certificate) present(*kept.certificate, QString::fromStdString(kept.path));
         });
 }
 
@@ -222,7 +219,7 @@ QWidget* ExportPage::sidebar() {
     write_->setProperty("role", QStringLiteral("primary"));
     auto* open = new QPushButton(tr("Open a certificate"));
     open->setObjectName(QStringLiteral("openCertificate"));
-    status_ = wrapped("exportStatus", "muted");
+    status_ = new StatusLine("exportStatus");
     // Its room is there before it is used: else the buttons move under the mouse when something was written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     status_->setMinimumHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
@@ -277,7 +274,7 @@ void ExportPage::plan() {
 
 void ExportPage::allow() {
     const ExportPlan* plan = plan_->plan();
-    write_->setEnabled(session_.model() && takesSpec_ && !writing_ && !rules_->wrong() &&
+    write_->setEnabled(session_.model() && takesSpec_ && !writing_.running() && !rules_->wrong() &&
                        (!plan || plan->problem.empty()));
 }
 
@@ -304,52 +301,48 @@ QString ExportPage::suggestedName() const {
 }
 
 void ExportPage::write() {
-    if (!session_.model() || writing_) return;
+    if (!session_.model() || writing_.running()) return;
     rules_->take();
     if (rules_->wrong()) return;
     const QString path = chooseOutput_(suggestedName());
     if (path.isEmpty()) return;
-    say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()), false);
+    status_->say(tr("Writing and proving %1").arg(QFileInfo(path).fileName()));
     QuantizeRequest request = this->request();
     request.output = path.toStdString();
-    writing_ =
-        std::make_unique<LaneWork>(session_, "Exporting " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
-    look();
-    runJob<Exported>(
-        this, writing_->job(),
+    writing_.run(
+        "Exporting " + escapeForPeople(QFileInfo(path).fileName().toStdString()),
         [model = session_.model(), request = std::move(request),
          check = outputCheck(session_)](const Job& job) -> Result<Exported> {
             if (auto fine = check(request.output); !fine) return tl::unexpected(fine.error());
             return exportModel(*model, request, job);
         },
-        [this, path, source = session_.model()](Result<Exported> done) {
-            writing_.reset();
+        [this, path, source = session_.model()](const Exported& done) {
             look();
-            if (!done) return say(QString::fromStdString(oneSentence(done.error().message)), true);
-            present(done->certificate, QString::fromStdString(done->certificatePath));
+            present(done.certificate, QString::fromStdString(done.certificatePath));
             keep();
             // A path has no place to break at: its folder is elided to one line, and the tooltip has it all.
             const QString file = QFileInfo(path).fileName(),
                           in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
             QString said = tr("Wrote %1 into\n%2").arg(file, in);
-            if (done->written.keptByLayout > 0)
+            if (done.written.keptByLayout > 0)
                 said += tr("\n%1 tensors stay as they are in this layout; %2.")
-                            .arg(done->written.keptByLayout)
-                            .arg(QString::fromStdString(done->written.whyKept));
-            for (const auto& left : done->written.leftOut)
+                            .arg(done.written.keptByLayout)
+                            .arg(QString::fromStdString(done.written.whyKept));
+            for (const auto& left : done.written.leftOut)
                 said +=
                     tr("\nLeft out: %1: %2.")
                         .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
-            for (const std::string& remark : done->written.remarks) said += u'\n' + QString::fromStdString(remark);
-            for (const auto& warning : done->written.warnings) said += u'\n' + QString::fromStdString(warning);
-            if (const auto decoded = decodedTensors(*source, done->certificate); decoded > 0)
+            for (const std::string& remark : done.written.remarks) said += u'\n' + QString::fromStdString(remark);
+            for (const auto& warning : done.written.warnings) said += u'\n' + QString::fromStdString(warning);
+            if (const auto decoded = decodedTensors(*source, done.certificate); decoded > 0)
                 said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
                            "that they decode to.")
                             .arg(decoded);
-            say(said, false);
+            status_->say(said);
             status_->setToolTip(path);
             Q_EMIT exported(path);
         });
+    look();
 }
 
 void ExportPage::use(const PlanOffer& offer) {
@@ -364,19 +357,17 @@ void ExportPage::openCertificate() {
     const QString path = chooseCertificate_(QDir::homePath());
     if (path.isEmpty()) return;
     const auto read = readCertificate(path.toStdString());
-    if (!read) return say(QString::fromStdString(oneSentence(read.error().message)), true);
+    if (!read) return status_->say(QString::fromStdString(oneSentence(read.error().message)), true);
     present(*read, path);
     keep();
-    say(tr("Comparing the files with the certificate"), false);
-    checking_ = std::make_unique<LaneWork>(session_, "Comparing files with their certificate");
-    runJob<CheckedCertificate>(
-        this, checking_->job(), [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
-        [this, path](Result<CheckedCertificate> checked) {
-            checking_.reset();
-            if (!checked) return say(QString::fromStdString(oneSentence(checked.error().message)), true);
+    status_->say(tr("Comparing the files with the certificate"));
+    checking_.run(
+        "Comparing files with their certificate",
+        [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
+        [this, path](const CheckedCertificate& checked) {
             // Of two that an interrupted export left, it may be the other one.
-            present(checked->certificate, path);
-            say(QString::fromStdString(checkText(*checked)), !checked->holds());
+            present(checked.certificate, path);
+            status_->say(QString::fromStdString(checkText(checked)), !checked.holds());
         });
 }
 
@@ -393,14 +384,6 @@ void ExportPage::present(const Certificate& certificate, const QString& path) {
     proofCard_->setNote(QString::fromStdString(certificate.layout));
     filesCard_->setNote(QFileInfo(path).fileName());
     choose(1);
-}
-
-void ExportPage::say(const QString& sentence, bool wrong) {
-    status_->setText(sentence);
-    status_->setToolTip(sentence); // a low window may not show all of it
-    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->polish(status_);
-    if (wrong) Q_EMIT failed(sentence);
 }
 
 QWidget* createExportPage(Session& session, QWidget* parent) { return new ExportPage(session, parent); }

@@ -5,6 +5,7 @@
 
 #include "app/gui/page.h"
 #include "app/gui/row_model.h"
+#include "app/gui/task.h"
 #include "core/export/export_model.h"
 #include "core/export/export_plan.h"
 
@@ -24,15 +25,14 @@ namespace qs::gui {
 
 class Card;
 class ExportPlanView;
-class LaneWork;
 class RuleEditor;
 class Session;
+class StatusLine;
 
 class ExportPage : public QWidget {
     Q_OBJECT
 public:
     explicit ExportPage(Session& session, QWidget* parent = nullptr);
-    ~ExportPage() override;
     /// Asks for a folder or file to write, or for a certificate to read; "" when the user declined.
     using PathChooser = std::function<QString(const QString& suggested)>;
     void setOutputChooser(PathChooser chooser) { chooseOutput_ = std::move(chooser); }
@@ -61,7 +61,6 @@ private:
     void present(const Certificate& certificate, const QString& path);
     void keep();         ///< layout and certificate, for session files
     void takeRestored(); ///< what an opened session held, once
-    void say(const QString& sentence, bool wrong);
     QString suggestedName() const;
 
     Session& session_;
@@ -74,14 +73,14 @@ private:
     QStackedLayout* shownTab_ = nullptr;
     std::array<QToolButton*, 2> tabs_{};
     bool planIsOld_ = true, takesSpec_ = false;
-    QLabel *headline_ = nullptr, *status_ = nullptr, *spec_ = nullptr, *takes_ = nullptr;
+    QLabel *headline_ = nullptr, *spec_ = nullptr, *takes_ = nullptr;
+    StatusLine* status_ = nullptr;
     QComboBox* layout_ = nullptr;
     QPushButton* write_ = nullptr;
-    std::unique_ptr<LaneWork> writing_, checking_;
+    Task writing_, checking_, restoring_;
     std::optional<Certificate> shown_;
     QString shownPath_;                           ///< of the certificate
     std::shared_ptr<const std::string> restored_; ///< what was taken
-    Job restoring_;
 };
 
 } // namespace qs::gui

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/export/export_plan_view.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
@@ -25,7 +24,7 @@ constexpr int kSettleMs = 60; ///< of a drag of the slider
 
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
-      rows_(new RowModel<PlannedTensor>(inOrder(planColumns(), {"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
+      rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
       headline_(new QLabel), view_(new QTableView), offers_(new QHBoxLayout), settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
     inside->setContentsMargins(0, 0, 0, 0);
@@ -59,20 +58,17 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     connect(settle_, &QTimer::timeout, this, &ExportPlanView::start);
 }
 
-ExportPlanView::~ExportPlanView() { job_.cancel(); }
-
 void ExportPlanView::ask(std::shared_ptr<const Model> model, QuantizeRequest request) {
     model_ = std::move(model), request_ = std::move(request);
     plan_.reset();
-    job_.cancel();
+    task_.drop();
     settle_->start();
 }
 
 void ExportPlanView::start() {
     if (!model_) return rows_->setRows({});
-    job_ = Job();
-    runJob<ExportPlan>(
-        this, job_, [model = model_, request = request_](const Job& job) { return planExport(*model, request, job); },
+    task_.run(
+        {}, [model = model_, request = request_](const Job& job) { return planExport(*model, request, job); },
         [this](Result<ExportPlan> plan) { take(std::move(plan)); });
 }
 

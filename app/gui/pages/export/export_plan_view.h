@@ -3,7 +3,7 @@
 // What an export would write: planned beside the window's thread, again whenever the request is another one.
 
 #include "app/gui/row_model.h"
-#include "core/base/job.h"
+#include "app/gui/task.h"
 #include "core/export/export_plan.h"
 
 #include <QWidget>
@@ -23,7 +23,6 @@ class ExportPlanView : public QWidget {
     Q_OBJECT
 public:
     explicit ExportPlanView(QWidget* parent = nullptr);
-    ~ExportPlanView() override;
     void ask(std::shared_ptr<const Model> model, QuantizeRequest request); ///< null: nothing to plan
     bool asked() const { return model_ != nullptr; }
     /// Null until the last request is planned, and where it cannot be.
@@ -45,7 +44,7 @@ private:
     std::shared_ptr<const Model> model_;
     QuantizeRequest request_;
     std::optional<ExportPlan> plan_;
-    Job job_;
+    Task task_;
     RowModel<PlannedTensor>* rows_;
     void showOffers();
     std::function<void(const std::string&, const QPoint&)> tensorMenu_;

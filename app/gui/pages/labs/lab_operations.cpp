@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 
 #include <QComboBox>
@@ -24,10 +25,9 @@ constexpr const char* kOperationsKept = "lab-operations"; // in session files
 
 OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent),
-      model_(
-          new RowModel<value::WhatIfRow>(without(value::whatIfColumns(), {"sqnr_before_db", "devices", "bytes_before",
-                                                                          "bytes_total", "bytes_per_device"}),
-                                         this)),
+      model_(new RowModel<value::WhatIfRow>(value::whatIfColumns().without({"sqnr_before_db", "devices", "bytes_before",
+                                                                            "bytes_total", "bytes_per_device"}),
+                                            this)),
       table_(new QTableView), error_(new RankedBars), bytes_(new RankedBars),
       tableCard_(new Card(tr("After the operation"))), errorCard_(new Card(tr("SQNR afterwards"))),
       bytesCard_(new Card(tr("Most bytes on one device"))) {
@@ -55,8 +55,8 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     grid->setRowStretch(1, 1);
     grid->setColumnStretch(1, 1);
     grid->setColumnStretch(2, 1);
-    for (Card* card : {tableCard_, errorCard_, bytesCard_})
-        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    cards_ = {tableCard_, errorCard_, bytesCard_};
+    for (Card* card : cards_) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     settle_.setSingleShot(true);
     settle_.setInterval(150);
     connect(&settle_, &QTimer::timeout, this, [this] {
@@ -69,9 +69,7 @@ QWidget* OperationsPanel::sidebar() {
     QFormLayout* form = labForm(body);
     for (const auto& operation : value::whatIfOperations()) {
         auto* caption =
-            new QLabel(tr("%1 — %2").arg(QString::fromUtf8(operation.title), QString::fromUtf8(operation.argument)));
-        caption->setProperty("role", QStringLiteral("caption"));
-        caption->setFont(Theme::words(11));
+            captionLabel(tr("%1 — %2").arg(QString::fromUtf8(operation.title), QString::fromUtf8(operation.argument)));
         caption->setWordWrap(true);
         auto* box = choiceBox();
         box->lineEdit()->setObjectName(QStringLiteral("operation-") + QString::fromUtf8(operation.id));
@@ -88,23 +86,12 @@ QWidget* OperationsPanel::sidebar() {
     runButton_->setProperty("role", QStringLiteral("primary"));
     runButton_->setObjectName(QStringLiteral("runOperations"));
     connect(runButton_, &QPushButton::clicked, this, &OperationsPanel::run);
-    trouble_ = new QLabel;
-    trouble_->setObjectName(QStringLiteral("operationTrouble"));
-    trouble_->setProperty("role", QStringLiteral("warn"));
-    trouble_->setFont(Theme::words(11));
-    trouble_->setWordWrap(true);
-    trouble_->setTextFormat(Qt::PlainText);
+    trouble_ = new StatusLine("operationTrouble");
+    trouble_->hideWhenEmpty();
     return labSidebar(tr("Operations"), body, {runButton_, trouble_});
 }
 
 QLineEdit* OperationsPanel::argument(std::size_t operation) const { return arguments_[operation]->lineEdit(); }
-
-void OperationsPanel::say(const QString& message) {
-    for (Card* card : {tableCard_, errorCard_, bytesCard_}) {
-        card->setLoading(false);
-        card->setMessage(message);
-    }
-}
 
 void OperationsPanel::refresh() {
     settle_.stop();
@@ -125,7 +112,7 @@ void OperationsPanel::refresh() {
     if (reading() || showKept()) return;
     if (small()) return run();
     drop();
-    say(tr("This tensor is large: press Run."));
+    sayInCards(tr("This tensor is large: press Run."));
 }
 
 bool OperationsPanel::reading() {
@@ -147,23 +134,17 @@ bool OperationsPanel::showKept() {
 
 void OperationsPanel::forget() { kept_.reset(); }
 
-void OperationsPanel::complain(const Error& error) {
-    if (!running()) say(sentence(error));
-}
-
 std::vector<std::string> OperationsPanel::arguments() const {
     std::vector<std::string> all;
     for (const QComboBox* box : arguments_) all.push_back(box->currentText().toStdString());
     return all;
 }
 
-void OperationsPanel::interrupted() { say(tr("Cancelled: press Enter in a field to run again.")); }
-
 void OperationsPanel::run() {
     settle_.stop();
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
-    for (Card* card : {tableCard_, errorCard_, bytesCard_}) card->setLoading(true);
+    for (Card* card : cards_) card->setLoading(true);
     using Rows = std::vector<value::WhatIfRow>;
     KeptOperations planned{tensor->name, session_.spec(), arguments(), {}};
     const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor),
@@ -183,20 +164,17 @@ void OperationsPanel::run() {
         }
         return all;
     };
-    start<Rows>(tr("Trying tensor operations"), work, [this, planned](Result<Rows> rows) {
-        if (rows) {
-            auto operations = std::make_shared<KeptOperations>(planned);
-            operations->rows = std::move(*rows);
-            kept_ = operations, restored_ = false;
-            session_.keep(QLatin1String(kOperationsKept), [kept = kept_] { return keptOperations(*kept); });
-            return show(kept_->rows);
-        }
-        if (!rows.error().cancelled) say(tr("Not measured: %1").arg(sentence(rows.error())));
+    start(tr("Trying tensor operations"), work, [this, planned](Rows rows) {
+        auto operations = std::make_shared<KeptOperations>(planned);
+        operations->rows = std::move(rows);
+        kept_ = operations, restored_ = false;
+        session_.keep(QLatin1String(kOperationsKept), [kept = kept_] { return keptOperations(*kept); });
+        show(kept_->rows);
     });
 }
 
 void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
-    say({});
+    sayInCards({});
     std::vector<RankedBar> errors, bytes;
     for (const auto& row : rows) {
         const QString name = QString::fromStdString(row.operation + ", " + row.detail);
@@ -238,8 +216,7 @@ void OperationsPanel::markRefused(const std::vector<value::WhatIfRow>& rows) {
         edit->style()->unpolish(edit);
         edit->style()->polish(edit);
     }
-    trouble_->setText(sentences.join(u'\n'));
-    trouble_->setVisible(!sentences.isEmpty());
+    trouble_->say(sentences.join(u'\n'), true);
 }
 
 } // namespace qs::gui

@@ -18,6 +18,7 @@ namespace qs::gui {
 
 class Card;
 class RankedBars;
+class StatusLine;
 
 class OperationsPanel : public LabPanel {
     Q_OBJECT
@@ -28,9 +29,7 @@ public:
 
 protected:
     void refresh() override;
-    void interrupted() override;
     void forget() override;
-    void complain(const Error& error) override;
 
 private:
     QWidget* sidebar();
@@ -40,14 +39,13 @@ private:
     bool showKept(); ///< where they are what run() would compute
     void show(std::vector<value::WhatIfRow> rows);
     void markRefused(const std::vector<value::WhatIfRow>& rows);
-    void say(const QString& message);
 
     RowModel<value::WhatIfRow>* model_;
     QTableView* table_;
     RankedBars *error_, *bytes_;
     Card *tableCard_, *errorCard_, *bytesCard_;
     std::vector<QComboBox*> arguments_; ///< values that fit the shape, and a field for others
-    QLabel* trouble_ = nullptr;
+    StatusLine* trouble_ = nullptr;
     QPushButton* runButton_ = nullptr;
     std::vector<std::int64_t> shape_; ///< that the arguments were made for
     QTimer settle_;

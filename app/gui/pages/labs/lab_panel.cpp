@@ -30,16 +30,13 @@ std::string LabInputs::nameOf(const std::shared_ptr<const value::InputFile>& fil
 }
 
 LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
-    : QWidget(parent), session_(session), inputs_(inputs) {
-    connect(&session, &Session::jobCancelled, this, [this] {
-        if (!lane_) return;
-        lane_.reset();
-        interrupted();
-        Q_EMIT settled();
-    });
+    : QWidget(parent), session_(session), inputs_(inputs), task_(&session.tasks()) {
+    connect(&task_, &Task::cancelled, this, [this] { interrupted(); });
+    connect(&task_, &Task::failed, this, [this](const QString& why) { failed(why); });
+    connect(&task_, &Task::over, this, &LabPanel::settled);
     connect(&session, &Session::tensorChanged, this, &LabPanel::touch);
     connect(&session, &Session::modelChanged, this, [this] {
-        stopReading();
+        restoring_.drop();
         read_.reset();
         drop();
         forget();
@@ -48,11 +45,19 @@ LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     connect(&session, &Session::specChanged, this, &LabPanel::touch);
 }
 
-LabPanel::~LabPanel() { restoring_.cancel(); }
+void LabPanel::interrupted() { sayInCards(tr("Cancelled: press Enter in a field to run again.")); }
 
-void LabPanel::stopReading() {
-    restoring_.cancel();
-    reading_ = false;
+void LabPanel::failed(const QString& why) { sayInCards(tr("Not measured: %1").arg(why)); }
+
+void LabPanel::complain(const QString& why) {
+    if (!running()) sayInCards(why);
+}
+
+void LabPanel::sayInCards(const QString& message) {
+    for (Card* card : cards_) {
+        card->setLoading(false);
+        card->setMessage(message);
+    }
 }
 
 QString LabPanel::subjectOf(const std::string& tensor, const QuantSpec& spec) {
@@ -97,6 +102,20 @@ Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bo
         values->shape = {last ? std::int64_t(tensor.elements) / last : 0, last};
     }
     return values;
+}
+
+QLabel* captionLabel(const QString& text) {
+    auto* label = new QLabel(text);
+    label->setProperty("role", QStringLiteral("caption"));
+    label->setFont(Theme::words(11));
+    return label;
+}
+
+void addField(QFormLayout& form, const QString& caption, QWidget* control, const char* name) {
+    control->setObjectName(QLatin1String(name));
+    control->setAccessibleName(caption);
+    control->setFont(Theme::numbers());
+    form.addRow(captionLabel(caption), control);
 }
 
 QFormLayout* labForm(QWidget* parent) {

@@ -3,9 +3,8 @@
 // What the panels of the labs page share: work off the GUI thread that the job lane shows, the selected tensor as a
 // value, and the inputs that stand for activations.
 
-#include "app/gui/lane_work.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
+#include "app/gui/task.h"
 #include "app/gui/widgets/ranked_bars.h"
 #include "core/value/deviation.h"
 #include "core/value/inputs.h"
@@ -15,9 +14,14 @@
 
 class QComboBox;
 class QFormLayout;
+class QLabel;
 class QTableView;
 
 namespace qs::gui {
+
+class Card;
+
+QString sentence(const Error& error);
 
 /// Each out of a file, or synthetic while there is none.
 struct LabInputs {
@@ -37,8 +41,7 @@ class LabPanel : public QWidget {
     Q_OBJECT
 public:
     LabPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
-    ~LabPanel() override;
-    bool running() const { return lane_ != nullptr; }
+    bool running() const { return task_.running(); }
     void touch(); ///< the tensor, the spec or the inputs are others: refresh() follows when the panel is seen
 
 Q_SIGNALS:
@@ -48,77 +51,68 @@ protected:
     static constexpr std::int64_t kAtOnce = std::int64_t(1) << 22; ///< elements that are worked on without being asked
 
     virtual void refresh() = 0;
-    virtual void interrupted() {} ///< by Esc
-    virtual void forget() {}      ///< what was computed: another model is open
+    virtual void interrupted(); ///< by Esc
+    virtual void forget() {}    ///< what was computed: another model is open
     void showEvent(QShowEvent*) override;
     void resizeEvent(QResizeEvent*) override; ///< what the columns of tables may take is another width now
-    void drop() { lane_.reset(); }
+    void drop() { task_.drop(); }
     /// What the session that was opened holds by this name is read on a worker: `take` gets it, then refresh() is called.
     /// True until then. Work that is started meanwhile stands before it.
     template<class T>
     bool takeRestored(const char* name, Result<T> (*read)(const std::string&, const Model&),
                       std::function<void(T)> take) {
         const auto text = session_.restored(QLatin1String(name));
-        if (!text || text == read_.lock()) return reading_;
+        if (!text || text == read_.lock()) return restoring_.running();
         read_ = text;
-        reading_ = true;
-        restoring_.cancel();
-        restoring_ = Job();
         const auto work = [text, read, model = session_.model()](const Job&) { return read(*text, *model); };
-        runJob<T>(this, restoring_, work, [this, take = std::move(take)](Result<T> result) {
-            reading_ = false;
+        restoring_.run({}, work, [this, take = std::move(take)](Result<T> result) {
             if (result) take(std::move(*result));
             touch();
-            if (!result) complain(result.error());
+            if (!result) complain(sentence(result.error()));
             Q_EMIT settled();
         });
         return true;
     }
     bool small() const; ///< the selected tensor is
-    /// Of work that was dropped or replaced meanwhile nothing arrives.
-    template<class T>
-    void start(const QString& what, std::function<Result<T>(const Job&)> work, std::function<void(Result<T>)> done) {
-        stopReading();
-        lane_.reset();
-        lane_ = std::make_unique<LaneWork>(session_, what.toStdString());
-        runJob<T>(this, lane_->job(), std::move(work), [this, done = std::move(done)](Result<T> result) {
-            const auto over = std::move(lane_);
-            done(std::move(result));
-            Q_EMIT settled();
-        });
+    /// done(T), or complain(). Of work that was dropped or replaced meanwhile nothing arrives.
+    template<class... Functions> void start(const QString& what, Functions... functions) {
+        restoring_.drop();
+        task_.run(what.toStdString(), std::move(functions)...);
+    }
+    template<class Mail, class... Functions> void startSending(const QString& what, Functions... functions) {
+        restoring_.drop();
+        task_.run<Mail>(what.toStdString(), std::move(functions)...);
     }
 
-    virtual void complain(const Error& error) = 0; ///< what the session holds cannot be used
+    virtual void failed(const QString& why);   ///< the work
+    virtual void complain(const QString& why); ///< what the session holds cannot be used
+    /// In the place of what every one of cards_ shows; "": they show it.
+    void sayInCards(const QString& message);
     /// "NAME|SPEC" of what is selected; "": nothing is.
     QString subject() const;
     static QString subjectOf(const std::string& tensor, const QuantSpec& spec);
 
     Session& session_;
     const LabInputs& inputs_;
+    std::vector<Card*> cards_; ///< that show what was computed
 
 private:
-    void stopReading();
-
-    std::unique_ptr<LaneWork> lane_;
-    Job restoring_;
+    Task task_, restoring_;
     std::weak_ptr<const std::string> read_; ///< of the session, and not to be read again
-    bool reading_ = false, touched_ = true;
+    bool touched_ = true;
 };
 
 /// The tensor's values; rows of the last axis where `flat`.
 Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
+QLabel* captionLabel(const QString& text);
 QFormLayout* labForm(QWidget* parent); ///< a caption over each control
 QComboBox* choiceBox();                ///< values to choose from, and a field for others
+/// A row with a caption over it. The name is the object's.
+void addField(QFormLayout& form, const QString& caption, QWidget* control, const char* name);
 /// The sidebar: a card with the form and, below it, what may be hidden without leaving a gap.
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below);
-/// Some of a list's columns, in the list's order.
-template<class Row> Columns<Row> without(Columns<Row> columns, std::initializer_list<const char*> ids) {
-    for (const char* id : ids) std::erase_if(columns, [&](const auto& column) { return column.id == id; });
-    return columns;
-}
 /// Its SQNR; hatched with the reason where there is none.
 RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason);
 void fitColumns(QTableView& table);
-QString sentence(const Error& error);
 
 } // namespace qs::gui

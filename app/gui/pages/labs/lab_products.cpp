@@ -30,7 +30,7 @@ constexpr const char* kProductsKept = "lab-products"; // in session files
 
 ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent),
-      model_(new RowModel<value::LabRow>(without(value::labColumns(), {"product"}), this)),
+      model_(new RowModel<value::LabRow>(value::labColumns().without({"product"}), this)),
       cache_(new RowModel<value::KvRow>(value::kvColumns(), this)), table_(new QTableView), cacheTable_(new QTableView),
       bars_(new RankedBars), trade_(new PlotChart), tableCard_(new Card(tr("Products of the layer"))),
       barsCard_(new Card(tr("SQNR of each product"))), tradeCard_(new Card(tr("KV cache: error against size"))),
@@ -67,7 +67,8 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     tableCard_->setMaximumHeight(188); // what the rows need
     cacheCard_->setMaximumHeight(300);
     trade_->setMinimumSize(160, 100);
-    for (Card* card : cards()) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
+    cards_ = {tableCard_, barsCard_, tradeCard_, cacheCard_};
+    for (Card* card : cards_) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(&session_, &Session::modelChanged, this, &ProductsPanel::readConfig);
     readConfig();
     settle_.setSingleShot(true);
@@ -100,8 +101,8 @@ QLineEdit* ProductsPanel::choice(value::LabOperand operand) const { return choic
 void ProductsPanel::readConfig() {
     const auto model = session_.model();
     if (!model) return;
-    runJob<AttentionSizes>(
-        this, Job(), [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
+    Task::once(
+        this, [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
         [this, model](Result<AttentionSizes> sizes) {
             if (!sizes || model != session_.model() || sizesGiven_) return;
             const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value) {
@@ -115,19 +116,13 @@ void ProductsPanel::readConfig() {
 QWidget* ProductsPanel::sidebar() {
     auto* body = new QWidget;
     QFormLayout* form = labForm(body);
-    const auto caption = [](const QString& text) {
-        auto* label = new QLabel(text);
-        label->setProperty("role", QStringLiteral("caption"));
-        label->setFont(Theme::words(11));
-        return label;
-    };
     preset_ = new QComboBox;
     preset_->setObjectName(QStringLiteral("labPreset"));
     preset_->setAccessibleName(tr("Preset"));
     for (const auto& preset : value::labPresets()) preset_->addItem(QString::fromUtf8(preset.title));
     preset_->addItem(tr("own choice"));
-    form->addRow(caption(tr("Preset")), preset_);
-    summary_ = caption({});
+    form->addRow(captionLabel(tr("Preset")), preset_);
+    summary_ = captionLabel({});
     summary_->setWordWrap(true);
     form->addRow(summary_);
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -145,7 +140,7 @@ QWidget* ProductsPanel::sidebar() {
         connect(box->lineEdit(), &QLineEdit::textEdited, this, own);
         connect(box, &QComboBox::activated, this, own);
         connect(box->lineEdit(), &QLineEdit::returnPressed, this, &ProductsPanel::run);
-        form->addRow(caption(title), box);
+        form->addRow(captionLabel(title), box);
         choices_[i] = box;
     }
     auto* sizes = new QGridLayout;
@@ -158,7 +153,7 @@ QWidget* ProductsPanel::sidebar() {
         box->setObjectName(QLatin1String(name));
         box->setAccessibleName(title);
         connect(box, &QSpinBox::valueChanged, &settle_, qOverload<>(&QTimer::start));
-        sizes->addWidget(caption(title), place / 2 * 2, place % 2);
+        sizes->addWidget(captionLabel(title), place / 2 * 2, place % 2);
         sizes->addWidget(box, place / 2 * 2 + 1, place % 2);
         return box;
     };
@@ -191,22 +186,10 @@ void ProductsPanel::refresh() {
     if (reading() || showKept()) return;
     if (small()) return run();
     drop();
-    for (Card* card : cards()) card->setMessage(tr("This tensor is large: press Run."));
-}
-
-void ProductsPanel::interrupted() {
-    for (Card* card : cards()) {
-        card->setLoading(false);
-        card->setMessage(tr("Cancelled: press Enter in a field to run again."));
-    }
+    sayInCards(tr("This tensor is large: press Run."));
 }
 
 void ProductsPanel::forget() { kept_.reset(), keptInputs_ = {}, sizesGiven_ = false; }
-
-void ProductsPanel::complain(const Error& error) {
-    if (running()) return;
-    for (Card* card : cards()) card->setLoading(false), card->setMessage(sentence(error));
-}
 
 KeptProducts ProductsPanel::planned() const {
     KeptProducts plan{session_.tensor()->name,
@@ -267,7 +250,7 @@ void ProductsPanel::run() {
     settle_.stop();
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
-    for (Card* card : cards()) card->setLoading(true);
+    for (Card* card : cards_) card->setLoading(true);
     const auto plan = std::make_shared<const KeptProducts>(planned());
     const auto work = [model = session_.model(), tensor, plan, inputs = inputs_](const Job& job) -> Result<Measured> {
         auto w = labTensor(*model, *tensor, true);
@@ -288,28 +271,21 @@ void ProductsPanel::run() {
         if (std::find(cache.specs.begin(), cache.specs.end(), own) == cache.specs.end()) cache.specs.push_back(own);
         return Measured{std::move(products), value::runKvCache(cache, job)};
     };
-    const auto done = [this, plan, inputs = inputs_](Result<Measured> measured) {
-        if (!measured && measured.error().cancelled) return;
-        if (!measured)
-            for (Card* card : cards()) {
-                card->setLoading(false);
-                card->setMessage(tr("Not measured: %1").arg(sentence(measured.error())));
-            }
-        if (!measured) return;
+    const auto done = [this, plan, inputs = inputs_](Measured measured) {
         auto products = std::make_shared<KeptProducts>(*plan);
-        products->products = std::move(measured->products);
-        products->cache = std::move(measured->cache);
+        products->products = std::move(measured.products);
+        products->cache = std::move(measured.cache);
         if (products->products) { // else it is tried again
             kept_ = products, keptInputs_ = inputs, restored_ = false;
             session_.keep(QLatin1String(kProductsKept), [products] { return keptProducts(*products); });
         }
         show(*products);
     };
-    start<Measured>(tr("Multiplying under the specs"), work, done);
+    start(tr("Multiplying under the specs"), work, done);
 }
 
 void ProductsPanel::show(const KeptProducts& measured) {
-    for (Card* card : cards()) card->setLoading(false), card->setMessage({});
+    sayInCards({});
     if (measured.products) {
         std::vector<RankedBar> bars;
         for (const auto& row : *measured.products) bars.push_back(sqnrBar(row.formula, row.error, row.reason));

@@ -33,16 +33,13 @@ public:
 
 protected:
     void refresh() override;
-    void interrupted() override;
     void forget() override;
-    void complain(const Error& error) override;
 
 private:
     struct Measured {
         Result<std::vector<value::LabRow>> products;
         Result<std::vector<value::KvRow>> cache;
     };
-    std::array<Card*, 4> cards() const { return {tableCard_, barsCard_, tradeCard_, cacheCard_}; }
     QWidget* sidebar();
     void usePreset(int index);
     void readConfig();

@@ -4,6 +4,8 @@
 #include "app/gui/output_check.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/status_line.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/safetensors/safetensors.h"
 #include "core/value/deviation.h"
@@ -16,23 +18,23 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QStyle>
 #include <QToolButton>
 
 #include <atomic>
 #include <cmath>
 #include <fmt/format.h>
-#include <mutex>
 
 namespace qs::gui {
 namespace {
+
+using Steps = std::vector<value::QatStep>;
 
 constexpr std::size_t kMostPoints = 1000;
 constexpr const char* kTrainingKept = "lab-training"; // in session files
 
 QString dB(double nmse) {
-    return nmse > 0 ? QString::fromStdString(fixedText(-10 * std::log10(nmse), 2)) + QatPanel::tr(" dB")
-                    : QatPanel::tr("exact");
+    const auto value = sqnrDb(nmse);
+    return value ? QString::fromStdString(fixedText(*value, 2)) + QatPanel::tr(" dB") : QatPanel::tr("exact");
 }
 
 /// "down_proj_qat", with a number where that is taken.
@@ -51,13 +53,6 @@ QString freeName(const std::string& tensor) {
 }
 
 } // namespace
-
-/// Between the training thread and the window.
-struct QatPanel::Inbox {
-    std::mutex lock;
-    std::vector<value::QatStep> steps;
-    std::atomic<bool> stop{false};
-};
 
 QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     : LabPanel(session, inputs, parent), chart_(new PlotChart),
@@ -79,9 +74,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     const QString titles[] = {tr("Nearest ↓"), tr("Trained, best ↓"), tr("Gain ↑"), tr("Best at step"),
                               tr("Weight NMSE ↓")};
     for (int i = 0; i < int(figures_.size()); ++i) {
-        auto* caption = new QLabel(titles[i]);
-        caption->setProperty("role", QStringLiteral("caption"));
-        caption->setFont(Theme::words(11));
+        auto* caption = captionLabel(titles[i]);
         if (i == 0) caption->setToolTip(tr("Output NMSE of weights rounded to nearest"));
         if (i == 4) caption->setToolTip(tr("NMSE of the trained weights themselves"));
         figures_[std::size_t(i)] = new QLabel(tr("not measured"));
@@ -103,40 +96,25 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     grid->addWidget(figuresCard, 1, 1);
     grid->setRowStretch(0, 1);
     grid->setColumnStretch(1, 1);
-    poll_.setInterval(50);
-    connect(&poll_, &QTimer::timeout, this, &QatPanel::poll);
-}
-
-QatPanel::~QatPanel() {
-    if (inbox_) inbox_->stop = true;
 }
 
 QWidget* QatPanel::sidebar() {
     auto* body = new QWidget;
     QFormLayout* form = labForm(body);
-    const auto add = [&](const QString& text, QWidget* control, const char* name) {
-        auto* caption = new QLabel(text);
-        caption->setProperty("role", QStringLiteral("caption"));
-        caption->setFont(Theme::words(11));
-        control->setObjectName(QLatin1String(name));
-        control->setAccessibleName(text);
-        control->setFont(Theme::numbers());
-        form->addRow(caption, control);
-    };
     inputsCount_ = new QSpinBox;
     inputsCount_->setRange(1, 65536);
     inputsCount_->setValue(512);
-    add(tr("Inputs, rows of X"), inputsCount_, "qatInputs");
+    addField(*form, tr("Inputs, rows of X"), inputsCount_, "qatInputs");
     steps_ = new QSpinBox;
     steps_->setRange(1, 100000);
     steps_->setValue(200);
-    add(tr("Steps"), steps_, "qatSteps");
+    addField(*form, tr("Steps"), steps_, "qatSteps");
     rate_ = new QDoubleSpinBox;
     rate_->setDecimals(4);
     rate_->setRange(0.0001, 1);
     rate_->setSingleStep(0.001);
     rate_->setValue(0.005);
-    add(tr("Rate, in RMS of the weights"), rate_, "qatRate");
+    addField(*form, tr("Rate, in RMS of the weights"), rate_, "qatRate");
     start_ = new QPushButton(tr("Train"));
     start_->setObjectName(QStringLiteral("qatStart"));
     start_->setProperty("role", QStringLiteral("primary"));
@@ -152,12 +130,7 @@ QWidget* QatPanel::sidebar() {
     keep_->setObjectName(QStringLiteral("qatKeep"));
     keep_->setToolTip(
         tr("A spec of its own, SPEC:dialect=NAME: the pages, analyze, quantize and reports take it. It becomes B."));
-    status_ = new QLabel;
-    status_->setObjectName(QStringLiteral("qatStatus"));
-    status_->setFont(Theme::words(11));
-    status_->setProperty("role", QStringLiteral("muted"));
-    status_->setWordWrap(true);
-    status_->setTextFormat(Qt::PlainText);
+    status_ = new StatusLine("qatStatus");
     connect(keep_, &QPushButton::clicked, this, &QatPanel::keep);
     connect(name_, &QLineEdit::returnPressed, this, &QatPanel::keep);
     connect(start_, &QPushButton::clicked, this, &QatPanel::begin);
@@ -170,20 +143,13 @@ QWidget* QatPanel::sidebar() {
     return labSidebar(tr("Training"), body, {start_, stop_, name_, keep_, save_, status_});
 }
 
-void QatPanel::say(const QString& text, bool warn) {
-    status_->setText(text);
-    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->unpolish(status_);
-    status_->style()->polish(status_);
-}
-
 /// Another tensor or spec makes the curve another one's; training is only started by hand.
 void QatPanel::refresh() {
     if (const QString now = subject(); now != subject_) {
         drop();
         clear();
         subject_ = now;
-        say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
+        status_->say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
     }
     takeRestored<std::shared_ptr<const KeptTraining>>(
         kTrainingKept, trainingKept, [this](auto training) { kept_ = freedOnPool(training), restored_ = true; });
@@ -193,9 +159,7 @@ void QatPanel::refresh() {
 }
 
 void QatPanel::clear() {
-    if (inbox_) inbox_->stop = true;
-    poll_.stop();
-    inbox_.reset();
+    stop();
     curve_.clear();
     shown_.reset();
 }
@@ -206,7 +170,13 @@ void QatPanel::forget() {
     subject_.clear();
 }
 
-void QatPanel::complain(const Error& error) { say(sentence(error), true); }
+void QatPanel::complain(const QString& why) { status_->say(why, true); }
+
+void QatPanel::failed(const QString& why) {
+    if (!shown_) lose(); // not while it was being written
+    status_->say(why, true);
+    draw();
+}
 
 void QatPanel::lose() {
     if (!kept_ || subjectOf(kept_->tensor, kept_->spec) != subject_) return;
@@ -225,15 +195,14 @@ void QatPanel::show(const std::shared_ptr<const KeptTraining>& training) {
     name_->setText(freeName(training->tensor));
     const QString before = tr("As it was trained before, on %1 inputs.").arg(LabInputs::titled(training->inputs));
     const bool whole = !training->result.latent.values.empty();
-    say(whole ? before
+    status_->say(
+        whole ? before
               : tr("%1 Its weights did not fit into the session file: train again to save or keep them.").arg(before));
 }
 
 void QatPanel::interrupted() {
-    if (inbox_) inbox_->stop = true;
-    poll_.stop();
     if (!shown_) lose(); // not while it was being written
-    say(tr("Cancelled; nothing was kept."));
+    status_->say(tr("Cancelled; nothing was kept."));
     draw();
 }
 
@@ -241,7 +210,7 @@ void QatPanel::begin() {
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
     clear();
-    inbox_ = std::make_shared<Inbox>();
+    stopped_ = std::make_shared<std::atomic<bool>>(false);
     planned_ = {tensor->name,
                 session_.spec(),
                 LabInputs::nameOf(inputs_.activations),
@@ -250,58 +219,41 @@ void QatPanel::begin() {
                 rate_->value(),
                 {}};
     const auto work = [model = session_.model(), tensor, spec = forTensor(session_.spec(), *tensor), inputs = inputs_,
-                       box = inbox_, rows = inputsCount_->value(), steps = steps_->value(),
-                       rate = rate_->value()](const Job& job) -> Result<value::QatResult> {
+                       stopped = stopped_, rows = inputsCount_->value(), steps = steps_->value(),
+                       rate = rate_->value()](const Job& job, Inbox<Steps>& inbox) -> Result<value::QatResult> {
         auto w = labTensor(*model, *tensor, false);
         if (!w) return tl::unexpected(w.error());
         auto x = inputs.make(tensor->name, rows, tensor->lastAxis());
         if (!x) return tl::unexpected(x.error());
         w->dtype = DType::F32;
         return value::trainQat({std::move(*w), std::move(*x), spec, steps, rate}, job,
-                               [box](const value::QatStep& step) {
-                                   const std::lock_guard guard(box->lock);
-                                   box->steps.push_back(step);
-                                   return !box->stop;
+                               [&inbox, stopped](const value::QatStep& step) {
+                                   inbox.write([&](Steps& steps) { steps.push_back(step); });
+                                   return !*stopped;
                                });
     };
-    start<value::QatResult>(tr("Training the latent weights"), work, [this](Result<value::QatResult> result) {
-        poll();
-        poll_.stop();
-        if (result) {
-            auto training = std::make_shared<KeptTraining>(std::move(planned_));
-            training->result = std::move(*result);
-            kept_ = shown_ = freedOnPool(std::shared_ptr<const KeptTraining>(training));
-            session_.keep(QLatin1String(kTrainingKept), [kept = kept_] { return keptTraining(*kept); });
-            name_->setText(freeName(kept_->tensor));
-            const QString done = kept_->result.stopped ? tr("Stopped: the best step so far is kept.")
-                                                       : tr("Done: the best step is kept.");
-            const bool fits = kept_->result.latent.values.size() <= kMostKeptFloats;
-            say(fits ? done : tr("%1 Its weights do not fit into a session file: save them.").arg(done));
-        } else if (!result.error().cancelled) {
-            lose();
-            say(sentence(result.error()), true);
-        }
+    const auto arrived = [this](const Steps& steps) {
+        curve_.insert(curve_.end(), steps.begin(), steps.end());
+        draw();
+    };
+    startSending<Steps>(tr("Training the latent weights"), work, arrived, [this](value::QatResult result) {
+        auto training = std::make_shared<KeptTraining>(std::move(planned_));
+        training->result = std::move(result);
+        kept_ = shown_ = freedOnPool(std::shared_ptr<const KeptTraining>(training));
+        session_.keep(QLatin1String(kTrainingKept), [kept = kept_] { return keptTraining(*kept); });
+        name_->setText(freeName(kept_->tensor));
+        const QString done =
+            kept_->result.stopped ? tr("Stopped: the best step so far is kept.") : tr("Done: the best step is kept.");
+        const bool fits = kept_->result.latent.values.size() <= kMostKeptFloats;
+        status_->say(fits ? done : tr("%1 Its weights do not fit into a session file: save them.").arg(done));
         draw();
     });
-    say(tr("Training on %1 inputs…").arg(inputs_.title()));
-    poll_.start();
+    status_->say(tr("Training on %1 inputs…").arg(inputs_.title()));
     draw();
 }
 
 void QatPanel::stop() {
-    if (inbox_) inbox_->stop = true;
-}
-
-void QatPanel::poll() {
-    if (!inbox_) return;
-    std::vector<value::QatStep> news;
-    {
-        const std::lock_guard guard(inbox_->lock);
-        news.swap(inbox_->steps);
-    }
-    if (news.empty()) return;
-    curve_.insert(curve_.end(), news.begin(), news.end());
-    draw();
+    if (stopped_) *stopped_ = true;
 }
 
 void QatPanel::draw() {
@@ -338,8 +290,8 @@ void QatPanel::draw() {
     chartCard_->setNote(tr("step %1 of %2").arg(curve.back().step).arg(steps));
     figures_[0]->setText(QString::fromStdString(significantText(start)) + QStringLiteral("  ") + dB(start));
     figures_[1]->setText(QString::fromStdString(significantText(last)) + QStringLiteral("  ") + dB(last));
-    figures_[2]->setText(
-        start > 0 && last > 0 ? QString::fromStdString(fixedText(10 * std::log10(start / last), 2)) + tr(" dB") : none);
+    figures_[2]->setText(start > 0 && last > 0 ? QString::fromStdString(fixedText(*sqnrDb(last / start), 2)) + tr(" dB")
+                                               : none);
     figures_[3]->setText(result ? QString::number(result->bestStep) : none);
     figures_[4]->setText(result && result->weightNmse ? QString::fromStdString(significantText(*result->weightNmse))
                                                       : none);
@@ -351,14 +303,13 @@ void QatPanel::keep() {
     if (!shown_ || running() || !tensor || tensor->name != shown_->tensor || result()->latent.values.empty()) return;
     const auto work = [id = name_->text().trimmed().toStdString(), model = session_.model(), tensor, shown = shown_](
                           const Job& job) { return value::keepTrained(id, *model, *tensor, shown->result, job); };
-    start<QuantSpec>(tr("Keeping the trained spec"), work, [this](Result<QuantSpec> spec) {
+    start(tr("Keeping the trained spec"), work, [this](const QuantSpec& spec) {
         draw();
-        if (!spec) return say(sentence(spec.error()), true);
         if (shown_) name_->setText(freeName(shown_->tensor));
-        session_.setSpecB(*spec);
+        session_.setSpecB(spec);
         session_.setComparing(true);
-        const QString text = QString::fromStdString(specText(*spec));
-        say(tr("Kept: %1 is B now; compare shows both, export and reports take it.").arg(text));
+        const QString text = QString::fromStdString(specText(spec));
+        status_->say(tr("Kept: %1 is B now; compare shows both, export and reports take it.").arg(text));
         Q_EMIT kept(text);
     });
     draw();
@@ -379,9 +330,9 @@ void QatPanel::saveTo(const QString& path) {
         if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         return writeSafetensors(path, {tensor}, metadata, model.get(), job);
     };
-    start<std::uint64_t>(tr("Writing the latent weights"), work, [this, path, shown](Result<std::uint64_t> written) {
-        if (!written) return say(sentence(written.error()), true);
-        say(tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(shown->result.spec))));
+    start(tr("Writing the latent weights"), work, [this, path, shown](std::uint64_t) {
+        status_->say(
+            tr("Written: quantize %1 with %2.").arg(path, QString::fromStdString(specText(shown->result.spec))));
         Q_EMIT saved(path);
     });
 }

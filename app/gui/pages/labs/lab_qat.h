@@ -6,9 +6,8 @@
 #include "app/gui/widgets/plot_chart.h"
 #include "core/session/kept_labs.h"
 
-#include <QTimer>
-
 #include <array>
+#include <atomic>
 
 class QDoubleSpinBox;
 class QLabel;
@@ -19,12 +18,12 @@ class QSpinBox;
 namespace qs::gui {
 
 class Card;
+class StatusLine;
 
 class QatPanel : public LabPanel {
     Q_OBJECT
 public:
     QatPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
-    ~QatPanel() override;
     const value::QatResult* result() const { return shown_ ? &shown_->result : nullptr; } ///< null: none yet
     PlotChart* chart() const { return chart_; }
     void saveTo(const QString& path); ///< the latent weights, as safetensors
@@ -37,10 +36,10 @@ protected:
     void refresh() override;
     void interrupted() override;
     void forget() override;
-    void complain(const Error& error) override;
+    void failed(const QString& why) override;
+    void complain(const QString& why) override;
 
 private:
-    struct Inbox;
     QWidget* sidebar();
     void begin();
     void stop();
@@ -48,9 +47,7 @@ private:
     void lose();  ///< the earlier result: another one was begun and has not come
     void clear(); ///< the curve
     void show(const std::shared_ptr<const KeptTraining>& training);
-    void poll();
     void draw();
-    void say(const QString& text, bool warn = false);
 
     PlotChart* chart_;
     Card* chartCard_;
@@ -59,14 +56,13 @@ private:
     QDoubleSpinBox* rate_;
     QPushButton *start_, *stop_, *save_, *keep_;
     QLineEdit* name_;
-    QLabel* status_;
-    std::shared_ptr<Inbox> inbox_;
+    StatusLine* status_;
+    std::shared_ptr<std::atomic<bool>> stopped_;       ///< read by the training that runs
     std::vector<value::QatStep> curve_;                ///< of the training that is running, or was cancelled
     KeptTraining planned_;                             ///< that one, without its result
     std::shared_ptr<const KeptTraining> kept_, shown_; ///< what the session holds; the same if it is of the subject
     bool restored_ = false; ///< kept_ came out of a session file, and its settings are not in the fields yet
-    QTimer poll_;
-    QString subject_; ///< tensor and spec of the curve
+    QString subject_;       ///< tensor and spec of the curve
 };
 
 } // namespace qs::gui

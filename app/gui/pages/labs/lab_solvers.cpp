@@ -5,6 +5,8 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/status_line.h"
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/solve/save.h"
 
@@ -15,7 +17,6 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QStyle>
 #include <QTableView>
 
 #include <algorithm>
@@ -27,12 +28,17 @@ namespace {
 
 constexpr const char* kSolutionsKept = "lab-solvers"; // in session files
 
+Columns<solve::SolveRow> shownColumns() {
+    return solve::solveColumns().without({"tensor", "spec"}); // they are those of the page
+}
+
 RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
     RankedBar bar{name, std::numeric_limits<double>::quiet_NaN(), LabPanel::tr("not measured"),
                   LabPanel::tr("the output is 0 on these inputs")};
     if (nmse && *nmse == 0) bar.text = bar.reason = LabPanel::tr("exact");
-    if (!nmse || !(*nmse > 0)) return bar;
-    bar.value = -10 * std::log10(*nmse);
+    const auto value = sqnrDb(nmse);
+    if (!value) return bar;
+    bar.value = *value;
     bar.text = QString::fromStdString(fixedText(bar.value, 2)) + LabPanel::tr(" dB");
     return bar;
 }
@@ -40,14 +46,13 @@ RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
 } // namespace
 
 SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent)
-    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(solve::solveColumns(), this)),
+    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(shownColumns(), this)),
       table_(new QTableView), bars_(new RankedBars), tableCard_(new Card(tr("Solutions"))),
       barsCard_(new Card(tr("Output of the layer"))) {
     setObjectName(QStringLiteral("labSolvers"));
     asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
     table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setModel(model_);
-    for (const int same : {0, 1}) table_->setColumnHidden(same, true); // tensor and spec are those of the page
     tableCard_->setBody(table_);
     bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
     bars_->setAxis(tr("SQNR of X Wᵀ, dB ↑"));
@@ -68,26 +73,17 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
 QWidget* SolversPanel::sidebar() {
     auto* body = new QWidget;
     QFormLayout* form = labForm(body);
-    const auto add = [&](const QString& text, QWidget* control, const char* name) {
-        auto* caption = new QLabel(text);
-        caption->setProperty("role", QStringLiteral("caption"));
-        caption->setFont(Theme::words(11));
-        control->setObjectName(QLatin1String(name));
-        control->setAccessibleName(text);
-        control->setFont(Theme::numbers());
-        form->addRow(caption, control);
-    };
     solver_ = new QComboBox;
     for (const auto& solver : solve::solvers())
         solver_->addItem(QString::fromUtf8(solver.title), QString::fromUtf8(solver.id));
-    add(tr("Solver"), solver_, "solver");
+    addField(*form, tr("Solver"), solver_, "solver");
     options_ = new QLineEdit;
-    add(tr("Settings"), options_, "solverOptions");
+    addField(*form, tr("Settings"), options_, "solverOptions");
     options_->setFont(Theme::code(10)); // all settings of a solver in one line
     inputsCount_ = new QSpinBox;
     inputsCount_->setRange(1, 1 << 20);
     inputsCount_->setValue(512);
-    add(tr("Inputs, rows of X at most"), inputsCount_, "solverInputs");
+    addField(*form, tr("Inputs, rows of X at most"), inputsCount_, "solverInputs");
     start_ = new QPushButton(tr("Solve"));
     start_->setObjectName(QStringLiteral("solverStart"));
     start_->setProperty("role", QStringLiteral("primary"));
@@ -95,14 +91,11 @@ QWidget* SolversPanel::sidebar() {
     save_->setObjectName(QStringLiteral("solverSave"));
     save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
     about_ = new QLabel;
-    status_ = new QLabel;
-    status_->setObjectName(QStringLiteral("solverStatus"));
-    for (QLabel* label : {about_, status_}) {
-        label->setFont(Theme::words(11));
-        label->setProperty("role", QStringLiteral("muted"));
-        label->setWordWrap(true);
-        label->setTextFormat(Qt::PlainText);
-    }
+    about_->setFont(Theme::words(11));
+    about_->setProperty("role", QStringLiteral("muted"));
+    about_->setWordWrap(true);
+    about_->setTextFormat(Qt::PlainText);
+    status_ = new StatusLine("solverStatus");
     connect(solver_, &QComboBox::currentIndexChanged, this, &SolversPanel::chooseSolver);
     connect(start_, &QPushButton::clicked, this, &SolversPanel::begin);
     connect(options_, &QLineEdit::returnPressed, this, &SolversPanel::begin);
@@ -124,13 +117,6 @@ void SolversPanel::chooseSolver() {
     about_->setText(QString::fromUtf8(solver.summary));
 }
 
-void SolversPanel::say(const QString& text, bool warn) {
-    status_->setText(text);
-    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->unpolish(status_);
-    status_->style()->polish(status_);
-}
-
 /// Rows of another tensor or spec are not comparable; solving is only started by hand.
 void SolversPanel::refresh() {
     if (const QString now = subject(); now != subject_) {
@@ -138,7 +124,7 @@ void SolversPanel::refresh() {
         latest_.reset();
         model_->setRows({});
         subject_ = now;
-        say({});
+        status_->say({});
     }
     takeRestored<std::shared_ptr<const KeptSolutions>>(
         kSolutionsKept, solutionsKept, [this](auto solutions) { kept_ = freedOnPool(solutions), restored_ = true; });
@@ -154,7 +140,12 @@ void SolversPanel::forget() {
     subject_.clear();
 }
 
-void SolversPanel::complain(const Error& error) { say(sentence(error), true); }
+void SolversPanel::complain(const QString& why) { status_->say(why, true); }
+
+void SolversPanel::failed(const QString& why) {
+    complain(why);
+    draw();
+}
 
 /// As they were computed before, perhaps by a run that ended unexpectedly.
 void SolversPanel::show(const KeptSolutions& solutions) {
@@ -164,10 +155,10 @@ void SolversPanel::show(const KeptSolutions& solutions) {
         options_->setText(QString::fromStdString(solve::canonicalText(*settings)));
     }
     setRows(solutions.rows);
-    say(tr("As it was solved before."));
+    status_->say(tr("As it was solved before."));
     latest_.reset();
     if (!solutions.solved)
-        return say(
+        return status_->say(
             tr("As it was solved before. The solution did not fit into the session file: solve again to save it."));
     latest_ = std::make_shared<Latest>(
         Latest{session_.model(), session_.tensor(), solutions.spec, solutions.solved, last, true});
@@ -176,15 +167,13 @@ void SolversPanel::show(const KeptSolutions& solutions) {
 void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
     const bool same =
         std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
-    for (int column = 0; column < model_->columnCount(); ++column)
-        if (solve::solveColumns()[std::size_t(column)].id == "inputs")
-            table_->setColumnHidden(column, same); // the note over the bars says it
+    table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note over the bars says it
     model_->setRows(std::move(rows));
     fitColumns(*table_);
 }
 
 void SolversPanel::interrupted() {
-    say(tr("Cancelled."));
+    status_->say(tr("Cancelled."));
     draw();
 }
 
@@ -192,7 +181,7 @@ void SolversPanel::begin() {
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
     const auto settings = solve::parseSettings(options_->text().trimmed().toStdString());
-    if (!settings) return say(sentence(settings.error()), true);
+    if (!settings) return status_->say(sentence(settings.error()), true);
     using Answer = std::shared_ptr<const Latest>;
     const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_,
                        rows = inputsCount_->value(), settings = *settings](const Job& job) -> Result<Answer> {
@@ -211,24 +200,20 @@ void SolversPanel::begin() {
         latest->fits = fitsKept(*latest->solved);
         return Answer(std::move(latest));
     };
-    start<Answer>(tr("Solving"), work, [this](Result<Answer> answer) {
-        if (answer) {
-            latest_ = std::move(*answer);
-            auto all = model_->rows();
-            all.push_back(latest_->row);
-            kept_ = std::make_shared<const KeptSolutions>(
-                KeptSolutions{latest_->tensor->name, latest_->spec, all, latest_->solved});
-            session_.keep(QLatin1String(kSolutionsKept), [kept = kept_] { return keptSolutions(*kept); });
-            setRows(std::move(all));
-            const double seconds = latest_->row.seconds;
-            const QString done = tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2)));
-            say(latest_->fits ? done : tr("%1 The solution does not fit into a session file: save it.").arg(done));
-        } else if (!answer.error().cancelled) {
-            say(sentence(answer.error()), true);
-        }
+    start(tr("Solving"), work, [this](Answer answer) {
+        latest_ = std::move(answer);
+        auto all = model_->rows();
+        all.push_back(latest_->row);
+        kept_ = std::make_shared<const KeptSolutions>(
+            KeptSolutions{latest_->tensor->name, latest_->spec, all, latest_->solved});
+        session_.keep(QLatin1String(kSolutionsKept), [kept = kept_] { return keptSolutions(*kept); });
+        setRows(std::move(all));
+        const double seconds = latest_->row.seconds;
+        const QString done = tr("Solved in %1 s.").arg(QString::fromStdString(fixedText(seconds, 2)));
+        status_->say(latest_->fits ? done : tr("%1 The solution does not fit into a session file: save it.").arg(done));
         draw();
     });
-    say(tr("Solving on %1 inputs…").arg(inputs_.title()));
+    status_->say(tr("Solving on %1 inputs…").arg(inputs_.title()));
     draw();
 }
 
@@ -252,9 +237,8 @@ void SolversPanel::saveTo(const QString& path) {
         if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
         return solve::saveSolved(*latest->model, *latest->tensor, latest->spec, latest->solved, path, job);
     };
-    start<std::uint64_t>(tr("Writing the solution"), work, [this, path](Result<std::uint64_t> written) {
-        if (!written) return say(sentence(written.error()), true);
-        say(tr("Written: %1.").arg(path));
+    start(tr("Writing the solution"), work, [this, path](std::uint64_t) {
+        status_->say(tr("Written: %1.").arg(path));
         Q_EMIT saved(path);
     });
 }

@@ -16,6 +16,7 @@ class QTableView;
 namespace qs::gui {
 
 class Card;
+class StatusLine;
 
 class SolversPanel : public LabPanel {
     Q_OBJECT
@@ -31,7 +32,8 @@ protected:
     void refresh() override;
     void interrupted() override;
     void forget() override;
-    void complain(const Error& error) override;
+    void failed(const QString& why) override;
+    void complain(const QString& why) override;
 
 private:
     /// A solution with what it is of.
@@ -49,7 +51,6 @@ private:
     void show(const KeptSolutions& solutions);
     void setRows(std::vector<solve::SolveRow> rows);
     void draw();
-    void say(const QString& text, bool warn = false);
 
     RowModel<solve::SolveRow>* model_;
     QTableView* table_;
@@ -59,7 +60,8 @@ private:
     QLineEdit* options_;
     QSpinBox* inputsCount_;
     QPushButton *start_, *save_;
-    QLabel *about_, *status_;
+    QLabel* about_;
+    StatusLine* status_;
     std::shared_ptr<const Latest> latest_;
     std::shared_ptr<const KeptSolutions> kept_; ///< what the session holds
     bool restored_ = false; ///< it came out of a session file, and its settings are not in the fields yet

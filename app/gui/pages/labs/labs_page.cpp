@@ -140,8 +140,8 @@ void LabsPage::openInputs(const QString& path, Given what) {
     };
     if (path.isEmpty()) return take(nullptr);
     readsBeside(session_, path, tr("inputs of the labs"));
-    runJob<File>(
-        this, Job(), [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
+    Task::once(
+        this, [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
         [this, take](Result<File> file) {
             if (!file) return trouble_->setText(sentence(file.error()));
             take(std::move(*file));

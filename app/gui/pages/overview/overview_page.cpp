@@ -3,7 +3,6 @@
 
 #include "app/gui/page.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -62,13 +61,12 @@ void OverviewPage::connectSession() {
         if (tab == 1 && tabs_->count() == 1) tabs_->addWidget(new SpecSetView(session_));
         tabs_->setCurrentIndex(tab);
     });
-    charts_->add([this] { showSpread(); });
-    charts_->add([this] { showShare(); });
-    charts_->add([this] { showBytes(); });
+    charts_->add([this] { spread_->show(*picture_); });
+    charts_->add([this] { share_->show(*picture_); });
+    charts_->add([this] { bytes_->show(*picture_); });
     connect(&session_, &Session::rowsChanged, this, &OverviewPage::changed);
     const auto another = [this] { // what is being drawn up is out of date
-        job_.cancel();
-        drawing_ = false;
+        task_.drop();
         pause_.stop();
         changed();
     };
@@ -153,19 +151,10 @@ QWidget* OverviewPage::layersTab() {
         bars_->setNamesTensors();
         mapView_->setGap(2);
     });
-    addPart([this, card, bottom] {
-        sqnrCard_ = card(bottom, tr("SQNR of all tensors"), sqnr_ = new PlotChart, "sqnrHistogram", 1);
-        sqnr_->setAxes(tr("SQNR, dB"), tr("tensors"));
-        sqnr_->setYDecimals(0);
-    });
-    addPart([this, card, bottom] {
-        shareCard_ = card(bottom, tr("Cumulative squared error"), share_ = new PlotChart, "errorShare", 1);
-        bytesCard_ = card(bottom, tr("Bytes by format"), bytes_ = new RankedBars, "bytesByFormat", 1);
-        share_->setAxes(tr("worst tensors"), tr("share of squared error, %"));
-        share_->setXDecimals(0);
-        bytes_->setToken(0);
-        bytes_->setFromZero(true);
-        bytes_->setAxisVisible(false);
+    addPart([this, bottom] { bottom->addWidget(spread_ = new SpreadCard, 1); });
+    addPart([this, bottom] {
+        bottom->addWidget(share_ = new ShareCard, 1);
+        bottom->addWidget(bytes_ = new BytesCard, 1);
     });
     return tab;
 }
@@ -255,15 +244,13 @@ void OverviewPage::follow() {
 
 void OverviewPage::changed() {
     dirty_ = true;
-    if (!isVisible() || pause_.isActive() || drawing_) return;
+    if (!isVisible() || pause_.isActive() || task_.running()) return;
     refresh();
 }
 
 void OverviewPage::refresh() {
     dirty_ = false;
-    drawing_ = true;
     clock_.start();
-    job_ = Job();
     OverviewPicture asked;
     asked.model = session_.model();
     asked.layout = session_.layout();
@@ -276,8 +263,7 @@ void OverviewPage::refresh() {
         picture->work();
         return picture;
     };
-    runJobOrNow<Drawn>(session_.weights().size() <= kLittle, this, job_, work, [this](Result<Drawn> picture) {
-        drawing_ = false;
+    task_.runOrNow(session_.weights().size() <= kLittle, work, [this](const Result<Drawn>& picture) {
         if (picture) show(*picture);
         // With very many tensors rows arrive faster than they are drawn: at most a tenth of the time goes into it.
         if (clock_.elapsed() > 5)
@@ -285,6 +271,56 @@ void OverviewPage::refresh() {
         else if (dirty_ && isVisible())
             pause_.start(0);
     });
+}
+
+void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
+    picture_ = std::move(picture);
+    QString empty;
+    if (!picture_->model)
+        empty = tr("No model is open. Ctrl+O opens one.");
+    else if (picture_->layout->weights.empty())
+        empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
+    else if (picture_->refused == int(picture_->layout->weights.size()))
+        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2")
+                    .arg(QString::fromStdString(specText(picture_->spec)), picture_->refusal);
+    for (Card* card : std::initializer_list<Card*>{mapCard_, barsCard_, spread_, share_, bytes_})
+        card->setMessage(empty);
+    if (picture_->refused > 0 && !empty.isEmpty()) // once is enough
+        for (Card* card : std::initializer_list<Card*>{barsCard_, spread_, share_, bytes_})
+            card->setMessage(tr("Not measured"));
+    const auto& m = *picture_->metric;
+    // What no tensor has says once what it needs, such as inputs of the layers.
+    const auto weights = qsizetype(picture_->layout->weights.size());
+    if (empty.isEmpty() && picture_->ranking.measured == 0 && weights > 0 && picture_->rows.size() == weights)
+        for (auto* card : {mapCard_, barsCard_})
+            card->setMessage(tr("%1: not measured.\n%2").arg(QString::fromUtf8(m.title), unmeasured(m)));
+    metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
+    proxy_->setVisible(m.proxy);
+    mapView_->setData(picture_->map.map);
+    bars_->setAxis(metricTitle(m));
+    bars_->setBars(int(picture_->ranking.order.size()), picture_->ranking.extents, [drawn = picture_](int bar) {
+        const auto weight = std::size_t(drawn->ranking.order[std::size_t(bar)]);
+        const double value = drawn->ranking.values[weight];
+        return RankedBar{drawn->layout->grid.brief[weight], value, metricText(*drawn->metric, value),
+                         std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
+    });
+    const QString spec = QString::fromStdString(specText(picture_->spec));
+    mapCard_->setTitle((picture_->layout->grid.layers.isEmpty() ? tr("Sensitivity: tensor by tensor, %1")
+                                                                : tr("Sensitivity: layer × role, %1"))
+                           .arg(picture_->map.map.unit));
+    mapCard_->setNote(spec);
+    barsCard_->setNote(metricTitle(m));
+    note_->setText(
+        picture_->model
+            ? tr("%1 of %2 tensors measured").arg(picture_->ranking.measured).arg(picture_->layout->weights.size())
+            : QString());
+    if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
+    if (picture_->larger > 0) note_->setText(note_->text() + tr(", %1 larger than the source").arg(picture_->larger));
+    QStringList why{picture_->refusal, picture_->largest};
+    why.removeAll(QString());
+    note_->setToolTip(why.join(u'\n'));
+    follow();
+    charts_->askAll();
 }
 
 QWidget* createOverviewPage(Session& session, QWidget* parent) { return new OverviewPage(session, parent); }

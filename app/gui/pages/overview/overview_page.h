@@ -3,8 +3,8 @@
 // The home view of an opened model: which tensor hurts. Filled live while the whole model is measured under spec A.
 
 #include "app/gui/page_in_parts.h"
-#include "app/gui/pages/overview/overview_rows.h"
-#include "core/base/job.h"
+#include "app/gui/pages/overview/overview_cards.h"
+#include "app/gui/task.h"
 
 #include <QElapsedTimer>
 #include <QTimer>
@@ -38,9 +38,6 @@ private:
     void changed(); ///< now when visible, else when shown
     void refresh(); ///< draws a new picture up, beside this thread when the model is large
     void show(std::shared_ptr<const OverviewPicture> picture);
-    void showSpread();
-    void showShare();
-    void showBytes();
     void follow(); ///< the selected tensor
     void open(int weight);
     QString describe(int weight) const;
@@ -50,15 +47,16 @@ private:
 
     Session& session_;
     std::shared_ptr<const OverviewPicture> picture_ = std::make_shared<OverviewPicture>(); ///< what is on the screen
-    Job job_;
-    bool drawing_ = false; ///< the next picture is being drawn up
+    Task task_; ///< draws up the next picture
     QElapsedTimer clock_;
     QLabel *note_ = nullptr, *proxy_ = nullptr;
     QComboBox* metrics_ = nullptr;
-    Card *mapCard_ = nullptr, *barsCard_ = nullptr, *sqnrCard_ = nullptr, *shareCard_ = nullptr, *bytesCard_ = nullptr;
+    Card *mapCard_ = nullptr, *barsCard_ = nullptr;
+    SpreadCard* spread_ = nullptr;
+    ShareCard* share_ = nullptr;
+    BytesCard* bytes_ = nullptr;
     HeatMap* mapView_ = nullptr;
-    RankedBars *bars_ = nullptr, *bytes_ = nullptr;
-    PlotChart *sqnr_ = nullptr, *share_ = nullptr;
+    RankedBars* bars_ = nullptr;
     QStackedWidget* tabs_ = nullptr;
     StagedRefresh* charts_; ///< one a turn, so that none is long
     bool dirty_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_rows.h"
 
+#include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
@@ -139,8 +140,8 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     std::vector<double> values;
     for (std::size_t i = 0; i < grid.shown.size(); ++i)
         if (const auto& row = rows.at(i); row && row->status == Status::Ok && row->sums.sw2 > 0) {
-            if (row->sums.se2 > 0)
-                values.push_back(10 * std::log10(row->sums.sw2 / row->sums.se2));
+            if (const auto value = sqnrDb(row->sums.se2 / row->sums.sw2))
+                values.push_back(*value);
             else
                 ++spread.exact;
         }

@@ -2,15 +2,14 @@
 #include "app/gui/pages/report/report_page.h"
 
 #include "app/gui/distinct_specs.h"
-#include "app/gui/lane_work.h"
 #include "app/gui/output_check.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/report_preview.h"
+#include "app/gui/widgets/status_line.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
@@ -49,7 +48,8 @@ QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWr
 } // namespace
 
 ReportPage::ReportPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))) {
+    : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))),
+      composing_(&session.tasks()), writing_(&session.tasks()) {
     choosePath_ = [this](const QString& suggested, const ReportWriter& writer) {
         return chooseByDialog(this, suggested, writer);
     };
@@ -69,8 +69,8 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     settle_.setInterval(60);
     connect(&settle_, &QTimer::timeout, this, &ReportPage::rebuild);
     connect(&session, &Session::modelChanged, this, [this] {
-        composing_.reset();
-        writing_.reset();
+        composing_.drop();
+        writing_.drop();
         report_.reset();
         cancelled_ = false;
         preview_->setReport(nullptr, {});
@@ -88,17 +88,24 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     connect(&session, &Session::rowsChanged, this, [this] {
         if (waiting_) changed();
     });
-    connect(&session, &Session::jobCancelled, this, [this] {
-        if (std::exchange(writing_, nullptr)) say(tr("Cancelled; nothing was written."), false);
-        cancelled_ = waiting_ || composing_;
-        composing_.reset();
-        if (cancelled_) changed();
+    const auto stop = [this] {
+        cancelled_ = true;
+        changed();
+    };
+    connect(&session, &Session::jobCancelled, this, [this, stop] {
+        if (waiting_) stop();
+    });
+    connect(&composing_, &Task::cancelled, this, stop);
+    connect(&writing_, &Task::cancelled, this, [this] { say(tr("Cancelled; nothing was written."), false); });
+    connect(&writing_, &Task::failed, this, [this](const QString& why) { say(why, true); });
+    connect(&composing_, &Task::failed, this, [this](const QString& why) {
+        previewCard_->setLoading(false);
+        previewCard_->setMessage(why);
+        Q_EMIT failed(why);
     });
     connect(&Theme::instance(), &Theme::changed, this, &ReportPage::changed);
     listSpecs();
 }
-
-ReportPage::~ReportPage() = default;
 
 QWidget* ReportPage::sidebar() {
     auto* side = new QWidget;
@@ -163,11 +170,7 @@ QWidget* ReportPage::sidebar() {
         buttons_.push_back(button);
         names_.push_back(name);
     }
-    status_ = new QLabel;
-    status_->setObjectName(QStringLiteral("reportStatus"));
-    status_->setFont(Theme::words(11));
-    status_->setWordWrap(true);
-    status_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    status_ = new StatusLine("reportStatus");
     // Its room is there before it is used: else the buttons move under the mouse when a file is written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     status_->setFixedHeight(kReportStatusLines * status_->fontMetrics().lineSpacing() + 2);
@@ -261,7 +264,7 @@ std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
         known.push_back(session_.modelRows(spec));
         if (known.back().size() < qsizetype(session_.weights().size())) return nullptr;
         const auto pooled = session_.pooledHistograms(spec); // none: every tensor was refused
-        result->pooled.push_back(pooled ? pooled : std::make_shared<const PooledHistograms>());
+        result->pooled.push_back(pooled ? pooled : std::make_shared<const Distribution>());
     }
     for (std::size_t i = 0; i < session_.weights().size(); ++i)
         for (const auto& rows : known) {
@@ -275,7 +278,7 @@ std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
 
 void ReportPage::rebuild() {
     dirty_ = waiting_ = false;
-    composing_.reset();
+    composing_.drop();
     const auto specs = chosen();
     for (std::size_t i = 0; i < names_.size(); ++i) {
         names_[i]->setText(fileName(reportWriters()[i]));
@@ -329,16 +332,10 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
         made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);
         return made;
     };
-    composing_ = std::make_unique<LaneWork>(session_, "Composing the report");
-    runJob<Made>(this, composing_->job(), work, [this](Result<Made> made) {
-        composing_.reset();
+    composing_.run("Composing the report", work, [this](Made made) {
         previewCard_->setLoading(false);
-        if (!made) {
-            previewCard_->setMessage(QString::fromStdString(oneSentence(made.error().message)));
-            return Q_EMIT failed(previewCard_->message());
-        }
-        report_ = made->report;
-        preview_->setReport(report_, std::move(made->plots));
+        report_ = made.report;
+        preview_->setReport(report_, std::move(made.plots));
         previewCard_->setNote(
             tr("%1 tensors, %2")
                 .arg(plan_.tensors.size())
@@ -363,23 +360,17 @@ void ReportPage::write(const ReportWriter& writer) {
         if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
         return text->size();
     };
-    writing_ =
-        std::make_unique<LaneWork>(session_, "Writing " + escapeForPeople(QFileInfo(path).fileName().toStdString()));
-    runJob<std::uint64_t>(this, writing_->job(), work, [this, path](Result<std::uint64_t> bytes) {
-        writing_.reset();
-        if (!bytes) return say(QString::fromStdString(oneSentence(bytes.error().message)), true);
+    const auto title = "Writing " + escapeForPeople(QFileInfo(path).fileName().toStdString());
+    writing_.run(title, work, [this, path](std::uint64_t bytes) {
         const QFileInfo file(path);
-        say(tr("Wrote %1, %2.").arg(file.fileName(), QString::fromStdString(bytesText(*bytes))), false,
+        say(tr("Wrote %1, %2.").arg(file.fileName(), QString::fromStdString(bytesText(bytes))), false,
             file.absolutePath());
         Q_EMIT written(path);
     });
 }
 
 void ReportPage::say(const QString& sentence, bool wrong, const QString& folder) {
-    status_->setText(sentence);
-    status_->setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->polish(status_);
-    status_->setToolTip(sentence);
+    status_->say(sentence, wrong);
     openFolder_->setVisible(!folder.isEmpty());
     if (!folder.isEmpty()) folder_ = folder;
     if (wrong) Q_EMIT failed(sentence);

@@ -3,6 +3,7 @@
 // The report of the whole model: preview, what it holds, for which specs, and the files it becomes.
 
 #include "app/gui/page.h"
+#include "app/gui/task.h"
 #include "core/analysis/analysis_report.h"
 
 #include <QTimer>
@@ -19,15 +20,14 @@ namespace qs::gui {
 
 class TickList;
 class Card;
-class LaneWork;
 class ReportPreview;
 class Session;
+class StatusLine;
 
 class ReportPage : public QWidget {
     Q_OBJECT
 public:
     explicit ReportPage(Session& session, QWidget* parent = nullptr);
-    ~ReportPage() override;
     /// Asks for the path of a file to write; "" when the user declined. Tests put their own in place of the dialog.
     using PathChooser = std::function<QString(const QString& suggested, const ReportWriter& writer)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
@@ -63,11 +63,11 @@ private:
     std::vector<std::pair<bool ReportContents::*, QCheckBox*>> parts_;
     std::vector<QPushButton*> buttons_;
     std::vector<QLabel*> names_;
-    QLabel* status_ = nullptr;
+    StatusLine* status_ = nullptr;
     QPushButton *openFolder_ = nullptr, *measure_ = nullptr;
     QString folder_;
     QTimer settle_;
-    std::unique_ptr<LaneWork> composing_, writing_;
+    Task composing_, writing_;
     AnalysisPlan plan_; ///< of what is being made or shown
     std::shared_ptr<const Report> report_;
     bool dirty_ = true, stale_ = false; ///< the report; the list of specs

@@ -2,7 +2,6 @@
 #include "app/gui/pages/sweep/spec_set_view.h"
 
 #include "app/gui/distinct_specs.h"
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -51,7 +50,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
       totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
       // The list's tooltips spell the spec out; what is the same for every spec stays away.
       totals_(new RowModel<SpecTotal>(
-          inOrder(totalColumns(), {"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
+          totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(Theme::kGap);
@@ -112,8 +111,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     });
     connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);
     const auto another = [this] { // what is being drawn up is out of date
-        job_.cancel();
-        drawing_ = false;
+        task_.drop();
         changed();
     };
     connect(perTensor_, &QToolButton::toggled, this, another);
@@ -190,7 +188,7 @@ void SpecSetView::ask() {
 
 void SpecSetView::changed() {
     dirty_ = true;
-    if (isVisible() && !drawing_) refresh();
+    if (isVisible() && !task_.running()) refresh();
 }
 
 void SpecSetView::refresh() {
@@ -206,8 +204,6 @@ void SpecSetView::refresh() {
     for (const auto& spec : asked.specs) asked.rows.push_back(session_.modelRows(spec));
     asked.metric = metric;
     asked.perTensor = perTensor_->isChecked();
-    drawing_ = true;
-    job_ = Job();
     using Drawn = std::shared_ptr<const Picture>;
     const auto work = [asked](const Job&) -> Result<Drawn> {
         auto picture = std::make_shared<Picture>(asked);
@@ -215,8 +211,7 @@ void SpecSetView::refresh() {
         return picture;
     };
     const bool little = session_.weights().size() * (asked.specs.size() + 1) <= kFewTensors;
-    runJobOrNow<Drawn>(little, this, job_, work, [this](Result<Drawn> picture) {
-        drawing_ = false;
+    task_.runOrNow(little, work, [this](const Result<Drawn>& picture) {
         if (picture) show(*picture);
         if (dirty_) changed();
     });

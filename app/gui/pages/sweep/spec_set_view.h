@@ -4,6 +4,7 @@
 
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/row_model.h"
+#include "app/gui/task.h"
 
 #include <QWidget>
 
@@ -54,8 +55,7 @@ private:
     Session& session_;
     std::vector<QuantSpec> listed_;
     std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
-    Job job_;
-    bool drawing_ = false;
+    Task task_;
     TickList* list_;
     QLineEdit* typed_;
     QLabel* complaint_;

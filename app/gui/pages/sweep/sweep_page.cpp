@@ -3,7 +3,7 @@
 
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
-#include "app/gui/run_job.h"
+#include "app/gui/pages/sweep/sweep_choice.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -11,21 +11,20 @@
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/small_multiples.h"
-#include "app/gui/widgets/tick_list.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/session/kept_results.h"
 
-#include <QCheckBox>
+#include <QFileDialog>
 #include <QFileInfo>
-#include <QLineEdit>
+#include <QGridLayout>
+#include <QHeaderView>
 #include <QPushButton>
 #include <QStackedLayout>
-#include <QStyle>
 #include <QTableView>
 
 #include <algorithm>
-#include <mutex>
 
 namespace qs::gui {
 namespace {
@@ -35,6 +34,16 @@ constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< and tensors times spec
 
 constexpr const char* kSweepKept = "sweep"; ///< in session files
 constexpr qint64 kKeepMs = 10'000;          ///< how often what is measured so far is kept
+
+Columns<SweepPoint> tableColumns(const Session& session) {
+    auto list = sweepColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"});
+    list.back().value = [&session](const SweepPoint& point) { // as the other pages call it
+        const auto* tensor = session.model() ? session.model()->find(point.worstTensor) : nullptr;
+        const int weight = tensor ? session.weightIndex(tensor) : -1;
+        return Value(weight < 0 ? point.worstTensor : session.layout()->grid.brief[std::size_t(weight)].toStdString());
+    };
+    return list;
+}
 
 QString asText(const std::string& text) { return QString::fromStdString(text); }
 
@@ -47,59 +56,134 @@ std::vector<const TensorInfo*> tensorsOf(const Session& session) {
 
 } // namespace
 
-/// Between the measuring thread and the window.
-struct SweepPage::Inbox {
-    std::mutex lock;
-    std::optional<SweepResult> latest;
-};
-
-SweepPage::~SweepPage() {
-    restoring_.cancel();
-    if (lane_) lane_->job().cancel();
+SweepPage::SweepPage(Session& session, QWidget* parent)
+    : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), facts_(new QLabel),
+      model_(new RowModel<SweepPoint>(tableColumns(session), this)) {
+    setObjectName(QStringLiteral("sweep"));
+    setAccessibleName(tr("Sweep"));
+    auto* content = new QWidget;
+    auto* grid = new QGridLayout(content);
+    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    grid->setSpacing(Theme::kGap);
+    auto* title = new QLabel(tr("Sweep"));
+    title->setFont(Theme::words(18, QFont::DemiBold));
+    facts_->setFont(Theme::numbers());
+    facts_->setProperty("role", QStringLiteral("muted"));
+    auto* proxy = new QLabel(tr("weight-space error: a screening proxy, not accuracy"));
+    proxy->setFont(Theme::words(11));
+    proxy->setProperty("role", QStringLiteral("caption"));
+    auto* header = new QHBoxLayout;
+    header->setSpacing(Theme::kMargin);
+    header->addWidget(title);
+    header->addWidget(facts_, 1);
+    header->addWidget(proxy);
+    grid->addLayout(header, 0, 0, 1, 2);
+    grid->setRowMinimumHeight(0, Theme::kControl);
+    addPart([this, grid] { grid->addWidget(sidebar(), 1, 0); });
+    addPart([this, grid] { grid->addWidget(results(), 1, 1); });
+    addPart([this] { connectSession(); });
+    grid->setColumnStretch(1, 1);
+    grid->setRowStretch(1, 1);
+    stack_->addWidget(empty_);
+    stack_->addWidget(content);
 }
 
-void SweepPage::say(const QString& text, bool warn) {
-    status_->setText(text);
-    status_->setProperty("role", warn ? QStringLiteral("warn") : QStringLiteral("muted"));
-    status_->style()->unpolish(status_);
-    status_->style()->polish(status_);
+void SweepPage::connectSession() {
+    task_.setInterval(100);
+    status_->listenTo(task_);
+    connect(&session_, &Session::modelChanged, this, &SweepPage::modelChanged);
+    connect(&session_, &Session::selectionChanged, this, [this] {
+        if (isVisible()) estimate();
+    });
+    connect(&task_, &Task::cancelled, this, [this] {
+        status_->say(result_ ? tr("Cancelled: classes that were finished are kept.") : tr("Cancelled."));
+    });
+    connect(&task_, &Task::over, this, [this] {
+        draw();
+        Q_EMIT settled();
+    });
+    modelChanged();
 }
 
-void SweepPage::addTyped() {
-    const auto text = typed_->text().trimmed();
-    const auto spec = parseSpec(text.toStdString());
-    if (!spec) return say(asText(oneSentence(spec.error().message)), true);
-    const auto known = formats_->findItems(text, Qt::MatchExactly);
-    if (known.isEmpty()) {
-        formats_->add(text, true);
-        formats_->scrollToBottom();
-    } else
-        known.front()->setCheckState(Qt::Checked);
-    typed_->clear();
-    estimate();
+QWidget* SweepPage::sidebar() {
+    auto* body = new QWidget;
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins({});
+    column->setSpacing(4);
+    choice_ = new SweepChoice;
+    connect(choice_, &SweepChoice::changed, this, &SweepPage::estimate);
+    connect(choice_, &SweepChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
+    column->addWidget(choice_, 1);
+    column->addSpacing(Theme::kSpace);
+    start_ = new QPushButton(tr("Sweep"));
+    stop_ = new QPushButton(tr("Stop"));
+    save_ = new QPushButton(tr("Save report…"));
+    status_ = new StatusLine("sweepStatus");
+    start_->setObjectName(QStringLiteral("sweepStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    stop_->setObjectName(QStringLiteral("sweepStop"));
+    save_->setObjectName(QStringLiteral("sweepSave"));
+    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) column->addWidget(widget);
+    connect(start_, &QPushButton::clicked, this, &SweepPage::begin);
+    connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
+    connect(save_, &QPushButton::clicked, this, [this] {
+        const QString path = QFileDialog::getSaveFileName(this, tr("Save the sweep"), QStringLiteral("sweep.html"),
+                                                          tr("Reports (*.html *.pdf *.md);;Data (*.json *.csv)"));
+        if (!path.isEmpty()) saveTo(path);
+    });
+    auto* card = new Card(tr("What is swept"));
+    card->setFixedWidth(260);
+    card->setBody(body);
+    return card;
 }
 
-std::vector<std::string> SweepPage::lines() const {
-    std::vector<std::string> out;
-    for (int i = 0; i < formats_->count(); ++i)
-        if (formats_->ticked(i)) out.push_back(formats_->item(i)->text().toStdString());
-    return out;
+QWidget* SweepPage::results() {
+    plots_ = new SmallMultiples;
+    plotsCard_ = new Card(tr("SQNR against true bits per weight"));
+    plots_->setObjectName(QStringLiteral("sweepPlots"));
+    plots_->setAccessibleName(tr("SQNR against true bits per weight, a panel for each class of tensors"));
+    plots_->setAxes(tr("bits per weight"), tr("SQNR, dB ↑"));
+    plots_->setDescribe([this](int panel, int id) {
+        if (!result_ || std::size_t(panel) >= result_->classes.size() || std::size_t(id) >= result_->specs)
+            return QString();
+        const auto& point = result_->at(std::size_t(panel), std::size_t(id));
+        return tr("%1\n%2 bpw   %3 dB%4\nworst: %5")
+            .arg(asText(point.specText), asText(fixedText(point.bpw().value_or(0), 4)),
+                 asText(fixedText(point.sqnrDb().value_or(0), 2)),
+                 point.frontier ? tr("   on the frontier") : QString(), asText(escapeForPeople(point.worstTensor)));
+    });
+    plotsCard_->setBody(plots_);
+    table_ = new QTableView;
+    tableCard_ = new Card(tr("Frontier"));
+    asDataTable(*table_, tr("Specs on the frontier"));
+    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setObjectName(QStringLiteral("sweepTable"));
+    table_->setModel(model_);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    tableCard_->setBody(table_);
+    connect(plots_, &SmallMultiples::panelClicked, this, &SweepPage::showClass);
+    connect(plots_, &SmallMultiples::dotClicked, this, &SweepPage::open);
+    connect(table_, &QTableView::activated, this,
+            [this](const QModelIndex& index) { open(class_, int(model_->row(index.row()).spec)); });
+    auto* side = new QWidget;
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins({});
+    column->setSpacing(Theme::kGap);
+    column->addWidget(plotsCard_, 7);
+    column->addWidget(tableCard_, 2);
+    return side;
 }
 
 Result<SweepPlan> SweepPage::plan() const {
-    std::vector<std::uint32_t> blocks;
-    for (const auto* box : blocks_)
-        if (box->isChecked()) blocks.push_back(box->text().toUInt());
-    auto specs = sweepSpecs(lines(), blocks);
+    auto specs = choice_->specs();
     if (!specs) return tl::unexpected(specs.error());
     return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs()};
 }
 
 void SweepPage::modelChanged() {
-    lane_.reset();
-    restoring_.cancel();
-    inbox_.reset();
-    poll_.stop();
+    task_.drop();
+    restoring_.drop();
     plan_.reset();
     result_.reset();
     fresh_ = true;
@@ -137,17 +221,16 @@ void SweepPage::keep() {
 bool SweepPage::takeRestored() {
     const auto text = session_.restored(QLatin1String(kSweepKept));
     if (!text) return false;
-    restoring_ = Job();
     const auto work = [text, model = session_.model()](const Job&) { return sweepKept(*text, model); };
-    runJob<KeptSweep>(this, restoring_, work, [this](Result<KeptSweep> kept) {
+    restoring_.run({}, work, [this](Result<KeptSweep> kept) {
         if (result_ || running()) return; // another one was begun
         if (kept) {
             plan_ = std::move(kept->plan);
             result_ = std::move(kept->result);
             finished_ = kept->complete;
-            say(finished_ ? tr("As it was measured before.") : tr("Not all of it was measured: press Sweep."));
+            status_->say(finished_ ? tr("As it was measured before.") : tr("Not all of it was measured: press Sweep."));
         } else {
-            say(asText(oneSentence(kept.error().message)), true);
+            status_->say(asText(oneSentence(kept.error().message)), true);
         }
         draw();
         Q_EMIT settled();
@@ -159,58 +242,42 @@ void SweepPage::estimate() {
     if (running() || stack_->currentIndex() == 0) return;
     const auto planned = plan();
     start_->setEnabled(bool(planned));
-    if (!planned) return say(asText(oneSentence(planned.error().message)), true);
+    if (!planned) return status_->say(asText(oneSentence(planned.error().message)), true);
     const bool some = planned->tensors.size() < session_.weights().size();
-    say(tr("%1 specs over %2 tensors%3.")
-            .arg(planned->specs.size())
-            .arg(planned->tensors.size())
-            .arg(some ? tr(": those selected in the browser") : QString()));
+    status_->say(tr("%1 specs over %2 tensors%3.")
+                     .arg(planned->specs.size())
+                     .arg(planned->tensors.size())
+                     .arg(some ? tr(": those selected in the browser") : QString()));
 }
 
 void SweepPage::begin() {
     auto planned = plan();
-    if (!planned) return say(asText(oneSentence(planned.error().message)), true);
+    if (!planned) return status_->say(asText(oneSentence(planned.error().message)), true);
     plan_ = std::move(*planned);
     result_.reset();
     finished_ = false;
     sinceKept_.start();
-    inbox_ = std::make_shared<Inbox>();
-    lane_ = std::make_unique<LaneWork>(session_, "Sweeping formats and block sizes");
-    const auto work = [plan = *plan_, box = inbox_](const Job& job) {
+    using Latest = std::optional<SweepResult>;
+    const auto work = [plan = *plan_](const Job& job, Inbox<Latest>& inbox) {
         return runSweep(plan, job, [&](const SweepResult& state) {
-            const std::lock_guard guard(box->lock);
-            if (!box->latest) box->latest = state; // collected: the next one counts
+            inbox.write([&](Latest& latest) {
+                if (!latest) latest = state; // a copy each time would take too long
+            });
         });
     };
-    runJob<SweepResult>(this, lane_->job(), work, [this](Result<SweepResult> result) {
-        poll_.stop();
-        lane_.reset();
-        if (result) {
-            result_ = std::move(*result);
-            finished_ = true;
-            keep();
-            estimate();
-        } else if (!result.error().cancelled)
-            say(asText(oneSentence(result.error().message)), true);
+    const auto arrived = [this](Latest latest) {
+        markFrontier(*latest);
+        result_ = std::move(latest);
+        if (sinceKept_.elapsed() > kKeepMs) keep();
         draw();
-        Q_EMIT settled();
+    };
+    task_.run<Latest>("Sweeping formats and block sizes", work, arrived, [this](SweepResult result) {
+        result_ = std::move(result);
+        finished_ = true;
+        keep();
+        estimate();
     });
-    say(tr("Measuring %1 specs over %2 tensors…").arg(plan_->specs.size()).arg(plan_->tensors.size()));
-    poll_.start();
-    draw();
-}
-
-void SweepPage::poll() {
-    if (!inbox_) return;
-    std::optional<SweepResult> latest;
-    {
-        const std::lock_guard guard(inbox_->lock);
-        latest.swap(inbox_->latest);
-    }
-    if (!latest) return;
-    markFrontier(*latest);
-    result_ = std::move(latest);
-    if (sinceKept_.elapsed() > kKeepMs) keep();
+    status_->say(tr("Measuring %1 specs over %2 tensors…").arg(plan_->specs.size()).arg(plan_->tensors.size()));
     draw();
 }
 
@@ -304,8 +371,7 @@ void SweepPage::saveTo(const QString& path) {
     const ReportWriter* writer = nullptr;
     for (const auto& each : reportWriters())
         if (path.endsWith(QLatin1String(each.extension), Qt::CaseInsensitive)) writer = &each;
-    if (!writer) return say(tr("The ending says what to write: .html, .pdf, .md, .json or .csv."), true);
-    lane_ = std::make_unique<LaneWork>(session_, "Writing the sweep");
+    if (!writer) return status_->say(tr("The ending says what to write: .html, .pdf, .md, .json or .csv."), true);
     const auto work = [plan = *plan_, result = *result_, writer, path = path.toStdString(),
                        check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
         auto report = sweepReport(plan, result, {}, job);
@@ -318,11 +384,8 @@ void SweepPage::saveTo(const QString& path) {
         if (auto done = writeWholeFile(path, *bytes); !done) return tl::unexpected(done.error());
         return bytes->size();
     };
-    runJob<std::uint64_t>(this, lane_->job(), work, [this, path](Result<std::uint64_t> written) {
-        lane_.reset();
-        draw();
-        if (!written) return say(asText(oneSentence(written.error().message)), true);
-        say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), asText(bytesText(*written))));
+    task_.run("Writing the sweep", work, [this, path](std::uint64_t written) {
+        status_->say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), asText(bytesText(written))));
         Q_EMIT saved(path);
     });
     draw();

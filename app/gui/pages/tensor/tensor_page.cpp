@@ -167,7 +167,7 @@ void TensorPage::connectCards() {
     connect(channels_, &ChannelCard::rowsClicked, this, [this](qint64 row, qint64 rowEnd) {
         const AnalysisRow current = session_.current();
         if (!drawable(current)) return;
-        const BlockMap& map = current->blockMap;
+        const BlockMap& map = current->blockMap();
         block_->pick({row, std::min<std::int64_t>(rowEnd, map.tensorRows), 0, map.blocksPerRow});
     });
 }

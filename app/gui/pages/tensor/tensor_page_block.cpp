@@ -2,7 +2,6 @@
 #include "app/gui/pages/tensor/tensor_page_block.h"
 
 #include "app/gui/pages/tensor/tensor_page_cards.h"
-#include "app/gui/run_job.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
 
@@ -74,8 +73,6 @@ BlockCard::BlockCard(QWidget* parent) : Card(tr("Block"), parent), chart_(new Pl
     setMessage(tr("Click a cell of the block map."));
 }
 
-BlockCard::~BlockCard() { job_.cancel(); }
-
 void BlockCard::setRow(const std::shared_ptr<const Model>& model, const TensorInfo* tensor, const AnalysisRow& row) {
     const bool another = tensor != tensor_ || model != model_;
     model_ = model;
@@ -83,14 +80,14 @@ void BlockCard::setRow(const std::shared_ptr<const Model>& model, const TensorIn
     row_ = row;
     const QString reason = blockedReason(row);
     if (!reason.isEmpty() || !tensor || !model) {
-        job_.cancel();
+        task_.drop();
         shown_ = nullptr;
         setTitle(tr("Block"));
         setNote({});
         setMessage(reason);
         return;
     }
-    const BlockMap& map = row->blockMap;
+    const BlockMap& map = row->blockMap();
     if (another || !shown_) {
         const auto [r, c] = worstCell(map);
         if (r < 0) return setMessage(tr("No block of this tensor was measured."));
@@ -107,7 +104,7 @@ void BlockCard::pick(const BlockRegion& region) {
 
 void BlockCard::step(int rows, int blocks) {
     if (!shown_ || !drawable(row_)) return;
-    const BlockMap& map = row_->blockMap;
+    const BlockMap& map = row_->blockMap();
     const std::int64_t row =
         std::clamp<std::int64_t>(shown_->row + rows, 0, std::max<std::int64_t>(0, map.tensorRows - 1));
     const std::int64_t block =
@@ -116,24 +113,16 @@ void BlockCard::step(int rows, int blocks) {
 }
 
 void BlockCard::ask(const BlockRegion& region) {
-    job_.cancel();
-    job_ = Job();
     const auto work = [model = model_, tensor = tensor_, spec = row_->spec, region](const Job& job) {
         return worstOf(*model, *tensor, spec, region, job);
     };
-    runJob<BlockForensics>(this, job_, work,
-                           [this, elements = row_->blockMap.blockElements](Result<BlockForensics> block) {
-                               if (!block) {
-                                   if (!block.error().cancelled)
-                                       setMessage(QString::fromStdString(oneSentence(block.error().message)));
-                                   return;
-                               }
-                               shown_ = std::make_shared<const BlockForensics>(std::move(*block));
-                               wantedRow_ = shown_->row;
-                               wantedElement_ = shown_->block * elements;
-                               draw();
-                               Q_EMIT blockShown(shown_->row, shown_->block);
-                           });
+    task_.run({}, work, [this, elements = row_->blockMap().blockElements](BlockForensics block) {
+        shown_ = std::make_shared<const BlockForensics>(std::move(block));
+        wantedRow_ = shown_->row;
+        wantedElement_ = shown_->block * elements;
+        draw();
+        Q_EMIT blockShown(shown_->row, shown_->block);
+    });
 }
 
 void BlockCard::draw() {

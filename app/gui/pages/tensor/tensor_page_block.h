@@ -3,6 +3,7 @@
 // One block, value by value: what was stored, what comes back, and why it differs.
 
 #include "app/gui/pages/tensor/tensor_page_map.h"
+#include "app/gui/task.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "core/analysis/forensics/forensics.h"
@@ -13,7 +14,6 @@ class BlockCard : public Card {
     Q_OBJECT
 public:
     explicit BlockCard(QWidget* parent = nullptr);
-    ~BlockCard() override;
 
     /// A newer analysis of a tensor. Another tensor: its worst block; another spec: the block that holds the same
     /// weights.
@@ -42,7 +42,7 @@ private:
     std::shared_ptr<const BlockForensics> shown_;
     std::int64_t wantedRow_ = 0,
                  wantedElement_ = 0; ///< element: within the row, so that it survives another block size
-    Job job_;
+    Task task_;
 };
 
 /// At most `most` elements of a block around its largest error, so that a block of 65,536 stays a chart.

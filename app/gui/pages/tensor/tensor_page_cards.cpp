@@ -201,18 +201,18 @@ void ChannelCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     setMessage(blockedReason(a));
     rowsNote_.clear(), columnsNote_.clear();
     if (!drawable(a)) return setNote({});
-    const ChannelProfile& profile = a->channels;
+    const ChannelProfile& profile = a->channels();
     rowsPerPoint_ = rowsPerPoint(profile);
     const auto note = [](const QString& what, double each) { return each > 1 ? what + tr(", max-pooled") : what; };
     rowsNote_ = note(tr("%1 rows").arg(profile.channels), rowsPerPoint_);
-    columnsNote_ = note(tr("%1 columns").arg(a->columns.channels), rowsPerPoint(a->columns));
-    columns_->setData({channelSeries(a->columns, a->columns.absMax, QString(), 0)}, {}, true);
+    columnsNote_ = note(tr("%1 columns").arg(a->columns().channels), rowsPerPoint(a->columns()));
+    columns_->setData({channelSeries(a->columns(), a->columns().absMax, QString(), 0)}, {}, true);
     showAxis();
     magnitudes_->setData({channelSeries(profile, profile.absMax, QString(), 0)}, {}, true);
     QVector<PlotSeries> series{channelSeries(profile, profile.nmse, QString(), 2)};
     if (drawable(b)) {
         series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a->spec));
-        series.append(asSecond(channelSeries(b->channels, b->channels.nmse, QString(), 1), b));
+        series.append(asSecond(channelSeries(b->channels(), b->channels().nmse, QString(), 1), b));
     }
     errors_->setLegend(series.size() > 1);
     errors_->setData(series, {}, true);

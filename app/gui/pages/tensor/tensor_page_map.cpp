@@ -51,16 +51,16 @@ BlockMapCard::BlockMapCard(QWidget* parent) : Card(tr("Block map: NMSE per block
     });
     setBody(map_);
     connect(map_, &HeatMap::cellClicked, this, [this](int row, int column) {
-        if (drawable(row_) && row >= 0) Q_EMIT picked(regionOf(row_->blockMap, row, column));
+        if (drawable(row_) && row >= 0) Q_EMIT picked(regionOf(row_->blockMap(), row, column));
     });
     connect(map_, &HeatMap::cellHovered, this, [this](int row, int) {
         const bool inside = row >= 0 && drawable(row_);
-        Q_EMIT rowHovered(inside ? double(regionOf(row_->blockMap, row, 0).row)
+        Q_EMIT rowHovered(inside ? double(regionOf(row_->blockMap(), row, 0).row)
                                  : std::numeric_limits<double>::quiet_NaN());
     });
     map_->setDescribe([this](int row, int column) {
         if (!drawable(row_)) return QString();
-        const BlockMap& map = row_->blockMap;
+        const BlockMap& map = row_->blockMap();
         const BlockRegion at = regionOf(map, row, column);
         const auto range = [](std::int64_t from, std::int64_t end) {
             return end - from <= 1 ? QString::number(from) : QStringLiteral("%1–%2").arg(from).arg(end - 1);
@@ -83,7 +83,7 @@ void BlockMapCard::setRow(const AnalysisRow& row) {
 
 void BlockMapCard::draw() {
     if (!drawable(row_)) return;
-    const BlockMap& map = row_->blockMap;
+    const BlockMap& map = row_->blockMap();
     if (map.rows == 0 || map.columns == 0) return setMessage(tr("This tensor has no elements."));
     HeatMapData data;
     data.rows = map.rows;
@@ -105,7 +105,7 @@ void BlockMapCard::draw() {
 
 void BlockMapCard::showBlock(std::int64_t row, std::int64_t block) {
     if (!drawable(row_)) return;
-    const auto [r, c] = cellOf(row_->blockMap, row, block);
+    const auto [r, c] = cellOf(row_->blockMap(), row, block);
     map_->setCurrent(r, c);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/tensor/tensor_page_strip.h"
 
-#include "app/gui/run_job.h"
 #include "app/gui/session.h"
 
 #include <QPushButton>
@@ -57,10 +56,8 @@ void SensitivityStrip::refresh() {
             ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
             : QString());
     if (rows.isEmpty()) return;
-    again_ = drawing_;
-    if (drawing_) return;
-    drawing_ = true;
-    job_ = Job();
+    again_ = task_.running();
+    if (again_) return;
     using Drawn = std::shared_ptr<const Picture>;
     const auto work = [layout = session_.layout(), rows, metric](const Job&) -> Result<Drawn> {
         Picture picture{layout, rows, metric, roleMap(layout->grid, rows, *metric)};
@@ -68,8 +65,7 @@ void SensitivityStrip::refresh() {
             picture.refused += rows.at(weight) && rows.at(weight)->status != Status::Ok;
         return std::make_shared<const Picture>(std::move(picture));
     };
-    runJobOrNow<Drawn>(session_.weights().size() <= kShortStrip, this, job_, work, [this, note](Result<Drawn> picture) {
-        drawing_ = false;
+    task_.runOrNow(session_.weights().size() <= kShortStrip, work, [this, note](const Result<Drawn>& picture) {
         if (picture && (*picture)->layout == session_.layout()) {
             show(*picture);
             if (picture_->refused > 0) setNote(note + tr(", %1 refused").arg(picture_->refused));

@@ -3,6 +3,7 @@
 // Where this tensor stands in the model: layer x role under the current spec. A click opens the tensor of a cell.
 
 #include "app/gui/pages/overview/overview_rows.h"
+#include "app/gui/task.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/heat_map.h"
 
@@ -34,8 +35,8 @@ private:
     int weightAt(int row, int column) const;
     void show(std::shared_ptr<const Picture> picture);
     std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
-    Job job_;
-    bool drawing_ = false, again_ = false;
+    Task task_;
+    bool again_ = false;
 };
 
 } // namespace qs::gui

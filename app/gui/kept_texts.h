@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What pages have computed, for session files, by the page's name for it.
+
+#include <QString>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace qs::gui {
+
+class KeptTexts {
+public:
+    using Text = std::function<std::string()>; ///< called on a worker thread; it owns what it writes down
+    struct Kept {
+        Text text;
+        std::shared_ptr<const std::string> restored; ///< out of a session file; null: the page has kept it since
+        int number = 0;                              ///< another one when the contents are
+    };
+    void keep(const QString& name, Text text) {
+        if (!text) return void(all_.erase(name));
+        // Whoever saves takes a copy of this list, not of what the functions own.
+        const auto owned = std::make_shared<const Text>(std::move(text));
+        all_[name] = {[owned] { return (*owned)(); }, nullptr, ++number_};
+    }
+    void restore(const std::string& name, std::string text) {
+        const auto held = std::make_shared<const std::string>(std::move(text));
+        all_[QString::fromStdString(name)] = {[held] { return *held; }, held, ++number_};
+    }
+    const std::map<QString, Kept>& all() const { return all_; }
+    std::shared_ptr<const std::string> restored(const QString& name) const {
+        const auto at = all_.find(name);
+        return at == all_.end() ? nullptr : at->second.restored;
+    }
+    void clear() { all_.clear(); }
+
+private:
+    std::map<QString, Kept> all_;
+    int number_ = 0;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The tensors that an audit has read, with the statistics that the session knows of them.
+
+#include "app/gui/row_model.h"
+#include "app/gui/widgets/card.h"
+#include "core/analysis/analysis.h"
+
+class QTableView;
+
+namespace qs::gui {
+
+class Session;
+
+class AuditedTensors : public Card {
+    Q_OBJECT
+public:
+    explicit AuditedTensors(Session& session);
+    void showAll(); ///< the first 1,000 tensors of the opened model
+
+Q_SIGNALS:
+    void clicked(const QString& tensor);
+
+private:
+    Session& session_;
+    RowModel<InspectRow>* rows_;
+    QTableView* table_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The cards in the lower row of the overview: each shows one part of an OverviewPicture.
+
+#include "app/gui/pages/overview/overview_rows.h"
+#include "app/gui/widgets/card.h"
+
+namespace qs::gui {
+
+/// A histogram of the SQNR of all tensors.
+class SpreadCard : public Card {
+public:
+    SpreadCard();
+    void show(const OverviewPicture& picture);
+
+private:
+    PlotChart* chart_;
+};
+
+/// How much of all squared error the worst tensors have.
+class ShareCard : public Card {
+public:
+    ShareCard();
+    void show(const OverviewPicture& picture);
+
+private:
+    PlotChart* chart_;
+};
+
+/// What the model stores before and afterwards.
+class BytesCard : public Card {
+public:
+    BytesCard();
+    void show(const OverviewPicture& picture);
+
+private:
+    RankedBars* bars_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What is swept: formats or specs, times block sizes.
+
+#include "core/analysis/sweep/sweep.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QLineEdit;
+
+namespace qs::gui {
+
+class TickList;
+
+class SweepChoice : public QWidget {
+    Q_OBJECT
+public:
+    explicit SweepChoice(QWidget* parent = nullptr);
+    Result<std::vector<SweepSpec>> specs() const; ///< an Error: a sentence about what is chosen
+
+Q_SIGNALS:
+    void changed();
+    void refused(const QString& sentence); ///< what was typed is no spec
+
+private:
+    void addTyped();
+    TickList* formats_;
+    QLineEdit* typed_;
+    std::vector<QCheckBox*> blocks_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Work off the window's thread. What the work sends on the way, its progress and its result all arrive on the window's
+// thread. Nothing arrives after cancel(), drop() or the end of the Task.
+
+#include "core/base/job_scope.h"
+#include "core/base/result.h"
+#include "core/base/text.h"
+
+#include <QCoreApplication>
+#include <QElapsedTimer>
+#include <QObject>
+#include <QPointer>
+#include <QThreadPool>
+#include <QTimer>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace qs::gui {
+
+class Task;
+
+/// The tasks that the job lane shows: those that have a title. The newest one is shown.
+class TaskList : public QObject {
+    Q_OBJECT
+public:
+    bool busy() const { return !shown_.empty(); }
+    void cancelAll();
+
+Q_SIGNALS:
+    void progressed(const qs::Progress& progress, double secondsLeft); ///< secondsLeft < 0: unknown
+    void ended(); ///< a task is over; the newest of the others has said its progress again
+
+private:
+    friend class Task;
+    void add(Task& task);
+    void remove(Task& task);
+    std::vector<Task*> shown_; ///< newest last
+};
+
+/// What the work leaves for the window: write() on any thread, take() on the window's.
+template<class Mail> class Inbox {
+public:
+    template<class Write> void write(const Write& write) {
+        const std::lock_guard guard(lock_);
+        if (!mail_) mail_.emplace();
+        write(*mail_);
+    }
+    std::optional<Mail> take() {
+        const std::lock_guard guard(lock_);
+        return std::exchange(mail_, std::nullopt);
+    }
+
+private:
+    std::mutex lock_;
+    std::optional<Mail> mail_;
+};
+
+class Task : public QObject {
+    Q_OBJECT
+public:
+    /// `list`: where runs with a title are shown, and cancelled from.
+    explicit Task(TaskList* list = nullptr, QObject* parent = nullptr);
+    ~Task() override { drop(); }
+
+    bool running() const { return running_; }
+    /// Ends the run before, then runs work(job) on the pool, which returns a Result<T>. Then done(T) is called, or
+    /// failed() emitted; a `done` that takes the Result<T> gets both. std::bad_alloc is an Error.
+    /// Title "": not in the list.
+    template<class Work, class Done> void run(const std::string& title, Work work, Done done) {
+        begin(title);
+        start(std::move(work), std::move(done));
+    }
+    /// work(job, inbox) also sends: arrived(Mail) is called every interval() with what the Inbox<Mail> holds, and once
+    /// more before done, failed() and cancelled().
+    template<class Mail, class Work, class Arrived, class Done>
+    void run(const std::string& title, Work work, Arrived arrived, Done done) {
+        begin(title);
+        const auto inbox = std::make_shared<Inbox<Mail>>();
+        collect_ = [inbox, arrived = std::move(arrived)] {
+            if (auto mail = inbox->take()) arrived(std::move(*mail));
+        };
+        poll_.start();
+        start([work = std::move(work), inbox](const Job& job) mutable { return work(job, *inbox); }, std::move(done));
+    }
+    /// Little work is done at once, before this returns: its result is on the screen a frame earlier.
+    template<class Work, class Done> void runOrNow(bool little, Work work, Done done) {
+        if (!little) return run({}, std::move(work), std::move(done));
+        drop();
+        finish(work(Job()), done);
+    }
+    /// One run that nobody waits for; it ends with its receiver.
+    template<class Work, class Done> static void once(QObject* receiver, Work work, Done done) {
+        auto* task = new Task(nullptr, receiver);
+        connect(task, &Task::over, task, &QObject::deleteLater);
+        task->run({}, std::move(work), std::move(done));
+    }
+    void cancel();                                                          ///< takes what has arrived, then ends
+    void drop();                                                            ///< ends; emits nothing
+    void setInterval(int milliseconds) { poll_.setInterval(milliseconds); } ///< of mail and progress; 50
+    /// Changes what the work says of its progress, on any thread. Without it the title replaces Progress::what.
+    void amendProgress(std::function<void(Progress&)> amend) { amend_ = std::move(amend); }
+
+Q_SIGNALS:
+    void failed(const QString& sentence);
+    void cancelled();
+    void over(); ///< after done, failed() or cancelled(): the task does not run any more
+
+private:
+    friend class TaskList;
+    struct Said { // by the work
+        std::mutex lock;
+        Progress progress;
+        bool fresh = false;
+    };
+    void begin(const std::string& title);
+    void end();
+    void collect();
+    void say(); ///< the last progress
+    void poll();
+
+    template<class Work, class Done> void start(Work work, Done done) {
+        using Answer = std::invoke_result_t<Work&, const Job&>;
+        const QPointer<Task> guard(this);
+        QThreadPool::globalInstance()->start(
+            [guard, job = job_, work = std::move(work), done = std::move(done)]() mutable {
+                auto answer = std::make_shared<Answer>(cancelledError());
+                if (!job.cancelled()) {
+                    try {
+                        const JobScope scope(&job);
+                        *answer = work(job);
+                    } catch (const std::bad_alloc&) {
+                        *answer = fail("not enough memory for this step");
+                    }
+                }
+                auto* application = QCoreApplication::instance();
+                if (!application) return; // quitting
+                auto arrive = [guard, job, answer, done = std::move(done)]() mutable {
+                    if (!guard || job.cancelled()) return;
+                    guard->collect();
+                    if (!guard || job.cancelled()) return;
+                    guard->end();
+                    guard->finish(std::move(*answer), done);
+                };
+                QMetaObject::invokeMethod(application, std::move(arrive), Qt::QueuedConnection);
+            });
+    }
+    template<class Answer, class Done> void finish(Answer answer, Done& done) {
+        const QPointer<Task> guard(this); // `done` may delete this
+        if constexpr (std::is_invocable_v<Done&, Answer>)
+            done(std::move(answer));
+        else if (answer)
+            done(std::move(*answer));
+        else if (!answer.error().cancelled)
+            Q_EMIT failed(QString::fromStdString(oneSentence(answer.error().message)));
+        if (guard) Q_EMIT over();
+    }
+
+    QPointer<TaskList> list_;
+    std::string title_;
+    Job job_;
+    std::function<void()> collect_;
+    std::function<void(Progress&)> amend_;
+    std::shared_ptr<Said> said_;
+    QTimer poll_;
+    QElapsedTimer clock_;
+    bool running_ = false;
+};
+
+/// A pointer whose last owner frees nothing itself: the names and rows of 100,000 tensors take longer than a frame.
+template<class T> std::shared_ptr<T> freedOnPool(std::shared_ptr<T> owned) {
+    auto* raw = owned.get();
+    return std::shared_ptr<T>(raw, [owned = std::move(owned)](T*) mutable {
+        if (auto* pool = QThreadPool::globalInstance())
+            pool->start([last = std::move(owned)]() mutable { last.reset(); });
+    });
+}
+
+} // namespace qs::gui
