@@ -110,6 +110,10 @@ constexpr std::array<std::uint8_t, 16> kFp4Bits = {11, 10, 13, 12, 15, 14, 9, 8,
 constexpr std::array<float, 16> kAf4 = {
     -1.0f,       -0.69441008f, -0.51243739f, -0.3736951f, -0.25607552f, -0.14982478f, -0.04934812f, 0.0f,
     0.04273164f, 0.12934483f,  0.21961274f,  0.31675666f, 0.42563882f,  0.55496234f,  0.72424863f,  1.0f};
+// QLoRA's NormalFloat with 3 bits (Dettmers et al. 2023, arXiv 2305.14314; bitsandbytes functional.py, create_normal_map, which
+// has 4): quantiles q of N(0,1) at k = 2^bits / 2 = 4 places from 1 - d down to 1/2, the last one left out, d = (1/4k + 1/(4k-2)) / 2;
+// -q at k - 1 places of the same ends; and 0; all divided by q(1 - d). tests/data/known/make_nf3.py computes them.
+constexpr std::array<float, 8> kNf3 = {-1.0f, -0.535022736f, -0.246931434f, 0.0f, 0.18333748f, 0.381993949f, 0.622985721f, 1.0f};
 constexpr FloatTable<0x7, true, 8> kE2m1(1, 1);
 constexpr std::array<float, 2> kBinary = {-1.0f, 1.0f};
 constexpr std::array<float, 3> kTernary = {-1.0f, 0.0f, 1.0f};
@@ -175,7 +179,7 @@ constexpr FormatTraits blockRow(const char* id, const char* title, const char* s
             .scaledBy = GroupStatistic::None, .computeInput = false, .source = source, .codec = codec(format)};
 }
 
-const std::array<FormatTraits, 37> kFormats = {{
+const std::array<FormatTraits, 38> kFormats = {{
     {.id = "nf4", .title = "NF4", .summary = "4-bit NormalFloat: 16 quantiles of a normal distribution, scaled by the absolute maximum of a block.",
      .kind = FormatKind::Codebook, .encoder = Encoder::NearestNf4, .bits = 4, .levels = kNf4, .polyLevels = kNf4Poly, .zeroCode = 7, .valueOffset = 0, .shape = {}, .bytes = {},
      .scaleKinds = kinds(ScaleKind::Block), .defaultScale = ScaleKind::Block, .defaultBlock = 64,
@@ -219,6 +223,8 @@ const std::array<FormatTraits, 37> kFormats = {{
                 "bitsandbytes functional.py and csrc/kernels.cu, FP4", kFp4, 4, 8, kFp4Bits),
     codebookRow("af4", "AF4", "4-bit AbnormalFloat: the code with the least expected absolute error for normal values in blocks of 64.",
                 "Yoshida 2023, arXiv 2306.06965, AF4-64", kAf4, 4, 7),
+    codebookRow("nf3", "NF3", "3-bit NormalFloat: 8 quantiles of a normal distribution by NF4's construction, scaled by the absolute maximum of a block.",
+                "QLoRA, arXiv 2305.14314, with 3 bits", kNf3, 3, 3),
     blockFloatRow("mxfp4", "MXFP4", "4-bit floats of up to 6 in blocks of 32, each scaled by a power of two.",
                   "OCP Microscaling Formats, MXFP4; qwix and ggml by dialect", kE2m1, 4, 1, 1, 32, OwnScale::E8m0, codec(BlockFormat::Mxfp4)),
     blockFloatRow("mxfp8", "MXFP8", "8-bit floats with 3 mantissa bits in blocks of 32, each scaled by a power of two.",

@@ -9,9 +9,10 @@
 namespace qs {
 namespace {
 
-constexpr const CalibrationTraits* kCalibrations[] = {
-    &kAbsMaxCalibration, &kMinMaxCalibration,     &kRmsCalibration, &kFixedCalibration, &kAbsMeanCalibration,
-    &kStdCalibration,    &kPercentileCalibration, &kMseCalibration, &kSnrCalibration,   &kHqqCalibration};
+constexpr const CalibrationTraits* kCalibrations[] = {&kAbsMaxCalibration,     &kMinMaxCalibration,  &kRmsCalibration,
+                                                      &kFixedCalibration,      &kAbsMeanCalibration, &kStdCalibration,
+                                                      &kPercentileCalibration, &kMseCalibration,     &kSnrCalibration,
+                                                      &kHqqCalibration,        &kMadCalibration};
 
 bool takesEnds(const CalibrationTraits& row, bool symmetric) {
     return row.ends == Ends::Either || (row.ends == Ends::Symmetric) == symmetric;

@@ -21,7 +21,7 @@ for begin in range(0, len(x), 32):
     for value in group:
         codes.append(int(max(-7, min(7, round(f32(value / scale))))) + 7)
 save(
-    Path(__file__).with_suffix("").with_name("rms.safetensors"),
+    Path(__file__).with_name("rms.safetensors"),
     {
         "x": ("F32", [4, 128], x),
         "int4:block=32:calib=rms,3.codes": ("U8", [4, 128], codes),

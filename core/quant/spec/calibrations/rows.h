@@ -7,7 +7,8 @@
 namespace qs {
 
 extern const CalibrationTraits kAbsMaxCalibration, kMinMaxCalibration, kRmsCalibration, kFixedCalibration,
-    kAbsMeanCalibration, kStdCalibration, kPercentileCalibration, kMseCalibration, kSnrCalibration, kHqqCalibration;
+    kAbsMeanCalibration, kStdCalibration, kPercentileCalibration, kMseCalibration, kSnrCalibration, kHqqCalibration,
+    kMadCalibration;
 
 /// Formats whose levels are divided by a bound of the values, and whose levels are known beforehand.
 inline bool hasBoundAndLevels(const FormatTraits& format) {
