@@ -114,8 +114,6 @@ std::size_t StoredWeight::blockOf(int axis) const {
 }
 std::size_t StoredWeight::blockAlongK() const { return std::min(blockOf(kn_ ? 0 : 1), k_); }
 std::size_t StoredWeight::blockAlongN() const { return std::min(blockOf(kn_ ? 1 : 0), n_); }
-bool StoredWeight::scaleVariesAlongK() const { return blockAlongK() < k_; }
-bool StoredWeight::scaleVariesAlongN() const { return blockAlongN() < n_; }
 
 void StoredWeight::decode(std::size_t begin, std::size_t end, float* values) const {
     const std::size_t count = (end - begin) * k_, block = blockAlongK();

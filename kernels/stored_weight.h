@@ -27,9 +27,7 @@ public:
     void decode(std::size_t begin, std::size_t end, float* values) const;
 
     bool hasScales() const { return format_.scale != NumberType::None; }
-    bool scaleVariesAlongK() const;  ///< it changes every blockAlongK() indices
     std::size_t blockAlongK() const; ///< k() if it does not change along k
-    bool scaleVariesAlongN() const;
     std::size_t blockAlongN() const; ///< n() if it does not change along n; 1 if every channel has its own
 
 private:

@@ -46,8 +46,7 @@ static int32_t variant_get(qs_ctx* ctx, uint32_t dev, const qs_problem* p, uint3
     if (i || refusal(p)) return qs_fail(error, QS_INVALID_ARGUMENT, "there is no such variant");
     out->flags = QS_VARIANT_EXPERIMENTAL;
     QS_PUT(out->id, "plain"), QS_PUT(out->title, "Plain loops");
-    QS_PUT(out->note, "f32 products, f64 sums"), QS_PUT(out->compute, "f32");
-    /* nmse_limit stays 0: the host's own limit for f32 products */
+    QS_PUT(out->note, "f32 products, f64 sums"), QS_PUT(out->compute, "f32"); /* nmse_limit 0: the host's own limit */
     return QS_OK;
 }
 
@@ -138,32 +137,13 @@ static int32_t device_get(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* e
     QS_PUT(out->id, "cpu:0"), QS_PUT(out->name, "One thread of the processor");
     return QS_OK;
 }
-/* In the header's order; NULL is unsupported: describe, roof, artifact, cancel, extension. */
-static const qs_backend table = {sizeof table,
-                                 QS_ABI_MAJOR,
-                                 QS_ABI_MINOR,
-                                 QS_ISOLATION_REQUIRED,
-                                 "example",
-                                 "Example",
-                                 "1.0",
-                                 "Apache-2.0",
-                                 0,
-                                 probe,
-                                 open_it,
-                                 close_it,
-                                 NULL,
-                                 device_count,
-                                 device_get,
-                                 NULL,
-                                 query,
-                                 variant_get,
-                                 prepare,
-                                 execute,
-                                 bench,
-                                 NULL,
-                                 destroy,
-                                 NULL,
-                                 NULL};
+/* In the header's order, open_seconds 0; NULL is unsupported: describe, roof, artifact, cancel, extension. */
+static const qs_backend table = {sizeof table,   QS_ABI_MAJOR, QS_ABI_MINOR, QS_ISOLATION_REQUIRED,
+                                 "example",      "Example",    "1.0",        "Apache-2.0",
+                                 .probe = probe, open_it,      close_it,     NULL,
+                                 device_count,   device_get,   NULL,         query,
+                                 variant_get,    prepare,      execute,      bench,
+                                 NULL,           destroy,      NULL,         NULL};
 
 const qs_backend* quantscope_backend_query(uint32_t host_major, uint32_t host_minor) {
     return host_major == QS_ABI_MAJOR ? &table : NULL;

@@ -76,7 +76,7 @@ static void hang(void) {
 
 /* Writes a frame that the worker process did not write. */
 static void forge(const char* text, uint32_t length) {
-    const uint32_t header[4] = {0x31575351, length, 0, 0};
+    const uint32_t header[4] = {0x32575351, length, 0, 0};
     if (write(3, header, sizeof header) != sizeof header || write(3, text, strlen(text)) < 0) abort();
 }
 
@@ -96,7 +96,7 @@ static int32_t fault(const char* step, const qs_host* host, qs_error* error) {
         }
     if (lies(step, "wire") && write(3, "this is no frame, not at all", 28) != 28) abort();
     static const char other[] = "{\"id\":999,\"answer\":{}}", empty[] = "{\"id\":7,\"answer\":{}}",
-                      state[] = "{\"id\":7,\"failure\":{\"state\":\"ok\",\"reason\":\"\"}}";
+                      state[] = "{\"id\":7,\"failure\":{\"state\":\"ok\",\"reason\":\"\",\"hint\":\"\"}}";
     if (lies(step, "forge_other")) forge(other, sizeof other - 1);
     if (lies(step, "forge_empty")) forge(empty, sizeof empty - 1);
     if (lies(step, "forge_state")) forge(state, sizeof state - 1);

@@ -36,7 +36,7 @@ private Q_SLOTS:
             {"bench:none", "bench: no sample"},
             {"bench:clock", "bench: clock 7"},
             {"prepare:forge_other", "prepare: an answer to another question"},
-            {"prepare:forge_empty", "prepare: no field 'handle'"}, // the seventh request of the run
+            {"prepare:forge_empty", "prepare: 'handle' is not what it should be"}, // the seventh request of the run
             {"prepare:forge_state", "prepare: 'state' is none that a worker reports"},
             {"prepare:forge_long", "prepare: a frame of 4294967280 bytes"},
         };
