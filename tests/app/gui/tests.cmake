@@ -2,15 +2,15 @@
 set(gui "${CMAKE_CURRENT_LIST_DIR}")
 qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli quantscope-worker qs_backend_bad_load
   TESTS
-    ${gui}/test_heat_map.cpp ${gui}/test_plot_chart.cpp ${gui}/test_overview_page.cpp ${gui}/test_tensor_page.cpp
-    ${gui}/test_codebook_page.cpp ${gui}/test_window_layout.cpp ${gui}/test_given_inputs.cpp ${gui}/test_audit_page.cpp
-    ${gui}/test_sweep_page.cpp ${gui}/test_labs_page.cpp ${gui}/test_spec_bar.cpp ${gui}/test_tensor_browser.cpp ${gui}/test_main_window.cpp
-    ${gui}/test_compare_page.cpp ${gui}/test_backends_charts.cpp ${gui}/test_backends_page.cpp ${gui}/test_backends_plan.cpp
-    ${gui}/test_conventions.cpp ${gui}/test_export_page.cpp ${gui}/test_report_page.cpp ${gui}/test_session_file.cpp
-    ${gui}/test_shared_painting.cpp ${gui}/test_task.cpp ${gui}/test_theme.cpp)
-qs_real_faults(test_gui test_backends_page test_backends_plan)
-qs_run_alone(test_gui test_backends_page) # it times products
-qs_add_tests(test_gui_times KIND timed LIBS qs_gui TESTS ${gui}/test_turns.cpp ${gui}/test_block_slider.cpp SUPPORT ${gui}/turns_walk.cpp)
+    ${gui}/heat_map_test.cpp ${gui}/plot_chart_test.cpp ${gui}/overview_page_test.cpp ${gui}/tensor_page_test.cpp
+    ${gui}/codebook_page_test.cpp ${gui}/window_layout_test.cpp ${gui}/given_inputs_test.cpp ${gui}/audit_page_test.cpp
+    ${gui}/sweep_page_test.cpp ${gui}/labs_page_test.cpp ${gui}/spec_bar_test.cpp ${gui}/tensor_browser_test.cpp ${gui}/main_window_test.cpp
+    ${gui}/compare_page_test.cpp ${gui}/backends_charts_test.cpp ${gui}/backends_page_test.cpp ${gui}/backends_plan_test.cpp
+    ${gui}/conventions_test.cpp ${gui}/export_page_test.cpp ${gui}/report_page_test.cpp ${gui}/session_file_test.cpp
+    ${gui}/shared_painting_test.cpp ${gui}/task_test.cpp ${gui}/theme_test.cpp)
+qs_real_faults(test_gui backends_page_test backends_plan_test)
+qs_run_alone(test_gui backends_page_test) # it times products
+qs_add_tests(test_gui_times KIND timed LIBS qs_gui TESTS ${gui}/turns_test.cpp ${gui}/block_slider_test.cpp SUPPORT ${gui}/turns_walk.cpp)
 # A wrong option gives exit code 2 and a message, also without a display.
 foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz4")
   add_test(NAME gui_wrong_call_${wrong} COMMAND ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY

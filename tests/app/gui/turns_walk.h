@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A user's work with a large model in the whole window, step by step, in one process. test_turns judges the times.
+// A user's work with a large model in the whole window, step by step, in one process. turns_test judges the times.
 
 #include "tests/bench/timed_application.h"
 

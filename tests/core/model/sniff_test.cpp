@@ -163,7 +163,7 @@ void SniffTest::nothingThatIsKnown() {
 
 namespace {
 
-/// A complete file for every single-file format, in tests/data. test_hdf5 has those of HDF5.
+/// A complete file for every single-file format, in tests/data. hdf5_test has those of HDF5.
 constexpr std::pair<const char*, const char*> kWhole[] = {{"safetensors", "safetensors/every_dtype.safetensors"},
                                                           {"gguf", "gguf/types.gguf"},
                                                           {"npz", "pytorch/arrays.npz"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// make_hdf5 FOLDER [many|long]: writes the files of test_hdf5 with libhdf5, both correct and hostile ones. Element i of
+// make_hdf5 FOLDER [many|long]: writes the files of hdf5_test with libhdf5, both correct and hostile ones. Element i of
 // every tensor is i - 3, or half of that in floating point.
 #include <cstdio>
 #include <cstdlib>

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Commands on checkpoints that other programs quantized: their layers are tensors for all commands.
+#include "cli_run.h"
+#include "tests/support/test_program.h"
+
+#include <QTemporaryDir>
+#include <set>
+
+using namespace clitest;
+
+class TestConventions : public QObject {
+    Q_OBJECT
+
+    static QString data(const char* folder) { return s(QS_TEST_DATA "/conventions/") + s(folder); }
+    static QJsonObject json(const QByteArray& text) { return QJsonDocument::fromJson(text).object(); }
+
+private Q_SLOTS:
+    void inspectShowsLayersAndTheirParts() {
+        const Ran ran = run({s("inspect"), data("bnb_4bit"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QCOMPARE(rows(ran.out, "tensors").size(), 6);
+        const auto first = rows(ran.out, "tensors")[0].toObject();
+        QCOMPARE(first[s("dtype")].toString(), s("bnb-nf4"));
+        QCOMPARE(first[s("bytes")].toInt(), 2304 + 72 * 4 + 64 + 78); // bytes of all stored fields
+        const auto computed = rows(ran.out, "computed");
+        QCOMPARE(computed.size(), 5);
+        QCOMPARE(computed[1].toObject()[s("values")].toString(), s("BF16"));
+        QCOMPARE(computed[1].toObject()[s("description")].toString(),
+                 s("bitsandbytes nf4, blocks of 128, double quantization"));
+        const auto parts = computed[1].toObject()[s("parts")].toArray();
+        QCOMPARE(parts.size(), 6);
+        QCOMPARE(parts[0].toObject()[s("dtype")].toString(), s("U8"));
+        QCOMPARE(parts[0].toObject()[s("name")].toString(), computed[1].toObject()[s("name")].toString());
+    }
+
+    void inspectSaysWhatTypesMean() {
+        const Ran ran = run({s("inspect"), data("awq_gemm")});
+        QVERIFY2(ran.out.contains("AWQ (gemm), 4 bits with zero points, groups of 32 inputs; values in F16"),
+                 ran.out.constData());
+    }
+
+    // Quantizing to the same format again gives the same codes, so the error is zero.
+    void analyzeTakesLayersAsOriginals() {
+        const Ran ran = run({s("analyze"), data("bnb_4bit"), s("--spec"), s("nf4"), s("--spec"), s("int4"),
+                             s("--tensor"), s("layers.0.self_attn.k_proj"), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto all = rows(ran.out);
+        QCOMPARE(all.size(), 2);
+        QCOMPARE(all[0].toObject()[s("nmse")].toDouble(-1), 0.0);
+        QVERIFY(all[1].toObject()[s("nmse")].toDouble() > 1e-4);
+    }
+
+    void sweepTakesThem() {
+        const Ran ran = run({s("sweep"), data("ct_groups"), s("--spec"), s("int4"), s("--spec"), s("nf4")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+    }
+
+    void dequantizeWritesPlainTensors_data() {
+        QTest::addColumn<QString>("folder");
+        for (const QString& folder : entries(s(QS_TEST_DATA "/conventions")))
+            if (QFileInfo(s(QS_TEST_DATA "/conventions/") + folder).isDir())
+                QTest::newRow(qPrintable(folder)) << folder;
+    }
+    void dequantizeWritesPlainTensors() {
+        QFETCH(QString, folder);
+        const QString source = s(QS_TEST_DATA "/conventions/") + folder;
+        QTemporaryDir at;
+        const QString out = at.filePath(s("plain"));
+        const Ran ran = run({s("dequantize"), source, s("-o"), out});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const auto expected = json(get(source + s("/values.json")));
+        QVERIFY2(ran.out.contains(QByteArray::number(expected.size()) + " tensors decoded, 1 copied"),
+                 ran.out.constData());
+        const Ran look = run({s("inspect"), out, s("--json"), s("-")});
+        QVERIFY(!look.out.contains("\"computed\""));
+        std::set<QString> plain;
+        for (const auto& row : rows(look.out, "tensors")) {
+            QVERIFY((std::set<QString>{s("F32"), s("F16"), s("BF16")}.contains(row.toObject()[s("dtype")].toString())));
+            plain.insert(row.toObject()[s("name")].toString());
+        }
+        for (const QString& name : expected.keys()) QVERIFY2(plain.contains(name), qPrintable(name));
+        // Otherwise loaders would take the dequantized file for a quantized one.
+        const auto config = json(get(out + s("/config.json")));
+        QVERIFY(!config.contains(s("quantization_config")) && !config.contains(s("quantization")));
+        QCOMPARE(config.contains(s("architectures")), QFile::exists(source + s("/config.json")));
+    }
+
+    void quantizeToAnotherSpec() {
+        QTemporaryDir at;
+        const QString out = at.filePath(s("int8.safetensors"));
+        const Ran ran = run({s("quantize"), data("bnb_4bit"), s("--spec"), s("int8"), s("-o"), out});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        const Ran back = run({s("dequantize"), out, s("-o"), at.filePath(s("back.safetensors"))});
+        QVERIFY2(back.code == 0, back.err.constData());
+        QVERIFY(back.out.contains("5 tensors decoded"));
+    }
+};
+
+QS_TEST(TestConventions)
+#include "conventions_test.moc"

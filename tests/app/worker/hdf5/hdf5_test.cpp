@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// HDF5 files read by the sandboxed worker process: made by libhdf5 (make_hdf5), broken, and hostile. keras_test.cpp
+// tests files of Keras.
+#include "core/base/job_scope.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/hdf5/reader.h"
+#include "core/model/model.h"
+#include "core/process/worker_process.h"
+#include "core/quant/encode/quantizer.h"
+#include "tests/support/test_program.h"
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QFileInfo>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+using namespace qs;
+
+namespace {
+
+QString q(const std::string& text) { return QString::fromStdString(text); }
+
+std::vector<std::byte> bytesOf(const Model& model, const TensorInfo& tensor) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    const auto view = model.view(tensor);
+    if (!view) return {};
+    view->readInto(0, bytes);
+    return bytes;
+}
+
+QByteArray contents(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+std::string warningsOf(const Model& model) {
+    std::string all;
+    for (const auto& warning : model.warnings) all += warning + "\n";
+    return all;
+}
+
+} // namespace
+
+class TestHdf5 : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase();
+    void cleanup() { qunsetenv("QS_WORKER"); }
+    void theSandboxDenies();
+    void honestValues_data();
+    void honestValues();
+    void whatIsNotReadIsListed_data();
+    void whatIsNotReadIsListed();
+    void hostileIsNeverFollowed_data();
+    void hostileIsNeverFollowed();
+    void groupsTooDeep();
+    void namesThatControl();
+    void rangesOfChunks();
+    void wrongBytes_data();
+    void wrongBytes();
+    void everyTruncation();
+    void flippedBytes();
+    void anOffsetInAnotherFile();
+    void readerMisbehaves_data();
+    void readerMisbehaves();
+    void readerMisbehavesLate_data();
+    void readerMisbehavesLate();
+    void cancelledWhileItHangs();
+    void longPathsOfManyLinks();
+    void noReaderAtAll();
+
+private:
+    std::string path(const char* name) const { return folder_.filePath(QString::fromLatin1(name)).toStdString(); }
+    std::string write(const char* name, const QByteArray& bytes) const {
+        QFile file(folder_.filePath(QString::fromLatin1(name)));
+        if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) return {};
+        return file.fileName().toStdString();
+    }
+    QTemporaryDir folder_;
+};
+
+void TestHdf5::initTestCase() {
+    QCOMPARE(QProcess::execute(QStringLiteral(QS_BIN_DIR "/make_hdf5"), {folder_.path()}), 0);
+}
+
+void TestHdf5::theSandboxDenies() {
+    const Descriptor file(::open(path("honest.h5").c_str(), O_RDONLY | O_CLOEXEC));
+    auto reader = Hdf5Reader::open("honest", file, 0, std::uint64_t(QFile(q(path("honest.h5"))).size()));
+    QVERIFY2(reader, reader ? "" : reader.error().message.c_str());
+    const auto denied = (*reader)->probe();
+    QVERIFY2(denied, denied ? "" : denied.error().message.c_str());
+    for (const char* what : {"open", "create", "socket", "unix socket", "exec", "fork", "kill", "ptrace",
+                             "executable memory", "memfd", "unlink"}) {
+        QVERIFY2(denied->contains(what), what);
+        QVERIFY2(denied->at(what) == EPERM, what);
+    }
+    QCOMPARE(denied->size(), std::size_t(11));
+}
+
+void TestHdf5::honestValues_data() {
+    QTest::addColumn<QString>("file");
+    for (const char* file : {"honest.h5", "user-block.h5", "latest.h5"})
+        QTest::newRow(file) << QString::fromLatin1(file);
+}
+
+void TestHdf5::honestValues() {
+    QFETCH(QString, file);
+    const auto opened = openModel(path(file.toLatin1().constData()));
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    const Model& model = **opened;
+    QCOMPARE(q(model.format), QStringLiteral("hdf5"));
+    QCOMPARE(q(model.files[0].metadata.at("keras_version")), QStringLiteral("3.0.0"));
+    struct Expected {
+        const char *name, *type;
+        std::vector<std::int64_t> shape;
+        bool derived;
+    };
+    const Expected floats[] = {{"f2", "F16", {3, 5}, false},
+                               {"f4", "F32", {3, 5}, false},
+                               {"f8", "F64", {15}, false},
+                               {"big-endian", "F32", {3, 5}, true},
+                               {"scalar", "F32", {}, false},
+                               {"nothing", "F32", {0, 4}, false},
+                               {"group/gzip", "F32", {7, 33, 5}, true},
+                               {"group/unpacked chunks", "F64", {9, 7}, true},
+                               {"group/several windows", "F32", {1300, 1000}, true},
+                               {"group/compact", "F32", {3, 5}, true}};
+    for (const auto& expected : floats) {
+        const auto* tensor = model.find(expected.name);
+        QVERIFY2(tensor, expected.name);
+        QCOMPARE(tensor->typeId(), expected.type);
+        QCOMPARE(tensor->shape, expected.shape);
+        QVERIFY2(bool(tensor->derived) == expected.derived, expected.name);
+        const auto view = model.view(*tensor);
+        QVERIFY2(view, expected.name);
+        std::vector<float> values(tensor->elements);
+        if (!values.empty()) loadF32(*view, 0, values.size(), values.data());
+        for (std::size_t i = 0; i < values.size(); ++i)
+            if (values[i] != float(double(i) - 3) / 2 && tensor->dtype != DType::F16)
+                QCOMPARE(values[i], float(i) / 2 - 1.5F);
+        QVERIFY(model.unchanged(*tensor));
+    }
+    const std::pair<const char*, const char*> whole[] = {{"i1", "I8"}, {"i2", "I16"}, {"i4", "I32"}, {"i8", "I64"},
+                                                         {"u1", "U8"}, {"u2", "U16"}, {"u4", "U32"}, {"u8", "U64"}};
+    for (const auto& [name, type] : whole) {
+        const auto* tensor = model.find(name);
+        QVERIFY2(tensor, name);
+        QCOMPARE(tensor->typeId(), type);
+        const auto bytes = bytesOf(model, *tensor);
+        const std::size_t size = tensor->bytes / 15;
+        for (std::size_t i = 0; i < 15; ++i) {
+            const std::int64_t value = std::int64_t(i) - (name[0] == 'i' ? 3 : 0);
+            QVERIFY2(std::memcmp(bytes.data() + i * size, &value, size) == 0, name);
+        }
+    }
+    const auto* never = model.find("group/never written");
+    QVERIFY(never && never->derived);
+    std::vector<float> fill(16);
+    loadF32(*model.view(*never), 0, 16, fill.data());
+    for (const float value : fill) QCOMPARE(value, 1.5F);
+    const auto* bfloat = model.find("group/bfloat16");
+    QVERIFY(bfloat);
+    QCOMPARE(bfloat->dtype, DType::BF16);
+    const auto* flags = model.find("group/bool");
+    QVERIFY(flags);
+    QCOMPARE(flags->dtype, DType::Bool);
+    QCOMPARE(bytesOf(model, *flags), (std::vector<std::byte>{std::byte(1), std::byte(0), std::byte(1)}));
+}
+
+void TestHdf5::whatIsNotReadIsListed_data() {
+    QTest::addColumn<QString>("says");
+    const std::pair<const char*, const char*> rows[] = {
+        {"texts", "\"/group/texts\" holds texts"},
+        {"records", "\"/group/records\" holds records (a compound type)"},
+        {"references", "\"/group/references\" holds references"},
+        {"lists", "\"/group/lists\" holds lists of varying lengths"},
+        {"enumeration", "\"/group/enumeration\" holds members of an enumeration"},
+        {"opaque", "\"/group/opaque\" holds opaque bytes"},
+        {"null", "\"/group/null\" has no elements"},
+        {"named type", "\"/group/type\" is a named type"},
+        {"second name", "is another name of /"},
+        {"loop of hard links", "\"/group/loop\" is another name of /"}};
+    for (const auto& [name, says] : rows) QTest::newRow(name) << QString::fromLatin1(says);
+}
+
+void TestHdf5::whatIsNotReadIsListed() {
+    QFETCH(QString, says);
+    const auto opened = openModel(path("honest.h5"));
+    QVERIFY(opened);
+    QVERIFY2(q(warningsOf(**opened)).contains(says), warningsOf(**opened).c_str());
+}
+
+void TestHdf5::hostileIsNeverFollowed_data() {
+    QTest::addColumn<QString>("file");
+    QTest::addColumn<QString>("says");
+    const std::pair<const char*, const char*> rows[] = {
+        {"soft-link.h5", "\"/loop\" is a soft link, which is never followed"},
+        {"external-link.h5", "\"/link\" is a link into another file, which is never followed"},
+        {"user-link.h5", "\"/link\" is a link of a user-defined kind, which is never followed"},
+        {"external-storage.h5", "\"/stolen\" keeps its elements in another file"},
+        {"virtual.h5", "\"/virtual\" is a virtual dataset"},
+        {"filter.h5", "\"/packed\" is packed by filter 32000 (lzf), which is not built in"},
+        {"bomb.h5", "\"/bomb\" declares 4.00 TiB where 0 B are stored"},
+        {"chunk.h5", "\"/chunk\" has chunks of more than 256.00 MiB"},
+        {"compact.h5", "\"/compact\" declares 3.52 KiB where 148 B are stored"},
+        {"weight-names.h5", "\"/dense\" is a link into another file"}};
+    for (const auto& [file, says] : rows) QTest::newRow(file) << QString::fromLatin1(file) << QString::fromLatin1(says);
+}
+
+void TestHdf5::hostileIsNeverFollowed() {
+    QFETCH(QString, file);
+    QFETCH(QString, says);
+    const auto opened = openModel(path(file.toLatin1().constData()));
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY2(q(warningsOf(**opened)).contains(says), warningsOf(**opened).c_str());
+    QCOMPARE((*opened)->tensors.size(), std::size_t(1)); // only "good"
+    std::vector<float> values(15);
+    loadF32(*(*opened)->view((*opened)->tensors[0]), 0, 15, values.data());
+    QCOMPARE(values[14], 5.5F);
+}
+
+void TestHdf5::groupsTooDeep() {
+    const auto opened = openModel(path("deep.h5"));
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message.find("its groups nest more than 64 deep") != std::string::npos,
+             opened.error().message.c_str());
+}
+
+/// Any name is allowed. It is shown escaped.
+void TestHdf5::namesThatControl() {
+    const auto opened = openModel(path("control.h5"));
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY((*opened)->warnings.empty());
+    QVERIFY((*opened)->find("a\x1b[31m\n\xe2\x80\xae"));
+    qputenv("QS_WORKER", "/nowhere/quantscope-worker"); // the error message contains neither of them unescaped
+    const auto refused = openModel(write("a\x1b[31m\n.h5", contents(q(path("control.h5")))));
+    QVERIFY(!refused);
+    for (const char c : refused.error().message)
+        QVERIFY2(static_cast<unsigned char>(c) >= 0x20, refused.error().message.c_str());
+}
+
+void TestHdf5::rangesOfChunks() {
+    const auto opened = openModel(path("honest.h5"));
+    QVERIFY(opened);
+    const auto* tensor = (*opened)->find("group/gzip");
+    QVERIFY(tensor && tensor->derived);
+    QCOMPARE(q(tensor->derived->description()), QStringLiteral("HDF5, shuffle + gzip in chunks of [2, 8, 3]"));
+    QVERIFY(tensor->derived->storedBytes() > 0);
+    for (std::size_t begin = 0; begin < tensor->elements; begin += 13)
+        for (const std::size_t n : {1U, 2U, 4U, 5U, 6U, 164U, 165U, 166U, 331U}) {
+            if (begin + n > tensor->elements) continue;
+            std::vector<float> values(n);
+            loadF32(*(*opened)->view(*tensor), begin, n, values.data());
+            for (std::size_t i = 0; i < n; ++i) QCOMPARE(values[i], float(begin + i) / 2 - 1.5F);
+        }
+    // Ranges that cross window edges, and ranges that start inside an element.
+    tensor = (*opened)->find("group/several windows");
+    const auto whole = bytesOf(**opened, *tensor);
+    QCOMPARE(whole.size(), std::size_t(5'200'000));
+    std::vector<std::byte> piece(70'001);
+    for (const std::uint64_t begin : {std::uint64_t(4) << 20, (std::uint64_t(4) << 20) - 33'333, std::uint64_t(5)}) {
+        (*opened)->view(*tensor)->readInto(begin, piece);
+        QVERIFY(std::memcmp(piece.data(), whole.data() + begin, piece.size()) == 0);
+    }
+}
+
+void TestHdf5::wrongBytes_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    const QByteArray good = contents(q(path("soft-link.h5")));
+    const auto patched = [&](int at, const QByteArray& with) {
+        return QByteArray(good).replace(at, with.size(), with);
+    };
+    QTest::newRow("only the magic number") << good.left(8);
+    QTest::newRow("zeros behind the magic number") << good.left(8) + QByteArray(2000, '\0');
+    QTest::newRow("a superblock of version 99") << patched(8, "\x63");
+    QTest::newRow("offsets of 255 bytes") << patched(13, "\xff");
+    QTest::newRow("lengths of no bytes") << patched(14, QByteArray(1, '\0'));
+    QTest::newRow("a root group beyond the end") << patched(64, "\xff\xff\xff\x7f");
+}
+
+void TestHdf5::wrongBytes() {
+    QFETCH(QByteArray, bytes);
+    const auto opened = openModel(write("wrong.h5", bytes));
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message.find("HDF5") != std::string::npos, opened.error().message.c_str());
+    QVERIFY(opened.error().message.size() <= 500);
+}
+
+/// A truncated file must not end this process, or give a tensor that reaches beyond the file.
+void TestHdf5::everyTruncation() {
+    const QByteArray good = contents(q(path("soft-link.h5")));
+    for (qsizetype n = 8; n < good.size(); n += good.size() / 23) {
+        const auto opened = openModel(write("cut.h5", good.left(n)));
+        QVERIFY2(!opened, QByteArray::number(n).constData());
+        QVERIFY2(opened.error().message.find("HDF5") != std::string::npos, opened.error().message.c_str());
+    }
+}
+
+void TestHdf5::flippedBytes() {
+    std::mt19937 random(5);
+    int opened = 0, refused = 0;
+    for (int round = 0; round < 60; ++round) {
+        QByteArray bytes = contents(q(path("soft-link.h5")));
+        for (int i = 0; i < 4; ++i) bytes[qsizetype(random() % std::uint32_t(bytes.size()))] = char(random());
+        const auto model = openModel(write("flipped.h5", bytes));
+        if (!model) {
+            ++refused;
+            QVERIFY(!model.error().message.empty());
+            continue;
+        }
+        ++opened;
+        for (const auto& tensor : (*model)->tensors) (void)bytesOf(**model, tensor);
+    }
+    QVERIFY2(opened > 0 && refused > 0, "the flips hit neither the headers nor anything else");
+}
+
+void TestHdf5::anOffsetInAnotherFile() {
+    const QByteArray good = contents(q(path("filter.h5")));
+    const auto outer = write("outer.bin", QByteArray(1003, 'x') + good + QByteArray(77, 'y'));
+    const Descriptor file(::open(outer.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto reader = Hdf5Reader::open("inner", file, 1003, std::uint64_t(good.size()));
+    QVERIFY2(reader, reader ? "" : reader.error().message.c_str());
+    const auto& rows = (*reader)->rows();
+    const auto at = std::find_if(rows.begin(), rows.end(), [](const Hdf5Row& row) { return row.path == "/good"; });
+    QVERIFY(at != rows.end() && at->offset);
+    float value = 0; // the offset is counted from the start of the part
+    std::memcpy(&value, good.constData() + *at->offset + 4, 4);
+    QCOMPARE(value, -1.0F);
+}
+
+void TestHdf5::readerMisbehaves_data() {
+    QTest::addColumn<QString>("says");
+    const std::pair<const char*, const char*> rows[] = {
+        {"crash", "the reader of HDF5 stopped (SIGSEGV) at \"/layer/\\u{1b}kernel\""},
+        {"hang", "the reader of HDF5 gave no answer for 0.5 s"},
+        {"sleep", "the reader of HDF5 did nothing for 0.4 s"},
+        {"exit", "the reader of HDF5 stopped (exited with code 7)"},
+        {"spin", "the reader of HDF5 went round for 0.3 s without getting on"},
+        {"flood", "the list of tensors takes more memory than twice the 4096 bytes and 64 MiB"},
+        {"garbage", "answered with garbage: bytes that are no frame"},
+        {"stranger", "answered with garbage: an answer to another question"},
+        {"many", "answered with garbage: 'rows' is not a count"},
+        {"none", "answered with garbage: no rows where some are left"},
+        {"overflow", "answered with garbage: "},
+        {"type", "answered with garbage: a type that HDF5 does not have"},
+        {"shape", "answered with garbage: a shape that is none"}};
+    for (const auto& [mode, says] : rows) QTest::newRow(mode) << QString::fromLatin1(says);
+}
+
+void TestHdf5::readerMisbehaves() {
+    QFETCH(QString, says);
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
+    const std::string_view mode = QTest::currentDataTag();
+    const bool patient = mode == "spin" || mode == "sleep"; // for an answer, not for progress
+    const Hdf5Deadlines deadlines{patient ? 60 : 0.5, patient ? 60 : 5.0, 0.5, 0.3, mode == "sleep" ? 0.4 : 0};
+    const auto reader = Hdf5Reader::open(fake, file, 0, 4096, deadlines);
+    QVERIFY(!reader);
+    QVERIFY2(q(reader.error().message).contains(says), reader.error().message.c_str());
+    QVERIFY2(reader.error().message.find(fake) != std::string::npos, reader.error().message.c_str());
+}
+
+void TestHdf5::readerMisbehavesLate_data() {
+    QTest::addColumn<QString>("says");
+    QTest::newRow("late crash") << QStringLiteral("stopped (SIGKILL)");
+    QTest::newRow("late hang") << QStringLiteral("gave no answer");
+    QTest::newRow("short") << QStringLiteral("another number of elements");
+}
+
+/// Data becomes zeros, and failure() returns the error from then on.
+void TestHdf5::readerMisbehavesLate() {
+    QFETCH(QString, says);
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\n") + QTest::currentDataTag());
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto reader = Hdf5Reader::open(fake, file, 0, 4096, {0.5, 0.5, 0.5});
+    QVERIFY2(reader, reader ? "" : reader.error().message.c_str());
+    std::vector<std::byte> bytes(1024, std::byte(7));
+    QVERIFY(!(*reader)->read(0, 0, bytes));
+    QCOMPARE(bytes, std::vector<std::byte>(1024));
+    const auto failed = (*reader)->failure();
+    QVERIFY(!failed);
+    QVERIFY2(q(failed.error().message).contains(says), failed.error().message.c_str());
+}
+
+/// A cancel returns at once, and the next request gets its own answer.
+void TestHdf5::cancelledWhileItHangs() {
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\nhang"));
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    const Job job;
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        job.cancel();
+    });
+    const JobScope scope(&job);
+    QElapsedTimer timer;
+    timer.start();
+    const auto opened = openModel(fake);
+    later.join();
+    QVERIFY(!opened && opened.error().cancelled);
+    QVERIFY2(timer.elapsed() < 10'000, "the deadline of the question was waited for");
+}
+
+/// Many links, each with the same long path: a list of gigabytes from a file of a megabyte.
+void TestHdf5::longPathsOfManyLinks() {
+    const QString file = folder_.filePath(QStringLiteral("long-paths.h5"));
+    QCOMPARE(QProcess::execute(QStringLiteral(QS_BIN_DIR "/make_hdf5"), {folder_.path(), QStringLiteral("long")}), 0);
+    QVERIFY(QFileInfo(file).size() < 4'000'000);
+    const auto opened = openModel(file.toStdString());
+    QVERIFY(!opened);
+    QVERIFY2(q(opened.error().message).contains(QStringLiteral("its list of tensors takes more memory than twice")),
+             opened.error().message.c_str());
+}
+
+void TestHdf5::noReaderAtAll() {
+    qputenv("QS_WORKER", "/nowhere/quantscope-worker");
+    const auto opened = openModel(path("honest.h5"));
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message.find("/nowhere/quantscope-worker") != std::string::npos,
+             opened.error().message.c_str());
+}
+
+QS_TEST(TestHdf5)
+#include "hdf5_test.moc"

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files of Keras: weights of Keras 3 and older, archives, shards, and archives with wrong data.
+#include "core/model/derived_tensor.h"
+#include "core/model/model.h"
+#include "tests/core/model/made_zip.h"
+#include "tests/core/model/real_file.h"
+#include "tests/support/test_program.h"
+
+#include <memory>
+
+using namespace qs;
+
+namespace {
+
+QString q(const std::string& text) { return QString::fromStdString(text); }
+
+std::vector<std::byte> bytesOf(const Model& model, const TensorInfo& tensor) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    const auto view = model.view(tensor);
+    if (!view) return {};
+    view->readInto(0, bytes);
+    return bytes;
+}
+
+} // namespace
+
+class TestKeras : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void filesOfKeras_data();
+    void filesOfKeras();
+    void trainedByOthers();
+    void shardsOfKeras();
+    void archivesThatLie_data();
+    void archivesThatLie();
+};
+
+void TestKeras::filesOfKeras_data() {
+    QTest::addColumn<QString>("file");
+    QTest::addColumn<QString>("values");
+    for (const char* file : {"tiny.weights.h5", "legacy.h5", "bf16.weights.h5", "tiny.keras"})
+        QTest::newRow(file) << QString::fromLatin1(file) << QString::fromLatin1(file);
+    QTest::newRow("deflated.keras") << QStringLiteral("deflated.keras") << QStringLiteral("tiny.keras");
+}
+
+/// The values must equal those of h5py bit for bit.
+void TestKeras::filesOfKeras() {
+    QFETCH(QString, file);
+    QFETCH(QString, values);
+    const auto at = QStringLiteral(QS_TEST_DATA "/keras/");
+    const auto opened = openModel((at + file).toStdString()),
+               reference = openModel((at + values + q(".safetensors")).toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY2(reference, reference ? "" : reference.error().message.c_str());
+    QVERIFY((*reference)->tensors.size() >= 4);
+    QCOMPARE((*opened)->tensors.size(), (*reference)->tensors.size());
+    for (const auto& expected : (*reference)->tensors) {
+        const auto* tensor = (*opened)->find(expected.name);
+        QVERIFY2(tensor, expected.name.c_str());
+        QCOMPARE(tensor->dtype, expected.dtype);
+        QCOMPARE(tensor->shape, expected.shape);
+        QVERIFY2(bytesOf(**opened, *tensor) == bytesOf(**reference, expected), expected.name.c_str());
+    }
+}
+
+/// A network of Keras 2.0.5 with the state of its optimizer. Every dataset must equal what h5py reads.
+void TestKeras::trainedByOthers() {
+    const QTemporaryDir folder;
+    const auto at = QStringLiteral(QS_TEST_DATA "/keras/emotion");
+    const auto file = put(folder.path(), q("emotion.hdf5"), inflated(at + q(".hdf5.zst")));
+    const auto network = openModel(file.toStdString());
+    QVERIFY2(network, network ? "" : network.error().message.c_str());
+    QCOMPARE((*network)->warnings.size(), std::size_t(0));
+    compareWithSums(**network, at + q(".sha256"));
+}
+
+void TestKeras::shardsOfKeras() {
+    QTemporaryDir folder;
+    const auto at = [&](const char* name) { return folder.filePath(QString::fromLatin1(name)); };
+    const auto whole = QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5");
+    QVERIFY(QFile::copy(whole, at("a_00000.weights.h5")));
+    const auto write = [&](const QByteArray& map) {
+        QFile file(at("a.weights.json"));
+        if (!file.open(QIODevice::WriteOnly)) qFatal("not written");
+        file.write("{\"metadata\":{\"total_size\":1},\"weight_map\":" + map + "}");
+    };
+    const auto reference = openModel(whole.toStdString());
+    QVERIFY(reference);
+    const auto path = (*reference)->tensors.front().name;
+    const auto vars = QByteArray::fromStdString("\"/" + path.substr(0, path.rfind('/')) + "\"");
+
+    write("{" + vars + ":[\"a_00000.weights.h5\"]}");
+    const auto opened = openModel(at("a.weights.json").toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QCOMPARE((*opened)->format, std::string("keras-shards"));
+    QCOMPARE((*opened)->warnings.size(), std::size_t(0));
+    QCOMPARE((*opened)->tensors.size(), (*reference)->tensors.size());
+    for (const auto& expected : (*reference)->tensors) {
+        const auto* tensor = (*opened)->find(expected.name);
+        QVERIFY2(tensor, expected.name.c_str());
+        QVERIFY(bytesOf(**opened, *tensor) == bytesOf(**reference, expected));
+    }
+
+    write("{" + vars + ":[\"a_00000.weights.h5\",\"a_00001.weights.h5\"],\"/not/there\":\"a_00000.weights.h5\"}");
+    const auto partly = openModel(at("a.weights.json").toStdString());
+    QVERIFY2(partly, partly ? "" : partly.error().message.c_str());
+    QCOMPARE((*partly)->warnings.size(), std::size_t(2));
+    QVERIFY((*partly)->warnings[0].find("1 of 2 files are missing") != std::string::npos);
+    QVERIFY((*partly)->warnings[1].find("\"/not/there\"") != std::string::npos);
+
+    for (const auto& [bytes, says] : std::initializer_list<std::pair<QByteArray, const char*>>{
+             {"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer"},
+             {"<html>Sign in</html>", "is a web page (HTML)"},
+             {"", "is empty (0 bytes)"},
+             {::bytesOf(whole).left(700), "HDF5"}}) {
+        put(folder.path(), QStringLiteral("a_00001.weights.h5"), bytes);
+        const auto refused = openModel(at("a.weights.json").toStdString());
+        QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos &&
+                     refused.error().message.find("a_00001.weights.h5") != std::string::npos,
+                 refused ? says : refused.error().message.c_str());
+    }
+
+    for (const auto& [map, says] : std::initializer_list<std::pair<const char*, const char*>>{
+             {"{\"/a\":[\"../b.weights.h5\"]}", "not a plain file name"},
+             {"{\"/a\":[\"/etc/b.weights.h5\"]}", "not a plain file name"},
+             {"{\"/a\":[\"b.weights.h5\", 3]}", "no list of file names"},
+             {"{\"/a\":{\"b\":\"b.weights.h5\"}}", "no list of file names"},
+             {"{\"/a\":[\"b.weights.h5\"]}", "none of its 1 files is there"}}) {
+        write(map);
+        const auto refused = openModel(at("a.weights.json").toStdString());
+        QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos,
+                 refused ? map : refused.error().message.c_str());
+    }
+}
+
+void TestKeras::archivesThatLie_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& bytes, const char* says) {
+        QTest::newRow(name) << bytes << QString::fromUtf8(says);
+    };
+    const QByteArray weights = ::bytesOf(QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5"));
+    const auto archive = [&](std::vector<MadeMember> more) {
+        MadeZip zip;
+        zip.members = {{"metadata.json", "{}"}, {"config.json", "{}"}};
+        zip.members.insert(zip.members.end(), more.begin(), more.end());
+        return zip.bytes();
+    };
+    MadeMember bomb{"model.weights.h5", "x", true};
+    bomb.bytes = bomb.localBytes = 300'000'000;
+    bomb.packed = QByteArray(295'000, 'x');
+    row("zip bomb", archive({bomb}), "is packed as only bombs are: 300000000 bytes in");
+    bomb.bytes = bomb.localBytes = 4'000'000'000;
+    row("zip bomb beyond what deflate can do", archive({bomb}), "which deflate cannot do");
+    row("a member that leads out of the folder", archive({{"../model.weights.h5", weights}}),
+        "has a name that leads elsewhere");
+    row("weights twice", archive({{"model.weights.h5", weights}, {"model.weights.h5", weights}}), "is there twice");
+    row("no weights", archive({}), "has no model.weights.h5");
+    row("weights of NumPy", archive({{"model.weights.npz", "PK"}}), "save it with Keras 3 without other formats");
+    row("weights that are a text", archive({{"model.weights.h5", "version https://git-lfs.github.com/spec/v1\n"}}),
+        "HDF5");
+    row("weights cut off", archive({{"model.weights.h5", weights.left(900)}}), "HDF5");
+    row("weights cut off, deflated", archive({{"model.weights.h5", weights.left(900), true}}), "HDF5");
+    MadeMember damaged{"model.weights.h5", weights};
+    damaged.crc = 1;
+    row("damaged weights", archive({damaged}), "its checksum (CRC-32) differs");
+    // An archive that Keras' get_file() would have unpacked outside of its folder. Here nothing is unpacked.
+    QByteArray tar = QByteArray("../../escape") + QByteArray(245, '\0') + "ustar" + QByteArray(762, '\0');
+    row("a tar archive with a link", tar, "is a tar archive");
+}
+
+void TestKeras::archivesThatLie() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, says);
+    QTemporaryDir folder;
+    const auto path = put(folder.path(), QStringLiteral("m.keras"), bytes);
+    const auto opened = openModel(path.toStdString());
+    QVERIFY(!opened);
+    const QString why = q(opened.error().message);
+    QVERIFY2(why.contains(says) && why.contains(path) && why.endsWith(u'.') && !why.contains(u'\n'), qPrintable(why));
+    QCOMPARE(namesIn(folder.path()), QStringList{QStringLiteral("m.keras")});
+}
+
+QS_TEST(TestKeras)
+
+#include "keras_test.moc"
