@@ -101,6 +101,8 @@ constexpr CardEntry kEntries[] = {
      "warning is likely a mistake; a note is worth knowing.",
      ""},
     {"What was looked for", "Every check of the audit, what it found, and how many tensors it could judge.", ""},
+    {"Weights that were read", "The statistics of each weight, as far as they are measured. A click opens the tensor.",
+     ""},
     {"Differences from another checkpoint", "The tensors of two checkpoints, paired by name or values. E is B minus A.",
      "nmse sqnr_db max_abs"},
     // Labs

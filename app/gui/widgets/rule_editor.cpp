@@ -4,6 +4,7 @@
 #include "app/gui/output_check.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/model/output/atomic_file.h"
@@ -13,7 +14,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPainter>
 #include <QPlainTextEdit>
 #include <QPushButton>
@@ -57,8 +57,8 @@ QString kinds() { return QObject::tr("Recipes (*.json)"); }
 } // namespace
 
 RuleEditor::RuleEditor(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), lines_(new QPlainTextEdit), rest_(new QComboBox), said_(new QLabel),
-      settle_(new QTimer(this)) {
+    : QWidget(parent), session_(session), lines_(new QPlainTextEdit), rest_(new QComboBox),
+      said_(new StatusLine("exportRulesSaid")), settle_(new QTimer(this)) {
     chooseOpen_ = [this](const QString& suggested) {
         return QFileDialog::getOpenFileName(this, tr("Open a recipe"), suggested, kinds());
     };
@@ -80,9 +80,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     lines_->setTabChangesFocus(true);
     lines_->setMinimumHeight(52);
     lines_->setMaximumHeight(104);
-    said_->setObjectName(QStringLiteral("exportRulesSaid"));
-    said_->setWordWrap(true);
-    said_->hide();
+    said_->hideWhenEmpty();
     auto* files = new QHBoxLayout;
     files->setSpacing(Theme::kGap);
     auto* openButton = new QPushButton(tr("Open recipe"));
@@ -164,10 +162,7 @@ void RuleEditor::say(const QString& sentence, bool isWrong) {
     wrong_ = isWrong;
     field_->setProperty("invalid", isWrong);
     field_->update();
-    said_->setText(sentence);
-    said_->setProperty("role", sentence.startsWith(tr("Saved ")) ? QStringLiteral("muted") : QStringLiteral("warn"));
-    said_->style()->polish(said_);
-    said_->setVisible(!sentence.isEmpty());
+    said_->say(sentence, !sentence.startsWith(tr("Saved ")));
     Q_EMIT judged();
 }
 

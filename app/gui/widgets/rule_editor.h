@@ -8,13 +8,13 @@
 #include <functional>
 
 class QComboBox;
-class QLabel;
 class QPlainTextEdit;
 class QTimer;
 
 namespace qs::gui {
 
 class Session;
+class StatusLine;
 
 class RuleEditor : public QWidget {
     Q_OBJECT
@@ -41,7 +41,7 @@ private:
     QPlainTextEdit* lines_;
     QWidget* field_ = nullptr; ///< around the lines
     QComboBox* rest_;
-    QLabel* said_;
+    StatusLine* said_;
     QTimer* settle_;
     bool wrong_ = false;
 };

@@ -5,6 +5,7 @@
 #include "app/gui/widgets/data_table.h"
 
 #include <QHeaderView>
+#include <QScrollBar>
 #include <QTableView>
 
 #include <algorithm>
@@ -18,10 +19,10 @@ constexpr int kMeasuredRows = 30;       // that say how wide a column is
 } // namespace
 
 AuditedTensors::AuditedTensors(Session& session)
-    : Card(tr("What was read")), session_(session),
+    : Card(tr("Weights that were read")), session_(session),
       rows_(new RowModel<InspectRow>(inspectColumns(true).without({"conversion_error", "reason"}), this)),
       table_(new QTableView) {
-    asDataTable(*table_, tr("Tensors that the audit has read, and their statistics"));
+    asDataTable(*table_, tr("Weights that the audit has read, and their statistics"));
     table_->setObjectName(QStringLiteral("auditTensors"));
     table_->setProperty("roomy", true); // words beside right-aligned numbers
     table_->setModel(rows_);
@@ -34,21 +35,30 @@ AuditedTensors::AuditedTensors(Session& session)
 
 void AuditedTensors::showAll() {
     std::vector<InspectRow> rows;
-    const auto model = session_.model();
-    const std::size_t all = model ? model->tensors.size() : 0;
-    for (std::size_t i = 0; i < std::min(all, kMostRows); ++i) {
-        const TensorInfo& tensor = model->tensors[i];
-        InspectRow row{tensor, {}, {}, {}};
-        if (const auto known = session_.statistics(tensor)) row.statistics = *known;
+    const auto& weights = session_.weights();
+    for (std::size_t i = 0; i < std::min(weights.size(), kMostRows); ++i) {
+        InspectRow row{*weights[i], {}, {}, {}};
+        if (const auto known = session_.statistics(*weights[i])) row.statistics = *known;
         rows.push_back(std::move(row));
     }
-    setNote(all > kMostRows ? tr("the first %1 of %2 tensors").arg(kMostRows).arg(all) : tr("%1 tensors").arg(all));
+    setNote(weights.size() > kMostRows ? tr("the first %1 of %2").arg(kMostRows).arg(weights.size())
+                                       : QString::number(weights.size()));
+    setMessage(rows.empty() ? tr("This file holds no float tensor of rank 2 or more.") : QString());
     rows_->setRows(std::move(rows));
+    fit();
+}
+
+/// The width that is left goes to all columns alike.
+void AuditedTensors::fit() {
     table_->resizeColumnsToContents();
-    // The width that is left goes to all columns alike.
-    const int columns = rows_->columnCount();
-    const int more = (table_->viewport()->width() - table_->horizontalHeader()->length()) / std::max(1, columns);
+    const int columns = rows_->columnCount(), room = table_->width() - table_->verticalScrollBar()->sizeHint().width();
+    const int more = (room - table_->horizontalHeader()->length()) / columns;
     for (int i = 0; more > 0 && i < columns; ++i) table_->setColumnWidth(i, table_->columnWidth(i) + more);
+}
+
+void AuditedTensors::resizeEvent(QResizeEvent* event) {
+    Card::resizeEvent(event);
+    fit();
 }
 
 } // namespace qs::gui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The tensors that an audit has read, with the statistics that the session knows of them.
+// The weights that an audit has read, with the statistics that the session knows of them.
 
 #include "app/gui/row_model.h"
 #include "app/gui/widgets/card.h"
@@ -16,12 +16,16 @@ class AuditedTensors : public Card {
     Q_OBJECT
 public:
     explicit AuditedTensors(Session& session);
-    void showAll(); ///< the first 1,000 tensors of the opened model
+    void showAll(); ///< the first 1,000 weights of the opened model
 
 Q_SIGNALS:
     void clicked(const QString& tensor);
 
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+
 private:
+    void fit();
     Session& session_;
     RowModel<InspectRow>* rows_;
     QTableView* table_;

@@ -10,6 +10,7 @@
 #include "app/gui/pages/tensor/tensor_page_header.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/status_line.h"
 
 #include <QButtonGroup>
 #include <QFileDialog>
@@ -48,7 +49,8 @@ constexpr Lab kLabs[] = {
 
 LabsPage::LabsPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
-      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton), trouble_(new QLabel) {
+      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton),
+      trouble_(new StatusLine("labsTrouble")) {
     setObjectName(QStringLiteral("labs"));
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
@@ -77,8 +79,7 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     group->setExclusive(true);
     connect(group, &QButtonGroup::idClicked, this, &LabsPage::choose);
     bar->addStretch();
-    trouble_->setProperty("role", QStringLiteral("warn"));
-    trouble_->setFont(Theme::words(11));
+    trouble_->setWordWrap(false);
     bar->addWidget(trouble_);
     inputsButton_->setObjectName(QStringLiteral("labInputs"));
     inputsButton_->setPopupMode(QToolButton::InstantPopup);
@@ -130,7 +131,7 @@ void LabsPage::choose(int lab) {
 LabPanel* LabsPage::panel() const { return qobject_cast<LabPanel*>(labs_->currentWidget()); }
 
 void LabsPage::openInputs(const QString& path, Given what) {
-    trouble_->clear();
+    trouble_->say({});
     using File = std::shared_ptr<const value::InputFile>;
     const auto take = [this, what](File file) {
         (what == Given::Activations ? inputs_.activations
@@ -143,7 +144,7 @@ void LabsPage::openInputs(const QString& path, Given what) {
     Task::once(
         this, [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
         [this, take](Result<File> file) {
-            if (!file) return trouble_->setText(sentence(file.error()));
+            if (!file) return trouble_->say(sentence(file.error()), true);
             take(std::move(*file));
         });
 }

@@ -8,12 +8,12 @@
 
 #include <QStackedLayout>
 
-class QLabel;
 class QToolButton;
 
 namespace qs::gui {
 
 class EmptyState;
+class StatusLine;
 class TensorHeader;
 
 class LabsPage : public PageInParts {
@@ -40,7 +40,7 @@ private:
     std::vector<QToolButton*> tabs_;
     std::vector<LabPanel*> panels_;
     QToolButton* inputsButton_;
-    QLabel* trouble_;
+    StatusLine* trouble_;
 };
 
 } // namespace qs::gui
