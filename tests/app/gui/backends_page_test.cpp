@@ -74,8 +74,9 @@ private Q_SLOTS:
             std::find_if(rows.begin(), rows.end(), [](const auto& row) { return !row.timing.medianNs; });
         if (notRun != rows.end()) {
             const auto cell = table->model()->index(int(notRun - rows.begin()), 4);
-            QCOMPARE(cell.data().toString().replace(u' ', u'_'), QString::fromUtf8(rowStateText(notRun->status)));
-            QCOMPARE(cell.data(Qt::ToolTipRole).toString(), QString::fromStdString(notRun->reason));
+            QCOMPARE(cell.data().toString().replace(u' ', u'_'),
+                     QString::fromUtf8(rowStateText(notRun->verdict.status)));
+            QCOMPARE(cell.data(Qt::ToolTipRole).toString(), QString::fromStdString(notRun->verdict.reason));
         }
         const auto isShown = [&](const BenchmarkRow& row) {
             return text->toPlainText().contains(QString::fromStdString(row.answer.variant.id)) &&
@@ -112,7 +113,7 @@ private Q_SLOTS:
         const auto& point = own->points.front();
         QTest::mouseClick(roofline->findChild<QWidget*>(QStringLiteral("plot")), Qt::LeftButton, {},
                           roofline->pixelOf(std::log10(point.intensity), point.gflops).toPoint());
-        QCOMPARE(rows[std::size_t(table->currentIndex().row())].backend, own->backend);
+        QCOMPARE(rows[std::size_t(table->currentIndex().row())].question.backend, own->backend);
         QVERIFY(isShown(rows[std::size_t(table->currentIndex().row())]));
         auto* map = find<HeatMap>(*page, "speedupMap");
         const auto maps = speedupMaps(rows);
@@ -144,13 +145,13 @@ private Q_SLOTS:
         auto* artifact = find<QComboBox>(*page, "artifactChoice");
         QVERIFY(artifact->isVisible());
         artifact->setCurrentIndex(1);
-        QCOMPARE(text->toPlainText(), QString::fromStdString(withText->artifacts[0].second));
+        QCOMPARE(text->toPlainText(), QString::fromStdString(withText->answer.artifacts[0].second));
         artifact->setCurrentIndex(artifact->count() - 1);
         keepPicture(*page, QStringLiteral("backends-program"));
         auto* copy = find<QToolButton>(*page, "copyCommand");
         QVERIFY(copy->isVisible());
         QTest::mouseClick(copy, Qt::LeftButton);
-        QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromStdString(withText->command));
+        QCOMPARE(QGuiApplication::clipboard()->text(), QString::fromStdString(withText->question.command));
         artifact->setCurrentIndex(0);
 
         QString path = folder.filePath(QStringLiteral("run.json"));

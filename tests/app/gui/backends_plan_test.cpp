@@ -154,9 +154,9 @@ private Q_SLOTS:
         QVERIFY(finished.wait(60'000));
         QVERIFY(!page->bench().rows().empty());
         for (const auto& row : page->bench().rows()) {
-            QCOMPARE(row.status, RowState::CompileOnly);
-            QVERIFY2(row.command.find("--backend pjrt:topology=v6e:2x2 --plugin ") != std::string::npos,
-                     row.command.c_str());
+            QCOMPARE(row.verdict.status, RowState::CompileOnly);
+            QVERIFY2(row.question.command.find("--backend pjrt:topology=v6e:2x2 --plugin ") != std::string::npos,
+                     row.question.command.c_str());
         }
         topology->selectAll();
         QTest::keyClick(topology, Qt::Key_Delete);
@@ -189,13 +189,14 @@ private Q_SLOTS:
         QVERIFY(other.has_value() && other->rows.size() == page->bench().rows().size() && !other->rows.empty());
         for (std::size_t i = 0; i < other->rows.size(); ++i) {
             const auto& row = page->bench().rows()[i];
-            QVERIFY2(row.op == "matmul" && !row.tensor.empty() && row.threads == 1, row.variant.c_str());
-            QVERIFY2(row.command.find(" --model ") != std::string::npos, row.command.c_str());
+            QVERIFY2(row.question.op == "matmul" && !row.question.tensor.empty() && row.question.threads == 1,
+                     row.answer.variant.id.c_str());
+            QVERIFY2(row.question.command.find(" --model ") != std::string::npos, row.question.command.c_str());
             if (threads->maximum() > 1)
-                QVERIFY2(row.command.find(" --threads 1 ") != std::string::npos, row.command.c_str());
-            const auto random = other->rows[i].formatNmse;
-            if (row.spec != "f32") // f32 has no format error
-                QVERIFY(row.formatNmse && random && std::abs(*row.formatNmse / *random - 1) > 1e-3);
+                QVERIFY2(row.question.command.find(" --threads 1 ") != std::string::npos, row.question.command.c_str());
+            const auto random = other->rows[i].check.formatNmse;
+            if (row.question.spec != "f32") // f32 has no format error
+                QVERIFY(row.check.formatNmse && random && std::abs(*row.check.formatNmse / *random - 1) > 1e-3);
         }
         QCOMPARE(find<QSpinBox>(*make(), "planThreads")->value(), 1); // stored in the settings
         threads->setValue(threads->maximum());

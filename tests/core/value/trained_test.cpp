@@ -97,11 +97,11 @@ private Q_SLOTS:
             QVERIFY(std::fabs(trained.sums.se2 / error - 1) < 1e-9 && std::fabs(trained.sums.sw2 / power - 1) < 1e-9);
             QCOMPARE(double(trained.sums.maxAbs), worst);
             QCOMPARE(std::uint64_t(trained.sums.n), std::uint64_t(w.size()));
-            QCOMPARE(trained.error.total(), std::uint64_t(w.size()));
+            QCOMPARE(trained.errors().total(), std::uint64_t(w.size()));
             std::uint64_t codes = 0;
             for (const auto count : trained.codeCounts) codes += count;
             QCOMPARE(codes, std::uint64_t(w.size()));
-            QVERIFY(detail == Detail::Figures || !trained.blockMap.nmse.empty());
+            QVERIFY(detail == Detail::Figures || !trained.blockMap().nmse.empty());
             QCOMPARE(trained.bpw, row(*model_, 0, base).bpw);
         }
         QVERIFY(*result_->weightNmse > 0 && std::fabs(error / power / *result_->weightNmse - 1) < 1e-6);

@@ -280,7 +280,7 @@ void RooflineCard::refresh() {
     // The baseline is timed first, but it is not what one looks for.
     std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
         return std::any_of(line.points.begin(), line.points.end(),
-                           [&](const auto& point) { return !rows[point.row].baseline; });
+                           [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
     });
     QStringList devices;
     for (const auto& line : rooflines_) devices << deviceKey(rows[line.points.front().row]);
