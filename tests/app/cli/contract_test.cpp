@@ -120,6 +120,7 @@ private Q_SLOTS:
                                 s("f32|source"),
                                 s("fault|warning"),
                                 s("SEVERITY"),
+                                s("RANGE"),
                                 s("SIZE"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {

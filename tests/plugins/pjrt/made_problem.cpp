@@ -180,7 +180,9 @@ const qs_problem* MadeProblem::problem() {
     problem_.out = out_.c_str();
     problem_.act = op_ == "dequantize" ? nullptr : &act_;
     problem_.weight = op_ == "quant_act" ? nullptr : &weight_;
+    const auto rowMultiple = weight_.row_multiple; // set where the rows were made
     weight_ = {};
+    weight_.row_multiple = rowMultiple;
     weight_.struct_size = sizeof weight_;
     weight_.bits = format_.bits;
     weight_.format = format_.format.c_str();
