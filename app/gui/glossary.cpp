@@ -167,7 +167,7 @@ constexpr CardEntry kEntries[] = {
      "the ratios. Above 1 is faster.",
      ""},
     {"Roofline",
-     "Products and sums per second against the products and sums for each byte read. The lines are ceilings "
+     "Products and sums per second against the products and sums for each byte read. The lines are roofs "
      "measured on this machine.",
      ""},
     {"What was run", "Everything about the chosen row, and the command that runs it again.", ""},

@@ -305,7 +305,7 @@ typedef struct {
     int32_t (*device_count)(qs_ctx* ctx, uint32_t* out, qs_error* error);
     /* What device `dev` is; the same answer whenever it is asked. */
     int32_t (*device_get)(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* error);
-    /* A measured ceiling. kind "read_bw" "write_bw" (work: bytes a run; of the memory), "cache_bw" (the same, read
+    /* A measured roof. kind "read_bw" "write_bw" (work: bytes a run; of the memory), "cache_bw" (the same, read
      * again and again out of the nearest cache), "f32" "bf16" "i8" (work: operations a run, a multiplication and an
      * addition count two). Same threads as the kernels. */
     int32_t (*roof)(qs_ctx* ctx, uint32_t dev, const char* kind, const qs_run_opts* opts, qs_run_result* result,

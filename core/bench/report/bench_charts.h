@@ -37,7 +37,7 @@ struct SpeedupMap {
 };
 std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows);
 
-/// What one device reached from a cold cache, under its measured ceilings.
+/// What one device reached from a cold cache, under its measured roofs.
 struct Roofline {
     struct Point {
         double intensity, gflops; ///< operations a byte; 10^9 operations a second

@@ -65,7 +65,7 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
     return out;
 }
 
-/// The fastest of each M and shape on one device under its measured ceilings; both axes logarithmic.
+/// The fastest of each M and shape on one device under its measured roofs; both axes logarithmic.
 std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
     for (const auto& roofline : rooflines(run.rows, run.roofs)) {

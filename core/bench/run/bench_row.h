@@ -8,7 +8,7 @@
 
 namespace qs {
 
-/// A ceiling, measured in the same run on the same device with the same threads.
+/// A roof: a limit of the machine, measured in the same run on the same device with the same threads.
 struct MeasuredRoof {
     std::string backend, device;
     std::string kind;     ///< "read_bw" "f32" "bf16" "i8"

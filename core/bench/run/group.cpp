@@ -262,7 +262,7 @@ private:
                 break;
             bool measured = state_.roofs.again(*c.opened, c.device, row.verdict.roofKind);
             const bool host = c.opened->backend && c.opened->devices[c.device].kind == QS_DEVICE_CPU;
-            for (auto& other : state_.backends) // those of the host share one machine and so one ceiling
+            for (auto& other : state_.backends) // those of the host share one machine and so one roof
                 if (host && &other != c.opened && measuresHost(other))
                     measured |= state_.roofs.again(other, 0, row.verdict.roofKind);
             if (!measured) break;

@@ -20,7 +20,7 @@ struct OpenedBackend {
 };
 OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& source, const Job& job);
 
-/// The measured ceilings of all devices of a run.
+/// The measured roofs of all devices of a run.
 class Roofs {
 public:
     static constexpr const char* kKinds[] = {"read_bw", "f32", "bf16", "i8"};
@@ -34,9 +34,9 @@ public:
     /// Measures one kind again: before a time is called impossible, for something else may have run beside the first try.
     /// False: it has been measured often enough in this run.
     bool again(OpenedBackend& opened, std::uint32_t device, const std::string& kind);
-    /// One quick sample of a ceiling, which may raise it: operations or bytes a second.
+    /// One quick sample of a roof, which may raise it: operations or bytes a second.
     std::optional<double> probe(OpenedBackend& opened, std::uint32_t device, const char* kind);
-    /// Best seen on the device; host devices share one machine and so one ceiling. nullopt: not measured.
+    /// Best seen on the device; host devices share one machine and so one roof. nullopt: not measured.
     std::optional<double> best(const OpenedBackend& opened, std::uint32_t device, std::string_view kind) const;
     std::vector<MeasuredRoof> list() const;
 

@@ -292,7 +292,7 @@ void RooflineCard::draw() {
     const auto at = std::size_t(std::max(0, device_->currentIndex()));
     if (at >= rooflines_.size()) {
         return setMessage(bench_.rows().empty()
-                              ? notYet(bench_, tr("Run sets each product under the ceilings measured beside it."))
+                              ? notYet(bench_, tr("Run sets each product under the roofs measured beside it."))
                               : tr("No product was timed from a cold cache."));
     }
     auto series = rooflinePicture(rooflines_[at], bench_.rows());
