@@ -39,7 +39,7 @@ static inline void qs_give(void* theirs, const void* mine, size_t size) {
 static inline void qs_put(char* field, size_t room, const char* text, size_t length) {
     size_t n = length < room ? length : room - 1;
     while (n > 0 && n < length && ((unsigned char)text[n] & 0xC0) == 0x80) --n;
-    memcpy(field, text, n);
+    if (n > 0) memcpy(field, text, n); /* `text` may be NULL when it is empty */
     field[n] = 0;
 }
 #define QS_PUT(field, text) qs_put(field, sizeof(field), text, strlen(text))
