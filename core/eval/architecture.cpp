@@ -145,7 +145,10 @@ Network readLlamaLike(Config& config, const LlamaDefaults& defaults) {
         rope.is_object() && rope.contains("partial_rotary_factor") && rope["partial_rotary_factor"].is_number();
     const double share =
         inRope ? rope["partial_rotary_factor"].get<double>() : config.number("partial_rotary_factor", defaults.rotated);
-    const std::int64_t rotated = config.count("rotary_dimensions", std::int64_t(double(net.headSize) * share));
+    const bool isShare = share > 0 && share <= 1;
+    if (!isShare) config.refuse("has a partial_rotary_factor that is not above 0 and at most 1");
+    const std::int64_t rotated =
+        config.count("rotary_dimensions", std::int64_t(double(net.headSize) * (isShare ? share : 1.0)));
     if (rotated < 2 || rotated % 2 != 0 || rotated > net.headSize)
         config.refuse("has rotated dimensions that are no even part of the head size");
     else

@@ -184,9 +184,9 @@ std::int64_t Config::count(const char* key) {
 std::int64_t Config::count(const char* key, std::int64_t otherwise) {
     const json* found = find(key);
     if (!found) return otherwise;
-    if (found->is_number_integer() && *found >= 1 && *found <= (std::int64_t(1) << 40))
+    if (found->is_number_integer() && *found >= 1 && *found <= (std::int64_t(1) << 24))
         return found->get<std::int64_t>();
-    refuse(fmt::format("has a {} that is not a whole number above 0", key));
+    refuse(fmt::format("has a {} that is not a whole number from 1 to 2^24", key));
     return otherwise;
 }
 

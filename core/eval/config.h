@@ -21,7 +21,7 @@ public:
     bool isGguf() const { return isGguf_; }
 
     bool has(const char* key); ///< present and not null
-    /// A whole number from 1 to 2^40.
+    /// A whole number from 1 to 2^24, so that products of two sizes fit 64 bits.
     std::int64_t count(const char* key);
     std::int64_t count(const char* key, std::int64_t otherwise);
     double number(const char* key, double otherwise);

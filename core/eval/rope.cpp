@@ -47,9 +47,9 @@ void divideEach(Config& config, const json& scaling, Rope& rope) {
         rope.frequency[i] /= divisor.get<double>();
     }
     const double longest = double(config.count("max_position_embeddings", 1));
-    const double original = double(config.count(
-        "original_max_position_embeddings",
-        std::max<std::int64_t>(1, std::int64_t(numberOf(scaling, "original_max_position_embeddings", longest)))));
+    const double original = config.number("original_max_position_embeddings",
+                                          numberOf(scaling, "original_max_position_embeddings", longest));
+    if (!(original > 1)) return config.refuse("has an original_max_position_embeddings that is not above 1");
     const double ratio = numberOf(scaling, "factor", longest / original);
     rope.scale =
         numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);

@@ -151,6 +151,21 @@ void NetworksTest::shapesAreChecked() {
         config[key] = value;
         QVERIFY2(!Changed(QStringLiteral("llama"), config).refusal().isEmpty(), key.c_str());
     }
+    // Sizes whose product is beyond 64 bits, and shares that no integer holds.
+    auto large = configOf(QStringLiteral("llama"));
+    large["num_attention_heads"] = large["head_dim"] = std::uint64_t(1) << 40;
+    QVERIFY(Changed(QStringLiteral("llama"), large).refusal().contains(QLatin1String("2^24")));
+    for (const double share : {1e300, -1.0, 0.0}) {
+        auto config = configOf(QStringLiteral("llama"));
+        config["partial_rotary_factor"] = share;
+        QVERIFY(Changed(QStringLiteral("llama"), config).refusal().contains(QLatin1String("partial_rotary_factor")));
+    }
+    auto stretched = configOf(QStringLiteral("phi3"));
+    stretched["original_max_position_embeddings"] = nullptr;
+    stretched["rope_parameters"] = {{"rope_type", "longrope"},
+                                    {"short_factor", std::vector<double>(4, 1.0)},
+                                    {"original_max_position_embeddings", -1e300}};
+    QVERIFY(Changed(QStringLiteral("phi3"), stretched).refusal().contains(QLatin1String("original_max_position")));
     for (const char* key : {"hidden_size", "num_attention_heads", "num_hidden_layers"}) {
         for (const nlohmann::json& bad : {nlohmann::json(), nlohmann::json(0), nlohmann::json(-3), nlohmann::json("8"),
                                           nlohmann::json(1e300), nlohmann::json(std::uint64_t(1) << 60)}) {
