@@ -5,9 +5,9 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
-#include "core/eval/evaluate.h"
-#include "core/eval/report.h"
-#include "core/eval/token_file.h"
+#include "core/eval/run/evaluate.h"
+#include "core/eval/run/report.h"
+#include "core/eval/tokenizer/token_file.h"
 #include "core/eval/tokenizer/tokenizer.h"
 #include "core/model/mapped_file.h"
 
@@ -65,7 +65,7 @@ Result<void> run(const Options& options) {
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        plan.specs.push_back(std::move(*spec));
+        plan.changes.push_back(eval::quantizedAs(std::move(*spec)));
     }
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every family of architectures() against the logits of transformers (tests/data/eval/make_networks.py).
-#include "core/eval/evaluate.h"
-#include "core/eval/token_file.h"
+#include "core/eval/run/evaluate.h"
+#include "core/eval/tokenizer/token_file.h"
 #include "core/value/npy.h"
 #include "tests/support/test_program.h"
 

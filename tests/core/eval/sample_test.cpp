@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The forward pass over the sample model, against what PyTorch computed for every byte of its held-out text.
-#include "core/eval/evaluate.h"
+#include "core/eval/run/evaluate.h"
 #include "core/value/npy.h"
 #include "tests/support/test_program.h"
 
@@ -28,7 +28,7 @@ EvaluationPlan planOf(std::initializer_list<const char*> specs) {
     EvaluationPlan plan;
     for (const char byte : bytesOf(QStringLiteral("heldout.txt"))) plan.tokens.push_back(std::uint8_t(byte));
     plan.context = kContext, plan.chunks = kChunks, plan.scored = Scored::All;
-    for (const char* text : specs) plan.specs.push_back(*parseSpec(text));
+    for (const char* text : specs) plan.changes.push_back(quantizedAs(*parseSpec(text)));
     return plan;
 }
 
@@ -76,7 +76,7 @@ void SampleTest::specsAreOrderedByTheirBits() {
     plan.scored = Scored::SecondHalf;
     const auto result = evaluated(plan);
     double before = 0;
-    for (std::size_t i = 0; i < plan.specs.size(); ++i) {
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) {
         QCOMPARE(result.scores[i].size(), kChunks * (kContext - 1 - kContext / 2));
         const auto summary = summarize(result.scores[i]);
         QVERIFY(summary);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures of scored tokens against values worked out by hand.
-#include "core/eval/score_summary.h"
+#include "core/eval/scores/score_summary.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>

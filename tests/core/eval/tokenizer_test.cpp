@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Token ids against those of the tokenizers package (tests/data/eval/make_tokens.py).
-#include "core/eval/token_file.h"
+#include "core/eval/tokenizer/token_file.h"
 #include "core/eval/tokenizer/tokenizer.h"
 #include "core/model/model.h"
 #include "tests/support/test_program.h"

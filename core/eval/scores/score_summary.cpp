@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/score_summary.h"
+#include "core/eval/scores/score_summary.h"
 
 #include <algorithm>
 #include <cmath>

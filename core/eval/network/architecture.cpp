@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/architecture.h"
+#include "core/eval/network/architecture.h"
 
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
-#include "core/eval/rope.h"
+#include "core/eval/network/rope.h"
 
 #include <algorithm>
 #include <cmath>

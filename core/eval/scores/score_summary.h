@@ -5,7 +5,7 @@
 // `byChunk` treats chunks as independent (CR1 form) and is the one to compare with.
 
 #include "core/base/column.h"
-#include "core/eval/token_score.h"
+#include "core/eval/scores/token_score.h"
 
 #include <optional>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/report.h"
+#include "core/eval/run/report.h"
 
 #include "core/analysis/analysis_report.h"
 
@@ -9,16 +9,16 @@ namespace qs::eval {
 
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result) {
     std::vector<EvaluationRow> rows;
-    for (std::size_t i = 0; i < plan.specs.size(); ++i)
-        rows.push_back({specText(plan.specs[i]), summarize(result.scores[i]), result.reasons[i]});
+    for (std::size_t i = 0; i < plan.changes.size(); ++i)
+        rows.push_back({plan.changes[i].name, summarize(result.scores[i]), result.reasons[i]});
     return rows;
 }
 
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
                                 const std::string& source, const std::string& commandLine, const Job& job) {
-    std::string specs;
-    for (const QuantSpec& spec : plan.specs) specs += (specs.empty() ? "" : "; ") + canonicalText(spec);
-    auto provenance = modelProvenance(model, specs, commandLine, job);
+    std::string details;
+    for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
+    auto provenance = modelProvenance(model, details, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
     const auto hash = sha256OfFile(source, job);
     if (!hash) return tl::unexpected(hash.error());
@@ -31,7 +31,7 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     Report report;
     report.title = model.title;
     report.subtitle = fmt::format("The output of the network under {} specs, over {} tokens in {} chunks",
-                                  plan.specs.size(), result.tokens, result.chunks);
+                                  plan.changes.size(), result.tokens, result.chunks);
     report.provenance = std::move(*provenance);
     report.data = makeTable({}, evaluationColumns(), evaluationRows(plan, result));
     Section section;

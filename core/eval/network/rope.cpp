@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/rope.h"
+#include "core/eval/network/rope.h"
 
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"

@@ -4,8 +4,8 @@
 // weights and a function that turns its configuration into a Network. Sources: the modeling files of transformers 5.23
 // and the conversion scripts of llama.cpp, named at each row.
 
-#include "core/eval/config.h"
-#include "core/eval/network.h"
+#include "core/eval/network/config.h"
+#include "core/eval/network/network.h"
 
 #include <span>
 

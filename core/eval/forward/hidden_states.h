@@ -4,13 +4,9 @@
 // of all tokens, one layer's weights, and the buffers of one chunk. Sums of a product are added in one order whatever
 // the number of threads is.
 
-#include "core/eval/network_weights.h"
+#include "core/eval/network/network_weights.h"
 
 namespace qs::eval {
-
-/// y = norm(x) * factor + bias over rows of `width`; `bias` may be empty. Sums are f64.
-void normalize(const Network& network, std::span<const float> x, std::size_t width, std::span<const float> factor,
-               std::span<const float> bias, float* y);
 
 /// Hidden states of a text that is cut into chunks; the last chunk may be shorter.
 class HiddenStates {
@@ -30,9 +26,5 @@ private:
     std::vector<float> values_;
     std::size_t context_;
 };
-
-/// Attention of one chunk. `qkv`: [length, (heads + 2 key/value heads) * head size], queries and keys normalized and
-/// turned. `out`: [length, heads * head size].
-void attend(const Network& network, const LayerPlan& plan, const float* qkv, std::size_t length, float* out);
 
 } // namespace qs::eval

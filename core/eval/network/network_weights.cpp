@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/network_weights.h"
+#include "core/eval/network/network_weights.h"
 
 #include "core/base/parallel.h"
 #include "core/base/tensor_name.h"
@@ -138,16 +138,15 @@ std::vector<const TensorInfo*> NetworkWeights::matrices() const {
     return out;
 }
 
-Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool inputsFirst, const SpecOf& specOf,
-                                                  const Job& job) const {
+Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool inputsFirst,
+                                                  const WeightChange* change, const Job& job) const {
     const auto view = model_->view(tensor);
     if (!view) return tl::unexpected(view.error());
     std::vector<float> values;
-    const QuantSpec* spec = specOf && isMatrix(tensor) ? specOf(tensor) : nullptr;
-    if (spec) {
-        const auto quantized = quantizeTensor(*view, *spec, job);
-        if (!quantized) return tl::unexpected(quantized.error());
-        values = materialize(*quantized);
+    if (change && change->touches(tensor)) {
+        auto changed = change->values(tensor, *view, job);
+        if (!changed) return changed;
+        values = std::move(*changed);
     } else {
         values.resize(tensor.elements);
         parallelFor(values.size(), 1u << 18, [&](std::size_t begin, std::size_t end, unsigned) {
@@ -166,12 +165,12 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
     return turned;
 }
 
-Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, const SpecOf& specOf, const Job& job,
+Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
                                     std::vector<float>& into, std::vector<float>* bias) const {
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_ && &weights != &outside_;
-    auto values = matrix(*found->second.weight, inputsFirst, specOf, job);
+    auto values = matrix(*found->second.weight, inputsFirst, change, job);
     if (!values) return tl::unexpected(values.error());
     if (into.empty())
         into = std::move(*values);
@@ -184,7 +183,7 @@ Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, con
     return {};
 }
 
-Result<LayerWeights> NetworkWeights::layer(std::size_t index, const SpecOf& specOf, const Job& job) const {
+Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange* change, const Job& job) const {
     const Weights& weights = layers_[index];
     LayerWeights out;
     using enum WeightRole;
@@ -209,14 +208,14 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const SpecOf& spec
                           {Down, &out.down, &out.downBias},
                           {AfterMlpNorm, &out.afterMlpNorm, nullptr}};
     for (const Part& part : parts)
-        if (auto done = append(weights, part.role, specOf, job, *part.matrix, part.bias); !done)
+        if (auto done = append(weights, part.role, change, job, *part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
     return out;
 }
 
 Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> tokens, std::size_t context,
-                                                 const SpecOf& specOf, const Job& job) const {
-    auto table = matrix(*outside_.at(WeightRole::Embedding).weight, false, specOf, job);
+                                                 const WeightChange* change, const Job& job) const {
+    auto table = matrix(*outside_.at(WeightRole::Embedding).weight, false, change, job);
     if (!table) return tl::unexpected(table.error());
     std::vector<float> positions;
     if (outside_.contains(WeightRole::PositionEmbedding)) {
@@ -245,10 +244,10 @@ Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
     return matrix(*bias, false, nullptr, job);
 }
 
-Result<std::vector<float>> NetworkWeights::head(const SpecOf& specOf, const Job& job) const {
+Result<std::vector<float>> NetworkWeights::head(const WeightChange* change, const Job& job) const {
     const auto own = outside_.find(WeightRole::Head);
     const bool tied = own == outside_.end() || network_.tied;
-    return matrix(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, specOf, job);
+    return matrix(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, change, job);
 }
 
 } // namespace qs::eval

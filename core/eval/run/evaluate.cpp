@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/evaluate.h"
+#include "core/eval/run/evaluate.h"
 
 #include "core/base/parallel.h"
-#include "core/eval/forward.h"
-#include "core/value/product.h"
+#include "core/eval/forward/head.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs::eval {
 namespace {
 
-constexpr std::size_t kLogitRows = 64; ///< rows of logits that are in memory, of each network
-
 /// A network whose hidden states go forward beside the others.
 struct Runner {
-    const QuantSpec* spec = nullptr; ///< null: the reference
+    const WeightChange* change = nullptr; ///< null: the reference
     std::optional<HiddenStates> states;
     std::string reason; ///< not empty: it has fallen out
-    SpecOf specOf() const {
-        return spec ? SpecOf([this](const TensorInfo&) { return spec; }) : SpecOf();
-    }
 };
 
 /// Inputs whose next token is scored, of one chunk.
@@ -40,39 +33,6 @@ std::vector<ScoredRange> rangesOf(const EvaluationPlan& plan, std::size_t inputs
     }
     return out;
 }
-
-/// Logits out of hidden states: final norm, head, soft cap.
-class Head {
-public:
-    static Result<Head> load(const Network& net, const NetworkWeights& weights, const Job& job) {
-        auto norm = weights.finalNorm(job), bias = weights.finalNormBias(job), matrix = weights.head(nullptr, job);
-        for (const auto* loaded : {&norm, &bias, &matrix})
-            if (!*loaded) return tl::unexpected(loaded->error());
-        return Head(net, std::move(*norm), std::move(*bias), *matrix);
-    }
-
-    /// `out`: [kLogitRows, vocabulary], of which `count` rows, at most kLogitRows, count. False: cancelled.
-    bool operator()(const HiddenStates& states, std::size_t first, std::size_t count, std::vector<float>& out,
-                    const Job& job) {
-        const auto hidden = std::size_t(net_->hidden);
-        std::vector<float> input(kLogitRows * hidden, 0.0f);
-        normalize(*net_, states.rows(first, count), hidden, norm_, bias_, input.data());
-        out.resize(kLogitRows * std::size_t(net_->vocabulary));
-        if (!product_->run(input.data(), out.data(), job)) return false;
-        if (net_->logitCap > 0)
-            for (float& logit : out) logit = net_->logitCap * std::tanh(logit / net_->logitCap);
-        return true;
-    }
-
-private:
-    Head(const Network& net, std::vector<float> norm, std::vector<float> bias, const std::vector<float>& matrix)
-        : net_(&net), norm_(std::move(norm)), bias_(std::move(bias)),
-          product_(std::make_unique<value::PreparedProduct>(matrix.data(), kLogitRows, std::size_t(net.vocabulary),
-                                                            std::size_t(net.hidden), false)) {}
-    const Network* net_;
-    std::vector<float> norm_, bias_;
-    std::unique_ptr<value::PreparedProduct> product_;
-};
 
 /// Appends the scores of `count` tokens that follow the inputs from `first` on.
 void compare(const EvaluationPlan& plan, std::size_t vocabulary, std::size_t chunk, std::size_t first,
@@ -98,8 +58,8 @@ Result<void> passLayers(const Network& net, const NetworkWeights& weights, std::
             if (!runner.reason.empty()) continue;
             job.progress({double(layer), double(net.layers.size()), fmt::format("Evaluating layer {}", layer),
                           layer + 1, net.layers.size()});
-            const auto loaded = weights.layer(layer, runner.specOf(), job);
-            if (!loaded && (loaded.error().cancelled || !runner.spec)) return tl::unexpected(loaded.error());
+            const auto loaded = weights.layer(layer, runner.change, job);
+            if (!loaded && (loaded.error().cancelled || !runner.change)) return tl::unexpected(loaded.error());
             if (!loaded) {
                 runner.reason = loaded.error().message;
                 runner.states.reset();
@@ -143,9 +103,9 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
 
     const auto embedded = weights->embed(std::span(plan.tokens).first(inputs), plan.context, nullptr, job);
     if (!embedded) return tl::unexpected(embedded.error());
-    std::vector<Runner> runners(1 + plan.specs.size());
+    std::vector<Runner> runners(1 + plan.changes.size());
     for (std::size_t i = 0; i < runners.size(); ++i) {
-        if (i > 0) runners[i].spec = &plan.specs[i - 1];
+        if (i > 0) runners[i].change = &plan.changes[i - 1];
         runners[i].states.emplace(*net, *embedded, plan.context);
     }
     if (auto done = passLayers(*net, *weights, runners, job); !done) return tl::unexpected(done.error());
@@ -155,21 +115,21 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     const auto vocabulary = std::size_t(net->vocabulary);
     Evaluation out;
     out.tokens = inputs, out.chunks = (inputs + plan.context - 1) / plan.context;
-    out.scores.resize(plan.specs.size()), out.reasons.resize(plan.specs.size());
+    out.scores.resize(plan.changes.size()), out.reasons.resize(plan.changes.size());
     std::vector<float> reference, other;
     for (std::size_t r = 0; r < ranges.size(); ++r) {
         job.progress({double(r), double(ranges.size()), "Comparing logits", r + 1, ranges.size()});
         for (std::size_t first = ranges[r].begin; first < ranges[r].end; first += kLogitRows) {
             const std::size_t count = std::min(kLogitRows, ranges[r].end - first);
             if (!(*head)(*runners[0].states, first, count, reference, job)) return cancelledError();
-            for (std::size_t i = 0; i < plan.specs.size(); ++i) {
+            for (std::size_t i = 0; i < plan.changes.size(); ++i) {
                 if (!runners[i + 1].reason.empty()) continue;
                 if (!(*head)(*runners[i + 1].states, first, count, other, job)) return cancelledError();
                 compare(plan, vocabulary, ranges[r].chunk, first, count, reference, other, out.scores[i]);
             }
         }
     }
-    for (std::size_t i = 0; i < plan.specs.size(); ++i) out.reasons[i] = runners[i + 1].reason;
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) out.reasons[i] = runners[i + 1].reason;
     return out;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 // Rotary position embeddings (Su et al. 2021) with the scalings of transformers' modeling_rope_utils.py.
 
-#include "core/eval/config.h"
-#include "core/eval/network.h"
+#include "core/eval/network/config.h"
+#include "core/eval/network/network.h"
 
 namespace qs::eval {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/config.h"
+#include "core/eval/network/config.h"
 
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What quantized weights do to a network's output: the reference and every spec go through the same tokens side by side,
-// layer by layer, and their logits are compared at once, so that none are kept.
+// What other weights do to a network's output: the reference and every change of its weights go through the same tokens
+// side by side, layer by layer, and their logits are compared at once, so that none are kept.
 
-#include "core/eval/network_weights.h"
-#include "core/eval/score_summary.h"
+#include "core/eval/network/network_weights.h"
+#include "core/eval/scores/score_summary.h"
 
 namespace qs::eval {
 
@@ -19,17 +19,17 @@ struct EvaluationPlan {
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
     std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
     Scored scored = Scored::SecondHalf;
-    std::vector<QuantSpec> specs; ///< each for the matrices of all layers
+    std::vector<WeightChange> changes; ///< each makes another network, which is compared with the reference
 };
 
 struct Evaluation {
     std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
-    std::vector<std::vector<TokenScore>> scores; ///< of every spec, in the order of the text
-    std::vector<std::string> reasons;            ///< of every spec: why it has no scores; empty: it has
+    std::vector<std::vector<TokenScore>> scores; ///< of every change, in the order of the text
+    std::vector<std::string> reasons;            ///< of every change: why it has no scores; empty: it has
 };
 
 /// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()
-/// refuse, cancelled. A spec that a tensor cannot take has a reason, and the others go on.
+/// refuse, cancelled. A change that fails has a reason, and the others go on.
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job);
 
 /// Logits of the stored weights after every token: [tokens, vocabulary]. For tests and small texts; errors as above.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "core/eval/evaluate.h"
+#include "core/eval/run/evaluate.h"
 #include "core/report/report.h"
 
 namespace qs::eval {
 
-/// One row for each spec of the plan.
+/// One row for each change of the plan.
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result);
 /// `source`: the file with the text or the token ids; its SHA-256 is part of the provenance.
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,

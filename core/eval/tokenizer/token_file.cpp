@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/token_file.h"
+#include "core/eval/tokenizer/token_file.h"
 
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/token_score.h"
+#include "core/eval/scores/token_score.h"
 
 #include <algorithm>
 #include <cmath>

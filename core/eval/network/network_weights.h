@@ -3,18 +3,13 @@
 // The weights of a network as f32 matrices, one layer at a time. Every tensor and every shape is checked before anything
 // is loaded.
 
-#include "core/base/job.h"
-#include "core/eval/architecture.h"
-#include "core/quant/spec/spec.h"
+#include "core/eval/network/architecture.h"
+#include "core/eval/network/weight_change.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 
 namespace qs::eval {
-
-/// The spec under which a weight is quantized and decoded again; null: the values as they are.
-using SpecOf = std::function<const QuantSpec*(const TensorInfo& tensor)>;
 
 /// Matrices are [outputs, inputs], row after row. Empty where the family has none.
 struct LayerWeights {
@@ -33,28 +28,29 @@ public:
     /// configuration does not, a head of its own, and Llama 3's divisors of angles in GGUF files.
     static Result<NetworkWeights> of(std::shared_ptr<const Model> model, Network& network);
 
-    /// Tensors that a spec is for: the matrices of all layers, in the order of layers.
+    /// The matrices of all layers, in the order of layers: what specs are for.
     std::vector<const TensorInfo*> matrices() const;
 
-    Result<LayerWeights> layer(std::size_t index, const SpecOf& specOf, const Job& job) const;
+    /// `change`: other values for some weights; null: all as they are stored. The same below.
+    Result<LayerWeights> layer(std::size_t index, const WeightChange* change, const Job& job) const;
     /// [tokens, hidden]: rows of the embedding, scaled, and of positions where they are learned. `tokens` are below the
     /// vocabulary; positions count from 0 anew every `context` tokens.
-    Result<std::vector<float>> embed(std::span<const std::int32_t> tokens, std::size_t context, const SpecOf& specOf,
-                                     const Job& job) const;
+    Result<std::vector<float>> embed(std::span<const std::int32_t> tokens, std::size_t context,
+                                     const WeightChange* change, const Job& job) const;
     Result<std::vector<float>> finalNorm(const Job& job) const;
     Result<std::vector<float>> finalNormBias(const Job& job) const;
     /// [vocabulary, hidden]; the embedding where the two are tied.
-    Result<std::vector<float>> head(const SpecOf& specOf, const Job& job) const;
+    Result<std::vector<float>> head(const WeightChange* change, const Job& job) const;
 
 private:
     struct Found {
         const TensorInfo *weight = nullptr, *bias = nullptr;
     };
     using Weights = std::map<WeightRole, Found>;
-    Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const SpecOf& specOf,
+    Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
                                       const Job& job) const;
     /// Appends the rows of a weight and its bias; nothing where the family has none.
-    Result<void> append(const Weights& weights, WeightRole role, const SpecOf& specOf, const Job& job,
+    Result<void> append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
                         std::vector<float>& matrix, std::vector<float>* bias) const;
     Result<void> find(std::span<const WeightName> names, const std::string& before, Weights& into) const;
 

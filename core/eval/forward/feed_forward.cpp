@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/forward/feed_forward.h"
+
+#include "core/base/parallel.h"
+#include "core/eval/forward/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace qs::eval {
+namespace {
+
+constexpr std::size_t kTokensPerTask = 8;
+
+float activated(Activation activation, float x) {
+    switch (activation) {
+    case Activation::Silu: return x / (1 + std::exp(-x));
+    case Activation::GeluTanh: {
+        constexpr float kScale = 0.7978845608028654f; // sqrt(2 / pi)
+        return 0.5f * x * (1 + std::tanh(kScale * (x + 0.044715f * x * x * x)));
+    }
+    case Activation::GeluErf: return 0.5f * x * (1 + std::erf(x * float(1 / std::numbers::sqrt2)));
+    case Activation::Relu: break;
+    }
+    return std::max(x, 0.0f);
+}
+
+} // namespace
+
+FeedForward::FeedForward(const Network& network, const LayerWeights& weights, std::size_t context)
+    : net_(network), w_(weights), inner_(std::size_t(network.intermediate)),
+      isGated_(weights.gateUp.size() == 2 * inner_ * std::size_t(network.hidden)),
+      gateUp_(weights.gateUp.data(), context, isGated_ ? 2 * inner_ : inner_, std::size_t(network.hidden), false),
+      down_(weights.down.data(), context, std::size_t(network.hidden), inner_, false),
+      wide_(context * (isGated_ ? 2 : 1) * inner_), activated_(context * inner_) {}
+
+bool FeedForward::operator()(const float* x, std::size_t length, float* y, const Job& job) {
+    if (!gateUp_.run(x, wide_.data(), job)) return false;
+    addBias(w_.gateUpBias, length, wide_.data());
+    std::fill(activated_.begin() + std::ptrdiff_t(length * inner_), activated_.end(), 0.0f);
+    parallelFor(length, kTokensPerTask, [&](std::size_t begin, std::size_t end, unsigned) {
+        for (std::size_t t = begin; t < end; ++t) {
+            const float* row = wide_.data() + t * (isGated_ ? 2 : 1) * inner_;
+            float* out = activated_.data() + t * inner_;
+            for (std::size_t i = 0; i < inner_; ++i)
+                out[i] = activated(net_.activation, row[i]) * (isGated_ ? row[inner_ + i] : 1.0f);
+        }
+    });
+    if (!down_.run(activated_.data(), y, job)) return false;
+    addBias(w_.downBias, length, y);
+    return true;
+}
+
+} // namespace qs::eval

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Logits out of hidden states: final norm, head, soft cap.
+
+#include "core/eval/forward/hidden_states.h"
+#include "core/value/product.h"
+
+namespace qs::eval {
+
+/// Rows of logits that are computed at once, so that only so many are in memory.
+constexpr std::size_t kLogitRows = 64;
+
+class Head {
+public:
+    /// Errors: those of NetworkWeights::head().
+    static Result<Head> load(const Network& network, const NetworkWeights& weights, const Job& job);
+
+    /// Logits after the tokens first ... first + count - 1. `count`: at most kLogitRows. `out`: [kLogitRows, vocabulary],
+    /// of which `count` rows count. False: cancelled.
+    bool operator()(const HiddenStates& states, std::size_t first, std::size_t count, std::vector<float>& out,
+                    const Job& job);
+
+private:
+    Head(const Network& network, std::vector<float> norm, std::vector<float> bias, const std::vector<float>& matrix);
+    const Network* net_;
+    std::vector<float> norm_, bias_;
+    std::unique_ptr<value::PreparedProduct> product_;
+};
+
+} // namespace qs::eval

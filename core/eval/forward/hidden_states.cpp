@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/forward/hidden_states.h"
+
+#include "core/eval/forward/attention.h"
+#include "core/eval/forward/feed_forward.h"
+#include "core/eval/forward/rows.h"
+
+#include <algorithm>
+
+namespace qs::eval {
+namespace {
+
+/// One layer over chunks, with the buffers of one chunk of `context` tokens.
+class LayerPass {
+public:
+    LayerPass(const Network& net, const LayerWeights& weights, const LayerPlan& plan, std::size_t context)
+        : net_(net), w_(weights), hidden_(std::size_t(net.hidden)), attention_(net, weights, plan, context),
+          feedForward_(net, weights, context), input_(context * hidden_), result_(context * hidden_) {}
+
+    /// `x`: [length, hidden], changed in place. False: cancelled.
+    bool operator()(float* x, std::size_t length, const Job& job) {
+        enter(x, length, w_.attentionNorm, w_.attentionNormBias);
+        if (!attention_(input_.data(), length, result_.data(), job)) return false;
+        leave(x, length, w_.afterAttentionNorm);
+        enter(x, length, w_.mlpNorm, w_.mlpNormBias);
+        if (!feedForward_(input_.data(), length, result_.data(), job)) return false;
+        leave(x, length, w_.afterMlpNorm);
+        return true;
+    }
+
+private:
+    /// The products take all rows of a chunk: those beyond `length` are 0.
+    void enter(const float* x, std::size_t length, std::span<const float> norm, std::span<const float> bias) {
+        std::fill(input_.begin() + std::ptrdiff_t(length * hidden_), input_.end(), 0.0f);
+        if (norm.empty())
+            std::copy_n(x, length * hidden_, input_.begin());
+        else
+            normalize(net_, {x, length * hidden_}, hidden_, norm, bias, input_.data());
+    }
+    void leave(float* x, std::size_t length, std::span<const float> norm) {
+        if (!norm.empty()) normalize(net_, {result_.data(), length * hidden_}, hidden_, norm, {}, result_.data());
+        for (std::size_t i = 0; i < length * hidden_; ++i) x[i] += result_[i];
+    }
+
+    const Network& net_;
+    const LayerWeights& w_;
+    std::size_t hidden_;
+    Attention attention_;
+    FeedForward feedForward_;
+    std::vector<float> input_, result_;
+};
+
+} // namespace
+
+Result<void> HiddenStates::pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job) {
+    const auto hidden = std::size_t(network_.hidden);
+    LayerPass layer(network_, weights, plan, std::min(context_, tokens()));
+    for (std::size_t begin = 0; begin < tokens(); begin += context_)
+        if (!layer(values_.data() + begin * hidden, std::min(context_, tokens() - begin), job) || job.cancelled())
+            return cancelledError();
+    return {};
+}
+
+std::span<const float> HiddenStates::rows(std::size_t first, std::size_t count) const {
+    const auto hidden = std::size_t(network_.hidden);
+    return std::span(values_).subspan(first * hidden, count * hidden);
+}
+
+} // namespace qs::eval
