@@ -4,12 +4,8 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
-#include "core/base/text.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/run/report.h"
-#include "core/eval/tokenizer/token_file.h"
-#include "core/eval/tokenizer/tokenizer.h"
-#include "core/model/mapped_file.h"
 
 #include <fmt/format.h>
 
@@ -38,27 +34,9 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
     return print(text);
 }
 
-/// Of --tokens, or of --text by the model's own tokenizer.
-Result<std::vector<std::int32_t>> tokensOf(const Options& options, const Model& model) {
-    if (!options.tokens.empty()) return eval::readTokens(options.tokens);
-    const auto tokenizer = eval::tokenizerOf(model);
-    if (!tokenizer) return tl::unexpected(tokenizer.error());
-    const auto file = MappedFile::open(options.text);
-    if (!file) return tl::unexpected(file.error());
-    std::vector<std::byte> scratch;
-    const auto bytes = (*file)->read(0, (*file)->size(), scratch);
-    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.ends_with('\n')) text.remove_suffix(1); // as llama.cpp does
-    auto tokens = (*tokenizer)->encode(text, processJob());
-    if (!tokens && !tokens.error().cancelled)
-        return fail(fmt::format("{}: {}", escapeForPeople(options.text, 200), tokens.error().message), options.text);
-    return tokens;
-}
-
 Result<void> run(const Options& options) {
     if (options.text.empty() == options.tokens.empty())
         return fail("eval needs one text: use --text FILE, or --tokens FILE for one that is token ids already.");
-    const std::string& source = options.tokens.empty() ? options.text : options.tokens;
     eval::EvaluationPlan plan;
     plan.context = options.context, plan.chunks = options.chunks;
     plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
@@ -70,19 +48,20 @@ Result<void> run(const Options& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    auto tokens = tokensOf(options, **model);
-    if (!tokens) return tl::unexpected(tokens.error());
-    plan.tokens = std::move(*tokens);
+    auto text = options.tokens.empty() ? eval::textFromFile(**model, options.text, processJob())
+                                       : eval::textFromTokens(options.tokens, processJob());
+    if (!text) return tl::unexpected(text.error());
+    plan.text = std::move(*text);
     const auto result = eval::evaluate(*model, plan, processJob());
     if (!result) return tl::unexpected(result.error());
     const auto rows = eval::evaluationRows(plan, *result);
     if (!options.outputs.standardOutput())
         if (auto done = printRows(rows, *result); !done) return done;
     if (options.outputs.any()) {
-        auto report = eval::evaluationReport(**model, plan, *result, source, options.commandLine, processJob());
+        auto report = eval::evaluationReport(**model, plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         auto paths = pathsOf(model->get());
-        paths.push_back(options.path), paths.push_back(source);
+        paths.push_back(options.path), paths.push_back(plan.text.path);
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     }
     for (const auto& reason : result->reasons)

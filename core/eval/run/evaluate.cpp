@@ -28,7 +28,7 @@ std::vector<ScoredRange> rangesOf(const EvaluationPlan& plan, std::size_t inputs
         const std::size_t end = std::min(begin + plan.context, inputs);
         const bool half = plan.scored == Scored::SecondHalf;
         ScoredRange range{chunk, half ? begin + plan.context / 2 : begin,
-                          half ? end - 1 : std::min(end, plan.tokens.size() - 1)};
+                          half ? end - 1 : std::min(end, plan.text.tokens.size() - 1)};
         if (range.begin < range.end) out.push_back(range);
     }
     return out;
@@ -44,7 +44,7 @@ void compare(const EvaluationPlan& plan, std::size_t vocabulary, std::size_t chu
         for (std::size_t i = from; i < to; ++i) {
             TokenScore score =
                 scoreToken(std::span(reference).subspan(i * vocabulary, vocabulary),
-                           std::span(other).subspan(i * vocabulary, vocabulary), plan.tokens[first + i + 1]);
+                           std::span(other).subspan(i * vocabulary, vocabulary), plan.text.tokens[first + i + 1]);
             score.chunk = chunk, score.position = (first + i) % plan.context;
             into[begin + i] = score;
         }
@@ -90,18 +90,19 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     if (!net) return tl::unexpected(net.error());
     const auto weights = NetworkWeights::of(model, *net);
     if (!weights) return tl::unexpected(weights.error());
-    if (auto checked = checkTokens(plan.tokens, plan.context, *net); !checked) return tl::unexpected(checked.error());
+    if (auto checked = checkTokens(plan.text.tokens, plan.context, *net); !checked)
+        return tl::unexpected(checked.error());
 
     const bool half = plan.scored == Scored::SecondHalf;
-    std::size_t inputs = half ? plan.tokens.size() / plan.context * plan.context : plan.tokens.size();
+    std::size_t inputs = half ? plan.text.tokens.size() / plan.context * plan.context : plan.text.tokens.size();
     if (plan.chunks > 0) inputs = std::min(inputs, plan.chunks * plan.context);
     const auto ranges = rangesOf(plan, inputs);
     if (ranges.empty())
-        return fail(fmt::format("The text has {} tokens; a context of {} needs at least {}.", plan.tokens.size(),
+        return fail(fmt::format("The text has {} tokens; a context of {} needs at least {}.", plan.text.tokens.size(),
                                 plan.context, half ? plan.context : 2));
-    if (!half && inputs == plan.tokens.size()) inputs -= 1; // the last token is no input: nothing follows it
+    if (!half && inputs == plan.text.tokens.size()) inputs -= 1; // the last token is no input: nothing follows it
 
-    const auto embedded = weights->embed(std::span(plan.tokens).first(inputs), plan.context, nullptr, job);
+    const auto embedded = weights->embed(std::span(plan.text.tokens).first(inputs), plan.context, nullptr, job);
     if (!embedded) return tl::unexpected(embedded.error());
     std::vector<Runner> runners(1 + plan.changes.size());
     for (std::size_t i = 0; i < runners.size(); ++i) {
@@ -126,6 +127,7 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
                 if (!runners[i + 1].reason.empty()) continue;
                 if (!(*head)(*runners[i + 1].states, first, count, other, job)) return cancelledError();
                 compare(plan, vocabulary, ranges[r].chunk, first, count, reference, other, out.scores[i]);
+                if (plan.arrived) plan.arrived(i, std::span(out.scores[i]).last(count));
             }
         }
     }

@@ -4,6 +4,7 @@
 // side by side, layer by layer, and their logits are compared at once, so that none are kept.
 
 #include "core/eval/network/network_weights.h"
+#include "core/eval/run/evaluation_text.h"
 #include "core/eval/scores/score_summary.h"
 
 namespace qs::eval {
@@ -15,11 +16,14 @@ enum class Scored {
 };
 
 struct EvaluationPlan {
-    std::vector<std::int32_t> tokens;
+    EvaluationText text;
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
     std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
     Scored scored = Scored::SecondHalf;
     std::vector<WeightChange> changes; ///< each makes another network, which is compared with the reference
+    /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
+    /// the order of the text.
+    std::function<void(std::size_t change, std::span<const TokenScore> scores)> arrived;
 };
 
 struct Evaluation {

@@ -15,15 +15,13 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
 }
 
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
-                                const std::string& source, const std::string& commandLine, const Job& job) {
+                                const std::string& commandLine, const Job& job) {
     std::string details;
     for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
     auto provenance = modelProvenance(model, details, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
-    const auto hash = sha256OfFile(source, job);
-    if (!hash) return tl::unexpected(hash.error());
-    provenance->emplace_back("text_file", source);
-    provenance->emplace_back("text_sha256", *hash);
+    provenance->emplace_back("text_file", plan.text.path);
+    provenance->emplace_back("text_sha256", plan.text.sha256);
     provenance->emplace_back("context", std::to_string(plan.context));
     provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");

@@ -26,7 +26,7 @@ QByteArray bytesOf(const QString& name) {
 /// The sample's tokens are the bytes of its text.
 EvaluationPlan planOf(std::initializer_list<const char*> specs) {
     EvaluationPlan plan;
-    for (const char byte : bytesOf(QStringLiteral("heldout.txt"))) plan.tokens.push_back(std::uint8_t(byte));
+    for (const char byte : bytesOf(QStringLiteral("heldout.txt"))) plan.text.tokens.push_back(std::uint8_t(byte));
     plan.context = kContext, plan.chunks = kChunks, plan.scored = Scored::All;
     for (const char* text : specs) plan.changes.push_back(quantizedAs(*parseSpec(text)));
     return plan;
@@ -108,14 +108,14 @@ void SampleTest::badPlansAreRefused() {
         return result ? QString() : QString::fromStdString(result.error().message);
     };
     auto plan = planOf({"nf4:block=32"});
-    plan.tokens[3] = 256;
+    plan.text.tokens[3] = 256;
     QCOMPARE(refusal(plan), QStringLiteral("Token 4 of the text is 256; the vocabulary has 256 tokens, from 0 on."));
     plan = planOf({"nf4:block=32"});
     plan.context = 512;
     QCOMPARE(refusal(plan),
              QStringLiteral("The network was made for 256 positions: use a context of at most 256, not 512."));
     plan = planOf({"nf4:block=32"});
-    plan.tokens.resize(200), plan.scored = Scored::SecondHalf;
+    plan.text.tokens.resize(200), plan.scored = Scored::SecondHalf;
     QCOMPARE(refusal(plan), QStringLiteral("The text has 200 tokens; a context of 256 needs at least 256."));
     plan = planOf({"q4_k"}); // rows of 192 are no whole blocks
     const auto result = evaluate(*model, plan, Job());

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/run/evaluation_text.h"
+
+#include "core/base/text.h"
+#include "core/eval/tokenizer/token_file.h"
+#include "core/eval/tokenizer/tokenizer.h"
+#include "core/model/mapped_file.h"
+#include "core/report/report.h"
+
+#include <fmt/format.h>
+
+namespace qs::eval {
+
+Result<EvaluationText> textFromFile(const Model& model, const std::string& path, const Job& job) {
+    const auto tokenizer = tokenizerOf(model);
+    if (!tokenizer) return tl::unexpected(tokenizer.error());
+    const auto file = MappedFile::open(path);
+    if (!file) return tl::unexpected(file.error());
+    std::vector<std::byte> scratch;
+    const auto bytes = (*file)->read(0, (*file)->size(), scratch);
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    auto tokens = (*tokenizer)->encode(text, job);
+    if (!tokens && !tokens.error().cancelled)
+        return fail(fmt::format("{}: {}", escapeForPeople(path, 200), tokens.error().message), path);
+    if (!tokens) return tl::unexpected(tokens.error());
+    auto hash = sha256OfFile(path, job);
+    if (!hash) return tl::unexpected(hash.error());
+    return EvaluationText{path, std::move(*hash), std::move(*tokens)};
+}
+
+Result<EvaluationText> textFromTokens(const std::string& path, const Job& job) {
+    auto tokens = readTokens(path);
+    if (!tokens) return tl::unexpected(tokens.error());
+    auto hash = sha256OfFile(path, job);
+    if (!hash) return tl::unexpected(hash.error());
+    return EvaluationText{path, std::move(*hash), std::move(*tokens)};
+}
+
+} // namespace qs::eval

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The text of an evaluation as token ids, with where they came from.
+
+#include "core/base/job.h"
+#include "core/model/model.h"
+
+namespace qs::eval {
+
+struct EvaluationText {
+    std::string path, sha256;         ///< of the file
+    std::vector<std::int32_t> tokens; ///< as the network takes them
+};
+
+/// A text in UTF-8, through the model's own tokenizer. One newline at its end does not count, as in llama.cpp. Errors: no
+/// tokenizer, a text that it refuses, cancelled.
+Result<EvaluationText> textFromFile(const Model& model, const std::string& path, const Job& job);
+/// Token ids as they stand: an array of integers (.npy) or whole numbers in a text file.
+Result<EvaluationText> textFromTokens(const std::string& path, const Job& job);
+
+} // namespace qs::eval
