@@ -65,6 +65,12 @@ std::int32_t Bpe::idOf(const std::string& token) const {
     return token.empty() || found == vocabulary_.end() ? -1 : found->second;
 }
 
+int Bpe::byteOf(std::int32_t id) const {
+    if (!byteFallback_ || id < 0) return -1;
+    const auto found = std::find(std::begin(bytes_), std::end(bytes_), id);
+    return found == std::end(bytes_) ? -1 : int(found - std::begin(bytes_));
+}
+
 void Bpe::encode(std::string_view piece, std::vector<std::int32_t>& into) const {
     if (ignoresMerges_)
         if (const std::int32_t whole = idOf(std::string(piece)); whole >= 0) return into.push_back(whole);

@@ -24,6 +24,9 @@ public:
     void encode(std::string_view piece, std::vector<std::int32_t>& into) const;
     std::int32_t size() const { return size_; }
     std::int32_t idOf(const std::string& token) const; ///< -1: there is none
+    const std::unordered_map<std::string, std::int32_t>& vocabulary() const { return vocabulary_; }
+    /// The byte that this token stands for by byte fallback; -1: none.
+    int byteOf(std::int32_t id) const;
 
 private:
     struct Merge {

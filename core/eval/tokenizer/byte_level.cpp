@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/tokenizer/byte_level.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 namespace qs::eval {
 
 const std::array<std::string, 256>& byteCharacters() {
@@ -19,6 +22,26 @@ const std::array<std::string, 256>& byteCharacters() {
         return out;
     }();
     return table;
+}
+
+std::string bytesSpelledBy(std::string_view token) {
+    static const std::unordered_map<std::string_view, char> byteOf = [] {
+        std::unordered_map<std::string_view, char> out;
+        for (std::size_t byte = 0; byte < 256; ++byte) out.emplace(byteCharacters()[byte], char(byte));
+        return out;
+    }();
+    std::string out;
+    for (std::size_t at = 0; at < token.size();) {
+        const std::size_t length =
+            std::min(token.size() - at, static_cast<unsigned char>(token[at]) < 0x80 ? 1 : std::size_t(2));
+        if (const auto found = byteOf.find(token.substr(at, length)); found != byteOf.end()) {
+            out += found->second;
+            at += length;
+        } else {
+            out += token[at++];
+        }
+    }
+    return out;
 }
 
 } // namespace qs::eval

@@ -5,10 +5,13 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 namespace qs::eval {
 
 /// The character of each byte, as UTF-8.
 const std::array<std::string, 256>& byteCharacters();
+/// The bytes that a token in this spelling stands for. A character outside the spelling stays as it is.
+std::string bytesSpelledBy(std::string_view token);
 
 } // namespace qs::eval

@@ -45,12 +45,17 @@ public:
         made->normalize_ = std::move(*normalize), made->cuts_ = std::move(*cuts), made->bpe_ = std::move(*bpe);
         made->size_ = made->bpe_.size();
         if (auto added = made->readAdded(valueAt(tree, "added_tokens")); !added) return tl::unexpected(added.error());
+        made->readTexts();
         if (auto before = made->readPostProcessor(valueAt(tree, "post_processor")); !before)
             return tl::unexpected(before.error());
         return made;
     }
 
     std::int32_t size() const override { return size_; }
+
+    std::string bytesOf(std::int32_t id) const override {
+        return id < 0 || id >= size_ ? std::string() : texts_[std::size_t(id)];
+    }
 
     Result<std::vector<std::int32_t>> encode(std::string_view text, const Job& job) const override {
         if (invalidUtf8(text) != std::string_view::npos) return fail("The text is not UTF-8.");
@@ -95,6 +100,20 @@ private:
         std::stable_sort(added_.begin(), added_.end(),
                          [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
         return {};
+    }
+
+    void readTexts() {
+        static constexpr std::string_view kMark = "\u2581"; // a space, in vocabularies that do not spell bytes
+        texts_.resize(std::size_t(size_));
+        for (const auto& [token, id] : bpe_.vocabulary()) {
+            std::string& text = texts_[std::size_t(id)];
+            text = cuts_.spellsBytes ? bytesSpelledBy(token) : token;
+            if (cuts_.spellsBytes) continue;
+            for (std::size_t at = 0; (at = text.find(kMark, at)) != std::string::npos; ++at)
+                text.replace(at, kMark.size(), " ");
+            if (const int byte = bpe_.byteOf(id); byte >= 0) text = {char(byte)};
+        }
+        for (const AddedToken& token : added_) texts_[std::size_t(token.id)] = token.text;
     }
 
     std::int32_t specialId(const json& processor, const std::string& name) const {
@@ -171,6 +190,7 @@ private:
     Bpe bpe_;
     std::vector<AddedToken> added_; ///< the longest first
     std::vector<std::int32_t> before_, after_;
+    std::vector<std::string> texts_; ///< of each id
     std::int32_t size_ = 0;
 };
 

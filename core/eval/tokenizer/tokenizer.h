@@ -25,6 +25,9 @@ public:
     virtual Result<std::vector<std::int32_t>> encode(std::string_view text, const Job& job) const = 0;
     /// Number of ids; they are 0 to size() - 1, though some may be unused.
     virtual std::int32_t size() const = 0;
+    /// The bytes of the text that one token stands for: "Hel", " world", or a part of a character. Of a token that stands
+    /// for no text, its name: "<s>". Empty: no token has this id.
+    virtual std::string bytesOf(std::int32_t id) const = 0;
 };
 
 /// From tokenizer.json beside the weights. Errors are sentences that name the file.

@@ -34,6 +34,8 @@ private Q_SLOTS:
     void idsAreThoseOfThePackage_data();
     void idsAreThoseOfThePackage();
     void theSamplesTokensAreItsBytes();
+    void bytesOfTokensMakeTheText_data() { idsAreThoseOfThePackage_data(); }
+    void bytesOfTokensMakeTheText();
     void unknownPartsAreRefusedByName();
     void damagedFilesAreRefused();
     void tokenFiles();
@@ -73,6 +75,22 @@ void TokenizerTest::theSamplesTokensAreItsBytes() {
     for (std::size_t i = 0; i < text.size(); ++i)
         QCOMPARE((*ids)[i], std::int32_t(static_cast<unsigned char>(text[i])));
     QVERIFY(!(*tokenizer)->encode("\xff", Job()));
+}
+
+void TokenizerTest::bytesOfTokensMakeTheText() {
+    QFETCH(QString, kind);
+    const auto tokenizer = parseTokenizer(textOf(kFolder + kind + QStringLiteral(".json")), "tokenizer.json");
+    QVERIFY(tokenizer);
+    const std::string text = "Hello, z\u00fcrich \u65e5\u672c \U0001F642 12ab";
+    const auto ids = (*tokenizer)->encode(text, Job());
+    QVERIFY(ids);
+    std::string together;
+    for (const auto id : *ids) together += (*tokenizer)->bytesOf(id);
+    for (const std::string added : {"<s>", " "}) // what the tokenizer puts before a text
+        if (together.size() > text.size() && together.starts_with(added)) together.erase(0, added.size());
+    QCOMPARE(together, text);
+    QVERIFY((*tokenizer)->bytesOf(-1).empty());
+    QVERIFY((*tokenizer)->bytesOf((*tokenizer)->size()).empty());
 }
 
 void TokenizerTest::unknownPartsAreRefusedByName() {
