@@ -70,12 +70,14 @@ void Attention::prepareHeads(std::size_t length) {
     });
 }
 
-bool Attention::operator()(const float* x, std::size_t length, float* y, const Job& job) {
+bool Attention::operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap) {
+    if (tap) tap(WeightRole::QueryKeyValue, {x, length * std::size_t(net_.hidden)});
     if (!qkv_.run(x, projected_.data(), job)) return false;
     addBias(w_.queryKeyValueBias, length, projected_.data());
     prepareHeads(length);
     std::fill(attended_.begin() + std::ptrdiff_t(length * queries_), attended_.end(), 0.0f);
     attend(net_, plan_, projected_.data(), length, attended_.data());
+    if (tap) tap(WeightRole::Output, std::span(attended_).first(length * queries_));
     if (!output_.run(attended_.data(), y, job)) return false;
     addBias(w_.outputBias, length, y);
     return true;

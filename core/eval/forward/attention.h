@@ -3,6 +3,7 @@
 // Attention of one layer over the chunks of a text.
 
 #include "core/base/job.h"
+#include "core/eval/forward/input_tap.h"
 #include "core/eval/network/network_weights.h"
 #include "core/value/product.h"
 
@@ -20,7 +21,7 @@ class Attention {
 public:
     Attention(const Network& network, const LayerWeights& weights, const LayerPlan& plan, std::size_t context);
     /// `x` and `y`: [context, hidden], of which `length` rows count; the others of `x` are 0. False: cancelled.
-    bool operator()(const float* x, std::size_t length, float* y, const Job& job);
+    bool operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap = {});
 
 private:
     void prepareHeads(std::size_t length);

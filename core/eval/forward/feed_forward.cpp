@@ -35,7 +35,8 @@ FeedForward::FeedForward(const Network& network, const LayerWeights& weights, st
       down_(weights.down.data(), context, std::size_t(network.hidden), inner_, false),
       wide_(context * (isGated_ ? 2 : 1) * inner_), activated_(context * inner_) {}
 
-bool FeedForward::operator()(const float* x, std::size_t length, float* y, const Job& job) {
+bool FeedForward::operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap) {
+    if (tap) tap(WeightRole::GateUp, {x, length * std::size_t(net_.hidden)});
     if (!gateUp_.run(x, wide_.data(), job)) return false;
     addBias(w_.gateUpBias, length, wide_.data());
     std::fill(activated_.begin() + std::ptrdiff_t(length * inner_), activated_.end(), 0.0f);
@@ -47,6 +48,7 @@ bool FeedForward::operator()(const float* x, std::size_t length, float* y, const
                 out[i] = activated(net_.activation, row[i]) * (isGated_ ? row[inner_ + i] : 1.0f);
         }
     });
+    if (tap) tap(WeightRole::Down, std::span(activated_).first(length * inner_));
     if (!down_.run(activated_.data(), y, job)) return false;
     addBias(w_.downBias, length, y);
     return true;

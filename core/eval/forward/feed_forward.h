@@ -3,6 +3,7 @@
 // The feed-forward part (MLP) of one layer over the chunks of a text.
 
 #include "core/base/job.h"
+#include "core/eval/forward/input_tap.h"
 #include "core/eval/network/network_weights.h"
 #include "core/value/product.h"
 
@@ -13,7 +14,7 @@ class FeedForward {
 public:
     FeedForward(const Network& network, const LayerWeights& weights, std::size_t context);
     /// `x` and `y`: [context, hidden], of which `length` rows count; the others of `x` are 0. False: cancelled.
-    bool operator()(const float* x, std::size_t length, float* y, const Job& job);
+    bool operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap = {});
 
 private:
     const Network& net_;

@@ -18,12 +18,12 @@ public:
           feedForward_(net, weights, context), input_(context * hidden_), result_(context * hidden_) {}
 
     /// `x`: [length, hidden], changed in place. False: cancelled.
-    bool operator()(float* x, std::size_t length, const Job& job) {
+    bool operator()(float* x, std::size_t length, const Job& job, const InputTap& tap) {
         enter(x, length, w_.attentionNorm, w_.attentionNormBias);
-        if (!attention_(input_.data(), length, result_.data(), job)) return false;
+        if (!attention_(input_.data(), length, result_.data(), job, tap)) return false;
         leave(x, length, w_.afterAttentionNorm);
         enter(x, length, w_.mlpNorm, w_.mlpNormBias);
-        if (!feedForward_(input_.data(), length, result_.data(), job)) return false;
+        if (!feedForward_(input_.data(), length, result_.data(), job, tap)) return false;
         leave(x, length, w_.afterMlpNorm);
         return true;
     }
@@ -52,12 +52,24 @@ private:
 
 } // namespace
 
-Result<void> HiddenStates::pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job) {
-    const auto hidden = std::size_t(network_.hidden);
-    LayerPass layer(network_, weights, plan, std::min(context_, tokens()));
-    for (std::size_t begin = 0; begin < tokens(); begin += context_)
-        if (!layer(values_.data() + begin * hidden, std::min(context_, tokens() - begin), job) || job.cancelled())
-            return cancelledError();
+Result<void> HiddenStates::pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job,
+                                const InputTap& tap) {
+    HiddenStates* one = this;
+    return passAll(std::span(&one, 1), weights, plan, job, tap);
+}
+
+Result<void> HiddenStates::passAll(std::span<HiddenStates* const> states, const LayerWeights& weights,
+                                   const LayerPlan& plan, const Job& job, const InputTap& tap) {
+    if (states.empty()) return {};
+    const Network& network = states.front()->network_;
+    const auto hidden = std::size_t(network.hidden);
+    const std::size_t context = states.front()->context_, tokens = states.front()->tokens();
+    LayerPass layer(network, weights, plan, std::min(context, tokens));
+    for (HiddenStates* each : states)
+        for (std::size_t begin = 0; begin < tokens; begin += context)
+            if (!layer(each->values_.data() + begin * hidden, std::min(context, tokens - begin), job, tap) ||
+                job.cancelled())
+                return cancelledError();
     return {};
 }
 

@@ -4,6 +4,7 @@
 // of all tokens, one layer's weights, and the buffers of one chunk. Sums of a product are added in one order whatever
 // the number of threads is.
 
+#include "core/eval/forward/input_tap.h"
 #include "core/eval/network/network_weights.h"
 
 namespace qs::eval {
@@ -16,9 +17,14 @@ public:
         : network_(network), values_(std::move(values)), context_(context) {}
 
     /// Puts every chunk through one layer. Error: cancelled.
-    Result<void> pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job);
+    Result<void> pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {});
+    /// The same for several states of one network, text length and context, one after another, with the layer's weights
+    /// prepared once.
+    static Result<void> passAll(std::span<HiddenStates* const> states, const LayerWeights& weights,
+                                const LayerPlan& plan, const Job& job, const InputTap& tap = {});
     /// [count, hidden] from a token on.
     std::span<const float> rows(std::size_t first, std::size_t count) const;
+    std::span<const float> values() const { return values_; } ///< [tokens, hidden]
     std::size_t tokens() const { return values_.size() / std::size_t(network_.hidden); }
 
 private:

@@ -130,11 +130,13 @@ Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Ne
     return weights;
 }
 
-std::vector<const TensorInfo*> NetworkWeights::matrices() const {
-    std::vector<const TensorInfo*> out;
-    for (const Weights& layer : layers_)
-        for (const auto& [role, found] : layer)
-            if (isMatrix(*found.weight)) out.push_back(found.weight);
+std::vector<LayerMatrix> NetworkWeights::matrices() const {
+    std::vector<LayerMatrix> out;
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+        for (const WeightName& row : network_.architecture->layer)
+            if (const auto found = layers_[i].find(row.role);
+                found != layers_[i].end() && isMatrix(*found->second.weight))
+                out.push_back({found->second.weight, i, row.role, fmt::format("blk.{}.{}", i, row.gguf)});
     return out;
 }
 

@@ -22,6 +22,14 @@ struct LayerWeights {
     std::vector<float> down, downBias;
 };
 
+/// A matrix of a layer.
+struct LayerMatrix {
+    const TensorInfo* tensor = nullptr;
+    std::size_t layer = 0;
+    WeightRole role{};
+    std::string gguf; ///< its name in GGUF files: "blk.0.attn_q.weight"
+};
+
 class NetworkWeights {
 public:
     /// Finds every weight of the network and checks its shape. Sets what only the weights say: vocabulary where the
@@ -29,7 +37,7 @@ public:
     static Result<NetworkWeights> of(std::shared_ptr<const Model> model, Network& network);
 
     /// The matrices of all layers, in the order of layers: what specs are for.
-    std::vector<const TensorInfo*> matrices() const;
+    std::vector<LayerMatrix> matrices() const;
 
     /// `change`: other values for some weights; null: all as they are stored. The same below.
     Result<LayerWeights> layer(std::size_t index, const WeightChange* change, const Job& job) const;
