@@ -5,15 +5,10 @@
 
 #include "core/eval/network/network_weights.h"
 #include "core/eval/run/evaluation_text.h"
+#include "core/eval/run/scored_text.h"
 #include "core/eval/scores/score_summary.h"
 
 namespace qs::eval {
-
-/// Which predictions count.
-enum class Scored {
-    SecondHalf, ///< as llama.cpp: of a chunk of C tokens, inputs C/2 to C - 2
-    All         ///< every input whose next token is in the text; the last of a chunk predicts the first of the next
-};
 
 struct EvaluationPlan {
     EvaluationText text;
