@@ -7,8 +7,9 @@
 
 namespace qs::eval {
 
-Result<Head> Head::load(const Network& network, const NetworkWeights& weights, const Job& job) {
-    auto norm = weights.finalNorm(job), bias = weights.finalNormBias(job), matrix = weights.head(nullptr, job);
+Result<Head> Head::load(const Network& network, const NetworkWeights& weights, const WeightChange* change,
+                        const Job& job) {
+    auto norm = weights.finalNorm(job), bias = weights.finalNormBias(job), matrix = weights.head(change, job);
     for (const auto* loaded : {&norm, &bias, &matrix})
         if (!*loaded) return tl::unexpected(loaded->error());
     return Head(network, std::move(*norm), std::move(*bias), *matrix);

@@ -12,8 +12,9 @@ constexpr std::size_t kLogitRows = 64;
 
 class Head {
 public:
-    /// Errors: those of NetworkWeights::head().
-    static Result<Head> load(const Network& network, const NetworkWeights& weights, const Job& job);
+    /// `change`: of the head's matrix; null: as it is stored. Errors: those of NetworkWeights::head().
+    static Result<Head> load(const Network& network, const NetworkWeights& weights, const WeightChange* change,
+                             const Job& job);
 
     /// Logits after the tokens first ... first + count - 1. `count`: at most kLogitRows. `out`: [kLogitRows, vocabulary],
     /// of which `count` rows count. False: cancelled.

@@ -145,7 +145,7 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
     const auto view = model_->view(tensor);
     if (!view) return tl::unexpected(view.error());
     std::vector<float> values;
-    if (change && change->touches(tensor)) {
+    if (change && change->touches && change->touches(tensor)) {
         auto changed = change->values(tensor, *view, job);
         if (!changed) return changed;
         values = std::move(*changed);
@@ -212,6 +212,7 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
     for (const Part& part : parts)
         if (auto done = append(weights, part.role, change, job, *part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
+    if (change && change->rearranged) change->rearranged(network_, out);
     return out;
 }
 
@@ -221,7 +222,7 @@ Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> t
     if (!table) return tl::unexpected(table.error());
     std::vector<float> positions;
     if (outside_.contains(WeightRole::PositionEmbedding)) {
-        auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight, false, nullptr, job);
+        auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight, false, change, job);
         if (!loaded) return tl::unexpected(loaded.error());
         positions = std::move(*loaded);
     }

@@ -4,15 +4,45 @@
 #include "core/quant/encode/quantizer.h"
 
 namespace qs::eval {
+namespace {
+
+Result<std::vector<float>> roundtrip(const TensorView& stored, const QuantSpec& spec, const Job& job) {
+    const auto quantized = quantizeTensor(stored, spec, job);
+    if (!quantized) return tl::unexpected(quantized.error());
+    return materialize(*quantized);
+}
+
+bool hasRank2(const TensorInfo& tensor) { return tensor.shape.size() == 2; }
+
+} // namespace
 
 WeightChange quantizedAs(QuantSpec spec) {
-    return {specText(spec), canonicalText(spec), [](const TensorInfo& tensor) { return tensor.shape.size() == 2; },
-            [spec = std::move(spec)](const TensorInfo&, const TensorView& stored,
-                                     const Job& job) -> Result<std::vector<float>> {
-                const auto quantized = quantizeTensor(stored, spec, job);
-                if (!quantized) return tl::unexpected(quantized.error());
-                return materialize(*quantized);
-            }};
+    WeightChange change;
+    change.name = specText(spec), change.detail = canonicalText(spec);
+    change.touches = hasRank2;
+    change.values = [spec = std::move(spec)](const TensorInfo&, const TensorView& stored, const Job& job) {
+        return roundtrip(stored, spec, job);
+    };
+    return change;
+}
+
+WeightChange quantizedBy(std::string name, std::string detail,
+                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf) {
+    WeightChange change;
+    change.name = std::move(name), change.detail = std::move(detail);
+    change.everywhere = true;
+    change.touches = [specOf](const TensorInfo& tensor) { return hasRank2(tensor) && specOf(tensor); };
+    change.values = [specOf](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
+        return roundtrip(stored, *specOf(tensor), job);
+    };
+    return change;
+}
+
+WeightChange replacedBy(std::shared_ptr<const Model> network, std::string name) {
+    WeightChange change;
+    change.name = std::move(name), change.detail = network->path;
+    change.network = std::move(network);
+    return change;
 }
 
 } // namespace qs::eval

@@ -8,20 +8,36 @@
 #include "core/quant/spec/spec.h"
 
 #include <functional>
+#include <memory>
 
 namespace qs::eval {
+
+struct LayerWeights;
+struct Network;
 
 struct WeightChange {
     std::string name;   ///< for people: the spec, the recipe or the file
     std::string detail; ///< what it is to the last setting, for provenance
-    /// Whether the values of a weight change at all. The others are used as they are stored.
+    /// Another network in place of this one with its own configuration and weights; then the rest says nothing.
+    std::shared_ptr<const Model> network;
+    /// Whether the embedding, positions and the head may change too; false: weights of layers alone.
+    bool everywhere = false;
+    /// Whether the values of a weight change at all; null: none. The others are used as they are stored.
     std::function<bool(const TensorInfo& tensor)> touches;
     /// The new values, in the stored shape. `stored`: the values as they are.
     std::function<Result<std::vector<float>>(const TensorInfo& tensor, const TensorView& stored, const Job& job)>
         values;
+    /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.
+    std::function<void(const Network& network, LayerWeights& weights)> rearranged;
 };
 
 /// All matrices of the layers quantized under one spec and decoded again.
 WeightChange quantizedAs(QuantSpec spec);
+/// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null, with the embedding and
+/// the head: what a recipe would export.
+WeightChange quantizedBy(std::string name, std::string detail,
+                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf);
+/// Another network, of any family, with the same vocabulary.
+WeightChange replacedBy(std::shared_ptr<const Model> network, std::string name);
 
 } // namespace qs::eval

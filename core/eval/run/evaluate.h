@@ -10,12 +10,31 @@
 
 namespace qs::eval {
 
+/// Logits that are compared, row after row of the vocabulary.
+struct LogitRows {
+    std::size_t row = 0;                ///< of all scored tokens, in the order of the text
+    std::span<const std::int32_t> next; ///< the token that each row predicts
+    std::span<const float> reference;
+    std::optional<std::size_t> change; ///< none: the reference alone, before it is compared
+    std::span<const float> other;      ///< of the change
+};
+
+/// Logits of the reference that come from elsewhere, e.g. a file.
+struct ReferenceRows {
+    std::size_t vocabulary = 0;
+    /// [count, vocabulary] of scored tokens from `row` on, in the order of the text.
+    std::function<Result<void>(std::size_t row, std::size_t count, std::span<float> out)> read;
+};
+
 struct EvaluationPlan {
     EvaluationText text;
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
     std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
     Scored scored = Scored::SecondHalf;
-    std::vector<WeightChange> changes; ///< each makes another network, which is compared with the reference
+    std::vector<WeightChange> changes;      ///< each makes another network, which is compared with the reference
+    std::optional<ReferenceRows> reference; ///< none: a forward pass of the stored weights
+    /// Called by the thread that evaluates with logits as they are compared. An error ends the evaluation.
+    std::function<Result<void>(const LogitRows& rows)> compared;
     /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
     /// the order of the text.
     std::function<void(std::size_t change, std::span<const TokenScore> scores)> arrived;
@@ -28,7 +47,8 @@ struct Evaluation {
 };
 
 /// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()
-/// refuse, cancelled. A change that fails has a reason, and the others go on.
+/// refuse, cancelled. A change that fails has a reason, and the others go on; one that is another network must have the
+/// same vocabulary.
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job);
 
 /// Logits of the stored weights after every token: [tokens, vocabulary]. For tests and small texts; errors as above.

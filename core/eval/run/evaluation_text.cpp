@@ -11,6 +11,13 @@
 
 namespace qs::eval {
 
+std::vector<std::int32_t> inputsOf(const EvaluationText& text, std::size_t count, std::size_t context) {
+    std::vector<std::int32_t> out(text.tokens.begin(), text.tokens.begin() + std::ptrdiff_t(count));
+    if (text.first)
+        for (std::size_t at = 0; at < count; at += context) out[at] = *text.first;
+    return out;
+}
+
 Result<EvaluationText> textFromFile(const Model& model, const std::string& path, const Job& job) {
     const auto tokenizer = tokenizerOf(model);
     if (!tokenizer) return tl::unexpected(tokenizer.error());
@@ -26,7 +33,10 @@ Result<EvaluationText> textFromFile(const Model& model, const std::string& path,
     if (!tokens) return tl::unexpected(tokens.error());
     auto hash = sha256OfFile(path, job);
     if (!hash) return tl::unexpected(hash.error());
-    return EvaluationText{path, std::move(*hash), std::move(*tokens)};
+    EvaluationText out{path, std::move(*hash), std::move(*tokens)};
+    const auto before = (*tokenizer)->encode({}, job);
+    if (before && before->size() == 1) out.first = before->front();
+    return out;
 }
 
 Result<EvaluationText> textFromTokens(const std::string& path, const Job& job) {

@@ -5,12 +5,19 @@
 #include "core/base/job.h"
 #include "core/model/model.h"
 
+#include <optional>
+
 namespace qs::eval {
 
 struct EvaluationText {
     std::string path, sha256;         ///< of the file
     std::vector<std::int32_t> tokens; ///< as the network takes them
+    /// What takes the place of the first token of every chunk as an input, as in llama.cpp: the token that the tokenizer
+    /// puts before a text. It stays as a prediction. None: nothing does.
+    std::optional<std::int32_t> first = {};
 };
+/// The first `count` tokens as inputs, in chunks of `context`.
+std::vector<std::int32_t> inputsOf(const EvaluationText& text, std::size_t count, std::size_t context);
 
 /// A text in UTF-8, through the model's own tokenizer. One newline at its end does not count, as in llama.cpp. Errors: no
 /// tokenizer, a text that it refuses, cancelled.
