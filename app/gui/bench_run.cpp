@@ -7,7 +7,7 @@
 
 namespace qs::gui {
 namespace {
-constexpr const char* kBenchKept = "bench"; // in session files
+constexpr const char* kBenchKept = "bench"; // name of the rows in session files
 }
 
 BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session_(session), task_(&session.tasks()) {
@@ -17,11 +17,12 @@ BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session
     connect(&question_, &Task::over, this, &BenchRun::answersChanged);
     connect(&session, &Session::jobCancelled, this, &BenchRun::stopAsking);
     connect(&session, &Session::modelChanged, this, [this] {
-        if (!texts_.empty() && session_.model() && !session_.restored(QLatin1String(kBenchKept))) keep(); // rows stay
+        // the rows stay
+        if (!texts_.empty() && session_.model() && !session_.restored(QLatin1String(kBenchKept))) keep();
     });
 }
 
-/// On the thread that has measured: rows are long.
+/// Called on the thread that measured, because converting many rows takes time.
 std::shared_ptr<BenchRun::Done> BenchRun::doneOf(BenchmarkRun run) {
     auto done = std::make_shared<Done>();
     for (const auto& row : run.rows) done->texts.push_back(std::make_shared<const std::string>(keptBenchRow(row)));
@@ -57,7 +58,7 @@ void BenchRun::takeRestored(const std::vector<BackendSource>& sources) {
             for (const auto& source : sources)
                 if (source.id == id) plan_.backends.push_back(source);
         run_ = std::move(kept->run);
-        texts_.clear(); // the session has them as one text
+        texts_.clear(); // the session has all of them as one text
         complete_ = kept->complete;
         ++number_;
         Q_EMIT rowsChanged();
@@ -108,7 +109,7 @@ void BenchRun::again() {
         return doneOf(std::move(whole));
     };
     task_.run("Benchmark", work, [this](const std::shared_ptr<Done>& done) {
-        ++number_; // other rows in the same places
+        ++number_; // other rows now have the same indices
         finish(*done);
     });
     Q_EMIT rowsChanged();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A benchmark while it runs and its rows afterwards, for the backends page. The work is done by workers; here rows are
-// collected and handed to the window a few times a second.
+// Runs a benchmark for the backends page and keeps its rows. Worker processes measure; this class collects their rows
+// and passes them to the window a few times a second.
 
 #include "app/gui/task.h"
 #include "core/bench/backend/capabilities.h"
@@ -20,23 +20,26 @@ class BenchRun : public QObject {
 public:
     explicit BenchRun(Session& session, QObject* parent = nullptr);
 
-    void start(const BenchmarkPlan& plan); ///< cancels the one before; its rows go
-    void again();                          ///< times what is busy in a complete run again, and puts it in its place
-    void cancel();                         ///< what was measured stays
+    void start(const BenchmarkPlan& plan); ///< cancels a running benchmark and deletes its rows
+    /// measures rows again that were disturbed by other load, and replaces them; needs a complete run
+    void again();
+    void cancel(); ///< keeps the rows measured so far
     bool running() const { return task_.running(); }
     const std::vector<BenchmarkRow>& rows() const { return run_.rows; }
-    const BenchmarkRun& run() const { return run_; } ///< roofs, passes and provenance once it is complete
+    /// roofs, passes and provenance are filled once the run is complete
+    const BenchmarkRun& run() const { return run_; }
     bool complete() const { return complete_; }
-    int number() const { return number_; } ///< another one with each start: the rows begin anew
+    int number() const { return number_; } ///< changes with each start: the rows then begin at 0 again
     const BenchmarkPlan& plan() const { return plan_; }
-    /// What an opened session held, once; `sources`: the backends that there are. Nothing while one runs.
+    /// Takes over the rows of an opened session file, once. `sources`: the backends of this machine. Does nothing
+    /// during a run.
     void takeRestored(const std::vector<BackendSource>& sources);
 
-    /// Asks every backend what it could run; answers arrive one by one.
+    /// Asks every backend which rows of the plan it can run. The answers arrive one by one.
     void ask(const BenchmarkPlan& plan);
     const std::vector<Capability>& answers() const { return answers_; }
     bool asking() const { return question_.running(); }
-    void stopAsking(); ///< what has been answered stays
+    void stopAsking(); ///< keeps the answers that have arrived
 
 Q_SIGNALS:
     void rowsChanged();
@@ -51,13 +54,13 @@ private:
         Texts texts;
     };
     static std::shared_ptr<Done> doneOf(BenchmarkRun run);
-    void keep(); ///< for session files
+    void keep(); ///< hands the rows to the session, for session files
     void finish(Done& done);
     Session& session_;
     BenchmarkPlan plan_;
     BenchmarkRun run_;
-    Texts texts_;                                 ///< of its rows, as they are kept
-    std::shared_ptr<const std::string> restored_; ///< what was taken
+    Texts texts_;                                 ///< the rows as text, for session files
+    std::shared_ptr<const std::string> restored_; ///< the text that was read from a session file
     std::vector<Capability> answers_;
     Task task_, question_, restoring_;
     int number_ = 0;

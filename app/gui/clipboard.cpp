@@ -28,7 +28,7 @@ QList<int> visibleColumns(const QAbstractItemView& view) {
 
 void collect(const QAbstractItemModel& model, const QModelIndex& parent, QModelIndexList& out) {
     for (int row = 0; row < model.rowCount(parent); ++row) {
-        const QModelIndex child = model.index(row, 0, parent); // a copy: the list moves as it grows
+        const QModelIndex child = model.index(row, 0, parent); // a copy: the list is reallocated as it grows
         out << child;
         collect(model, child, out);
     }
@@ -58,7 +58,8 @@ QString asTsv(const QAbstractItemView& view) {
         for (const int column : columns) {
             auto text = row.siblingAtColumn(column).data().toString();
             text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
-            cells << QString::fromStdString(harmlessCell(text.toStdString())); // it may be pasted into a spreadsheet
+            // the text may be pasted into a spreadsheet
+            cells << QString::fromStdString(harmlessCell(text.toStdString()));
         }
         lines << cells.join(QLatin1Char('\t'));
     }
@@ -78,7 +79,7 @@ void copyPicture(QWidget* otherwise) {
     if (!target) return;
     auto* mime = new QMimeData;
     mime->setImageData(target->grab().toImage());
-    // With a chart its vector picture and its numbers go along.
+    // A chart also gives its picture as SVG and its numbers.
     if (const auto charts = target->findChildren<PlotChart*>(); charts.size() == 1) {
         mime->setData(QStringLiteral("image/svg+xml"), charts.front()->asSvg());
         mime->setText(charts.front()->dataAsTsv());

@@ -8,11 +8,12 @@ class QWidget;
 
 namespace qs::gui {
 
-/// The selected rows of a table or tree (all when fewer than two are selected), visible columns, with the header.
+/// The visible columns of the selected rows, with the header, as tab-separated text. With fewer than two selected rows:
+/// all rows.
 QString asTsv(const QAbstractItemView& view);
-/// Copies the table that has the focus, else `otherwise`.
+/// Copies the table that has the keyboard focus; `otherwise` when no table has it.
 void copyTable(QAbstractItemView* otherwise);
-/// Copies the card around the focused widget, or under the mouse, or `otherwise`, as a picture.
+/// Copies a picture of the card around the focused widget or under the mouse; of `otherwise` when there is none.
 void copyPicture(QWidget* otherwise);
 
 } // namespace qs::gui

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Lists of specs in which each stands once, however it is spelled. Each is spelled out once: lists of a hundred are made
-// anew at every step of the block slider.
+// Lists of specs without duplicates: two spellings of the same spec count as one. Each spec is converted to text once,
+// because lists of a hundred specs are rebuilt at every step of the block slider.
 
 #include "core/quant/spec/spec.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the layers of the opened model are given, for the metrics that weigh the error by it.
+// The layer inputs that metrics such as output error use as weights of the error.
 
 #include "core/analysis/analysis.h"
 
@@ -9,12 +9,13 @@
 namespace qs::gui {
 
 struct GivenInputs {
-    std::shared_ptr<const Model> file; ///< activations, column weights or an importance matrix
-    bool synthetic = false;            ///< normal ones of seed 1, as those of the command line
+    /// file with activations, column weights or an importance matrix; null: none
+    std::shared_ptr<const Model> file;
+    bool synthetic = false; ///< normally distributed inputs with seed 1, as on the command line
 
     bool any() const { return synthetic || file; }
     QString title() const; ///< "none", "synthetic" or the file's name
-    /// Of AnalysisOptions; empty while there are none.
+    /// The value for AnalysisOptions::inputs; empty when there are no inputs.
     decltype(AnalysisOptions::inputs) ofLayers() const;
 };
 

@@ -9,7 +9,7 @@
 namespace qs::gui {
 namespace {
 
-// W is the weight, V what its codes decode to, E = V - W.
+// In all texts: W is the weight, V what its codes decode to, E = V - W.
 constexpr CardEntry kEntries[] = {
     // Overview
     {"Sensitivity: layer × role",
@@ -17,7 +17,7 @@ constexpr CardEntry kEntries[] = {
      "measured. A click opens the tensor. It ranks weights; it says nothing of the model's output.",
      "nmse sqnr_db"},
     {"Worst tensors first",
-     "Tensors by the metric that is chosen above, the worst one on top. The arrow says which way "
+     "Tensors sorted by the metric chosen above, the worst one on top. The arrow says which way "
      "is better. A dot instead of a bar: the values lie far from 0.",
      "nmse sqnr_db"},
     {"SQNR of all tensors",
@@ -36,13 +36,13 @@ constexpr CardEntry kEntries[] = {
      "One row for each spec of the set, one column for each role (its worst tensor) or tensor. Bright is "
      "worse.",
      "nmse sqnr_db"},
-    {"Whole model, per spec", "Totals over all tensors that the spec takes. Bits per weight are 8 x bytes / elements.",
+    {"Whole model, per spec", "Totals over all tensors that accept the spec. Bits per weight are 8 x bytes / elements.",
      "sqnr_db nmse"},
     {"Spec set", "The specs that are measured side by side. A tick adds one; a preset can be typed.", ""},
     // Tensor
     {"Weight density and levels",
-     "How the weights lie, divided by their scale, and the levels that they are rounded to. y is a density: the area "
-     "is 1. A level in an empty place is wasted; a gap under a peak costs error.",
+     "The distribution of weights divided by their scale, and the levels that they are rounded to. y is a density: "
+     "the area is 1. A level where no weights are is wasted; a gap under a peak causes error.",
      "code_entropy dead_codes"},
     {"Signed error",
      "How often each error E = V - W occurs, with the percentiles p50, p95 and p99 of its size. ECDF "
@@ -64,7 +64,7 @@ constexpr CardEntry kEntries[] = {
      "codebook; boundaries are the middles between levels.",
      "sqnr_db"},
     {"Occupancy and error",
-     "For each code, its share of the weights beside its share of the squared error. Equal error "
+     "For each code, its share of the weights and its share of the squared error. Equal error "
      "shares mean a good codebook for this tensor.",
      "code_entropy dead_codes"},
     {"Codes", "Each code with its level, its boundaries, its share of weights and of the error.",
@@ -90,9 +90,8 @@ constexpr CardEntry kEntries[] = {
     // Sweep
     {"What is swept", "Formats, block sizes and scale types; every combination that makes sense is measured.", ""},
     {"SQNR against true bits per weight",
-     "One mark a spec: x is 8 x stored bytes / elements, y the SQNR over the class of tensors. The heavy line joins "
-     "what "
-     "no other spec beats. Up and left is better.",
+     "One mark per spec: x is 8 x stored bytes / elements, y the SQNR over the class of tensors. The heavy line joins "
+     "the specs that no other spec beats. Up and left is better.",
      "sqnr_db"},
     {"Frontier", "The specs that no other one beats in size and error together.", "sqnr_db nmse"},
     // Audit
@@ -112,13 +111,14 @@ constexpr CardEntry kEntries[] = {
      "sqnr_db"},
     {"SQNR afterwards", "The SQNR of the result of each operation. Longer is better.", "sqnr_db"},
     {"Most bytes on one device", "The codes and scales that the fullest device holds after the operation.", ""},
-    {"Operations", "What is tried. Each field offers values that fit the tensor's shape; others can be typed.", ""},
+    {"Operations",
+     "The operations that are tried. Each field offers values that fit the tensor's shape; others can be typed.", ""},
     {"Output error while training", "The error of the layer's output after each step, and the best one so far.",
      "output_nmse"},
     {"Result", "The error of rounding to nearest, of the best step, and what was gained.", "output_nmse nmse"},
     {"Training",
-     "Adam on latent weights V; the gradient passes the rounding unchanged. The rate falls along half a "
-     "cosine, and is halved from the best step on where the error doubles.",
+     "Adam on the unrounded weights; the gradient passes the rounding unchanged (straight-through). The learning "
+     "rate falls along half a cosine. If the error doubles, training returns to the best step with half the rate.",
      "output_nmse"},
     {"Products of the layer",
      "Y = X W^T, dX = G W and dW = G^T X with a spec for each operand; the error is that of the "
@@ -134,12 +134,12 @@ constexpr CardEntry kEntries[] = {
      "error of the output.",
      "nmse"},
     {"Operands",
-     "A spec for each operand of the three products. keep is f32; forward is what the forward product has "
-     "made. KV heads and head size come from config.json where it is there.",
+     "A spec for each operand of the three products. keep is f32; forward is the operand as the forward "
+     "product quantized it. KV heads and head size come from config.json if there is one.",
      ""},
     {"Solutions",
-     "GPTQ and AWQ choose codes so that the layer's output stays, not its weights. Both errors are shown: the "
-     "weights' one is often worse.",
+     "GPTQ and AWQ choose codes that keep the layer's output close, not its weights. Both errors are shown; that of "
+     "the weights is often worse.",
      "output_nmse nmse"},
     {"Output of the layer", "The SQNR of the layer's output, rounded to nearest and solved. Longer is better.",
      "output_nmse"},

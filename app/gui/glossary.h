@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What each card tells, in plain words; formulas, units and directions are those of the metrics registry.
+// Explanations of the cards in plain words. Formulas, units and directions come from the metrics registry.
 
 #include <QString>
 
@@ -9,12 +9,12 @@
 namespace qs::gui {
 
 struct CardEntry {
-    const char* title;   ///< of the card as it is made
-    const char* text;    ///< what it shows and how to read it
-    const char* metrics; ///< ids of the registry whose formulas it needs, with spaces between; may be empty
+    const char* title;   ///< title of the card
+    const char* text;    ///< what the card shows and how to read it
+    const char* metrics; ///< ids of metrics whose formulas are appended, separated by spaces; may be empty
 };
 std::span<const CardEntry> cardEntries();
-/// The text and a line for each metric, as plain text; "" for a title without an entry.
+/// The explanation and one line for each metric, as plain text; "" for an unknown title.
 QString aboutCard(const QString& title);
 
 } // namespace qs::gui

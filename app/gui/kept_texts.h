@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What pages have computed, for session files, by the page's name for it.
+// Results of pages as text for session files, stored under a name that the page chooses.
 
 #include <QString>
 
@@ -13,15 +13,17 @@ namespace qs::gui {
 
 class KeptTexts {
 public:
-    using Text = std::function<std::string()>; ///< called on a worker thread; it owns what it writes down
+    using Text = std::function<std::string()>; ///< called on a worker thread; it owns the data that it writes
     struct Kept {
         Text text;
-        std::shared_ptr<const std::string> restored; ///< out of a session file; null: the page has kept it since
-        int number = 0;                              ///< another one when the contents are
+        /// read from a session file; null once the page has stored its own text
+        std::shared_ptr<const std::string> restored;
+        int number = 0; ///< changes when the contents change
     };
     void keep(const QString& name, Text text) {
         if (!text) return void(all_.erase(name));
-        // Whoever saves takes a copy of this list, not of what the functions own.
+        // The code that saves a session copies this list, which is cheap: it does not copy the data that the functions
+        // own.
         const auto owned = std::make_shared<const Text>(std::move(text));
         all_[name] = {[owned] { return (*owned)(); }, nullptr, ++number_};
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantscope [FILE]: reads the command line and settings, opens the window.
+// quantscope [FILE]: reads the command line and the settings, and opens the window.
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/screenshot.h"
@@ -35,7 +35,7 @@ int wrongUsage(const QString& sentence) {
     return 2;
 }
 
-// Qt aborts without a display; one sentence and a plain exit instead.
+// Without a display Qt aborts. Print one sentence and exit normally instead.
 void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type == QtFatalMsg && text.contains(QLatin1String("platform plugin"))) {
         std::fputs("quantscope: there is no display to open a window on: set DISPLAY or WAYLAND_DISPLAY, or use "
@@ -45,7 +45,7 @@ void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
         ::_exit(1);
     }
     if (type == QtDebugMsg || type == QtInfoMsg) return;
-    // "could not connect to display" comes just before the fatal one.
+    // This message comes just before the fatal one.
     if (text.contains(QLatin1String("could not connect to display")) ||
         text.contains(QLatin1String("Could not load the Qt platform plugin")))
         return;
@@ -53,7 +53,8 @@ void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (type == QtFatalMsg) std::abort();
 }
 
-/// Settings that are no small file are not read: QSettings would wait for a pipe for ever, and read a device to its end.
+/// Does not read settings that are not a small regular file: QSettings would wait on a pipe forever, and read a device
+/// to its end.
 void leaveHostileSettings() {
     const QString file = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) + u'/' +
                          QCoreApplication::organizationName() + u'/' + QCoreApplication::applicationName() +
@@ -98,7 +99,7 @@ int main(int argc, char** argv) {
     parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot});
     QStringList arguments;
     for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
-    // Qt's own options are taken off the list by QApplication, which needs a display; these two answers do not.
+    // QApplication removes Qt's own options from the list, but needs a display; --help and --version work without one.
     const bool understood = parser.parse(arguments);
     if (understood && parser.isSet(version)) {
         std::printf("quantscope %s\n", QS_VERSION);
@@ -139,7 +140,7 @@ int main(int argc, char** argv) {
         if (const char* problem = forcedIsaProblem()) return QString::fromUtf8(problem);
         return {};
     };
-    // A wrong call is answered without a display too, unless options of Qt's own are among the words.
+    // A wrong option is reported without a display too, unless the arguments contain options of Qt.
     static const QRegularExpression ofQt(QStringLiteral("^(-[a-z]{2,}|--(platform|style|display|geometry|qw|plugin|"
                                                         "session|name|title|icon|reverse|visual|fontengine).*)$"));
     if (arguments.mid(1).filter(ofQt).isEmpty())
@@ -172,7 +173,7 @@ int main(int argc, char** argv) {
     MainWindow window(session);
     if (!forDevelopers) {
         window.restoreFrom(settings);
-        const int often = qEnvironmentVariableIntValue("QS_AUTOSAVE_MS"); // of tests
+        const int often = qEnvironmentVariableIntValue("QS_AUTOSAVE_MS"); // set by tests
         if (often > 0)
             window.saver().startAutosave(often);
         else

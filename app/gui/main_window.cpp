@@ -37,7 +37,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kQuietMs = 150; ///< after which the first picture is on the screen
+constexpr int kQuietMs = 150; ///< delay until the first picture is on the screen
 
 const PageTraits* findPage(const QString& id) {
     for (const auto& page : pages())
@@ -54,7 +54,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
       stack_(new QStackedWidget), splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)),
       peek_(new Peek(session, this)) {
     setAcceptDrops(true);
-    setMinimumSize(1280, 680); // below it the spec and a tensor's two columns of cards do not fit
+    setMinimumSize(1280, 680); // smaller windows have no room for the spec bar and two columns of cards
     resize(1440, 900);
     rail_ = new Rail(session, buildMenus(*this));
 
@@ -87,12 +87,13 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     browser_->view()->installEventFilter(this);
     connect(&session, &Session::pageChanged, this, [this](const QString& id) {
         if (made_.contains(id) || !isVisible()) return showPage(id);
-        QTimer::singleShot(0, this, [this] { showPage(session_.page()); }); // not in the turn of all that follows it
+        // in a later turn of the event loop than the work below
+        QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
     });
     connect(&session, &Session::modelChanged, this, &MainWindow::followModel);
     connect(&session, &Session::opening, banner_, [this] { banner_->say({}); });
     connect(&session, &Session::failed, this, [this](const QString& sentence) {
-        // The start page has its own place for it.
+        // The start page shows the sentence itself.
         if (session_.page() != QLatin1String("start")) banner_->say(sentence);
     });
     new SourceWatch(session, this);
@@ -102,7 +103,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     stack_->setFocusPolicy(Qt::ClickFocus);
     stack_->setFocus(); // not the first button
     new FocusKeeper(*this, *stack_);
-    QTimer::singleShot(kQuietMs, this, &PlotChart::warmUp); // before the first page with charts needs it
+    // prepares charts before the first page that has them is shown
+    QTimer::singleShot(kQuietMs, this, &PlotChart::warmUp);
 }
 
 QWidget* MainWindow::currentPage() const { return stack_->currentWidget(); }
@@ -119,10 +121,11 @@ void MainWindow::showPage(const QString& id) {
         stack_->addWidget(widget);
         later = isVisible();
     }
-    // Making a page and laying it out together would hold the event loop for too long, and so would all of its parts.
+    // Creating a page and laying it out in one turn, or creating all its parts in one turn, would block the event loop
+    // too long.
     if (auto* parts = dynamic_cast<PageInParts*>(widget); parts && isVisible() && !later) later = parts->makePart();
     if (later) return QTimer::singleShot(0, this, [this] { showPage(session_.page()); });
-    // The focus of a page that goes away would wander to the first button of the next one.
+    // Without this the focus would move from the hidden page to the first button of the next one.
     if (auto* leaving = stack_->currentWidget();
         leaving && leaving != widget && leaving->isAncestorOf(QApplication::focusWidget()))
         stack_->setFocus();
@@ -134,7 +137,7 @@ void MainWindow::showPage(const QString& id) {
 
 void MainWindow::followModel() {
     const auto& model = session_.model();
-    // Twice: alone Qt takes it for the place of its mark of a changed document.
+    // Doubled, because Qt replaces a single "[*]" in a title by the mark of a modified document.
     const auto titled = [](QString name) { return name.replace(QLatin1String("[*]"), QLatin1String("[*][*]")); };
     setWindowTitle(model
                        ? titled(QString::fromStdString(escapeForPeople(model->title))) + QStringLiteral(" – QuantScope")
@@ -182,14 +185,14 @@ void MainWindow::cancel() {
 void MainWindow::showKeys() { showKeysDialog(*this); }
 void MainWindow::openMenu() { rail_->openMenu(); }
 
-// Keys that a focused control may want for itself are no shortcuts: they arrive here when nobody took them.
+// Keys that a focused control may use are not shortcuts: they arrive here when no control took them.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
     if (event->modifiers() != Qt::NoModifier) return QMainWindow::keyPressEvent(event);
     switch (event->key()) {
     case Qt::Key_Up: return step(-1);
     case Qt::Key_Down: return step(1);
     case Qt::Key_Space:
-        if (!event->isAutoRepeat()) peek(); // the popup takes the key's repeats
+        if (!event->isAutoRepeat()) peek(); // key repeats go to the popup
         return;
     default: QMainWindow::keyPressEvent(event);
     }

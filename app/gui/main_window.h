@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The frame around the pages. It knows no page by name but the registry; pages talk through the Session.
+// The frame around the pages. It finds pages through the registry only; pages talk to each other through the Session.
 
 #include <QHash>
 #include <QMainWindow>
@@ -32,13 +32,13 @@ public:
     SpecHistory& history() { return *history_; }
     SessionSaver& saver() { return *saver_; }
     QWidget* currentPage() const;
-    QString message() const; ///< of the banner
+    QString message() const; ///< text of the banner
     bool browserWanted() const { return browserWanted_; }
 
     void setBrowserWanted(bool wanted);
-    void step(int by); ///< tensor above or below
+    void step(int by); ///< selects the tensor `by` rows below (negative: above)
     void peek();
-    void cancel(); ///< Esc: jobs first, then the filter
+    void cancel(); ///< Esc: cancels jobs; without jobs, clears the filter
     void showKeys();
     void openMenu();
     void restoreFrom(const QSettings& settings);
@@ -66,7 +66,7 @@ private:
     QSplitter* splitter_;
     JobLane* lane_;
     Peek* peek_;
-    QHash<QString, QWidget*> made_; ///< pages are made when they are first shown
+    QHash<QString, QWidget*> made_; ///< a page is created when it is first shown
     bool browserWanted_ = true;
 };
 

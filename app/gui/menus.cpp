@@ -25,7 +25,7 @@
 namespace qs::gui {
 namespace {
 
-// Lives as long as the window: the actions call back into it.
+// Lives as long as the window, because the actions call its functions.
 class Menus : public QObject {
 public:
     explicit Menus(MainWindow& window)
@@ -52,12 +52,12 @@ private:
         window_.addAction(action);
         return action;
     }
-    // The key is shown but handled elsewhere, where a focused control comes first.
+    // Shows the key in the menu only. The key is handled where it is pressed, so that a focused control gets it first.
     QAction* addShown(QMenu* menu, const char* text, const char* key, std::function<void()> act) {
         return add(menu, QString::fromLatin1(text) + QLatin1Char('\t') + QString::fromLatin1(key), {}, std::move(act));
     }
 
-    /// A command that does nothing while no model is open.
+    /// Disables the action while no model is open.
     QAction* ofModel(QAction* action) {
         const auto enable = [this, action] { action->setEnabled(bool(session_.model())); };
         enable();
@@ -183,7 +183,7 @@ private:
         int number = 1;
         for (const auto& row : pages()) {
             const auto id = QString::fromLatin1(row.id);
-            // Ten digits; the pages behind them have keys of their own.
+            // Ten digits are for pages; pages after the tenth have keys of their own.
             const auto digit = QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number % 10));
             auto* shown = add(m, QString::fromUtf8(row.title), number++ <= 10 ? digit : QKeySequence(),
                               [this, id] { page(id.toLatin1().constData()); });

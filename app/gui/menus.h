@@ -10,10 +10,10 @@ namespace qs::gui {
 
 class MainWindow;
 
-/// Every action with its key, in one menu of submenus; the actions belong to the window, so that the keys work.
+/// Builds one menu of submenus with every action and its key. The window owns the actions, so that their keys work.
 QMenu* buildMenus(MainWindow& window);
 
-/// What the keys overview prints: the actions' keys, then those of charts and lists.
+/// One line of the overview of keys: first the keys of actions, then those of charts and lists.
 struct KeyLine {
     QString group, keys, what;
 };

@@ -39,7 +39,7 @@ void ModelOpener::openSaved(const QString& path, const SessionState& view) {
     };
     opening_.run({}, work, [this, view](Result<Saved> saved) {
         if (saved) return read(std::move(*saved), view);
-        // What was saved by itself is a convenience: without it the place alone is restored.
+        // An automatic save is optional: without it only the path and the view are restored.
         if (!view.path.isEmpty()) return restore(view);
         complain(saved.error().message);
     });
@@ -52,7 +52,7 @@ void ModelOpener::read(OpenedModel::Saved saved, const SessionState& view) {
     if (std::error_code error; !std::filesystem::exists(file.opened, error))
         return complain(saved.changed.empty() ? escapeForPeople(file.opened, 200) + " is not there."
                                               : saved.changed.front());
-    if (looksLikeSession(file.opened)) // one that names itself would open for ever
+    if (looksLikeSession(file.opened)) // a session that names itself would open forever
         return complain(fmt::format("{} names another session, {}, instead of a checkpoint.",
                                     escapeForPeople(saved.path.toStdString(), 200), escapeForPeople(file.opened, 200)));
     wanted_ = view;

@@ -16,32 +16,33 @@ namespace qs::gui {
 struct OpenedModel {
     std::shared_ptr<const Model> model;
     std::shared_ptr<const ModelLayout> layout;
-    bool stored = false; ///< some tensors are what `quantize` stored
-    SessionState view;   ///< to apply; path "": none
+    bool stored = false; ///< some tensors were stored by `quantize` (codes and scales)
+    SessionState view;   ///< view to restore; path "": none
     struct Saved {
         SessionFile file;
         QString path;
-        std::vector<std::string> changed; ///< a sentence for each source that is another one now
+        /// one sentence for each source file that has changed since the session was saved
+        std::vector<std::string> changed;
     };
-    std::optional<Saved> saved; ///< the session file that named the model
+    std::optional<Saved> saved; ///< set when a session file named the model
 };
 
 class ModelOpener : public QObject {
     Q_OBJECT
 public:
     ModelOpener(TaskList& tasks, std::function<void(OpenedModel)> opened);
-    void open(const QString& path);         ///< .qscope too; ends in `opened` or failed()
-    void restore(const SessionState& view); ///< the same with its path, or with its session file
-    /// The same model with its stored tensors decoded; `view` is asked when it is ready.
+    void open(const QString& path);         ///< also opens .qscope files; ends with opened() or failed()
+    void restore(const SessionState& view); ///< opens the path or the session file of the view
+    /// Opens the model again with its stored tensors decoded; calls `view` when it is ready.
     void decode(const std::shared_ptr<const Model>& model, std::function<SessionState()> view);
-    bool running() const { return opening_.running(); } ///< open() or restore()
+    bool running() const { return opening_.running(); } ///< true during open() or restore()
     void cancel() { opening_.drop(); }
     void stopDecoding() { decoding_.drop(); }
 
 Q_SIGNALS:
     void opening(const QString& path);
     void failed(const QString& sentence);
-    void ended(); ///< running() is false now
+    void ended(); ///< running() has become false
 
 private:
     void openSaved(const QString& path, const SessionState& view);
@@ -50,8 +51,8 @@ private:
 
     std::function<void(OpenedModel)> opened_;
     Task opening_, decoding_;
-    SessionState wanted_;                     ///< of the model that is being opened
-    std::optional<OpenedModel::Saved> saved_; ///< of `wanted_`
+    SessionState wanted_;                     ///< state to restore for the model that is being opened
+    std::optional<OpenedModel::Saved> saved_; ///< the session file of `wanted_`
 };
 
 } // namespace qs::gui

@@ -20,7 +20,8 @@ void ModelRows::insert(std::size_t weight, AnalysisRow row) {
     else if (chunk.use_count() > 1)
         chunk = freedOnPool(std::make_shared<Chunk>(*chunk));
     else
-        std::atomic_thread_fence(std::memory_order_acquire); // after the last read of the one who let go of it
+        // the writes below must come after the last read of another owner
+        std::atomic_thread_fence(std::memory_order_acquire);
     auto& place = (*chunk)[weight % kChunk];
     if (place) return;
     ++known_;

@@ -8,14 +8,14 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kKnownSpecs = 8; // a row is about 2 KiB
-constexpr std::size_t kChunk = 32;     // rows whose histograms are alive at once
+constexpr std::size_t kKnownSpecs = 8; // a row takes about 2 KiB
+constexpr std::size_t kChunk = 32;     // rows whose histograms exist at the same time
 
 } // namespace
 
 struct ModelSweep::Mail {
-    std::vector<std::pair<std::size_t, AnalysisRow>> rows; // with the weight's index
-    std::shared_ptr<Distribution> pooled;                  // of these rows
+    std::vector<std::pair<std::size_t, AnalysisRow>> rows; // with the index of the weight
+    std::shared_ptr<Distribution> pooled;                  // sum of the histograms of these rows
 };
 
 ModelSweep::ModelSweep(TaskList& tasks, QObject* parent) : QObject(parent), task_(&tasks) {
@@ -96,7 +96,7 @@ void ModelSweep::withdraw(const QuantSpec& spec) {
 
 void ModelSweep::cancel() {
     queue_.clear();
-    task_.cancel(); // what is done is done
+    task_.cancel(); // results so far are kept
 }
 
 std::shared_ptr<const TensorStatistics> ModelSweep::statistics(const TensorInfo& tensor) const {
@@ -133,7 +133,7 @@ void ModelSweep::next() {
         under = known_.back().get();
         if (known_.size() > kKnownSpecs) known_.pop_front();
     }
-    // Tensors whose statistics are not known come first: theirs is another plan.
+    // Tensors without statistics come first, because measuring them needs another plan.
     std::vector<std::size_t> fresh, again;
     double total = 0;
     for (std::size_t i = 0; i < weights_.size(); ++i) {
@@ -141,7 +141,7 @@ void ModelSweep::next() {
         (statistics_[indexOf(*weights_[i])] ? again : fresh).push_back(i);
         total += double(weights_[i]->bytes);
     }
-    struct Steps { // of the chunks that are done
+    struct Steps { // number of finished chunks
         std::atomic<double> bytes{0};
         std::atomic<std::uint64_t> rows{0};
     };

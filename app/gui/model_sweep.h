@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The whole model under one spec after another, in the background. Rows are kept without their histograms: a model of
-// 100,000 tensors would need 25 GB for those.
+// Analyses the whole model in the background under one spec after another. Rows are kept without their histograms: for
+// 100,000 tensors those would need 25 GB.
 
 #include "app/gui/model_rows.h"
 #include "app/gui/task.h"
@@ -18,24 +18,25 @@ class ModelSweep : public QObject {
 public:
     explicit ModelSweep(TaskList& tasks, QObject* parent = nullptr);
 
-    void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights); ///< forgets everything
-    /// Forgets every row and measures the known specs again, `first` before the others.
+    /// deletes all results
+    void setModel(std::shared_ptr<const Model> model, std::vector<const TensorInfo*> weights);
+    /// Deletes every row and measures the known specs again, `first` before the others.
     void setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first);
-    void setDecodedAs(DecodedAs decodedAs, const QuantSpec& first); ///< the same
-    /// Queued behind what runs; what a cancelled run left is kept and only the rest is measured.
+    void setDecodedAs(DecodedAs decodedAs, const QuantSpec& first); ///< as setInputs()
+    /// Appends the spec to the queue. Results of a cancelled run are kept; only the missing rows are measured.
     void ask(const QuantSpec& spec);
-    /// Stops a run under this spec and takes it out of the queue.
+    /// Cancels the run of this spec, or removes it from the queue.
     void withdraw(const QuantSpec& spec);
-    void cancel(); ///< all of it
+    void cancel(); ///< cancels the run and the queue
     bool running() const { return task_.running(); }
 
     const ModelRows& rows(const QuantSpec& spec) const;
-    std::shared_ptr<const Distribution> pooled(const QuantSpec& spec) const; ///< null: nothing measured
+    std::shared_ptr<const Distribution> pooled(const QuantSpec& spec) const; ///< null: nothing is measured
     std::vector<QuantSpec> specs() const;
     std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const;
-    /// Rows that were measured before, without histograms; those of tensors under a spec that is known stay.
+    /// Inserts rows of an earlier run, without histograms. Tensors that have a row under this spec keep it.
     void restore(const QuantSpec& spec, const std::vector<AnalysisRow>& rows);
-    void learn(const AnalysisRow& row); ///< statistics that somebody else measured
+    void learn(const AnalysisRow& row); ///< stores the statistics of a row that was measured elsewhere
 
 Q_SIGNALS:
     void rowsChanged();
@@ -43,11 +44,11 @@ Q_SIGNALS:
     void failed(const QString& sentence);
 
 private:
-    struct Mail; ///< what the work leaves for the window
+    struct Mail; ///< results on the way from the worker thread to the window
     struct Under {
         QuantSpec spec;
         ModelRows rows;
-        std::shared_ptr<const Distribution> pooled; ///< of the rows; replaced, never written
+        std::shared_ptr<const Distribution> pooled; ///< sum of the histograms of all rows; replaced, never modified
     };
     void measureAgain(const QuantSpec& first);
     void next();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Levels of a format that the user moved by hand or had learned on the codebook page; none: the format's own.
+// Levels that the user moved by hand, or had learned, on the codebook page. Empty: the format's own levels apply.
 
 #include <QString>
 
@@ -10,9 +10,9 @@
 namespace qs::gui {
 
 struct MovedLevels {
-    std::string format;         ///< whose levels they replace
-    std::vector<double> levels; ///< ascending; empty: nothing was moved
-    QString how;                ///< they were learned like this; empty: moved by hand
+    std::string format;         ///< id of the format whose levels are replaced
+    std::vector<double> levels; ///< ascending; empty: no level was moved
+    QString how;                ///< how the levels were learned; empty: they were moved by hand
     bool operator==(const MovedLevels&) const = default;
 };
 

@@ -10,11 +10,11 @@
 namespace qs::gui {
 namespace {
 
-/// Of a session, which owns it.
+/// The files that a session reads beside its model. The session owns this object.
 class ReadBeside : public QObject {
 public:
     explicit ReadBeside(QObject* session) : QObject(session) { setObjectName(QStringLiteral("readBeside")); }
-    std::vector<std::pair<std::string, std::string>> files; ///< path, and how people know it
+    std::vector<std::pair<std::string, std::string>> files; ///< path, and its description in messages
 };
 
 ReadBeside* besideOf(const Session& session) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the window reads is never written by it: every save dialog asks here, by the same rules as the command line.
+// Keeps the window from overwriting files that it reads. Every save dialog asks here; the rules are those of the
+// command line.
 
 #include "core/base/result.h"
 
@@ -12,10 +13,12 @@ namespace qs::gui {
 
 class Session;
 
-/// A file that is read beside the opened model ("the earlier results"): it counts as an input while the window is open.
+/// Registers a file that is read beside the opened model, for example earlier results. It counts as an input until the
+/// window closes.
 void readsBeside(Session& session, const QString& path, const QString& as);
 
-/// Fails when a path is one of what the window reads. A snapshot: for the thread that writes, because files are asked.
+/// Fails when `path` is a file that the window reads. The function holds a snapshot, so that the thread that writes can
+/// call it.
 using OutputCheck = std::function<Result<void>(const std::string& path)>;
 OutputCheck outputCheck(const Session& session);
 

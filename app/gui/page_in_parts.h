@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A page that is made in parts. The window makes one an event-loop turn before it shows the page, because making all of
-// a page with many charts and tables would hold the loop for longer than a frame; showing it makes what is missing.
+// A page that is created in parts, one in each turn of the event loop, before it is shown. Creating a page with many
+// charts and tables at once would block the event loop for longer than a frame. Showing the page early creates the
+// missing parts.
 
 #include <QWidget>
 
@@ -14,7 +15,7 @@ namespace qs::gui {
 class PageInParts : public QWidget {
 public:
     using QWidget::QWidget;
-    /// Makes the next part; false when none was left.
+    /// Creates the next part; false when all parts exist.
     bool makePart() {
         if (next_ >= parts_.size()) return false;
         const auto part = std::exchange(parts_[next_++], {});

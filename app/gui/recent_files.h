@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The files that were opened last, newest first, at most 12.
+// The recently opened files, newest first, at most 12.
 
 #include <QObject>
 #include <QStringList>
@@ -11,9 +11,9 @@ class RecentFiles : public QObject {
     Q_OBJECT
 public:
     const QStringList& paths() const { return paths_; }
-    void put(const QString& path); ///< in front; emits nothing
-    void add(const QString& path); ///< the same, and emits changed()
-    /// Behind those that are there. Those that do not exist are dropped, on a worker thread; then changed() is emitted.
+    void put(const QString& path); ///< moves the path to the front; emits no signal
+    void add(const QString& path); ///< as put(), and emits changed()
+    /// Appends paths and emits changed(). Paths that do not exist are dropped, on a worker thread.
     void append(const QStringList& paths);
 
 Q_SIGNALS:

@@ -11,7 +11,7 @@
 namespace qs::gui {
 namespace {
 
-// In the order of the data flow; the first word that a role contains decides.
+// Roles in the order of the data flow. The first of these words that a role contains decides its place.
 int roleRank(const std::string& role) {
     static constexpr std::pair<const char*, int> order[] = {
         {"embed", 20}, {"wte", 20},   {"wpe", 21}, {"lm_head", 30}, {"head", 30}, {"qkv", 1},    {"query", 1},
@@ -29,7 +29,7 @@ QString roleTitle(const std::string& role) {
     return QString::fromStdString(nameWithin(escapeForPeople(role, 500), 24));
 }
 
-constexpr std::size_t kMostOutside = 6; // rows for roles that no layer has; the others share one
+constexpr std::size_t kMostOutside = 6; // rows for roles outside the layers; further ones share one row
 
 } // namespace
 
@@ -42,7 +42,7 @@ RoleGrid roleGrid(const Weights& weights) {
     };
     std::vector<TensorPlace> places;
     std::map<Role, int> stacked, outside;
-    std::map<int, int> columns; // layer -> column: only layers that occur
+    std::map<int, int> columns; // layer -> column, only for layers that occur
     const SharedParts shared(weights.size(), [&](std::size_t i) -> std::string_view { return weights[i]->name; });
     for (const auto* tensor : weights) {
         places.push_back(placeOf(tensor->name));
@@ -56,7 +56,7 @@ RoleGrid roleGrid(const Weights& weights) {
     const int count = int(weights.size());
     grid.rowOf.resize(weights.size());
     grid.columnOf.resize(weights.size());
-    // Names that a layer x role map cannot hold: no layers, or nearly a role for each tensor.
+    // Names that do not fit a layer x role map: no layers, or nearly one role for each tensor.
     if (columns.empty() || (stacked.size() + outside.size()) * (columns.size() + 1) > 20 * weights.size() + 1000) {
         grid.columns = std::max(1, int(std::ceil(std::sqrt(2.0 * count))));
         grid.rows = (count + grid.columns - 1) / grid.columns;

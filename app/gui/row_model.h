@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One table model for every vector of rows with Columns<Row>.
+// One table model for every vector of rows that has Columns<Row>.
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/name_text.h"
@@ -24,11 +24,11 @@ public:
         beginResetModel();
         rows_.swap(rows);
         endResetModel();
-        if (rows.size() > 4096) // whose texts take longer to free than a frame
+        if (rows.size() > 4096) // freeing the texts of more rows takes longer than a frame
             if (auto* pool = QThreadPool::globalInstance())
                 pool->start([old = std::move(rows)]() mutable { old = {}; });
     }
-    /// The rows so far and more: selection, order and place in the table stay.
+    /// `all` begins with the present rows. Selection, order and scroll position are kept.
     void grow(const std::vector<Row>& all) {
         if (all.size() <= rows_.size()) return;
         beginInsertRows({}, int(rows_.size()), int(all.size()) - 1);
@@ -43,7 +43,7 @@ public:
         return parent.isValid() ? 0 : int(columns_.size());
     }
 
-    /// UserRole gives the raw value, so that a proxy sorts numbers as numbers.
+    /// Qt::UserRole gives the raw value, so that a proxy model sorts numbers as numbers.
     QVariant data(const QModelIndex& index, int role) const override {
         if (!index.isValid()) return {};
         const auto& column = columns_[std::size_t(index.column())];
@@ -59,7 +59,7 @@ public:
         case Qt::TextAlignmentRole: return int(Qt::AlignVCenter | (isNumeric(column) ? Qt::AlignRight : Qt::AlignLeft));
         case kNameRole: return column.show == Show::Name;
         case Qt::FontRole: return isNumeric(column) || column.show == Show::Code ? Theme::numbers() : Theme::words();
-        case Qt::ToolTipRole: // a column may be too narrow for it
+        case Qt::ToolTipRole: // the column may be too narrow for the text
             if (auto* s = std::get_if<std::string>(&value); s && s->size() > 12) return QString::fromStdString(*s);
             return {};
         case Qt::ForegroundRole:

@@ -8,13 +8,13 @@
 namespace qs::gui {
 namespace {
 
-/// When the process was started, in ticks since the system was: with the boot's own id no other process has both.
+/// Start time of a process in ticks since the system started. With the id of the boot it identifies a process.
 QByteArray processStart(qint64 process) {
     QFile stat(QStringLiteral("/proc/%1/stat").arg(process)), boot(QStringLiteral("/proc/sys/kernel/random/boot_id"));
     if (!stat.open(QIODevice::ReadOnly)) return {};
     const auto text = stat.readAll();
-    const auto fields = text.mid(text.lastIndexOf(')') + 2).split(' '); // the name may hold spaces
-    if (fields.size() < 20 || fields[0] == "Z") return {};              // a zombie is gone
+    const auto fields = text.mid(text.lastIndexOf(')') + 2).split(' '); // the process name may contain spaces
+    if (fields.size() < 20 || fields[0] == "Z") return {};              // "Z" is a zombie: the process has ended
     return fields[19] + ' ' + (boot.open(QIODevice::ReadOnly) ? boot.readAll().trimmed() : QByteArray());
 }
 
@@ -30,7 +30,7 @@ RunMark::RunMark(const QString& folder) {
         QFile mark(dir.filePath(name));
         const auto process = name.mid(pattern.arg(QString()).size()).toLongLong();
         if (process == QCoreApplication::applicationPid() || !mark.open(QIODevice::ReadOnly)) continue;
-        if (mark.readAll() == processStart(process)) continue; // another window
+        if (mark.readAll() == processStart(process)) continue; // another window that is running
         died_ = true;
         mark.remove();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A small file while the window runs. One that is left by a process that is gone says that it ended unexpectedly.
+// A small file that exists while the window runs. A file whose process is gone means that the program ended
+// unexpectedly.
 
 #include <QString>
 
@@ -8,7 +9,8 @@ namespace qs::gui {
 
 class RunMark {
 public:
-    explicit RunMark(const QString& folder); ///< looks at what others left, takes it away, and leaves its own
+    /// reads and removes the files of ended processes, and creates its own
+    explicit RunMark(const QString& folder);
     ~RunMark();
     RunMark(const RunMark&) = delete;
     RunMark& operator=(const RunMark&) = delete;

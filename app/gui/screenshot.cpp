@@ -17,12 +17,13 @@
 namespace qs::gui {
 namespace {
 
-// Since the process was made, loading of libraries included; in steps of the kernel's clock tick, 10 ms.
+// Milliseconds since the process was created, loading of libraries included; resolution 10 ms (the kernel's clock
+// tick).
 double sinceStartMs() {
     QFile file(QStringLiteral("/proc/self/stat"));
     if (!file.open(QIODevice::ReadOnly)) return -1;
     const auto text = file.readAll();
-    const auto fields = text.mid(text.lastIndexOf(')') + 2).split(' '); // the name may hold spaces
+    const auto fields = text.mid(text.lastIndexOf(')') + 2).split(' '); // the process name may contain spaces
     if (fields.size() < 20) return -1;
     timespec now{};
     clock_gettime(CLOCK_BOOTTIME, &now);
@@ -38,7 +39,8 @@ void shootWhenSettled(Session& session, QWidget& window, const QString& path) {
         const bool busy = session.busy() || QThreadPool::globalInstance()->activeThreadCount() > 0;
         quiet = busy ? 0 : quiet + 1;
         if (quiet < 10 && ++waited < 1200) return;
-        QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest); // of texts that have just changed
+        // layouts of texts that have just changed
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
         const bool written = window.grab().save(path, "PNG");
         if (!written) std::fprintf(stderr, "quantscope: cannot write '%s'\n", qPrintable(path));
         QCoreApplication::exit(written ? 0 : 1);

@@ -9,12 +9,12 @@ namespace qs::gui {
 
 class Session;
 
-/// Writes the window as PNG when nothing has been running for half a second (or after a minute), and quits: exit code 1
-/// when the picture could not be written.
+/// Writes the window as PNG when nothing has run for half a second (or after one minute), then quits. The exit code is
+/// 1 when the picture could not be written.
 void shootWhenSettled(Session& session, QWidget& window, const QString& path);
 
-/// With QS_TIMING=1: prints how long after the start of the process the window was painted with its model open, and with
-/// all of it measured, and quits.
+/// For QS_TIMING=1: prints the time from the start of the process until the window was painted with its model, and
+/// until all of it was measured; then quits.
 void timeStart(Session& session, QWidget& window);
 
 } // namespace qs::gui

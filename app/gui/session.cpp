@@ -31,9 +31,9 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 
 } // namespace
 
-/// Each with a state of its own; the session connects them.
+/// The parts of a session, each with its own state; the session connects them.
 struct Session::Private {
-    static constexpr int kSettleMs = 250; // the spec has stood still: the whole model may follow
+    static constexpr int kSettleMs = 250; // time without a change of the spec until the whole model is analysed
     explicit Private(Session* session)
         : sweep(tasks, session), probeA(session), probeB(session),
           opener(tasks, [session](OpenedModel opened) { session->adopt(std::move(opened)); }) {
@@ -55,7 +55,7 @@ struct Session::Private {
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
       metric_(QStringLiteral("nmse")), page_(QStringLiteral("start")) {
-    // Jobs are coarse and use all cores themselves: a queued one must never wait for an idle pool thread.
+    // Jobs are few and long, and use all cores themselves: a queued job must not wait until a pool thread is idle.
     auto* pool = QThreadPool::globalInstance();
     pool->setMaxThreadCount(std::max(8, pool->maxThreadCount()));
     d = std::make_unique<Private>(this);
@@ -71,7 +71,7 @@ Session::Session(QObject* parent)
     follow(d->probeB, &Session::currentB_);
     connect(&d->settle, &QTimer::timeout, this, [this] {
         if (d->probeA.running() || d->probeB.running()) {
-            d->settle.start(); // the picture in front first
+            d->settle.start(); // the page in front is updated first
             return;
         }
         d->sweep.ask(specA_);
@@ -83,7 +83,7 @@ void Session::follow(ModelSweep& sweep) {
     connect(&sweep, &ModelSweep::finished, this, &Session::jobFinished);
     connect(&sweep, &ModelSweep::failed, this, [this](const QString& sentence) {
         Q_EMIT failed(sentence);
-        setInputs({}); // what they say of no layer must not keep the model from being measured
+        setInputs({}); // inputs that match no layer would make every analysis fail
     });
 }
 
@@ -103,7 +103,8 @@ void Session::follow(TensorProbe& probe, AnalysisRow Session::*answer) {
     });
 }
 
-Session::~Session() { d->tasks.disconnect(this); } // which ends tasks
+// a task that ends now must not call a session that is being destroyed
+Session::~Session() { d->tasks.disconnect(this); }
 
 // ---- the opened model ----------------------------------------------------------------------------------------------
 
@@ -111,10 +112,10 @@ void Session::open(const QString& path) { d->opener.open(path); }
 void Session::restore(const SessionState& state) { d->opener.restore(state); }
 
 void Session::decodeStored() {
-    if (model_ && stored_) d->opener.decode(model_, [this] { return state(); }); // the specs, and the page
+    if (model_ && stored_) d->opener.decode(model_, [this] { return state(); }); // with the specs and the page
 }
 
-/// What was measured counts only where its files are those that it was measured on.
+/// Saved results are used only if the files have not changed since.
 void Session::apply(const OpenedModel& opened) {
     if (!opened.saved) return;
     const auto& [file, path, changed] = *opened.saved;
@@ -132,7 +133,7 @@ void Session::apply(const OpenedModel& opened) {
 
 void Session::adopt(OpenedModel opened) {
     {
-        const QScopedValueRollback replacing(d->replacing, true); // the pages are told once, of the new one
+        const QScopedValueRollback replacing(d->replacing, true); // pages get one signal, for the new model
         close();
     }
     model_ = std::move(opened.model);
@@ -162,7 +163,7 @@ void Session::adopt(OpenedModel opened) {
     apply(opened);
     inspect(true, comparing_);
     d->settle.start();
-    // In turns of their own: the start page lists files anew, a page is built when it is first shown.
+    // In later turns of the event loop: the start page checks files, and a page is created when it is first shown.
     QTimer::singleShot(0, this, &Session::recentFilesChanged);
     const auto page = !wanted.page.isEmpty()            ? wanted.page
                       : page_ == QLatin1String("start") ? QStringLiteral("overview")
@@ -228,7 +229,7 @@ void Session::selectSameRole(int layerStep) {
     const auto here = placeOf(tensor_->name);
     if (here.layer < 0) return;
     for (const auto* tensor : weights()) {
-        if (tensor->name.find(here.role) == std::string::npos) continue; // cheaper than placing 100,000 names
+        if (tensor->name.find(here.role) == std::string::npos) continue; // cheaper than parsing 100,000 names
         const auto place = placeOf(tensor->name);
         if (place.layer == here.layer + layerStep && place.role == here.role) return selectTensor(tensor);
     }

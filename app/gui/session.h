@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the window is working on. Pages talk through the Session, never to each other.
+// The state that the window works on. Pages talk to each other through the Session only.
 
 #include "app/gui/given_inputs.h"
 #include "app/gui/kept_texts.h"
@@ -38,124 +38,133 @@ public:
     ~Session() override;
 
     // ---- the opened model
-    void open(const QString& path); ///< on a worker thread; ends in modelChanged() or failed(); .qscope too
+    /// on a worker thread, also for .qscope files; ends with modelChanged() or failed()
+    void open(const QString& path);
     void close();
-    bool hasStored() const { return stored_; } ///< some tensors of the file are what `quantize` stored
-    void decodeStored();                       ///< opens the same with them decoded; ends as open() does
+    /// some tensors of the file were stored by `quantize` (codes and scales)
+    bool hasStored() const { return stored_; }
+    /// opens the same model with those tensors decoded; ends as open() does
+    void decodeStored();
     std::shared_ptr<const Model> model() const { return model_; }
     /// Names, groups, layers and roles of the opened model; never null, empty while no model is open.
     const std::shared_ptr<const ModelLayout>& layout() const { return layout_; }
-    const Weights& weights() const { return layout_->weights; } ///< float tensors of rank >= 2, name order
-    int weightIndex(const TensorInfo* tensor) const;            ///< -1: not a weight
-    QStringList recentFiles() const;                            ///< newest first, existing ones, at most 12
+    const Weights& weights() const { return layout_->weights; } ///< float tensors of rank >= 2, sorted by name
+    int weightIndex(const TensorInfo* tensor) const;            ///< -1: the tensor is not a weight
+    QStringList recentFiles() const;                            ///< newest first, only existing files, at most 12
     void addRecentFile(const QString& path);
-    void setRecentFiles(const QStringList& paths); ///< those that do not exist are dropped, on a worker thread
-    static QString samplePath(); ///< tiny-llama beside the binary, in the source tree or installed; "" if absent
+    void setRecentFiles(const QStringList& paths); ///< files that do not exist are dropped, on a worker thread
+    /// path of the tiny-llama sample: beside the binary, in the source tree or installed; "" if absent
+    static QString samplePath();
 
-    // ---- selection: the tensor that the inspector shows, and the browser's multi-selection
+    // ---- selection: the tensor on the tensor page, and the multi-selection of the browser
     const TensorInfo* tensor() const { return tensor_; }
     void selectTensor(const TensorInfo* tensor);
-    void selectNeighbour(int step);     ///< up / down
-    void selectSameRole(int layerStep); ///< [ and ]
+    void selectNeighbour(int step);     ///< selects the tensor above (-1) or below (1)
+    void selectSameRole(int layerStep); ///< selects the same role in another layer: keys [ and ]
     const std::vector<const TensorInfo*>& selection() const { return selection_; }
     void setSelection(std::vector<const TensorInfo*> selection);
 
-    // ---- specs: A is what every page obeys, B the second one of the A/B toggle
+    // ---- specs: every page uses A; B is the second spec of the A/B toggle
     const QuantSpec& spec() const { return specA_; }
     void setSpec(const QuantSpec& spec);
     const QuantSpec& specB() const { return specB_; }
     void setSpecB(const QuantSpec& spec);
     bool comparing() const { return comparing_; }
     void setComparing(bool on);
-    // ---- the recipe of exports: rules that come before spec A, a line each (core/export/recipe.h)
+    // ---- the recipe of exports: one rule per line, tried before spec A (core/export/recipe.h)
     const QString& rules() const { return rules_; }
-    bool keepsRest() const { return keepsRest_; } ///< what no rule matches stays as it is, and is not under spec A
+    /// tensors that match no rule stay unquantized instead of using spec A
+    bool keepsRest() const { return keepsRest_; }
     void setRules(const QString& rules, bool keepsRest);
-    /// What the codebook page made of a format's levels.
+    /// Levels that the codebook page moved or learned.
     const MovedLevels& movedLevels() const { return movedLevels_; }
     void setMovedLevels(MovedLevels levels);
-    void setSpec(const QuantSpec& spec, MovedLevels levels); ///< both in one step of the history
-    /// Id of the metric that heat-map, bars and tree show; default "nmse".
+    void setSpec(const QuantSpec& spec, MovedLevels levels); ///< one step of the history changes both
+    /// Id of the metric that heat map, bars and tree show; default "nmse".
     QString metric() const { return metric_; }
     void setMetric(const QString& id);
 
-    /// What the layers are given; other ones have everything measured again. Those of a file that does not fit are dropped.
+    /// The inputs of the layers. Setting others measures everything again. Inputs from a file that do not fit the
+    /// layers are dropped.
     const GivenInputs& inputs() const { return inputs_; }
     void setInputs(GivenInputs inputs);
 
-    /// What errors are measured on; another one has everything measured again.
+    /// The type in which errors are measured. Setting another one measures everything again.
     DecodedAs decodedAs() const { return decodedAs_; }
     void setDecodedAs(DecodedAs decodedAs);
 
-    // ---- the selected tensor under A and B (Detail::Inspect), replaced live as the spec moves; null while none is
-    // ready
+    // ---- the selected tensor under A and B (Detail::Inspect), replaced while the spec changes; null until the first
+    // result
     AnalysisRow current() const { return currentA_; }
     AnalysisRow currentB() const { return currentB_; }
-    bool currentIsStale() const { return stale_; } ///< a newer one is being computed: dim the picture
+    bool currentIsStale() const { return stale_; } ///< a newer result is being computed: show the picture dimmed
 
-    // ---- the whole model under spec A (and any spec asked for with analyseModel), filled live
-    /// Rows known for a spec, by index of the weight.
+    // ---- the whole model under spec A (and each spec passed to analyseModel), filled as results arrive
+    /// The rows of a spec, by index of the weight.
     const ModelRows& modelRows(const QuantSpec& spec) const;
-    /// Histograms of those rows, which are kept without their own; null: none is known.
+    /// Sum of the histograms of those rows, because the rows are kept without; null: nothing is measured.
     std::shared_ptr<const Distribution> pooledHistograms(const QuantSpec& spec) const;
     std::vector<QuantSpec> analysedSpecs() const;
-    void analyseModel(const QuantSpec& spec); ///< background job; a second call for the same spec does nothing
-    std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null when not measured yet
+    /// starts a background job; does nothing when the spec is known or queued
+    void analyseModel(const QuantSpec& spec);
+    std::shared_ptr<const TensorStatistics> statistics(const TensorInfo& tensor) const; ///< null: not measured yet
     void cancelJobs();                                                                  ///< Esc
-    TaskList& tasks() const; ///< that the job lane shows and Esc cancels
-    bool busy() const;       ///< something is being opened or computed, or about to be
-    bool laneBusy() const;   ///< of it what the job lane shows: not the selected tensor's few milliseconds
+    TaskList& tasks() const; ///< the tasks that the job lane shows and Esc cancels
+    bool busy() const;       ///< something is being opened or computed, or will be at once
+    /// the part of busy() that the job lane shows: not the few milliseconds of the selected tensor
+    bool laneBusy() const;
 
-    // ---- the page in front; pages ask for another one here, e.g. a click on a cell opens "tensor"
+    // ---- the page in front. A page asks for another one here: a click on a cell opens "tensor"
     const QString& page() const { return page_; }
     void showPage(const QString& id);
 
-    // ---- what a crash may not lose
+    // ---- results that must survive a crash
     using KeptText = KeptTexts::Text;
     using Kept = KeptTexts::Kept;
-    /// What a page has computed, for session files, by its name; null: nothing any more. It goes with the model.
+    /// Stores what a page has computed under a name, for session files; null removes it. It is deleted with the model.
     void keep(const QString& name, KeptText text);
     const std::map<QString, Kept>& kept() const;
-    /// What the session that was opened held; null: nothing, or the page has other results since.
+    /// The text of the opened session file; null: there is none, or the page has newer results.
     std::shared_ptr<const std::string> restored(const QString& name) const;
     SessionState state() const;
-    void restore(const SessionState& state); ///< opens its path; the rest follows when the model is there
-    const SessionState& resumable() const;   ///< what the last run ended with; empty path: nothing
+    /// opens the path of the state; the rest is applied when the model is open
+    void restore(const SessionState& state);
+    const SessionState& resumable() const; ///< the last state of the previous run; empty path: there is none
     void setResumable(const SessionState& state);
-    /// The last run ended unexpectedly; resumable() is of this moment. Invalid: it did not.
+    /// Set when the previous run ended unexpectedly: the moment of resumable(). Otherwise invalid.
     const QDateTime& diedAt() const;
     void setDiedAt(const QDateTime& when);
 
 Q_SIGNALS:
     void modelChanged();
-    void failed(const QString& sentence); ///< shown in place; the window stays usable
+    void failed(const QString& sentence); ///< shown in the window, which stays usable
     void opening(const QString& path);
-    /// A session file's checkpoint is open, its specs are in force: the history can follow.
+    /// The checkpoint of a session file is open and its specs are set: the history can be restored.
     void sessionOpened(const qs::SessionFile& file, const QString& path);
-    void noticed(const QString& sentence); ///< of what was opened: not a failure
+    void noticed(const QString& sentence); ///< a remark on what was opened; not a failure
     void tensorChanged();
     void selectionChanged();
-    void specChanged(); ///< A, B or comparing
+    void specChanged(); ///< A, B or the toggle changed
     void rulesChanged();
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
-    void currentStarted(); ///< current() is stale now
-    void currentChanged(); ///< a new current() or currentB()
-    void rowsChanged();    ///< modelRows() grew (coalesced to at most 20 a second)
+    void currentStarted(); ///< current() is out of date now
+    void currentChanged(); ///< current() or currentB() was replaced
+    void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
-    void workEnded(); ///< work that the lane showed is over
-    /// A page asks for another one by its id ("tensor"); the window switches.
+    void workEnded(); ///< work that the job lane showed has ended
+    /// A page asks for another one by its id ("tensor"); the window then shows it.
     void pageRequested(const QString& pageId);
-    void pageChanged(const QString& id); ///< page() is another one now
+    void pageChanged(const QString& id); ///< page() has changed
     void recentFilesChanged();           ///< also when resumable() changed
 
 private:
     struct Private;
     void adopt(OpenedModel opened);
-    void apply(const OpenedModel& opened); ///< what its session file held
+    void apply(const OpenedModel& opened); ///< applies what the session file of the model held
     void follow(ModelSweep& sweep);
     void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);

@@ -49,7 +49,7 @@ const Column kColumns[] = {
 };
 #undef QS_FIELD
 
-/// A file may hold anything; counts are converted, so they must be counts.
+/// Checks values from a file before they are converted to counts: they must be finite and not negative.
 bool isPossible(const TensorAnalysis& was, std::span<const double> values) {
     for (std::size_t c = 0; c + 1 < std::size(kColumns); ++c)
         if (!std::isfinite(values[c]) || std::fabs(values[c]) > 1e300) return false;

@@ -16,7 +16,8 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::uint64_t kHashedByItself = std::uint64_t(4) << 30; ///< a few seconds of one core, once a file
+/// bytes; hashing this takes one core a few seconds, once for each file
+constexpr std::uint64_t kHashedByItself = std::uint64_t(4) << 30;
 
 QByteArray recipeOf(const Session& session) {
     Recipe recipe;
@@ -27,7 +28,7 @@ QByteArray recipeOf(const Session& session) {
 
 } // namespace
 
-/// Taken on the window's thread without a copy of any row.
+/// Everything that a save needs. Taken on the window's thread without copying a row.
 struct SessionSaver::Snapshot {
     SessionState state;
     QByteArray recipe;
@@ -38,7 +39,7 @@ struct SessionSaver::Snapshot {
     std::vector<std::pair<QuantSpec, ModelRows>> rows;
     std::map<QString, Session::Kept> kept;
 
-    /// Equal for equal contents.
+    /// Equal contents give equal keys.
     QByteArray key() const {
         QByteArray key = (state.path + state.tensor + state.page + state.specA + state.specB + state.metric).toUtf8() +
                          recipe + char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
@@ -114,7 +115,7 @@ void SessionSaver::write(const QString& path, bool byItself) {
         Q_EMIT saved(path);
     };
     if (byItself) return autosave_.run({}, work, done);
-    Task::once(this, work, done); // each that was asked for
+    Task::once(this, work, done); // every request is served
 }
 
 void SessionSaver::startAutosave(int milliseconds) {
@@ -138,7 +139,8 @@ QString SessionSaver::recoveredPath() {
 }
 
 void SessionSaver::opened(const SessionFile& file, const QString& path) {
-    path_ = path == autosavePath() || path == recoveredPath() ? QString() : path; // nobody chose those places
+    // the user did not choose these paths
+    path_ = path == autosavePath() || path == recoveredPath() ? QString() : path;
     if (!path_.isEmpty()) session_.addRecentFile(path_);
     history_.restore(file.history, file.at);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Saves what the window is working on as a .qscope file: when asked, and by itself, so that a crash loses a minute at
-// most. All work is done on the pool.
+// Saves the state of the window as a .qscope file: on request, and automatically, so that a crash loses at most a
+// minute. All work runs on the thread pool.
 
 #include "app/gui/task.h"
 #include "core/session/session_file.h"
@@ -19,14 +19,14 @@ class SessionSaver : public QObject {
 public:
     SessionSaver(Session& session, SpecHistory& history, QObject* parent);
 
-    /// The file that the session was opened from or saved to last; "": none.
+    /// The file that the session was opened from or last saved to; "": none.
     const QString& path() const { return path_; }
-    /// Ends in saved() or Session::failed().
+    /// Ends with saved() or Session::failed().
     void save(const QString& path);
-    /// From now on, when something has changed, every `milliseconds`.
+    /// Saves every `milliseconds` when something has changed.
     void startAutosave(int milliseconds = 30'000);
-    static QString autosavePath();  ///< in the user's folder for data
-    static QString recoveredPath(); ///< where that of a run that ended unexpectedly is put aside
+    static QString autosavePath();  ///< in the user's data folder
+    static QString recoveredPath(); ///< the automatic save of a run that ended unexpectedly is moved here
 
 Q_SIGNALS:
     void saved(const QString& path);
@@ -39,7 +39,7 @@ private:
     Session& session_;
     SpecHistory& history_;
     QString path_;
-    QByteArray written_; ///< what the autosave holds
+    QByteArray written_; ///< key of the contents of the last automatic save
     Task autosave_;
 };
 

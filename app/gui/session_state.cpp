@@ -23,7 +23,7 @@ struct Saved {
 void write(const Saved& saved) {
     QSettings settings;
     settings.setValue(QStringLiteral("recent"), saved.recent);
-    // With nothing open the last state stays on offer.
+    // Without an open model the previous state stays available.
     if (!saved.state.path.isEmpty()) writeState(settings, saved.state);
 }
 
@@ -38,7 +38,8 @@ public:
     ~Autosave() override {
         if (pending_ != written_) write(pending_);
     }
-    /// The session's members are gone when children are destroyed: only what was noted before is written then.
+    /// The session's members no longer exist when its children are destroyed, so that only what was noted earlier is
+    /// written then.
     bool anotherDied() const { return mark_.anotherDied(); }
     void note() { pending_ = {session_.state(), session_.recentFiles()}; }
 
@@ -91,7 +92,7 @@ void keepSaved(Session& session, int milliseconds) {
     auto* autosave = new Autosave(session, milliseconds, QFileInfo(saved).path());
     const bool died = autosave->anotherDied() && !last.path.isEmpty();
     if (QFileInfo::exists(saved)) last.saved = saved;
-    if (died && !last.saved.isEmpty()) { // what is opened next is saved in its place
+    if (died && !last.saved.isEmpty()) { // the next automatic save replaces it
         QFile::remove(kept);
         if (QFile::rename(saved, kept)) last.saved = kept;
     }

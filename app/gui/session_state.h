@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What is written down every few seconds, so that a crash loses little: where the user was, not what was computed.
+// The state that is written every few seconds, so that a crash loses little. It holds the view, no results.
 
 #include <QDateTime>
 #include <QString>
@@ -13,21 +13,21 @@ namespace qs::gui {
 class Session;
 
 struct SessionState {
-    QString path, tensor, page;   ///< path "": nothing was open
-    QString specA, specB, metric; ///< specs as they were typed
+    QString path, tensor, page;   ///< path "": no model was open
+    QString specA, specB, metric; ///< specs as the user typed them
     bool comparing = false;
-    QString saved = {}; ///< a session file with the history and the results of this; "": none
+    QString saved = {}; ///< session file with the history and results of this state; "": none
     bool operator==(const SessionState&) const = default;
 };
 
-/// "23:41:07", with the day when it was another one.
+/// "23:41:07", preceded by the date when it was not today.
 QString momentText(const QDateTime& when);
 
 SessionState readState(const QSettings& settings);
 void writeState(QSettings& settings, const SessionState& state);
 
-/// Reads recent files and the last state into the session, and writes both at most `milliseconds` after a change, on a
-/// worker thread; on destruction of the session what is left is written at once.
+/// Reads recent files and the last state into the session. Writes both at most `milliseconds` after a change, on a
+/// worker thread. When the session is destroyed, pending changes are written at once.
 void keepSaved(Session& session, int milliseconds = 5000);
 
 } // namespace qs::gui

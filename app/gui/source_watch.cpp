@@ -11,8 +11,8 @@
 
 namespace qs::gui {
 namespace {
-constexpr int kSettleMs = 300;          ///< a copy is many writes
-constexpr qsizetype kMostFiles = 1'000; ///< each is a watch of the system and a question to it
+constexpr int kSettleMs = 300;          ///< copying a file causes many changes in a row
+constexpr qsizetype kMostFiles = 1'000; ///< each file needs a watch of the system and a call to look at it
 } // namespace
 
 SourceWatch::SourceWatch(Session& session, QObject* parent) : QObject(parent), session_(session) {
@@ -58,7 +58,7 @@ void SourceWatch::look() {
         gone |= now.size < 0;
         *found = now;
         changed += path;
-        // A file that took its place is not watched yet, though the path is in the list.
+        // The path is in the list, but a new file at this path is not watched yet.
         watcher_.removePath(path);
         if (now.size >= 0) watcher_.addPath(path);
     }
@@ -67,8 +67,8 @@ void SourceWatch::look() {
     const auto name = QString::fromStdString(escapeForPeople(QFileInfo(changed.front()).fileName().toStdString(), 100));
     const QString what = changed.size() == 1 ? name : tr("%1 and %2 more").arg(name).arg(changed.size() - 1);
     Q_EMIT session_.noticed(
-        gone ? tr("%1 is no longer where it was opened; what is shown is of before.").arg(what)
-             : tr("%1 changed on disk since it was opened; what is shown is of before: open it again.").arg(what));
+        gone ? tr("%1 is no longer where it was opened; the figures are from before.").arg(what)
+             : tr("%1 changed on disk since it was opened; the figures are from before. Open it again.").arg(what));
 }
 
 } // namespace qs::gui

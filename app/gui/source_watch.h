@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Says when a file of the open model changes or goes while it is open (inotify). What is computed from it afterwards
-// is checked by itself; this tells people before they trust what was computed from the file of before.
+// Reports when a file of the open model changes or disappears while it is open (inotify). Analyses check this
+// themselves; the message warns people who look at older results.
 
 #include <QFileSystemWatcher>
 #include <QHash>
@@ -18,13 +18,13 @@ public:
     explicit SourceWatch(Session& session, QObject* parent = nullptr);
 
 private:
-    /// What tells one file from another, and from itself before it was written to.
+    /// Distinguishes a file from another one, and from an earlier version of itself.
     struct Identity {
         quint64 inode = 0, device = 0;
         qint64 size = -1, mtimeNs = 0;
         bool operator==(const Identity&) const = default;
     };
-    static Identity identityOf(const QString& path); ///< size -1: it is not there
+    static Identity identityOf(const QString& path); ///< size -1: the file does not exist
     void follow();
     void look();
     Session& session_;

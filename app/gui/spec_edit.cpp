@@ -25,7 +25,7 @@ std::vector<ScaleChoice> scaleChoices(const FormatTraits& format) {
 
 QuantSpec consistent(QuantSpec spec) {
     if (works(spec)) return spec;
-    // One field at a time, the least visible first.
+    // Reset one field at a time, the least visible one first.
     const auto leftOut = [&spec](auto& field) {
         field.reset();
         return works(spec);
@@ -76,7 +76,7 @@ QuantSpec withScale(const QuantSpec& spec, ScaleKind kind) {
     case ScaleKind::Axes: out.scale = ScaleSpelling::Channel; break;
     case ScaleKind::Block: return consistent(withBlock(out, format.defaultBlock));
     }
-    // The format's own needs no words.
+    // A field that equals the default is not written.
     auto plain = out;
     plain.scale = ScaleSpelling::Default;
     if (plain.scaleKind() == kind) out = plain;
@@ -143,7 +143,7 @@ std::vector<QuantSpec> presets() {
     std::vector<QuantSpec> out;
     for (const auto& format : formats()) {
         const auto spec = withFormat({}, format);
-        // Signs without a scale are what nobody wants: -27 dB.
+        // Sign formats without a scale are useless: SQNR -27 dB.
         const bool scaled = format.defaultScale == ScaleKind::None && takes(format, ScaleKind::Axes);
         out.push_back(scaled ? withScale(spec, ScaleKind::Axes) : spec);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What one turn of a control does to a spec. Everything here follows from the registries of formats and calibrations.
+// How one action of a control changes a spec. All rules come from the registries of formats and calibrations.
 
 #include "core/quant/spec/formats.h"
 #include "core/quant/spec/spec.h"
@@ -19,24 +19,24 @@ struct ScaleChoice {
 };
 std::vector<ScaleChoice> scaleChoices(const FormatTraits& format);
 
-/// The format's own scale; a block size carries over where the format's default is blocks, and so does what else fits.
+/// Changes the format and uses its default scale. Keeps the block size if that scale is per block, and every other
+/// field that fits.
 QuantSpec withFormat(const QuantSpec& spec, const FormatTraits& format);
 QuantSpec withScale(const QuantSpec& spec, ScaleKind kind);
 QuantSpec withBlock(const QuantSpec& spec, std::uint32_t block);
-/// A dialect that leaves no room for the scales or other fields of the spec comes with its own.
+/// Changes the dialect. A dialect that excludes the scales or other fields of the spec brings its own values.
 QuantSpec withDialect(const QuantSpec& spec, const std::optional<std::string>& dialect);
-/// Fields that the rest of the spec leaves no room for go back to their defaults.
+/// Resets fields that the rest of the spec does not allow to their defaults.
 QuantSpec consistent(QuantSpec spec);
 
-/// Of a text that was saved. Earlier versions saved specs in full spelling: of such a one only what the format does not
-/// have anyway stays.
+/// Reads a saved spec. Earlier versions wrote all fields; fields that equal the format's defaults are dropped.
 Result<QuantSpec> savedSpec(const std::string& text);
 
-/// Powers of two that the format takes as a block.
+/// The powers of two that the format allows as block sizes.
 std::vector<std::uint32_t> blockStops(const FormatTraits& format);
 
-/// What the keys 1 to 9 set: the formats in their order, each with a scale where it can have one, then what they are
-/// per block.
+/// The specs of the keys 1 to 9: each format with its default scale (per channel if the default is none), then formats
+/// with a scale per block.
 std::vector<QuantSpec> presets();
 
 } // namespace qs::gui

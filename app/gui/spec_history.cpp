@@ -27,7 +27,7 @@ SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
     return after.levels != before.levels ? Of::Levels : Of::Spec;
 }
 
-/// The same format and comparing, and soon after it: the same drag. Lines that are typed are slower.
+/// Same format, same toggle, and little time between: one drag. Typing rules is slower and gets more time.
 bool SpecHistory::continues(const Step& step, Of change) const {
     const auto& last = steps_[at_];
     return at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && change == last_ &&
@@ -106,7 +106,7 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
     go(std::min(to, steps_.size() - 1));
 }
 
-/// What going from step `from` to the next one, or back, changes.
+/// What changes between step `from` and the next one.
 QString SpecHistory::changeText(std::size_t from) const {
     const Of change = from + 1 < steps_.size() ? changeOf(steps_[from], steps_[from + 1]) : Of::Spec;
     return change == Of::Rules    ? QStringLiteral("change of rules")

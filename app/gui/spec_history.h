@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Undo and redo over both specs, the recipe and the levels that were moved. A drag of the slider or of a level is one
-// step, and so are rules typed in one go.
+// Undo and redo of both specs, the recipe and moved levels. One drag of a slider or a level is one step; so are rules
+// typed without a pause.
 
 #include "app/gui/moved_levels.h"
 #include "core/quant/spec/spec.h"
@@ -26,7 +26,7 @@ public:
     void redo();
     QString undoText() const; ///< "Undo spec change": what undo() takes back
     QString redoText() const;
-    /// As a session file keeps them, and back; what is no spec any more is left out.
+    /// Steps in the form of session files, and back. Texts that are no valid spec are left out.
     std::vector<SessionStep> steps() const;
     std::size_t at() const { return at_; }
     void restore(const std::vector<SessionStep>& steps, std::size_t at);
@@ -45,7 +45,8 @@ private:
     };
     enum class Of { Spec, Rules, Levels };
     static Of changeOf(const Step& before, const Step& after);
-    bool continues(const Step& step, Of change) const; ///< the gesture that made the last step
+    /// the change belongs to the gesture that made the last step
+    bool continues(const Step& step, Of change) const;
     QString changeText(std::size_t from) const;
     Step now() const;
     void note();

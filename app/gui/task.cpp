@@ -74,7 +74,7 @@ void Task::cancel() {
 }
 
 void Task::collect() {
-    if (const auto now = collect_) now(); // it may end the run
+    if (const auto now = collect_) now(); // this call may end the run
 }
 
 void Task::poll() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Work off the window's thread. What the work sends on the way, its progress and its result all arrive on the window's
-// thread. Nothing arrives after cancel(), drop() or the end of the Task.
+// Runs work on a worker thread. Messages, progress and the result of the work arrive on the window's thread. Nothing
+// arrives after cancel(), drop() or the destruction of the Task.
 
 #include "core/base/job_scope.h"
 #include "core/base/result.h"
@@ -27,7 +27,7 @@ namespace qs::gui {
 
 class Task;
 
-/// The tasks that the job lane shows: those that have a title. The newest one is shown.
+/// The tasks that the job lane shows: those with a title. The lane shows the newest one.
 class TaskList : public QObject {
     Q_OBJECT
 public:
@@ -36,7 +36,7 @@ public:
 
 Q_SIGNALS:
     void progressed(const qs::Progress& progress, double secondsLeft); ///< secondsLeft < 0: unknown
-    void ended(); ///< a task is over; the newest of the others has said its progress again
+    void ended(); ///< a task has ended, and the newest of the others has reported its progress again
 
 private:
     friend class Task;
@@ -45,7 +45,7 @@ private:
     std::vector<Task*> shown_; ///< newest last
 };
 
-/// What the work leaves for the window: write() on any thread, take() on the window's.
+/// Messages from the work to the window: write() from any thread, take() on the window's thread.
 template<class Mail> class Inbox {
 public:
     template<class Write> void write(const Write& write) {
@@ -66,20 +66,20 @@ private:
 class Task : public QObject {
     Q_OBJECT
 public:
-    /// `list`: where runs with a title are shown, and cancelled from.
+    /// `list`: shows the runs that have a title, and can cancel them.
     explicit Task(TaskList* list = nullptr, QObject* parent = nullptr);
     ~Task() override { drop(); }
 
     bool running() const { return running_; }
-    /// Ends the run before, then runs work(job) on the pool, which returns a Result<T>. Then done(T) is called, or
-    /// failed() emitted; a `done` that takes the Result<T> gets both. std::bad_alloc is an Error.
-    /// Title "": not in the list.
+    /// Cancels the previous run, then runs work(job), which returns a Result<T>, on the thread pool. Then done(T) is
+    /// called or failed() emitted. A `done` that takes a Result<T> gets both. std::bad_alloc becomes an Error. Title
+    /// "": the run is not in the list.
     template<class Work, class Done> void run(const std::string& title, Work work, Done done) {
         begin(title);
         start(std::move(work), std::move(done));
     }
-    /// work(job, inbox) also sends: arrived(Mail) is called every interval() with what the Inbox<Mail> holds, and once
-    /// more before done, failed() and cancelled().
+    /// work(job, inbox) can send messages while it runs: arrived(Mail) gets the content of the Inbox<Mail> every
+    /// interval(), and once more before done, failed() and cancelled().
     template<class Mail, class Work, class Arrived, class Done>
     void run(const std::string& title, Work work, Arrived arrived, Done done) {
         begin(title);
@@ -90,32 +90,34 @@ public:
         poll_.start();
         start([work = std::move(work), inbox](const Job& job) mutable { return work(job, *inbox); }, std::move(done));
     }
-    /// Little work is done at once, before this returns: its result is on the screen a frame earlier.
+    /// Small work runs at once, before this function returns: its result is on the screen one frame earlier.
     template<class Work, class Done> void runOrNow(bool little, Work work, Done done) {
         if (!little) return run({}, std::move(work), std::move(done));
         drop();
         finish(work(Job()), done);
     }
-    /// One run that nobody waits for; it ends with its receiver.
+    /// Runs work once without a Task object. The result is dropped when `receiver` is destroyed.
     template<class Work, class Done> static void once(QObject* receiver, Work work, Done done) {
         auto* task = new Task(nullptr, receiver);
         connect(task, &Task::over, task, &QObject::deleteLater);
         task->run({}, std::move(work), std::move(done));
     }
-    void cancel();                                                          ///< takes what has arrived, then ends
-    void drop();                                                            ///< ends; emits nothing
-    void setInterval(int milliseconds) { poll_.setInterval(milliseconds); } ///< of mail and progress; 50
-    /// Changes what the work says of its progress, on any thread. Without it the title replaces Progress::what.
+    /// delivers the messages that have arrived, then ends the run
+    void cancel();
+    void drop(); ///< ends the run; emits nothing
+    /// of messages and progress; default 50
+    void setInterval(int milliseconds) { poll_.setInterval(milliseconds); }
+    /// Changes progress reports of the work; called on any thread. Without it the title replaces Progress::what.
     void amendProgress(std::function<void(Progress&)> amend) { amend_ = std::move(amend); }
 
 Q_SIGNALS:
     void failed(const QString& sentence);
     void cancelled();
-    void over(); ///< after done, failed() or cancelled(): the task does not run any more
+    void over(); ///< emitted after done, failed() or cancelled(): the task no longer runs
 
 private:
     friend class TaskList;
-    struct Said { // by the work
+    struct Said { // last progress report of the work
         std::mutex lock;
         Progress progress;
         bool fresh = false;
@@ -123,7 +125,7 @@ private:
     void begin(const std::string& title);
     void end();
     void collect();
-    void say(); ///< the last progress
+    void say(); ///< emits the last progress report
     void poll();
 
     template<class Work, class Done> void start(Work work, Done done) {
@@ -141,7 +143,7 @@ private:
                     }
                 }
                 auto* application = QCoreApplication::instance();
-                if (!application) return; // quitting
+                if (!application) return; // the application is quitting
                 auto arrive = [guard, job, answer, done = std::move(done)]() mutable {
                     if (!guard || job.cancelled()) return;
                     guard->collect();
@@ -174,7 +176,8 @@ private:
     bool running_ = false;
 };
 
-/// A pointer whose last owner frees nothing itself: the names and rows of 100,000 tensors take longer than a frame.
+/// A pointer whose memory is freed on the thread pool: freeing names and rows of 100,000 tensors takes longer than a
+/// frame.
 template<class T> std::shared_ptr<T> freedOnPool(std::shared_ptr<T> owned) {
     auto* raw = owned.get();
     return std::shared_ptr<T>(raw, [owned = std::move(owned)](T*) mutable {

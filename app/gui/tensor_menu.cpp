@@ -17,7 +17,7 @@ QString ruleSpecText(const std::optional<QuantSpec>& spec) {
     return spec ? QString::fromStdString(specText(*spec)) : QObject::tr("keep");
 }
 
-/// Rules that cannot be written as lines stay as they were.
+/// Rules that cannot be written as lines are left unchanged.
 void putRules(Session& session, const std::vector<TensorRule>& rules) {
     if (const auto lines = rulesText(rules)) session.setRules(QString::fromStdString(*lines), session.keepsRest());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What can be done with a tensor wherever it is shown: a rule of the recipe, its name, its codebook.
+// The context menu of a tensor, the same on every page: rules of the recipe, copy the name, open the codebook.
 
 class QMenu;
 class QPoint;
@@ -14,9 +14,9 @@ namespace qs::gui {
 
 class Session;
 
-/// The actions of the tensor and a separator.
+/// Adds the actions of the tensor and a separator.
 void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor);
-/// A menu of these actions alone; it deletes itself.
+/// Shows a menu of these actions; the menu deletes itself.
 void popUpTensorMenu(QWidget& parent, const QPoint& global, Session& session, const TensorInfo& tensor);
 
 } // namespace qs::gui

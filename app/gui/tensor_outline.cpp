@@ -16,7 +16,7 @@ QString escaped(const std::string& text, std::size_t most = 200) {
     return QString::fromStdString(escapeForPeople(text, most));
 }
 
-// Embeddings first, the stack, then final norms and the head: the order in which the model works.
+// Data-flow order: embeddings, layers, final norms, head.
 int flowRank(int row, const Model& model) {
     if (row < 0) return 1;
     const auto& name = model.tensors[std::size_t(row)].name;
@@ -28,14 +28,14 @@ int flowRank(int row, const Model& model) {
     return (saysNorm(name) || has({"ln_f"})) && !has({"embed"}) ? 2 : 0;
 }
 
-/// Outside the stack, too, what nearly every name begins and ends with says nothing: "embed_tokens".
+/// Outside the layers, too, the parts that nearly all names share are left out: "embed_tokens".
 std::string_view brief(std::string_view name) {
     if (name.starts_with("model.")) name.remove_prefix(6);
     if (name.ends_with(".weight")) name.remove_suffix(7);
     return name;
 }
 
-/// Of tensors that are the same in short, the first is called so.
+/// When several tensors have the same short name, only the first one gets it.
 void shortenOutside(TensorOutline& out, const Model& model) {
     out.isBrief.assign(out.count, false);
     std::vector<int> alone;

@@ -5,7 +5,7 @@
 
 namespace qs::gui {
 namespace {
-constexpr std::size_t kRemembered = 12; // about 1.3 MiB each
+constexpr std::size_t kRemembered = 12; // answers; each takes about 1.3 MiB
 }
 
 TensorProbe::TensorProbe(QObject* parent) : QObject(parent) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One tensor under one spec, in full detail, always the newest question: a new one cancels the old.
+// Analyses one tensor under one spec in full detail. A new request cancels the one before.
 
 #include "app/gui/task.h"
 #include "core/analysis/analysis.h"
@@ -19,16 +19,16 @@ class TensorProbe : public QObject {
 public:
     explicit TensorProbe(QObject* parent = nullptr);
 
-    /// answered() or failed() follows from the event loop; at once, before ask() returns, when the answer is
-    /// remembered.
+    /// Ends with answered() or failed(), emitted from the event loop. A remembered answer is emitted before ask()
+    /// returns.
     void ask(const std::shared_ptr<const Model>& model, const TensorInfo& tensor, const QuantSpec& spec,
              const std::shared_ptr<const TensorStatistics>& known, const decltype(AnalysisOptions::inputs)& inputs = {},
              DecodedAs decodedAs = DecodedAs::F32);
     void cancel() { task_.drop(); }
-    void forget(); ///< cancel, and drop what is remembered
+    void forget(); ///< cancels the run and deletes remembered answers
     bool running() const { return task_.running(); }
-    int begun() const { return begun_; }         ///< jobs; remembered answers need none
-    int ended() const { return ended_->load(); } ///< of them those that went through the whole tensor
+    int begun() const { return begun_; }         ///< number of jobs started; remembered answers need none
+    int ended() const { return ended_->load(); } ///< number of those jobs that read the whole tensor
 
 Q_SIGNALS:
     void answered(const qs::AnalysisRow& row);
@@ -42,7 +42,8 @@ private:
     std::deque<Remembered> remembered_; ///< newest first: undo and sliding back and forth need no job
     Task task_;
     int begun_ = 0;
-    std::shared_ptr<std::atomic<int>> ended_ = std::make_shared<std::atomic<int>>(0); ///< jobs may outlive this
+    /// shared, because jobs may outlive this object
+    std::shared_ptr<std::atomic<int>> ended_ = std::make_shared<std::atomic<int>>(0);
 };
 
 } // namespace qs::gui

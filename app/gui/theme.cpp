@@ -69,12 +69,12 @@ QPalette paletteOf(const Tokens& t) {
     p.setColor(QPalette::Highlight, t.selection);
     p.setColor(QPalette::HighlightedText, t.text);
     p.setColor(QPalette::Link, t.accent);
-    p.setColor(QPalette::LinkVisited, t.muted); // of labels: see ThemeStyle
+    p.setColor(QPalette::LinkVisited, t.muted); // used by labels: see ThemeStyle
     p.setColor(QPalette::Light, t.raised);
     p.setColor(QPalette::Midlight, t.line);
     p.setColor(QPalette::Mid, t.line);
     p.setColor(QPalette::Dark, t.line);
-    p.setColor(QPalette::Shadow, t.dataB); // of labels
+    p.setColor(QPalette::Shadow, t.dataB); // used by labels
     for (auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText, QPalette::HighlightedText})
         p.setColor(QPalette::Disabled, role, t.faint);
     return p;
@@ -92,7 +92,7 @@ template<std::size_t N> QColor interpolate(const std::array<QRgb, N>& stops, dou
     return mix(QColor(stops[i]), QColor(stops[i + 1]), at - double(i));
 }
 
-/// Every cell of a table asks for its font: copies of one share what the font system has found for it.
+/// A table asks for a font for every cell. Copies of one QFont share the result of the font lookup.
 QFont& withFamilies(const QStringList& families, int px, int weight) {
     static std::map<std::tuple<QString, int, int>, QFont> made;
     auto& font = made[{families.constFirst(), px, weight}];
@@ -103,8 +103,8 @@ QFont& withFamilies(const QStringList& families, int px, int weight) {
     return font;
 }
 
-/// Of a window that is opaque and asks to be painted before the widgets on it, as at a change of palette, Qt paints all
-/// at once for itself and then once more for those. Where some of them have asked first, all is painted once.
+/// Makes every widget request a repaint, for example at a change of palette. Without these requests Qt paints an opaque
+/// window once for itself and a second time for the widgets on it.
 void askForAll() {
     for (auto* window : QApplication::topLevelWidgets()) {
         if (!window->isVisible()) continue;
@@ -170,7 +170,7 @@ QFont Theme::numbers(int px) {
     return font;
 }
 
-// JetBrains Mono draws ".=" and "!=" as one sign, by a feature that Qt cannot switch off before 6.7.
+// JetBrains Mono draws ".=" and "!=" as ligatures; Qt can switch that off only since version 6.7.
 QFont Theme::code(int px) {
     static const QStringList families = {QStringLiteral("JetBrains Mono NL"), QStringLiteral("DejaVu Sans Mono"),
                                          QFontDatabase::systemFont(QFontDatabase::FixedFont).family()};
@@ -179,7 +179,7 @@ QFont Theme::code(int px) {
     return font;
 }
 
-// matplotlib's viridis at 17 even steps; linear in between is within 1 of each channel's eye.
+// matplotlib's viridis at 17 even steps. Linear interpolation between them is within 1 of 255 in each channel.
 QColor Theme::viridis(double t) {
     static constexpr std::array<QRgb, 17> stops = {
         0xff440154, 0xff48186a, 0xff472d7b, 0xff424086, 0xff3b528b, 0xff33638d, 0xff2c728e, 0xff26828e, 0xff21918c,
@@ -204,7 +204,7 @@ QColor Theme::data(int token) const {
 }
 
 QIcon Theme::icon(const QString& name, const QColor& colour, int px) {
-    // Drawn once: the rail asks for all of its icons at every change of page.
+    // Each icon is drawn once: the rail requests all its icons at every change of page.
     QIcon& icon = instance().icons_[QStringLiteral("%1 %2 %3").arg(name).arg(colour.rgba()).arg(px)];
     if (!icon.isNull()) return icon;
     QSvgRenderer svg(QStringLiteral(":/icons/%1.svg").arg(name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The tokens of the visual language; the only place where a colour, a font or a spacing is written down.
+// The colours, fonts and spacings of the window; no other file defines any.
 
 #include <QColor>
 #include <QFont>
@@ -22,21 +22,21 @@ class Theme : public QObject {
     Q_OBJECT
 public:
     enum class Mode { System, Dark, Light };
-    static Theme& instance(); ///< lives with the QApplication; created by install()
+    static Theme& instance(); ///< created by install(); lives as long as the QApplication
     static void install(Mode mode);
-    void setMode(Mode mode); ///< restyles everything; emits changed()
+    void setMode(Mode mode); ///< repaints everything; emits changed()
     Mode mode() const { return mode_; }
     bool isDark() const { return dark_; }
     const Tokens& tokens() const { return tokens_; }
 
-    // Inter for words, JetBrains Mono for every number (fallbacks: system UI, DejaVu Sans Mono). Pixel sizes.
+    // Inter for words, JetBrains Mono for numbers (fallbacks: system font, DejaVu Sans Mono). Sizes are pixels.
     static QFont words(int px = 12, int weight = QFont::Normal);
     static QFont numbers(int px = 11);
-    static QFont code(int px = 11);    ///< of specs and regular expressions: no sign is drawn as a part of another
+    static QFont code(int px = 11);    ///< for specs and regular expressions: a font without ligatures
     static QColor viridis(double t);   ///< 0..1
-    static QColor diverging(double t); ///< -1 blue .. 0 neutral .. 1 orange
+    static QColor diverging(double t); ///< -1 blue, 0 neutral, 1 orange
 
-    /// 0..3: dataA..dataD; anything else: muted. What PlotSeries::token means.
+    /// 0..3: dataA..dataD; other values: muted. The meaning of PlotSeries::token.
     QColor data(int token) const;
     /// A line icon of :/icons/ in one colour of the theme.
     static QIcon icon(const QString& name, const QColor& colour, int px = 20);
@@ -51,7 +51,7 @@ private:
     Mode mode_ = Mode::System;
     bool dark_ = true, systemIsDark_ = false;
     Tokens tokens_;
-    QHash<QString, QIcon> icons_; ///< the few colours of the tokens times the icons there are
+    QHash<QString, QIcon> icons_; ///< one entry for each used pair of icon and colour
 };
 
 } // namespace qs::gui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the controls of ThemeStyle look like in each state: a box with its fill, border and text, and its measures.
+// The look of a control of ThemeStyle in each state: fill, border, text colour and sizes of its box.
 
 #include "app/gui/theme.h"
 
@@ -12,7 +12,7 @@ namespace qs::gui {
 
 enum class Role { None, Primary, Quiet, Corner, Row, Rail, Inline, Popup };
 Role roleOf(const QWidget* widget);
-bool isEmbedded(const QWidget* edit); ///< the line edit in a spin box or a combo box
+bool isEmbedded(const QWidget* edit); ///< the line edit inside a spin box or a combo box
 
 struct Box {
     QColor fill, border, text; ///< an invalid colour is not drawn
@@ -24,10 +24,10 @@ void drawBox(QPainter& painter, const QRect& rect, const Box& box);
 void drawIcon(QPainter& painter, const QRect& rect, const char* name, const QColor& colour, int px = 12);
 void drawTick(QPainter& painter, const QRect& rect, QStyle::State state);
 
-QColor onAccent(); ///< text over the accent
+QColor onAccent(); ///< text colour on the accent colour
 QFont withPixels(QFont font, int px);
 
-/// Room at the left and right of the text, borders included.
+/// Space at the left and right of the text, borders included.
 struct Sides {
     int left, right;
 };
@@ -40,7 +40,7 @@ constexpr int controlHeight(Role role) {
 }
 constexpr int kDropDown = 20, kTick = 16, kHandle = 14, kScrollBar = 10;
 
-// Views, menus and bars; true when drawn.
+// Views, menus and bars; true when the element was drawn.
 bool drawViewPrimitive(QStyle::PrimitiveElement element, const QStyleOption& option, QPainter& painter,
                        const QWidget* widget);
 bool drawViewControl(const QStyle& style, QStyle::ControlElement element, const QStyleOption& option, QPainter& painter,

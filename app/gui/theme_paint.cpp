@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What ThemeStyle paints; its measures are in theme_style.cpp.
+// The painting of ThemeStyle; sizes are in theme_style.cpp.
 #include "app/gui/theme_boxes.h"
 #include "app/gui/theme_style.h"
 

@@ -20,14 +20,14 @@
 namespace qs::gui {
 namespace {
 
-// Roles of the palette that no control uses otherwise (Theme sets them): a change of palette recolours the labels.
+// Palette roles that no control uses, set by Theme. A change of the palette then recolours the labels.
 constexpr std::pair<const char*, QPalette::ColorRole> kLabelRoles[] = {
     {"muted", QPalette::LinkVisited},   {"number-muted", QPalette::LinkVisited},
     {"caption", QPalette::LinkVisited}, {"warn", QPalette::BrightText},
     {"accent", QPalette::Link},         {"data-b", QPalette::Shadow}};
 
-/// Tips are labels too. Names come from files: what looks like HTML in them is shown, not rendered, unless a label says
-/// that its text is rich.
+/// Tooltips are labels too. Names come from files: text that looks like HTML is shown as it is, unless a label is
+/// marked as rich text.
 void polishLabel(QLabel& label) {
     if (label.textFormat() == Qt::AutoText) label.setTextFormat(Qt::PlainText);
     const auto name = label.property("role").toString();
@@ -42,7 +42,7 @@ void polishScrollArea(QAbstractScrollArea& area) {
     area.setFrameShape(QFrame::NoFrame);
     area.viewport()->setAutoFillBackground(false);
     if (qobject_cast<QAbstractItemView*>(&area)) area.viewport()->setAttribute(Qt::WA_Hover);
-    // Else a page in it is painted twice when it is shown: as an opaque whole, and again for the widgets on it.
+    // Otherwise a page inside is painted twice when it is shown: once as a whole, once for the widgets on it.
     if (auto* scroll = qobject_cast<QScrollArea*>(&area); scroll && scroll->widget())
         scroll->widget()->setAutoFillBackground(false);
 }
@@ -110,7 +110,7 @@ void ThemeStyle::polish(QWidget* widget) {
     if (auto* label = qobject_cast<QLabel*>(widget)) return polishLabel(*label);
     if (auto* area = qobject_cast<QAbstractScrollArea*>(widget)) polishScrollArea(*area);
     if (auto* text = qobject_cast<QPlainTextEdit*>(widget)) colourText(*text);
-    if (qobject_cast<QHeaderView*>(widget)) widget->setFont(Theme::words(11)); // over figures too
+    if (qobject_cast<QHeaderView*>(widget)) widget->setFont(Theme::words(11)); // also headers over numbers
     if (qobject_cast<QScrollBar*>(widget)) widget->setAttribute(Qt::WA_OpaquePaintEvent, false);
     const auto role = roleOf(widget);
     if (role == Role::Corner) widget->setFont(withPixels(widget->font(), 11));
@@ -148,7 +148,7 @@ int ThemeStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, cons
 int ThemeStyle::styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
                           QStyleHintReturn* data) const {
     switch (hint) {
-    case SH_ComboBox_Popup: return 0; // a list beneath the box
+    case SH_ComboBox_Popup: return 0; // open the list below the box
     case SH_ComboBox_PopupFrameStyle: return QFrame::Box | QFrame::Plain;
     case SH_ToolTipLabel_Opacity: return 255;
     case SH_Table_GridLineColor: return int(Theme::instance().tokens().line.rgba());
@@ -243,7 +243,7 @@ QRect ThemeStyle::subControlRect(ComplexControl control, const QStyleOptionCompl
         const auto sides = fieldSides(role);
         if (part == SC_SpinBoxEditField) return rect.adjusted(sides.left, 1, -sides.right, -1);
         if (part == SC_SpinBoxFrame) return rect;
-        return {}; // keys and the wheel step
+        return {}; // no buttons: the value changes by keys and the wheel
     }
     case CC_ComboBox: {
         const auto sides = fieldSides(role);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The look of the controls: a style over Fusion that paints out of the tokens of the theme that is in force. A change of
-// theme is a repaint of what is visible; a style sheet would have to be applied to every widget anew.
+// The look of the controls: a style on top of Fusion that paints with the colours of the current theme. A change of
+// theme repaints what is visible; a style sheet would have to be applied to every widget again.
 
 #include <QProxyStyle>
 
 namespace qs::gui {
 
-/// Widgets choose a look by the dynamic properties `role` ("primary", "quiet", "corner", "row", "rail", "inline", "popup";
-/// of labels "muted", "caption", "warn", "accent", "data-b"), `invalid` of a line edit, `roomy` of a table. Who changes
-/// the role of a label polishes it.
+/// Widgets choose a look by the dynamic property `role` ("primary", "quiet", "corner", "row", "rail", "inline",
+/// "popup"; for labels "muted", "caption", "warn", "accent", "data-b"), `invalid` of a line edit, and `roomy` of a
+/// table. After a change of a label's role, call polish() for it.
 class ThemeStyle : public QProxyStyle {
 public:
     ThemeStyle();
-    void recolour(); ///< what keeps colours of its own: texts with a role
+    void recolour(); ///< updates widgets that store colours: labels with a role
 
     using QProxyStyle::polish;
     void polish(QWidget* widget) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What ThemeStyle draws of views, menus, and bars.
+// The painting of views, menus and bars.
 #include "app/gui/theme_boxes.h"
 
 #include <QPainter>
@@ -30,7 +30,7 @@ void fillItem(QPainter& painter, const QStyleOptionViewItem& item, const QWidget
         painter.fillRect(item.rect, colour);
 }
 
-constexpr int kCaret = 10; // px, of the order that a table is sorted in
+constexpr int kCaret = 10; // pixels; the mark of the sort order
 
 void drawHeaderLabel(const QStyle& style, const QStyleOptionHeader& header, QPainter& painter, const QWidget* widget) {
     QStyleOptionHeader label = header;
@@ -43,7 +43,7 @@ void drawHeaderLabel(const QStyle& style, const QStyleOptionHeader& header, QPai
     if (header.sortIndicator == QStyleOptionHeader::None) return;
     const char* caret = header.sortIndicator == QStyleOptionHeader::SortUp ? "chevron-down" : "chevron-up";
     const int words = header.fontMetrics.horizontalAdvance(header.text);
-    if (words + kCaret + 4 > rect.width()) // over a title that would lose its room
+    if (words + kCaret + 4 > rect.width()) // a mark beside the title would hide part of it
         return drawIcon(painter, QRect(header.rect.center().x() - 4, header.rect.top(), 8, 8), caret, tokens().muted,
                         8);
     const int left =
@@ -94,7 +94,7 @@ void drawProgress(QPainter& painter, const QStyleOptionProgressBar& bar) {
     if (range > 0)
         chunk.setWidth(int(bar.rect.width() * std::clamp((double(bar.progress) - bar.minimum) / range, 0.0, 1.0)));
     else
-        chunk.adjust(bar.rect.width() / 3, 0, -bar.rect.width() / 3, 0); // how much there is, is not known
+        chunk.adjust(bar.rect.width() / 3, 0, -bar.rect.width() / 3, 0); // the total is unknown
     if (chunk.width() > 0) drawBox(painter, chunk, {t.accent, {}, {}, 0, 2});
 }
 
@@ -108,7 +108,7 @@ bool drawViewPrimitive(QStyle::PrimitiveElement element, const QStyleOption& opt
         if (const auto* item = qstyleoption_cast<const QStyleOptionViewItem*>(&option))
             fillItem(painter, *item, widget);
         return true;
-    case QStyle::PE_PanelItemViewRow: return true; // its items and branches do
+    case QStyle::PE_PanelItemViewRow: return true; // items and branches paint themselves
     case QStyle::PE_PanelScrollAreaCorner: return true;
     case QStyle::PE_IndicatorItemViewItemCheck: drawTick(painter, option.rect, option.state); return true;
     case QStyle::PE_IndicatorBranch:
@@ -122,7 +122,7 @@ bool drawViewPrimitive(QStyle::PrimitiveElement element, const QStyleOption& opt
         painter.fillRect(option.rect, t.raised);
         drawBox(painter, option.rect, {{}, t.line, {}, 1, 1});
         return true;
-    case QStyle::PE_FrameFocusRect: return true; // controls show it by their border
+    case QStyle::PE_FrameFocusRect: return true; // controls show the focus by their border
     default: return false;
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A sentence over the page that stays until it is closed: why something did not work, or what a file warns of.
+// A message above the page that stays until it is closed: why something failed, or a warning about a file.
 
 #include <QWidget>
 
@@ -19,7 +19,7 @@ class Banner : public QWidget {
 public:
     explicit Banner(QWidget* parent = nullptr);
     void say(const QString& sentence); ///< "" hides it
-    /// What can be done about it: a button's words, and what a click does, which closes the banner.
+    /// A remedy: the text of a button, and the function that a click calls; a click also closes the banner.
     struct Action {
         QString text, tip;
         std::function<void()> act;

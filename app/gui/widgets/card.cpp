@@ -15,7 +15,7 @@
 namespace qs::gui {
 namespace {
 
-// Lies over the body while a newer picture is computed; the mouse goes through.
+// Dims the body while a newer picture is computed; mouse events pass through.
 class Veil : public QWidget {
 public:
     explicit Veil(QWidget* parent) : QWidget(parent) {
@@ -31,7 +31,7 @@ protected:
     }
 };
 
-/// A small "?" that says what the card tells: under the mouse, and in a bubble when it is pressed.
+/// A small "?" button that explains the card in its tooltip, and in a bubble when it is pressed.
 QToolButton* aboutMark(const QString& title, const QString& about) {
     auto* button = new QToolButton;
     button->setObjectName(QStringLiteral("about"));
@@ -56,7 +56,7 @@ Card::Card(const QString& title, QWidget* parent)
       header_(new QHBoxLayout), layout_(new QVBoxLayout(this)), veil_(new Veil(this)) {
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
-    title_->setMinimumHeight(20); // of a corner button: cards side by side have their titles on one line
+    title_->setMinimumHeight(20); // height of a corner button: the titles of adjacent cards are on one line
     note_->setFont(Theme::numbers());
     note_->setProperty("role", QStringLiteral("muted"));
     note_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -104,7 +104,8 @@ void Card::setBody(QWidget* body) {
     delete body_;
     body_ = body;
     layout_->addWidget(body, 1);
-    if (!message_->isHidden()) body->hide(); // showing it would style it before it has its place
+    // showing a body that is not in the layout yet would style it too early
+    if (!message_->isHidden()) body->hide();
     veil_->raise();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A surface with a title, secondary text at the right, corner buttons, and a body that can be empty, loading or failed.
+// A framed area with a title, a note at the right, corner buttons, and a body. The body can be empty, loading or
+// failed.
 
 #include <QLabel>
 #include <QVBoxLayout>
@@ -16,13 +17,15 @@ class Card : public QWidget {
 public:
     explicit Card(const QString& title, QWidget* parent = nullptr);
     void setTitle(const QString& title);
-    void setNote(const QString& text);                               ///< mono, muted, right of the title; elided
-    QToolButton* addToggle(const QString& text, const QString& tip); ///< checkable, in the corner ("log y")
+    /// right of the title, monospaced and muted; elided when it is too long
+    void setNote(const QString& text);
+    QToolButton* addToggle(const QString& text, const QString& tip); ///< a checkable button in the corner ("log y")
     void addCorner(QWidget* widget);
     void setBody(QWidget* body); ///< takes ownership
-    /// A sentence instead of the body: an empty state, an error, "not measured: reason". "" shows the body again.
+    /// Shows a sentence in place of the body: nothing to show, an error, "not measured: reason". "" shows the body
+    /// again.
     void setMessage(const QString& sentence);
-    void setLoading(bool loading); ///< the last picture stays, dimmed
+    void setLoading(bool loading); ///< shows the last picture dimmed
     QWidget* body() const { return body_; }
     QString message() const;
     QString note() const;

@@ -88,7 +88,7 @@ namespace {
 constexpr double kGap = 6, kLeastBar = 24, kMostBar = 120;
 
 struct LegendText {
-    QString lo, hi, words, brief; ///< brief: where the words do not fit
+    QString lo, hi, words, brief; ///< brief: used when the full text does not fit
 };
 
 LegendText legendText(const ColourScale& scale, const QString& unit, bool lowIsGood, int decimals) {

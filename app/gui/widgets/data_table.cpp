@@ -21,7 +21,7 @@ void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight)
     view.verticalHeader()->hide();
     view.verticalHeader()->setDefaultSectionSize(rowHeight);
     view.horizontalHeader()->setHighlightSections(false);
-    view.horizontalHeader()->setMinimumSectionSize(28); // a single letter over figures
+    view.horizontalHeader()->setMinimumSectionSize(28); // room for a title of one letter over numbers
 }
 
 } // namespace qs::gui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The look that every table of figures has.
+// The common look of tables.
 
 #include <QString>
 
@@ -8,7 +8,7 @@ class QTableView;
 
 namespace qs::gui {
 
-/// Rows to read and select, not to edit: no grid, no row numbers, lines of `rowHeight`.
+/// Sets up a read-only table: selectable rows of `rowHeight` pixels, no grid, no row numbers.
 void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight = 22);
 
 } // namespace qs::gui

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A line of text that shows as much of itself as there is room for, with an ellipsis; the tooltip has all of it.
+// A one-line label that is cut with an ellipsis when it does not fit; the tooltip has the full text.
 
 #include <QLabel>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A page without anything to show: one sentence and the action that fills it.
+// Shown on a page without content: one sentence and a button for the action that adds content.
 
 #include <QWidget>
 

@@ -12,7 +12,8 @@ FocusKeeper::FocusKeeper(QWidget& window, QWidget& quiet) : QObject(&window), wi
 }
 
 void FocusKeeper::moved(QWidget* from, QWidget* to) {
-    if (to && to != &quiet_ && !(from && !from->isEnabled())) waitFor(nullptr); // the user went on
+    // the user moved the focus elsewhere
+    if (to && to != &quiet_ && !(from && !from->isEnabled())) waitFor(nullptr);
     if (!from || !to || from == &quiet_ || !window_.isAncestorOf(from) || !window_.isAncestorOf(to)) return;
     if (from->isEnabled() || !from->isVisible()) return;
     waitFor(from);

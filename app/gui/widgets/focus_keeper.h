@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A button that is pressed and switched off while its work runs would pass the focus on to the next control, where the
-// next press of Space does something else. With this the focus waits at a quiet place, and comes back with the button.
+// Keeps the keyboard focus while a button is disabled. A button that is disabled while its work runs would pass the
+// focus to the next control, and Space would then press that one. The focus waits at a neutral widget and returns when
+// the button is enabled.
 
 #include <QObject>
 #include <QPointer>
@@ -13,7 +14,7 @@ namespace qs::gui {
 class FocusKeeper : public QObject {
     Q_OBJECT
 public:
-    /// For the children of `window`; `quiet` takes the focus meanwhile.
+    /// Watches the children of `window`; `quiet` holds the focus meanwhile.
     FocusKeeper(QWidget& window, QWidget& quiet);
 
 protected:
@@ -23,7 +24,7 @@ private:
     void moved(QWidget* from, QWidget* to);
     void waitFor(QWidget* widget);
     QWidget &window_, &quiet_;
-    QPointer<QWidget> waiting_; ///< was switched off while it had the focus
+    QPointer<QWidget> waiting_; ///< the control that was disabled while it had the focus
 };
 
 } // namespace qs::gui

@@ -76,7 +76,7 @@ protected:
         const int key = event->key();
         if (key == Qt::Key_Return || key == Qt::Key_Enter) return click();
         if (key != Qt::Key_Left && key != Qt::Key_Right) return QAbstractButton::keyPressEvent(event);
-        // To the next column, where it is nearest.
+        // Move to the nearest entry of the next column.
         Choice* nearest = nullptr;
         const auto way = [this](const QWidget* other) {
             return 4 * std::abs(other->x() - x()) + std::abs(other->y() - y());
@@ -99,7 +99,7 @@ public:
         setObjectName(QStringLiteral("formats"));
         setAccessibleName(tr("Number formats"));
         setAttribute(Qt::WA_DeleteOnClose);
-        setAttribute(Qt::WA_NoMouseReplay); // a press on the box closes it and does not open it again
+        setAttribute(Qt::WA_NoMouseReplay); // a press on the box closes the list and must not open it again
         grid_ = new QGridLayout(this);
         grid_->setContentsMargins(Theme::kGap, Theme::kGap, Theme::kGap, Theme::kGap);
         grid_->setHorizontalSpacing(Theme::kSpace);
@@ -126,7 +126,7 @@ private:
         grid_->addWidget(label, row, column, 1, columns);
     }
 
-    /// Beneath the last kind where there is room for all of it, else in columns of its own.
+    /// Places a kind below the last one if all of it fits there, else in new columns.
     void addKind(const Kind& kind) {
         std::vector<int> members;
         for (std::size_t i = 0; i < formats().size(); ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Chooses a number format. Its list opens as columns by kind, all of them in view, with what the one under the mouse is.
+// Chooses a number format. The list shows all formats in columns, one for each kind, with a description of the one
+// under the mouse.
 
 #include <QComboBox>
 
@@ -10,7 +11,7 @@ class FormatBox : public QComboBox {
     Q_OBJECT
 public:
     explicit FormatBox(QWidget* parent = nullptr);
-    void addFormats(); ///< those that the registry has more: a user's own may join it
+    void addFormats(); ///< adds formats that were registered since, such as the user's own
     void showPopup() override;
 };
 

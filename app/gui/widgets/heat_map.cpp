@@ -107,7 +107,7 @@ void HeatMap::rebuild() {
     for (const auto& label : data_.rowLabels) labelWidth_ = std::max(labelWidth_, metrics.horizontalAdvance(label));
     columnLines_ = 1;
     for (const auto& label : data_.columnLabels) columnLines_ = std::max(columnLines_, 1 + int(label.count(u'\n')));
-    longestColumn_.clear(); // in a font where every letter is as wide
+    longestColumn_.clear(); // the longest label: the font is monospaced
     for (const auto& label : data_.columnLabels) {
         if (label.size() <= longestColumn_.size()) continue;
         for (const auto& line : label.split(u'\n'))
@@ -179,7 +179,7 @@ void HeatMap::zoom(double factor, QPointF about) {
 // ---- events ------------------------------------------------------------------------------------------------------
 
 bool HeatMap::event(QEvent* event) {
-    if (event->type() == QEvent::ToolTip) return true; // shown by hover(), at once
+    if (event->type() == QEvent::ToolTip) return true; // hover() shows tooltips without a delay
     return QWidget::event(event);
 }
 
@@ -250,7 +250,7 @@ void HeatMap::keyPressEvent(QKeyEvent* event) {
     int row = currentRow_ < 0 ? int(view_.y()) : currentRow_ + rowStep;
     int column = currentRow_ < 0 ? int(view_.x()) : currentColumn_ + columnStep;
     while (row >= 0 && column >= 0 && row < data_.rows && column < data_.columns && !present(row, column)) {
-        row += rowStep; // steps over blank cells
+        row += rowStep; // skip blank cells
         column += columnStep;
     }
     if (row < 0 || column < 0 || row >= data_.rows || column >= data_.columns) return;
@@ -291,7 +291,7 @@ QString HeatMap::dataAsTsv() const {
             text += u'\t';
             if (!std::isnan(v))
                 text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g',
-                                        9); // a float, to the bit; empty: not measured
+                                        9); // 9 digits restore a float exactly; empty: not measured
         }
     }
     return text + u'\n';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Cells as a QImage with axis titles, labels and a colour legend that prints its absolute range and unit. Zoomable;
-// cells that were not measured are hatched. Where several cells share a pixel, the worst one is shown.
+// Cells drawn as a QImage, with axis titles, labels and a colour legend that prints the absolute range and the unit.
+// Zoomable. Cells that were not measured are hatched. If several cells share a pixel, the worst one is shown.
 
 #include "app/gui/widgets/colour_scale.h"
 
@@ -19,20 +19,22 @@ namespace qs::gui {
 
 struct HeatMapData {
     int rows = 0, columns = 0;
-    QVector<float> values; ///< row-major; NaN = not measured (hatched)
+    QVector<float> values; ///< row-major; NaN: not measured (hatched)
     QStringList rowLabels,
-        columnLabels; ///< empty: numbers, scaled by rowScale / columnScale; columns may have two lines
-    bool rowsAreRoles = false, columnsAreNames = false; ///< labels of tensors: numbers in them stay
-    QString xTitle, yTitle, unit;                       ///< of axes and of the values
-    double rowScale = 1, columnScale = 1;               ///< cell index -> printed number
+        /// empty: the index times rowScale / columnScale is printed; column labels may have two lines
+        columnLabels;
+    /// labels are names of tensors: numbers in them are not cut
+    bool rowsAreRoles = false, columnsAreNames = false;
+    QString xTitle, yTitle, unit;         ///< titles of axes, unit of values
+    double rowScale = 1, columnScale = 1; ///< factor from the index of a cell to the printed number
     bool logColour = false;
-    bool diverging = false;   ///< centred at 0, else viridis
-    bool lowIsGood = true;    ///< words in the legend, and which cell is the worst
-    double lo = 0, hi = 0;    ///< colour range; lo == hi: from the data
+    bool diverging = false;   ///< centred at 0; otherwise viridis
+    bool lowIsGood = true;    ///< sets the words of the legend and which cell is the worst
+    double lo = 0, hi = 0;    ///< colour range; lo == hi: range of the data
     int decimals = -1;        ///< of printed values; -1: significant digits
-    bool ratio = false;       ///< values are log2 of a ratio, diverging about 1×; printed as the ratio
-    bool printValues = false; ///< in cells that have room
-    /// Cells that stand for nothing (a layer without that role): left blank, not hatched. Empty: every cell counts.
+    bool ratio = false;       ///< values are log2 of a ratio, centred at 1×, and printed as the ratio
+    bool printValues = false; ///< in cells with enough room
+    /// Cells that do not exist (a layer without that role): blank, not hatched. Empty: every cell exists.
     QVector<bool> absent;
 };
 
@@ -40,23 +42,23 @@ class HeatMap : public QWidget {
     Q_OBJECT
 public:
     explicit HeatMap(QWidget* parent = nullptr);
-    /// Keeps the zoom and the current cell while the number of rows and columns stays.
+    /// Keeps zoom and current cell if the number of rows and columns is unchanged.
     void setData(const HeatMapData& data);
     const HeatMapData& data() const { return data_; }
     const ColourScale& scale() const { return scale_; }
     void setCurrent(int row, int column); ///< outlined; -1: none
-    void setLinked(int row, int column);  ///< highlighted as under the mouse, without a tooltip; -1: none
+    void setLinked(int row, int column);  ///< highlighted as if under the mouse, without a tooltip; -1: none
     int currentRow() const { return currentRow_; }
     int currentColumn() const { return currentColumn_; }
-    void setGap(int pixels); ///< between cells (layer x role map: 2)
-    /// Text of the tooltip instead of "row, column, value".
+    void setGap(int pixels); ///< pixels between cells (layer x role map: 2)
+    /// Sets the text of tooltips; the default is "row, column, value".
     void setDescribe(std::function<QString(int row, int column)> describe);
     QString describe(int row, int column) const;
-    /// Puts actions of a cell in front of the context menu.
+    /// Sets actions for a cell; they come first in the context menu.
     void setCellActions(std::function<void(QMenu&, int row, int column)> add) { cellActions_ = std::move(add); }
     void resetView();
-    QRectF view() const { return view_; }       ///< in cells
-    void setView(const QRectF& cells);          ///< clamped; linked panes
+    QRectF view() const { return view_; }       ///< the visible cells
+    void setView(const QRectF& cells);          ///< clamped to the map; for linked maps
     QRectF plotRect() const;                    ///< in pixels
     QRectF cellRect(int row, int column) const; ///< in pixels
     QString dataAsTsv() const;
@@ -89,11 +91,11 @@ private:
     bool present(int row, int column) const;
     float value(int row, int column) const { return data_.values[row * data_.columns + column]; }
     QString valueText(float value, int moreDecimals) const;
-    std::pair<int, int> cellAt(QPointF position) const; ///< -1, -1 outside
+    std::pair<int, int> cellAt(QPointF position) const; ///< -1, -1 outside the map
     void hover(int row, int column, QPoint global);
     void zoom(double factor, QPointF about);
-    void rebuild();                       ///< levels_ from the data
-    void renderImage(const QRectF& plot); ///< image_ from levels_ and view_
+    void rebuild();                       ///< computes levels_ from the data
+    void renderImage(const QRectF& plot); ///< draws image_ from levels_ and view_
     void paintCells(QPainter& painter, const QRectF& plot);
     void paintAxes(QPainter& painter, const QRectF& plot);
     QString rowLabel(int row) const, columnLabel(int column) const;
@@ -101,14 +103,14 @@ private:
 
     HeatMapData data_;
     ColourScale scale_;
-    QVector<quint8> levels_; ///< colour index per cell, 0: not measured
-    QImage image_;           ///< the view at the plot's pixels
+    QVector<quint8> levels_; ///< colour index per cell; 0: not measured
+    QImage image_;           ///< the visible cells at the pixels of the plot
     bool stale_ = true;
     QRectF view_;
     int currentRow_ = -1, currentColumn_ = -1, hoverRow_ = -1, hoverColumn_ = -1, gap_ = 0;
     double labelWidth_ = 0;
     QString longestColumn_;
-    int columnLines_ = 1; ///< of the labels
+    int columnLines_ = 1; ///< lines per column label
     QPointF dragFrom_;
     QRectF dragView_;
     bool pressed_ = false, dragging_ = false;

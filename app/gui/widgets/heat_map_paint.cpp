@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a heat-map looks: the picture is made once per view, at the plot's pixels; a repaint only draws it.
+// Paints a heat map. The picture is computed once per view at the pixels of the plot; a repaint copies it.
 
 #include "app/gui/widgets/heat_map.h"
 
@@ -17,7 +17,7 @@ namespace qs::gui {
 
 namespace {
 
-/// First cell and one past the last cell under each of `pixels` pixels.
+/// The first cell and one past the last cell under each of `pixels` pixels.
 std::vector<std::pair<int, int>> cellsUnder(int pixels, double from, double extent, int count) {
     std::vector<std::pair<int, int>> cells(std::size_t(std::max(0, pixels)));
     for (int p = 0; p < pixels; ++p) {
@@ -38,7 +38,8 @@ void HeatMap::renderImage(const QRectF& plot) {
     const auto colours = scale_.colours();
     const auto across = cellsUnder(w, view_.x(), view_.width(), data_.columns);
     const auto down = cellsUnder(h, view_.y(), view_.height(), data_.rows);
-    // The worst of the cells under a pixel: largest, smallest (high is good), or farthest from 0 (diverging).
+    // The worst of the cells under a pixel: the largest; the smallest if high is good; the farthest from 0 if
+    // diverging.
     const auto worse = [this](int a, int b) {
         if (b == 0 || a == 0) return std::max(a, b);
         if (data_.diverging) return std::abs(a - 128) >= std::abs(b - 128) ? a : b;
@@ -112,7 +113,8 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
     painter.setPen(tokens.muted);
     const QRectF cell = cellRect(0, 0);
 
-    // Label lists: as many as fit, every k-th; numbers: about seven, at multiples of 1, 2, 4 or 5 times a power of ten.
+    // Labels from a list: every k-th, as many as fit. Numbers: about seven, at multiples of 1, 2, 4 or 5 times a power
+    // of ten.
     const auto step = [](double extent, double scale, double room, bool list) {
         const double atMost = list ? std::max(1.0, room) : std::clamp(room, 2.0, 8.0);
         if (list) return std::max(1.0, std::ceil(extent / atMost));
@@ -198,7 +200,7 @@ void HeatMap::paintEvent(QPaintEvent*) {
         QRectF area = cellRect(row, column).adjusted(0, 0, -gap_, -gap_);
         if (area.width() < 4) area.adjust(-2, 0, 2, 0);
         if (area.height() < 4) area.adjust(0, -2, 0, 2);
-        painter.setPen(QPen(tokens.bg, width + 2)); // so that it stands out on every colour of the map
+        painter.setPen(QPen(tokens.bg, width + 2)); // the outline stays visible on every colour of the map
         painter.drawRect(area);
         painter.setPen(QPen(colour, width));
         painter.drawRect(area);

@@ -29,7 +29,7 @@ InputsButton::InputsButton(Session& session, QWidget* parent) : QToolButton(pare
         session_.setInputs({.file = nullptr, .synthetic = synthetic});
     };
     menu->addAction(tr("Synthetic inputs"), this, [take] { take(true); })
-        ->setToolTip(tr("Normal ones of a fixed seed, to try it out"));
+        ->setToolTip(tr("Normally distributed inputs with a fixed seed, to try these metrics"));
     menu->addSeparator();
     menu->addAction(tr("No inputs"), this, [take] { take(false); })->setObjectName(QStringLiteral("noInputs"));
     menu->setToolTipsVisible(true);
@@ -46,7 +46,7 @@ void InputsButton::load(const QString& path) {
     task_.run(
         {}, [path = path.toStdString()](const Job&) { return openModel(path); },
         [this, opened = session_.model()](File file) {
-            if (opened == session_.model()) // else they were for another model
+            if (opened == session_.model()) // otherwise the inputs belong to another model
                 session_.setInputs({.file = freedOnPool(std::move(file)), .synthetic = false});
         });
 }
@@ -57,7 +57,7 @@ void InputsButton::refresh() {
     const QString text = tr("Inputs: %1").arg(inputs.title());
     setText(fontMetrics().elidedText(text, Qt::ElideMiddle, kWidest));
     setToolTip(text + u'\n' +
-               tr("What the layers are given, for the metrics that weigh the error by it: weighted NMSE, output NMSE, "
+               tr("Inputs of the layers, for metrics that weight the error by them: weighted NMSE, output NMSE, "
                   "Hessian trace."));
     menu()->findChild<QAction*>(QStringLiteral("noInputs"))->setEnabled(inputs.any());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the layers are given, and the menu that changes it: for the metrics that weigh the error by it.
+// Shows which layer inputs are used for metrics that weight the error by them; its menu changes them.
 
 #include "app/gui/task.h"
 
@@ -19,7 +19,7 @@ private:
     void load(const QString& path);
     void refresh();
     Session& session_;
-    Task task_; ///< of the file that is being opened; a later choice stops it
+    Task task_; ///< opens the chosen file; a later choice cancels it
 };
 
 } // namespace qs::gui

@@ -38,10 +38,10 @@ JobLane::JobLane(Session& session, QWidget* parent)
                           .arg(threads == 1 ? QStringLiteral("thread") : QStringLiteral("threads")));
     machine_->setToolTip(QStringLiteral("Instruction set and threads that the kernels use"));
     rate_->setObjectName(QStringLiteral("laneRate"));
-    rate_->setToolTip(QStringLiteral("Weight bytes analysed a second in the run that is named at the left"));
+    rate_->setToolTip(QStringLiteral("Weight bytes analysed per second in the run named at the left"));
     rate_->setMinimumWidth(72);
     rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    auto policy = rate_->sizePolicy(); // what stands before it does not move
+    auto policy = rate_->sizePolicy(); // a hidden rate keeps its room: widgets to the left do not move
     policy.setRetainSizeWhenHidden(true);
     rate_->setSizePolicy(policy);
 
@@ -72,12 +72,12 @@ JobLane::JobLane(Session& session, QWidget* parent)
         if (!session_.laneBusy() && bar_->isVisibleTo(this)) idle({});
     });
     connect(&session, &Session::jobFinished, this, [this](const QString& what, double seconds, double rate) {
-        if (session_.laneBusy()) return; // other work says how far it is
+        if (session_.laneBusy()) return; // other work shows its progress
         idle(QStringLiteral("Analysed the model under %1 in %2")
                  .arg(what, seconds < 0.1 ? QStringLiteral("less than 0.1 s")
                                           : QString::fromStdString(durationText(seconds))));
         rate_->setText(rateText(rate));
-        rate_->setVisible(rate >= 0.001); // so few bytes say nothing about speed
+        rate_->setVisible(rate >= 0.001); // the rate of so little data says nothing about speed
     });
     idle({});
 }
@@ -106,7 +106,7 @@ void JobLane::showProgress(const Progress& progress, double secondsLeft) {
     count_->setText(QStringLiteral("%1 of %2").arg(progress.items).arg(progress.itemsTotal));
     left_->setText(secondsLeft >= 0 ? QString::fromStdString(durationText(secondsLeft)) + QStringLiteral(" left")
                                     : QString());
-    rate_->hide(); // it was of the run before
+    rate_->hide(); // it belonged to the previous run
     bar_->show();
     hint_->show();
     count_->setVisible(progress.itemsTotal > 0);

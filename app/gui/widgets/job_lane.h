@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What runs, how far, how long still; at the right the machine: ISA, threads, GB/s.
+// The line at the bottom: what runs, its progress and the time left; at the right instruction set, threads, GB/s.
 
 #include "core/base/job.h"
 

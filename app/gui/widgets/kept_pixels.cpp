@@ -12,16 +12,18 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kStep = std::size_t(64) << 10; // a window that is dragged larger needs no new memory at once
+// a window that grows while it is dragged does not need new memory at each step
+constexpr std::size_t kStep = std::size_t(64) << 10;
 
 struct Memory {
     unsigned char* data = nullptr;
     std::size_t capacity = 0;
 };
 
-/// What pictures that are gone have left, of the GUI thread.
+/// Memory of deleted copies; used by the GUI thread only.
 std::vector<Memory>& spare() {
-    static auto* const all = new std::vector<Memory>; // never destroyed: what is in it stays reachable to the end
+    // never destroyed, so that leak checkers see its content as reachable
+    static auto* const all = new std::vector<Memory>;
     return *all;
 }
 
@@ -32,7 +34,7 @@ Memory allocate(std::size_t bytes) {
     return {data, capacity};
 }
 
-/// The smallest that is large enough and does not waste more than three quarters.
+/// The smallest block that is large enough and at most four times too large.
 Memory take(std::size_t bytes) {
     auto& all = spare();
     auto best = all.end();
@@ -49,7 +51,8 @@ Memory take(std::size_t bytes) {
 void give(Memory memory) {
     auto& all = spare();
     all.push_back(memory);
-    while (KeptPixels::spareBytes() > KeptPixels::kSpareBytes) { // who is there longest fits nobody
+    // delete the oldest block: it has fitted no widget for longest
+    while (KeptPixels::spareBytes() > KeptPixels::kSpareBytes) {
         std::free(all.front().data);
         all.erase(all.begin());
     }

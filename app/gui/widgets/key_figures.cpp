@@ -20,7 +20,7 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     grid->setContentsMargins(0, 6, 0, 6);
     grid->setHorizontalSpacing(Theme::kMargin);
     grid->setVerticalSpacing(0);
-    const char* captions[] = {"", "SQNR dB ↑", "max |error| ↓"}; // the first one says whose figures they are
+    const char* captions[] = {"", "SQNR dB ↑", "max |error| ↓"}; // the first caption says whose figures they are
     const int widths[] = {96, 78, 92};
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// bpw, SQNR and max |error|: of the selected tensor, or of the whole model on a page that shows the model. A word says
-// which.
+// Bits per weight, SQNR and max |error| of the selected tensor, or of the whole model on pages about the model. A word
+// says which of the two.
 
 #include "core/analysis/analysis.h"
 
@@ -21,12 +21,12 @@ class KeyFigures : public QWidget {
 public:
     explicit KeyFigures(Session& session, QWidget* parent = nullptr);
     QString text(int figure) const; ///< 0 bpw, 1 SQNR, 2 max |error|
-    QString owner() const;          ///< "Model", "Tensor"
+    QString owner() const;          ///< "Model" or "Tensor"
 
 private:
     struct Figures {
         std::optional<double> bpw, sqnrDb, maxAbs;
-        QString why; ///< of what is missing
+        QString why; ///< why figures are missing
     };
     static Figures ofTensor(const AnalysisRow& row);
     Figures ofModel(const QuantSpec& spec) const;

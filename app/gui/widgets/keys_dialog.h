@@ -5,7 +5,7 @@ namespace qs::gui {
 
 class MainWindow;
 
-/// F1: every key, read off the menus.
+/// F1: shows every key; the list is read from the menus.
 void showKeysDialog(MainWindow& window);
 
 } // namespace qs::gui

@@ -5,7 +5,7 @@
 
 namespace qs::gui {
 
-/// Rows of 22 px.
+/// Cells with a height of 22 px.
 class RowHeight : public NameCell {
 public:
     using NameCell::NameCell;
@@ -14,7 +14,8 @@ public:
     }
 };
 
-/// A number with a thin bar under it: its share of the largest value shown, from the model's role `barRole`.
+/// A number above a thin bar. The length of the bar is the share of the largest shown value; it is the model's role
+/// `barRole`.
 class MetricCell : public RowHeight {
 public:
     MetricCell(int barRole, QObject* parent) : RowHeight(parent), barRole_(barRole) {}

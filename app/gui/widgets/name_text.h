@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Names of tensors on the screen: cut to their room by core's nameWithin(), so that numbers of layers and experts stay.
+// Shortens names of tensors to fit by core's nameWithin(), which keeps the numbers of layers and experts.
 
 #include <QStyledItemDelegate>
 
@@ -8,12 +8,12 @@ class QFont;
 
 namespace qs::gui {
 
-QString fittedName(const QString& name, const QFont& font, double width); ///< px
+QString fittedName(const QString& name, const QFont& font, double width); ///< width in pixels
 
-/// Role of a model's cell: true, it holds the name of a tensor.
+/// Item role of a model: true if the cell holds the name of a tensor.
 constexpr int kNameRole = Qt::UserRole + 300;
 
-/// A view's cells; those with kNameRole are cut as names.
+/// Cells of a view; the text of cells with kNameRole is shortened as a name.
 class NameCell : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;

@@ -13,7 +13,7 @@ QHBoxLayout* pageTitle(const QString& title, const QString& note) {
     line->setSpacing(Theme::kSpace);
     auto* words = new QLabel(title);
     words->setFont(Theme::words(18, QFont::DemiBold));
-    words->setMinimumHeight(Theme::kControl); // of pages that have controls here
+    words->setMinimumHeight(Theme::kControl); // the same height as on pages with controls in this line
     auto* beside = new QLabel(note);
     beside->setFont(Theme::words(11));
     beside->setProperty("role", QStringLiteral("caption"));

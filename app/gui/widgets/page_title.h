@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The first line of a page that is not about one tensor: its title, and a note beside it.
+// The first line of a page that is not about one tensor: title and a note.
 
 #include <QString>
 

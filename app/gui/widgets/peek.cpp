@@ -103,7 +103,7 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
 
 void Peek::keyPressEvent(QKeyEvent* event) {
     if (event->key() == Qt::Key_Space) {
-        if (!event->isAutoRepeat()) hide(); // a key that is held shows it once
+        if (!event->isAutoRepeat()) hide(); // a key that is held shows the popup once
         return;
     }
     QFrame::keyPressEvent(event);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Space: what is known of the tensor under the cursor, without leaving the page.
+// A popup (key Space) with the facts of the tensor under the mouse or cursor.
 
 #include <QFrame>
 
@@ -19,7 +19,7 @@ class Peek : public QFrame {
     Q_OBJECT
 public:
     explicit Peek(Session& session, QWidget* parent);
-    void showFor(const TensorInfo& tensor, const QRect& cell); ///< cell in global pixels
+    void showFor(const TensorInfo& tensor, const QRect& cell); ///< cell: in global pixels
 
 protected:
     void keyPressEvent(QKeyEvent*) override;

@@ -15,8 +15,8 @@ namespace {
 
 QString tr(const char* text) { return QCoreApplication::translate("plot_analysis", text); }
 
-// A float bin is up to 1/32 wide, so the mass of values that are exactly +-top spills past the top level. When nothing
-// was clipped no value is beyond it, and that mass belongs to the outermost bins.
+// A bin is up to 1/32 of its value wide, so that values exactly at the outermost level spread past it. When nothing was
+// clipped, no value lies beyond that level, and the share belongs to the outermost bins.
 bool insideLevels(const TensorAnalysis& analysis, double bottom, double top) {
     constexpr double oneBin = 1 + 1.0 / 32 + 1e-6;
     return analysis.sums.clipped == 0 && analysis.values().maximum() <= top * oneBin &&
@@ -91,7 +91,8 @@ ErrorAxis errorAxis(const TensorAnalysis& a, const TensorAnalysis* b, bool symlo
         const double most = double(one->sums.maxAbs), central = one->errors().absPercentile(99.9);
         largest = std::max(largest, most);
         axis.range = std::max(axis.range, symlog || central <= 0 ? most : central);
-        if (one->p95 > 0) p95 = p95 > 0 ? std::min(p95, one->p95) : one->p95; // the smaller one is seen, too
+        // the smaller percentile stays visible, too
+        if (one->p95 > 0) p95 = p95 > 0 ? std::min(p95, one->p95) : one->p95;
     }
     if (symlog) axis.symlog = SymlogAxis::ofErrors(p95, largest);
     return axis;
@@ -110,7 +111,7 @@ AnalysisPlot signedError(const TensorAnalysis& analysis, const ErrorAxis& axis, 
     plot.series.name = cumulative ? tr("share of errors ≤ x") : axis.symlog.on() ? tr("share") : tr("density");
     if (!(axis.range > 0)) return plot;
     auto edges = axis.symlog.edges(axis.range, bins);
-    // A bin of the histogram is up to 1/32 wide: where nothing is beyond the range, none of its mass is either.
+    // A bin of the histogram is up to 1/32 of its value wide. If no value lies beyond the range, no share does either.
     const bool all = double(analysis.sums.maxAbs) <= axis.range;
     auto binned = analysis.errors().binned(edges);
     if (all) {
@@ -154,7 +155,7 @@ PlotSeries channelSeries(const ChannelProfile& profile, const std::vector<float>
     series.points.reserve(qsizetype(points));
     for (std::size_t i = 0; i < points; ++i) {
         const std::size_t from = i * values.size() / points, to = (i + 1) * values.size() / points;
-        double most = std::numeric_limits<double>::quiet_NaN(); // stays so where no channel was measured
+        double most = std::numeric_limits<double>::quiet_NaN(); // stays NaN if no channel was measured
         for (std::size_t j = from; j < to; ++j)
             if (!(double(values[j]) <= most) && !std::isnan(values[j])) most = double(values[j]);
         series.points.append({std::floor(double(i) * each), most});

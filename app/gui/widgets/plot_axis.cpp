@@ -15,7 +15,7 @@ QString superscript(int number) {
     return out;
 }
 
-// The typographic minus is as wide as a digit in the mono font, so labels stay aligned around 0.
+// The typographic minus is as wide as a digit in a monospaced font, so that labels stay aligned around 0.
 QString withMinus(QString text) { return text.replace(u'-', QChar(0x2212)); }
 
 int decimalsOf(double step) {
@@ -49,7 +49,7 @@ PlotTicks linearTicks(double lo, double hi, int most, int decimals) {
     if (largest < 1e-3 || largest >= 1e6) out.exponent = 3 * int(std::floor(std::log10(largest) / 3));
     const double unit = std::pow(10.0, out.exponent);
     double step = niceStep(lo, hi, most);
-    // A tick stands where its label says: codes have none at 2.5.
+    // A tick must be exactly at the value of its label: an axis of codes has no tick at 2.5.
     for (int fewer = most; decimals >= 0 && decimalsOf(step / unit) > decimals && fewer > 2;)
         step = niceStep(lo, hi, --fewer);
     const int shown = decimals >= 0 ? decimals : decimalsOf(step / unit);
@@ -74,7 +74,7 @@ PlotTicks logTicks(double lo, double hi, int most) {
         }
         return out;
     }
-    // Less than two decades in view: 1, 2 and 5, or when these are too few the round values of the linear axis.
+    // Less than two decades in view: ticks at 1, 2 and 5; if these are too few, those of a linear axis.
     for (int decade = int(std::floor(lo)); decade <= last; ++decade)
         for (const double factor : {1.0, 2.0, 5.0}) {
             const double value = factor * std::pow(10.0, decade), at = std::log10(value);
@@ -99,7 +99,8 @@ PlotTicks symlogTicks(const SymlogAxis& axis, double lo, double hi, int most) {
         for (PlotTick& tick : out.ticks) tick.at = axis.place(tick.at);
         return out;
     }
-    const double largest = axis.value(std::max(std::abs(lo), std::abs(hi))); // not of the ticks: charts side by side
+    // not from the ticks, so that charts side by side agree
+    const double largest = axis.value(std::max(std::abs(lo), std::abs(hi)));
     if (largest < 1e-2 || largest >= 1e4) out.exponent = 3 * int(std::floor(std::log10(largest) / 3));
     for (const double value : values) {
         const double shown = value / std::pow(10.0, out.exponent);

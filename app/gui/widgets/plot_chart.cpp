@@ -74,7 +74,8 @@ void PlotChart::setData(const QVector<PlotSeries>& series, const QVector<PlotMar
     d->view->applyRanges();
     d->updateReadout();
     if (d->linked && !d->linking && !d->linked->d->series.isEmpty()) {
-        // The shared home is the union, so the other side has to be measured again; it must not push its view back.
+        // Both charts show the union of their ranges. The other chart recomputes its range and must not set this one's
+        // view.
         PlotChart* other = d->linked;
         d->linking = other->d->linking = true;
         const bool otherZoomed = other->isZoomed();
@@ -234,7 +235,7 @@ void PlotChart::Private::updateReadout() {
     const double pixel = frame.pixelX(crosshairX);
     double nearest = 4.5;
     for (int i = 0; i < markers.size(); ++i) {
-        // A full line wins over a dashed one beside it: where both are dense only the full ones are drawn.
+        // A solid line takes precedence over a dashed one beside it: where both are dense, only solid ones are drawn.
         const double distance = std::abs(frame.pixelX(markers[i].x) - pixel) + (markers[i].dashed ? 1.5 : 0);
         if (distance < nearest && !markers[i].label.isEmpty()) {
             nearest = distance;
@@ -248,7 +249,7 @@ void PlotChart::Private::updateReadout() {
     const auto named = [](const PlotSeries& one) {
         return one.style != PlotSeries::Style::Band && one.naming == PlotSeries::Naming::Legend;
     };
-    // Series of dots need not share their x: the nearest dot of all leads.
+    // Series of dots may have different x: the dot nearest to the mouse decides.
     double leading = crosshairX, distance = std::numeric_limits<double>::infinity();
     for (const PlotSeries& one : series) {
         if (!named(one)) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A PlotChart on the clipboard: picture, SVG, data.
+// Copies a PlotChart to the clipboard: picture, SVG, data.
 #include "app/gui/widgets/plot_chart_view.h"
 
 #include "app/gui/theme.h"
@@ -19,7 +19,7 @@ namespace qs::gui {
 namespace {
 
 QImage pictureOf(PlotChartView& view) {
-    constexpr int scale = 2; // readable when pasted into a document
+    constexpr int scale = 2; // a picture that is readable in a document
     QImage image(view.viewport()->size() * scale, QImage::Format_ARGB32_Premultiplied);
     image.setDevicePixelRatio(scale);
     image.fill(Theme::instance().tokens().surface);
@@ -49,7 +49,7 @@ QString PlotChart::dataAsTsv() const {
     const auto number = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
     for (const PlotSeries& series : d->series) {
         if (series.style == PlotSeries::Style::Band || series.naming == PlotSeries::Naming::None)
-            continue; // what the line that it belongs to has said
+            continue; // the data of the line are already there
         for (int i = 0; i < series.points.size(); ++i)
             row(series.name, number(d->frame.shownX(series.points[i].x())), number(series.points[i].y()),
                 series.notes.value(i));

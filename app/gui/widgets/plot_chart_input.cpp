@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What mouse, wheel and keys do to a PlotChart.
+// Handles mouse, wheel and keys of a PlotChart.
 #include "app/gui/widgets/plot_chart_view.h"
 
 #include <QApplication>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kOutside = std::numeric_limits<double>::quiet_NaN();
 
-constexpr double kGrip = 6; // px
+constexpr double kGrip = 6; // pixels around a marker in which the mouse takes it
 
 } // namespace
 
@@ -66,7 +66,7 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
         d->pressed = d->handle < 0;
         d->dragging = false;
         d->pressedAt = d->lastAt = mouse->position();
-        return false; // the focus follows the click
+        return false; // a click also sets the focus
     }
     case QEvent::MouseButtonRelease: {
         const auto* mouse = static_cast<QMouseEvent*>(event);
@@ -89,7 +89,7 @@ bool PlotChart::eventFilter(QObject* object, QEvent* event) {
         const int turn = angle.y() != 0 ? angle.y() : angle.x();
         if (turn == 0 || d->series.isEmpty()) return false;
         const double factor = std::pow(0.8, turn / 120.0);
-        if (wheel->modifiers() & Qt::ShiftModifier) // the y axis alone
+        if (wheel->modifiers() & Qt::ShiftModifier) // zooms the y axis only
             frame.y = zoomed(frame.y, frame.valueY(wheel->position().y()), factor, d->homeY);
         else
             frame.x = zoomed(frame.x, frame.valueX(wheel->position().x()), factor, d->homeX);
@@ -115,7 +115,7 @@ void PlotChart::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Home: return resetView();
     case Qt::Key_Left:
     case Qt::Key_Right: {
-        // The crosshair walks from point to point, so that every value can be read without a mouse.
+        // The crosshair moves from point to point, so that every value can be read without a mouse.
         if (d->series.isEmpty() || d->series.first().points.isEmpty()) break;
         const auto& points = d->series.first().points;
         const int step = event->key() == Qt::Key_Left ? -1 : 1;

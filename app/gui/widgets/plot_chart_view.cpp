@@ -21,13 +21,13 @@ PlotChartView::PlotChartView(PlotChart::Private& plot, QWidget* parent)
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::NoFocus);
     setRenderHint(QPainter::Antialiasing);
-    // One repaint of the whole view is cheaper than Qt's bookkeeping of what a moved curve uncovers.
+    // Repainting the whole view is cheaper than computing which parts a moved curve uncovers.
     setViewportUpdateMode(QGraphicsView::FullViewportUpdate);
     setOptimizationFlags(QGraphicsView::DontSavePainterState | QGraphicsView::DontAdjustForAntialiasing);
     viewport()->setObjectName(QStringLiteral("plot"));
     viewport()->setAutoFillBackground(false);
     SharedPainting::of(*viewport(), SharedPainting::Fit::Stretched);
-    setContextMenuPolicy(Qt::NoContextMenu); // PlotChart has the menu
+    setContextMenuPolicy(Qt::NoContextMenu); // PlotChart shows the menu
     chart_->setBackgroundVisible(false);
     chart_->setMargins({});
     chart_->layout()->setContentsMargins(0, 0, 0, 0);
@@ -75,7 +75,7 @@ void PlotChartView::syncSeries() {
         slots_.removeLast();
     }
     const PlotFrame& frame = plot_.frame;
-    // New ranges first: otherwise Qt Charts computes the old points' geometry in them.
+    // Set the ranges first: otherwise Qt Charts computes the geometry of the old points in them.
     x_->setRange(frame.x.lo, frame.x.hi);
     y_->setRange(frame.y.lo, frame.y.hi);
     thinnedIn_ = frame.x;
@@ -93,7 +93,8 @@ void PlotChartView::syncSeries() {
         const bool fits = slot.style == series.style;
         if (!fits) dropSlot(slot);
         if (!fits) makeSlot(slot, series.style);
-        if (series.style == PlotSeries::Style::Dots) continue; // painted by the frame: Qt Charts makes an item a point
+        // PlotFrame paints dots, because Qt Charts creates an item for each point
+        if (series.style == PlotSeries::Style::Dots) continue;
         colour(slot, series);
         const double base = frame.logY ? plot_.homeY.lo : 0;
         QVector<QPointF> outline = outlineOf(series, frame.logY, plot_.homeY.lo);
@@ -127,7 +128,7 @@ void PlotChartView::applyRanges() {
     x_->setRange(frame.x.lo, frame.x.hi);
     y_->setRange(frame.y.lo, frame.y.hi);
     if (chart_->plotArea() != frame.area()) chart_->setPlotArea(frame.area());
-    // Zoomed in there is room for more points; and the first layout comes after the first series.
+    // After zooming in there is room for more points. Also runs after the first layout, which follows the first series.
     if (isThinned_ && (!(thinnedIn_ == frame.x) || thinnedTo_ != pixelsAcross())) syncSeries();
     viewport()->update();
 }
@@ -137,7 +138,8 @@ void PlotChartView::colour(const Slot& slot, const PlotSeries& series) {
     QPen pen(color, 1.3);
     setDash(pen, series.dash);
     if (slot.line && (slot.line->pen().color() != color || slot.line->pen().style() != pen.style())) {
-        pen.setJoinStyle(Qt::BevelJoin); // round ones are arcs: half the cost of a long line, and unseen at this width
+        // round joins are arcs: they double the cost of a long line and are invisible at this width
+        pen.setJoinStyle(Qt::BevelJoin);
         pen.setCosmetic(true);
         slot.line->setPen(pen);
     }

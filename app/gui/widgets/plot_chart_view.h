@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The inside of PlotChart: the only file that includes Qt Charts. Private to plot_chart*.cpp.
+// The inside of PlotChart. The only file that includes Qt Charts; private to plot_chart*.cpp.
 
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/plot_frame.h"
@@ -27,26 +27,27 @@ struct PlotChart::Private {
     PlotFrame frame;
     QVector<PlotSeries> series;
     QVector<PlotMarker> markers;
-    PlotRange homeX, homeY; ///< plot units
+    PlotRange homeX, homeY; ///< initial ranges in plot units
     std::optional<PlotRange> wantedX, wantedY;
     PlotReadout readout;
     double crosshairX = std::numeric_limits<double>::quiet_NaN();
     QPointer<PlotChart> linked;
     bool linking = false, keyboardFocus = false;
-    // A drag pans only once it left the spot, so that a click stays a click.
+    // A drag pans only after the mouse has moved a little, so that a click stays a click.
     bool pressed = false, dragging = false;
-    int handle = -1; ///< of the marker that the mouse holds
+    int handle = -1; ///< the marker that the mouse drags; -1: none
     QPointF pressedAt, lastAt;
 
-    int handleAt(QPointF at) const; ///< of the movable marker under a pixel, or -1
+    int handleAt(QPointF at) const; ///< the movable marker at a pixel, or -1
     void measureHome();
     void rehome();
     void viewMoved(PlotChart& self);
     void updateReadout();
 };
 
-/// Curves, bars and bands are Qt Charts'; everything else is painted by PlotFrame over hidden axes, which keeps a change
-/// of range free of layout work. What lies under a curve too: Qt Charts builds three items with outlines for it.
+/// Qt Charts draws curves, bars and bands over hidden axes. PlotFrame paints the rest, so that a change of range needs
+/// no new layout. PlotFrame also fills the area under a curve, because Qt Charts would create three items with outlines
+/// for it.
 class PlotChartView : public QChartView {
 public:
     PlotChartView(PlotChart::Private& plot, QWidget* parent);
@@ -60,13 +61,13 @@ protected:
     void drawForeground(QPainter* painter, const QRectF& rect) override;
 
 private:
-    /// Qt Charts objects that are reused as long as the style of the series at that place stays.
+    /// Objects of Qt Charts for one series, kept while its style stays the same.
     struct Slot {
         PlotSeries::Style style = PlotSeries::Style::Dots;
         QLineSeries* line = nullptr;
         QLineSeries *upper = nullptr, *lower = nullptr; ///< of bars and bands
         QAreaSeries* area = nullptr;
-        QVector<QPointF> outline; ///< of an area, as thinned
+        QVector<QPointF> outline; ///< of an area, thinned
     };
     void makeSlot(Slot& slot, PlotSeries::Style style);
     void dropSlot(Slot& slot);
@@ -77,7 +78,7 @@ private:
     QChart* chart_;
     QValueAxis *x_, *y_;
     QVector<Slot> slots_;
-    PlotRange thinnedIn_; ///< the view and the pixels that the points in Qt Charts were chosen for
+    PlotRange thinnedIn_; ///< the view and the pixels for which the points were thinned
     double thinnedTo_ = 0;
     bool isThinned_ = false;
 };

@@ -13,7 +13,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kLegendGap = 28; // px before a name: air and the mark
+constexpr double kLegendGap = 28; // pixels before a name: space and its mark
 bool inLegend(const PlotSeries& series) {
     return series.naming == PlotSeries::Naming::Legend && !series.name.isEmpty();
 }
@@ -97,7 +97,7 @@ void PlotFrame::paintBack(QPainter& painter) const {
     };
     painter.drawText(QRectF(2, 0, area_.right(), 14), Qt::AlignLeft | Qt::AlignVCenter, titled(yTitle, yTicks_));
     if (xLabels) {
-        // Under the plot; under the whole chart where it is longer; without its caption where that is too long, too.
+        // Centred under the plot; if too long, under the whole chart; if still too long, without its caption.
         const QFontMetricsF words(titleFont());
         QString text = titled(xTitle, xTicks_) + xCaption;
         if (words.horizontalAdvance(text) > size_.width()) text = titled(xTitle, xTicks_);
@@ -106,7 +106,7 @@ void PlotFrame::paintBack(QPainter& painter) const {
                          Qt::AlignHCenter | Qt::AlignVCenter,
                          words.elidedText(text, Qt::ElideRight, std::max(area_.width(), size_.width())));
     }
-    painter.setRenderHint(QPainter::Antialiasing, true); // the curves come next
+    painter.setRenderHint(QPainter::Antialiasing, true); // curves are painted next
 }
 
 void PlotFrame::paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
@@ -135,7 +135,8 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
     painter.setRenderHint(QPainter::Antialiasing, false);
     int inView = 0;
     for (const PlotMarker& marker : markers) inView += marker.x >= x.lo && marker.x <= x.hi;
-    // Closer than 5 px a comb of full lines hides the curve: then they are a rug at the foot, and grow on zooming in.
+    // Solid lines closer than 5 px would hide the curve: they become short lines at the lower edge, and grow on zooming
+    // in.
     const bool dense = inView > 1 && area_.width() / inView < 5;
     double printedTo = -1e9;
     for (int i = 0; i < markers.size(); ++i) {
@@ -143,7 +144,7 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
         const double at = pixelX(marker.x);
         if (at < area_.left() - 1 || at > area_.right() + 1) continue;
         const bool full = !dense || i == highlighted;
-        if (!full && marker.dashed) continue; // secondary ones wait until there is room
+        if (!full && marker.dashed) continue; // dashed markers are drawn only when there is room
         QPen pen(withAlpha(Theme::instance().data(marker.token), full ? (marker.dashed ? 0.6 : 0.8) : 0.55),
                  i == highlighted ? 2 : 1);
         if (marker.dashed) pen.setDashPattern({4, 3});
@@ -170,7 +171,7 @@ void PlotFrame::paintSeriesDots(QPainter& painter, const PlotSeries& series, boo
         const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
         if (near.contains(at)) centers.append(at);
     }
-    // The second series is drawn as rings, so that both can be told apart where they coincide and without colour.
+    // The second series is drawn as rings: both can be told apart where they coincide, and without colour.
     paintDots(painter, centers, hollow ? radius + 0.6 : radius, Theme::instance().data(series.token), hollow);
 }
 
@@ -202,7 +203,7 @@ void PlotFrame::paintLabels(QPainter& painter, const QVector<PlotSeries>& series
         if (!one.labels.isEmpty()) paintPointLabels(painter, one, taken);
 }
 
-/// Over the right end of the part in view; side by side where the ends are close.
+/// Paints the name of a line at the right end of its visible part; next to another name where ends are close.
 void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<QRectF>& taken) const {
     for (int i = int(one.points.size()) - 1; i >= 0; --i) {
         const QPointF& point = one.points[i];
@@ -210,7 +211,7 @@ void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<
         const double at = pixelY(logY ? std::log10(point.y()) : point.y());
         if (at < area_.top() - 1 || at > area_.bottom()) return;
         const double width = QFontMetricsF(titleFont()).horizontalAdvance(one.name) + 1;
-        // Above the line, or below it where there is no room above; else beside the one that is there.
+        // Above the line; below it if there is no room above; otherwise beside the label that is there.
         const double left = std::min(area_.right(), pixelX(point.x())) - 2 - width;
         const QRectF above(left, at - 12, width, 10), below(left, at + 2, width, 10);
         const auto isTaken = [&](const QRectF& place) {
@@ -219,7 +220,7 @@ void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<
         QRectF box = above.top() < area_.top() || (isTaken(above) && !isTaken(below)) ? below : above;
         for (const QRectF& other : taken)
             if (other.intersects(box)) box.moveRight(other.left() - 8);
-        painter.fillRect(box, Theme::instance().tokens().surface); // the next line may run through it
+        painter.fillRect(box, Theme::instance().tokens().surface); // the next line may cross it
         painter.setPen(Theme::instance().tokens().muted);
         painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, one.name);
         taken << box;
@@ -245,7 +246,7 @@ void PlotFrame::paintPointLabels(QPainter& painter, const PlotSeries& one, QVect
         QRectF over(at.x() - width / 2, at.y() - 16, width, 11);
         over.moveLeft(std::clamp(over.left(), area_.left(), std::max(area_.left(), area_.right() - width)));
         QVector<QRectF> places{over};
-        if (one.style == PlotSeries::Style::Dots) // beside the dot, over it where there is no room
+        if (one.style == PlotSeries::Style::Dots) // beside the dot; above it if there is no room
             places = {{at.x() + 6, at.y() - 5, width, 10}, {at.x() - 6 - width, at.y() - 5, width, 10}, over};
         for (const QRectF& box : places) {
             const auto meets = [&](const QRectF& other) { return other.intersects(box); };
@@ -257,7 +258,7 @@ void PlotFrame::paintPointLabels(QPainter& painter, const PlotSeries& one, QVect
     }
 }
 
-/// As many rows as the names need, three at most; the first one shares its line with the title of the y axis.
+/// Arranges the names in up to three rows. The first row shares its line with the title of the y axis.
 void PlotFrame::layoutLegend(const QVector<PlotSeries>& series) {
     legendRows_.clear();
     if (!legend || series.size() < 2) return;

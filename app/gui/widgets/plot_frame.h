@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Everything of a plot that is not a curve: grid, tick labels, axis titles, legend, markers, dots and the crosshair.
+// Paints everything of a plot except curves: grid, tick labels, axis titles, legend, markers, dots, crosshair.
 
 #include "app/gui/widgets/plot_axis.h"
 #include "app/gui/widgets/plot_range.h"
@@ -14,41 +14,41 @@ namespace qs::gui {
 struct PlotReadout {
     double x = 0; ///< of the crosshair; NaN: none
     struct Line {
-        int token = -1; ///< swatch; -1: none
+        int token = -1; ///< colour of the line's mark; -1: none
         QString text;
     };
     QVector<Line> lines;
-    QVector<QPair<int, QPointF>> points; ///< token and place (plot units) of the values that the lines name
-    int marker = -1;                     ///< highlighted
+    QVector<QPair<int, QPointF>> points; ///< colour and position (plot units) of the values that the lines name
+    int marker = -1;                     ///< the highlighted marker; -1: none
 };
 
-/// The pattern of PlotSeries::dash.
+/// Sets the pattern for PlotSeries::dash.
 void setDash(QPen& pen, int dash);
 
 class PlotFrame {
 public:
     QString xTitle, yTitle;
-    QString xCaption; ///< printed after the x title, not part of a read-out
+    QString xCaption; ///< printed after the x title; not in a read-out
     double leastLeft = 44;
     int xDecimals = -1, yDecimals = -1;
-    int xPowers = 0; ///< x values are exponents of it
+    int xPowers = 0; ///< x values are exponents of this base; 0: off
     bool xLabels = true, logY = false, legend = false;
-    PlotRange x, y;     ///< in view
-    SymlogAxis symlogX; ///< x is a place on it
+    PlotRange x, y;     ///< the visible range
+    SymlogAxis symlogX; ///< x is a position on this axis
 
-    /// Ticks and margins for a size; the left margin only grows between calls of resetMargin(), so that a live chart
-    /// does not jump sideways.
+    /// Computes ticks and margins for a size. Between calls of resetMargin() the left margin only grows, so that a
+    /// chart that updates does not jump sideways.
     void layout(QSizeF size, const QVector<PlotSeries>& series);
     void resetMargin() { leftMargin_ = 0; }
     QRectF area() const { return area_; }
     double pixelX(double x) const;
-    double pixelY(double y) const; ///< plot units
+    double pixelY(double y) const; ///< y in plot units
     double valueX(double pixel) const;
-    double shownX(double x) const; ///< what labels and read-outs print for a plot unit
+    double shownX(double x) const; ///< the value that labels and read-outs print for a plot unit
     double valueY(double pixel) const;
 
     void paintBack(QPainter& painter) const;
-    /// What lies under a curve, in plot units.
+    /// Fills the area under a curve; plot units.
     void paintArea(QPainter& painter, const QVector<QPointF>& outline, double base, int token) const;
     void paintFront(QPainter& painter, const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers,
                     const PlotReadout& readout) const;
@@ -68,7 +68,7 @@ private:
     QSizeF size_;
     PlotTicks xTicks_, yTicks_;
     double leftMargin_ = 0;
-    QVector<QVector<int>> legendRows_; ///< indices of the named series
+    QVector<QVector<int>> legendRows_; ///< indices of the series with a name
 };
 
 } // namespace qs::gui

@@ -33,7 +33,7 @@ double spacing(const QVector<QPointF>& points) {
 PlotRange homeX(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers) {
     PlotRange range{kInfinity, -kInfinity};
     for (const PlotSeries& one : series) {
-        const bool own = one.naming == PlotSeries::Naming::Legend; // dots on a line have the line's room
+        const bool own = one.naming == PlotSeries::Naming::Legend; // dots on a line fit in the range of the line
         const double air = one.style == PlotSeries::Style::Bars          ? spacing(one.points) / 2
                            : one.style == PlotSeries::Style::Dots && own ? spacing(one.points)
                                                                          : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What part of the data a plot shows. Plain numbers in plot units (y is log10 of the value on a logarithmic axis).
+// Computes the visible part of the data. Plain functions in plot units (log10 of the value on a logarithmic y axis).
 
 #include "app/gui/widgets/plot_chart.h"
 
@@ -12,22 +12,23 @@ struct PlotRange {
     bool operator==(const PlotRange&) const = default;
 };
 
-/// All finite x of all series; markers alone when there are no points.
+/// The range of all finite x of all series; of the markers if there are no points.
 PlotRange homeX(const QVector<PlotSeries>& series, const QVector<PlotMarker>& markers);
-/// Areas and bars stand on 0; lines and dots get 5 % of air. Logarithmic: from just below the smallest positive value.
+/// Areas and bars start at 0; lines and dots get 5 % of space. Logarithmic: starts just below the smallest positive
+/// value.
 PlotRange homeY(const QVector<PlotSeries>& series, bool logarithmic);
-/// Scaled about a point, never wider than home and never so narrow that doubles run out.
+/// The view scaled around a point, at most as wide as `home`, and not so narrow that doubles cannot resolve it.
 PlotRange zoomed(PlotRange view, double about, double factor, PlotRange home);
-/// Moved, staying inside home.
+/// The view moved, inside `home`.
 PlotRange panned(PlotRange view, double by, PlotRange home);
-/// The outline of a series as its area or line is drawn: bars become steps, zeros on a logarithmic axis the lower edge.
+/// The outline of a series as it is drawn: bars become steps, zeros on a logarithmic axis are at the lower edge.
 QVector<QPointF> outlineOf(const PlotSeries& series, bool logarithmic, double lowerEdge);
-/// The lowest and the highest point of each pixel column, in order, where `points` (ascending x) has more than two a
-/// column over [view.lo, view.hi]: what a line of them looks like is the same.
+/// Keeps the lowest and the highest point of each pixel column if `points` (ascending x) has more than two per column
+/// over [view.lo, view.hi]. A line through them looks the same.
 QVector<QPointF> thinned(const QVector<QPointF>& points, const PlotRange& view, double pixels);
-/// Index of the point nearest to x, by bisection; -1 when there is none.
+/// Index of the point nearest to x, by bisection; -1 if there is no point.
 int nearestPoint(const QVector<QPointF>& points, double x);
-/// Linear between the points, NaN outside.
+/// Interpolates linearly between the points; NaN outside.
 double valueAt(const QVector<QPointF>& points, double x);
 
 } // namespace qs::gui

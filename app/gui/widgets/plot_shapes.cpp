@@ -13,10 +13,11 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kRing = 1.4; // px, pen
-constexpr int kSteps = 4;     // places of a dot within a pixel, each way
+constexpr double kRing = 1.4; // width of the pen in pixels
+constexpr int kSteps = 4;     // positions of a dot within a pixel in each direction
 
-/// One dot at every place within a pixel, drawn once and copied: a path a dot costs ten times as much.
+/// Pictures of a dot at each position within a pixel. Copying them is ten times faster than drawing a path for each
+/// dot.
 class DotStamps {
 public:
     DotStamps(double radius, const QColor& color, bool hollow, double ratio)
@@ -36,7 +37,7 @@ public:
             stamps_.push_back(image);
         }
     }
-    /// `offset` of the painter in device pixels.
+    /// `offset`: of the painter, in device pixels.
     void paint(QPainter& painter, const QPointF& center, const QPointF& offset) const {
         const double x = center.x() * ratio_ + offset.x(), y = center.y() * ratio_ + offset.y();
         const double column = std::floor(x), row = std::floor(y);
@@ -76,7 +77,7 @@ void paintUnder(QPainter& painter, const QVector<QPointF>& curve, double base, c
     if (curve.isEmpty()) return;
     QPolygonF shape(curve);
     shape << QPointF(curve.last().x(), base) << QPointF(curve.first().x(), base);
-    painter.setRenderHint(QPainter::Antialiasing, false); // a smooth edge costs three times as much
+    painter.setRenderHint(QPainter::Antialiasing, false); // a smooth edge takes three times as long
     painter.setPen(Qt::NoPen);
     painter.setBrush(color);
     painter.drawPolygon(shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The shapes of a plot that Qt Charts would draw slowly: what lies under a curve, and dots.
+// Shapes that Qt Charts draws slowly: areas under curves, and dots.
 
 #include <QColor>
 #include <QPointF>
@@ -10,13 +10,13 @@ class QPainter;
 
 namespace qs::gui {
 
-/// Fills between a curve (pixels, ascending x) and a base line. Its edge is hard: the curve is drawn over it.
+/// Fills the area between a curve (pixels, ascending x) and a base line, without a smooth edge: the curve covers it.
 void paintUnder(QPainter& painter, const QVector<QPointF>& curve, double base, const QColor& color);
 
-/// A line along an axis, with the painter's pen, on whole pixels of the device: as wide wherever it is, at 125 % too.
+/// Draws a line along an axis with the painter's pen, aligned to device pixels: equally wide everywhere, also at 125 %.
 void drawStraight(QPainter& painter, QPointF from, QPointF to);
 
-/// A disk around each point, or a ring.
+/// Paints a disk or a ring around each point.
 void paintDots(QPainter& painter, const QVector<QPointF>& centers, double radius, const QColor& color, bool hollow);
 
 } // namespace qs::gui

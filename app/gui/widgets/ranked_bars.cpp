@@ -21,8 +21,8 @@
 namespace qs::gui {
 
 namespace {
-constexpr int kLeast = 20, kMost = 112, kAxis = 18; // px, heights; few bars share the room there is
-constexpr int kMeasured = 200;                     // bars whose names are measured: 1 ms
+constexpr int kLeast = 20, kMost = 112, kAxis = 18; // heights in pixels; few bars share the height
+constexpr int kMeasured = 200;                      // number of bars whose names are measured, which takes 1 ms
 } // namespace
 
 RankedBars::RankedBars(QWidget* parent) : QAbstractScrollArea(parent) {
@@ -59,7 +59,7 @@ void RankedBars::setBars(int count, const BarExtents& extents, std::function<Ran
     bar_ = std::move(bar);
     const auto [least, most, any, name, text] = extents;
     const QFontMetricsF words(Theme::words(11));
-    nameWidth_ = words.averageCharWidth() * double(name) + 12; // exact widths cost 4 ms a 1,000 bars
+    nameWidth_ = words.averageCharWidth() * double(name) + 12; // an estimate: exact widths take 4 ms for 1,000 bars
     if (count_ <= kMeasured) {
         nameWidth_ = 0;
         for (int i = 0; i < count_; ++i) nameWidth_ = std::max(nameWidth_, words.horizontalAdvance(bar_(i).name) + 5);
@@ -149,7 +149,7 @@ void RankedBars::hover(int index, QPoint global) {
 
 bool RankedBars::viewportEvent(QEvent* event) {
     switch (event->type()) {
-    case QEvent::ToolTip: return true; // shown by hover(), at once
+    case QEvent::ToolTip: return true; // hover() shows tooltips without a delay
     case QEvent::MouseMove: {
         auto* mouse = static_cast<QMouseEvent*>(event);
         hover(indexAt(mouse->position().toPoint()), mouse->globalPosition().toPoint());
@@ -233,7 +233,7 @@ void RankedBars::paintEvent(QPaintEvent*) {
     const QRectF lane(names + 8, 0, std::max(8.0, width - names - 16 - textWidth_), height);
     const auto at = [&](double value) { return lane.left() + (value - lo_) / (hi_ - lo_) * lane.width(); };
 
-    // Below the last row, or at the foot where there are more.
+    // Below the last row; at the bottom if the rows do not all fit.
     const QRectF axis(0, std::min(viewport()->height() - axisHeight(), count_ * height + 4), width, kAxis);
     painter.setClipRect(QRectF(0, 0, width, axis.top()));
     const int last = std::min(count_, firstVisible() + viewport()->height() / height + 2);

@@ -33,7 +33,7 @@ void RefusalBanner::setWanted(bool wanted) {
 }
 
 void RefusalBanner::follow() {
-    if (session_.model() && session_.currentIsStale()) return; // until it is known
+    if (session_.model() && session_.currentIsStale()) return; // wait for the result
     const AnalysisRow current = session_.current();
     const ModelRows& rows = session_.modelRows(session_.spec());
     const bool ofCurrent = isRefused(current);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Why spec A cannot be measured, of the selected tensor or of the first one of the model, with a button for each spec
-// that can be.
+// Says why spec A cannot be applied to the selected tensor, or to the first refused tensor of the model. Offers a
+// button for each similar spec that can be applied.
 
 #include "app/gui/task.h"
 #include "app/gui/widgets/banner.h"
@@ -15,14 +15,14 @@ class RefusalBanner : public Banner {
     Q_OBJECT
 public:
     explicit RefusalBanner(Session& session, QWidget* parent = nullptr);
-    void setWanted(bool wanted); ///< whether the page in front is about spec A
+    void setWanted(bool wanted); ///< true: the page in front uses spec A
 
 private:
     void follow();
     void ask(const QString& sentence);
     Session& session_;
     Task task_;
-    AnalysisRow refused_; ///< what is said, or was until it was closed
+    AnalysisRow refused_; ///< the row whose reason is shown, or was shown before the banner was closed
     bool wanted_ = true;
 };
 

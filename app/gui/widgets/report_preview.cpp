@@ -19,7 +19,7 @@ namespace qs::gui {
 
 namespace {
 
-constexpr std::size_t kRows = 12; // of a table; the files hold them all
+constexpr std::size_t kRows = 12; // rows shown of a table; the files have all rows
 constexpr double kLine = 20;
 
 QString shown(const ColumnInfo& column, const Value& value) {
@@ -28,9 +28,9 @@ QString shown(const ColumnInfo& column, const Value& value) {
     return QString::fromStdString(text ? escapeForPeople(cellText(column, value), most) : cellText(column, value));
 }
 
-/// The SVG carries its dark colours in a media query, which Qt does not evaluate.
+/// The SVG has its dark colours in a media query, which Qt ignores.
 QByteArray inTheme(const std::string& svg, bool dark) {
-    // QtSvg understands the parts of a font, not the shorthand.
+    // QtSvg supports the single properties of a font, not the shorthand.
     static const QRegularExpression shorthand(QStringLiteral("font:(\\d+px) '?([^,'}]+)'?[^;}]*"));
     auto text =
         QString::fromStdString(svg).replace(shorthand, QStringLiteral("font-size:\\1;font-family:'\\2'")).toUtf8();
@@ -141,7 +141,7 @@ void ReportPreview::addCards(const Table& cards) {
                 QRectF line(box.x() + 12, box.y() + 8, width - 24, 18);
                 for (std::size_t c = 0; c < cards.columns.size(); ++c) {
                     const QString text = shown(cards.columns[c], cards.rows[i][c]);
-                    double taken = 0; // by the value, at the right
+                    double taken = 0; // width of the value at the right
                     if (c > 0) {
                         const QFontMetricsF numbers(Theme::numbers());
                         const auto value = numbers.elidedText(text, Qt::ElideMiddle, 0.7 * line.width());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A report as its document will look, in the window's colours: the plots are the SVG that every writer uses.
+// Shows a report as its document will look, in the colours of the window. The plots are the SVG that every writer uses.
 
 #include "core/report/report.h"
 
@@ -17,7 +17,7 @@ class ReportPreview : public QAbstractScrollArea {
     Q_OBJECT
 public:
     explicit ReportPreview(QWidget* parent = nullptr);
-    /// The pictures of all plots in document order, `kWidth` wide, in light or dark colours. Any thread.
+    /// The pictures of all plots in document order, `kWidth` wide, in light or dark colours. Callable from any thread.
     static std::vector<QImage> drawPlots(const Report& report, bool dark, double pixelRatio);
     void setReport(std::shared_ptr<const Report> report, std::vector<QImage> plots);
     const Report* report() const { return report_.get(); }

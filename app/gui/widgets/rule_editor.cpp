@@ -27,9 +27,9 @@ namespace qs::gui {
 namespace {
 
 constexpr int kSettleMs = 250;
-constexpr int kMostCharacters = 200'000; ///< read again at each pause while they are typed
+constexpr int kMostCharacters = 200'000; ///< the text is parsed at each pause of typing
 
-/// The surface of a line edit around several lines.
+/// Paints several lines like a line edit.
 class Field : public QWidget {
 public:
     explicit Field(QPlainTextEdit* lines) : lines_(lines) {
@@ -72,7 +72,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     rest_->setAccessibleName(tr("Tensors that no rule matches"));
     rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
     lines_->setObjectName(QStringLiteral("exportRules"));
-    lines_->setAccessibleName(tr("Rules of the recipe, one a line"));
+    lines_->setAccessibleName(tr("Rules of the recipe, one per line"));
     lines_->setPlaceholderText(QStringLiteral("down_proj=int8\nlayers\\.[01]\\.=keep"));
     lines_->setToolTip(tr("REGEX=SPEC or REGEX=keep; the first line that matches a name decides"));
     lines_->setFont(Theme::code());
@@ -121,7 +121,7 @@ void RuleEditor::take() {
     settle_->stop();
     const QString text = lines_->toPlainText();
     if (text.size() > kMostCharacters)
-        return say(tr("These are too many rules for this field: quantscope-cli export takes them from a file."), true);
+        return say(tr("There are too many rules for this field: quantscope-cli export takes them from a file."), true);
     if (const auto rules = parseRules(text.toStdString()); !rules)
         return say(QString::fromStdString(oneSentence(rules.error().message)), true);
     say({}, false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The recipe of exports: rules, a line each, and what the other tensors become. What is typed is in force once it is
-// sound; recipes come from files and go into them.
+// Edits the recipe of exports: one rule per line, and what happens to tensors that match no rule. Valid text applies at
+// once. Recipes can be read from files and saved.
 
 #include <QWidget>
 
@@ -20,15 +20,15 @@ class RuleEditor : public QWidget {
     Q_OBJECT
 public:
     explicit RuleEditor(Session& session, QWidget* parent = nullptr);
-    /// The lines that are shown are no rules, so the session has others.
+    /// The lines are not valid rules; the session still has the last valid ones.
     bool wrong() const;
-    void take(); ///< what is typed is in force now, not after a pause
+    void take(); ///< applies the text now instead of after a pause
     using PathChooser = std::function<QString(const QString& suggested)>;
     void setOpenChooser(PathChooser chooser) { chooseOpen_ = std::move(chooser); }
     void setSaveChooser(PathChooser chooser) { chooseSave_ = std::move(chooser); }
 
 Q_SIGNALS:
-    void judged(); ///< wrong() may be another one now
+    void judged(); ///< wrong() may have changed
 
 private:
     void show();
@@ -39,7 +39,7 @@ private:
     Session& session_;
     PathChooser chooseOpen_, chooseSave_;
     QPlainTextEdit* lines_;
-    QWidget* field_ = nullptr; ///< around the lines
+    QWidget* field_ = nullptr; ///< the frame around the lines
     QComboBox* rest_;
     StatusLine* said_;
     QTimer* settle_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A label whose text can be selected once the mouse is over it. Until then it is no text document, which Qt would lay
-// out anew in every pass over the layouts around it.
+// A label whose text can be selected while the mouse is over it. Otherwise it is plain text: a text document would be
+// laid out again in every layout pass.
 
 #include <QLabel>
 

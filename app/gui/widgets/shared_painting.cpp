@@ -19,7 +19,7 @@
 namespace qs::gui {
 namespace {
 
-/// The turn of the event loop that paints now, and who waits for the next one.
+/// The current turn of the event loop, and the widgets that wait for the next one.
 class Turn : public QObject {
 public:
     static Turn& now() {
@@ -28,10 +28,10 @@ public:
     }
 
     double elapsedMs() const { return double(clock_.nsecsElapsed()) / 1e6; } ///< since the window began to paint
-    /// Whether there is time left for what will take so long, and for those who wait longer and are painted later in
-    /// this turn. One of those who wait is painted in every turn: who waits longest.
+    /// Whether there is time for a painting of `ms`, and for the longer waiting widgets that this turn still paints.
+    /// Each turn paints at least the widget that waits longest.
     bool hasTime(const QWidget& widget, double ms, QSize window) {
-        begin(); // where somebody repaints at once
+        begin(); // for a repaint outside of a window update
         if (window != window_) budgetMs_ = SharedPainting::kResizedMs;
         window_ = window;
         bool waits = false, oldest = true;
@@ -44,7 +44,7 @@ public:
         }
         return (waits && oldest && !painted_) || elapsedMs() + ms <= budgetMs_;
     }
-    void wait(QWidget& widget, double ms) { ///< keeps its place, if it has one
+    void wait(QWidget& widget, double ms) { ///< a widget that waits already keeps its place
         const auto place = std::find_if(queue_.begin(), queue_.end(), [&](auto& one) { return one.widget == &widget; });
         if (place == queue_.end())
             queue_.push_back({&widget, ms, false});
@@ -59,7 +59,7 @@ public:
     void keepLater(SharedPainting& painted) { keeps_.emplace_back(&painted); }
 
 protected:
-    /// Layouts, labels and cards are painted in the same turn, mostly before.
+    /// Layouts, labels and cards are painted in the same turn, mostly earlier.
     bool eventFilter(QObject* watched, QEvent* event) override {
         if ((event->type() == QEvent::UpdateRequest && watched->isWidgetType()) || event->type() == QEvent::Expose)
             begin();
@@ -70,7 +70,7 @@ protected:
         running_ = false;
         for (const auto& one : std::exchange(keeps_, {}))
             if (one) one->keep();
-        // Whoever was asked and was not painted is covered, hidden or gone.
+        // A widget that was asked and did not paint is covered, hidden or deleted.
         std::erase_if(queue_, [](const Waiting& one) { return one.asked || !one.widget || !one.widget->isVisible(); });
         for (auto& one : queue_) {
             one.asked = true;
@@ -87,24 +87,24 @@ private:
         painted_ = false;
         budgetMs_ = SharedPainting::kBudgetMs;
         clock_.start();
-        // Before any other event: what comes after it is another turn.
+        // Sent before any other event: all later events belong to another turn.
         QCoreApplication::postEvent(this, new QEvent(QEvent::User), Qt::HighEventPriority);
     }
 
     struct Waiting {
         QPointer<QWidget> widget;
-        double ms = 0;      ///< that it took the last time
-        bool asked = false; ///< to paint itself
+        double ms = 0;      ///< duration of its last painting
+        bool asked = false; ///< was asked to paint itself
     };
     QElapsedTimer clock_;
     bool running_ = false, painted_ = false;
     double budgetMs_ = 0;
-    QSize window_;               ///< pixels when it was painted last
-    std::vector<Waiting> queue_; ///< who waits longest is first
+    QSize window_;               ///< in pixels, at the last painting
+    std::vector<Waiting> queue_; ///< the longest waiting widget is first
     std::vector<QPointer<SharedPainting>> keeps_;
 };
 
-/// The pixels of the window that the widget is being painted into; null for a picture made on purpose.
+/// The pixels of the window that the widget paints into; null if the target is another picture (grab()).
 const QImage* windowPixels(QWidget& widget) {
     auto* store = widget.window()->backingStore();
     if (!store) return nullptr;
@@ -118,7 +118,7 @@ const QImage* windowPixels(QWidget& widget) {
 
 SharedPainting::SharedPainting(QWidget& widget, Fit fit) : QObject(&widget), widget_(widget), fit_(fit) {
     widget.installEventFilter(this);
-    Turn::now(); // before the window is painted
+    Turn::now(); // the turn begins before the window is painted
 }
 
 void SharedPainting::of(QWidget& widget, Fit fit) { new SharedPainting(widget, fit); }
@@ -157,7 +157,7 @@ bool SharedPainting::paint(QPaintEvent& event) {
     return true;
 }
 
-/// All of the widget, also where only a part was painted: a table that scrolls moves the rest.
+/// Copies the whole widget even if a part was painted, because scrolling a table moves the rest.
 void SharedPainting::keep() {
     last_.clear();
     auto* store = widget_.window()->backingStore();

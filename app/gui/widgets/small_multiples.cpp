@@ -21,11 +21,11 @@
 
 namespace qs::gui {
 namespace {
-constexpr double kNear = 12;        // px between the mouse and a mark that it means
-constexpr double kLeastPanel = 250; // px, width of a panel
-constexpr double kLow = 168;        // px, height of a panel
-constexpr double kAir = 16;         // px between panels
-constexpr double kLegendLine = 18;  // px
+constexpr double kNear = 12;        // pixels from the mouse to the mark that it selects
+constexpr double kLeastPanel = 250; // pixels, width of a panel
+constexpr double kLow = 168;        // pixels, height of a panel
+constexpr double kAir = 16;         // pixels between panels
+constexpr double kLegendLine = 18;  // pixels
 } // namespace
 
 SmallMultiples::SmallMultiples(QWidget* parent) : QAbstractScrollArea(parent) {
@@ -70,7 +70,7 @@ void SmallMultiples::setCurrent(int panel, int id) {
     viewport()->update();
 }
 
-/// Columns so that panels are wider than high and, where possible, all in view.
+/// Chooses the number of columns: panels are wider than high and, if possible, all visible.
 void SmallMultiples::arrange() {
     const double width = viewport()->width(), height = viewport()->height();
     const QFontMetricsF metrics(Theme::numbers(10));
@@ -91,7 +91,7 @@ void SmallMultiples::arrange() {
         return (height - legendHeight_ - (rows - 1) * kAir) / rows;
     };
     const auto widthFor = [&](int columns) { return (width - (columns - 1) * kAir) / columns; };
-    // The fewest columns whose panels still fit and are not higher than wide.
+    // The fewest columns with which all panels fit and none is higher than wide.
     for (int columns = 1; columns <= most; ++columns) {
         if (heightFor(columns) < kLow || widthFor(columns) > 2.2 * heightFor(columns)) continue;
         columns_ = columns;
@@ -159,7 +159,7 @@ void SmallMultiples::hover(QPoint position, QPoint global) {
 
 bool SmallMultiples::viewportEvent(QEvent* event) {
     switch (event->type()) {
-    case QEvent::ToolTip: return true; // shown by hover(), at once
+    case QEvent::ToolTip: return true; // hover() shows tooltips without a delay
     case QEvent::MouseMove: {
         auto* mouse = static_cast<QMouseEvent*>(event);
         hover(mouse->position().toPoint(), mouse->globalPosition().toPoint());
@@ -189,7 +189,7 @@ bool SmallMultiples::viewportEvent(QEvent* event) {
     return QAbstractScrollArea::viewportEvent(event);
 }
 
-/// Left and right along the marks by x, up and down through the panels, Enter as a click.
+/// Left and right: marks by x. Up and down: panels. Enter: as a click.
 void SmallMultiples::keyPressEvent(QKeyEvent* event) {
     if (panels_.empty()) return QAbstractScrollArea::keyPressEvent(event);
     const int key = event->key();

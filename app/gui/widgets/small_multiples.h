@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Many small scatter plots on shared axes, one for each class: marks of a series joined by a thin line, a heavy line
-// through the marks that nothing beats. What the mouse is over is raised in all of them.
+// Small scatter plots on shared axes, one for each class. A thin line joins the marks of a series, a heavy line the
+// best marks (those that no other mark beats). The mark under the mouse is highlighted in all plots.
 
 #include <QAbstractScrollArea>
 #include <QString>
@@ -15,13 +15,13 @@ namespace qs::gui {
 struct MultipleDot {
     double x = 0, y = 0;
     int series = 0;
-    int id = 0; ///< the same thing in every panel
+    int id = 0; ///< marks of the same thing have the same id in all panels
     bool best = false;
 };
 struct Multiple {
     QString title, note;
-    std::vector<MultipleDot> dots; ///< by series, then x
-    QString empty;                 ///< shown where there are no dots
+    std::vector<MultipleDot> dots; ///< sorted by series, then x
+    QString empty;                 ///< shown when there are no dots
 };
 
 class SmallMultiples : public QAbstractScrollArea {
@@ -29,13 +29,13 @@ class SmallMultiples : public QAbstractScrollArea {
 public:
     explicit SmallMultiples(QWidget* parent = nullptr);
     void setAxes(const QString& x, const QString& y);
-    void setDescribe(std::function<QString(int panel, int id)> describe); ///< the read-out
+    void setDescribe(std::function<QString(int panel, int id)> describe); ///< sets the text of the read-out
     void setData(QStringList series, std::vector<Multiple> panels);
     const std::vector<Multiple>& panels() const { return panels_; }
-    void setCurrent(int panel, int id); ///< ringed; the panel is framed
+    void setCurrent(int panel, int id); ///< marked by a ring; the panel gets a frame
     int currentPanel() const { return currentPanel_; }
-    QPointF dotPosition(int panel, int id) const; ///< in viewport pixels
-    QRectF panelRect(int panel) const;            ///< in viewport pixels
+    QPointF dotPosition(int panel, int id) const; ///< in pixels of the viewport
+    QRectF panelRect(int panel) const;            ///< in pixels of the viewport
     QString dataAsTsv() const;
     QByteArray asSvg() const;
     QSize minimumSizeHint() const override { return {320, 200}; }

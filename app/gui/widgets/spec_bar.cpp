@@ -22,7 +22,7 @@
 namespace qs::gui {
 namespace {
 
-// Doubles and halves by the arrow keys and the wheel; any size can be typed.
+// Arrow keys and wheel double and halve the value; any size can be typed.
 class BlockSpin : public QSpinBox {
 public:
     using QSpinBox::QSpinBox;
@@ -133,7 +133,8 @@ const QuantSpec& SpecBar::target() const { return editsB() ? session_.specB() : 
 void SpecBar::edit(const Edit& change) {
     if (showing_) return;
     const auto spec = change(target());
-    if (!validate(spec)) return refresh(); // a control cannot ask for it; the text field says why itself
+    // a control cannot set an invalid spec; the text field reports errors itself
+    if (!validate(spec)) return refresh();
     if (editsB())
         session_.setSpecB(spec);
     else
@@ -150,7 +151,7 @@ void SpecBar::connectControls() {
     });
     connect(blockValue_, &QSpinBox::valueChanged, this, [this](int block) {
         edit([block](const QuantSpec& s) { return withBlock(s, std::uint32_t(block)); });
-        refresh(); // rounded to the format's multiple
+        refresh(); // rounded to a multiple that the format needs
     });
     connect(scale_, &QComboBox::currentIndexChanged, this, [this](int index) {
         if (index < 0) return;
@@ -202,8 +203,9 @@ void SpecBar::refresh() {
     if (spec.tiles) scale_->setItemText(scale_->findData(int(ScaleKind::Block)), QStringLiteral("tile"));
     scale_->setCurrentIndex(scale_->findData(int(spec.scaleKind())));
     scale_->setEnabled(scale_->count() > 1);
-    scale_->setToolTip(scale_->count() > 1 ? QStringLiteral("What shares one scale")
-                                           : QStringLiteral("%1 has one kind of scale").arg(fromUtf8(traits.title)));
+    scale_->setToolTip(scale_->count() > 1
+                           ? QStringLiteral("Which values share one scale")
+                           : QStringLiteral("%1 has only one kind of scale").arg(fromUtf8(traits.title)));
 
     calibration_->clear();
     for (const auto id : calibrationsOf(spec)) {
@@ -221,7 +223,7 @@ void SpecBar::refresh() {
     decode_->setCurrentIndex(spec.effectiveDecode() == Decode::Poly ? 1 : 0);
     decode_->setToolTip(QStringLiteral("table: the codebook's levels; poly: the polynomial of eformer's kernels"));
     showBlock(spec);
-    if (panel_->isVisible()) panel_->follow(spec); // else when it pops up
+    if (panel_->isVisible()) panel_->follow(spec); // otherwise when it is shown
 }
 
 void SpecBar::showBlock(const QuantSpec& spec) {
@@ -238,7 +240,7 @@ void SpecBar::showBlock(const QuantSpec& spec) {
         blockValue_->setSpecialValueText({});
         blockValue_->setValue(int(spec.blockSize()));
     } else {
-        // One that cannot be moved still has a size.
+        // A fixed size is shown, too.
         const int fixed = spec.scaleKind() == ScaleKind::Block && !spec.tiles ? int(spec.blockSize()) : 0;
         block_->setRange(0, 0);
         blockValue_->setRange(fixed, fixed);
@@ -249,11 +251,11 @@ void SpecBar::showBlock(const QuantSpec& spec) {
                  .arg(traits.minBlock)
                  .arg(traits.maxBlock)
                  .arg(spec.isFlat() ? QStringLiteral("all axes but the first") : QStringLiteral("the last axis"))
-        : spec.tiles ? QStringLiteral("Scales are tiled: their sizes are among the rest of the spec")
+        : spec.tiles ? QStringLiteral("This spec has tiles: change their size under More")
         : spec.scaleKind() == ScaleKind::Block
             ? QStringLiteral("%1 has blocks of %2").arg(fromUtf8(traits.title)).arg(spec.blockSize())
         : (traits.scaleKinds & std::uint8_t(ScaleKind::Block))
-            ? QStringLiteral("No blocks under this scale: choose scale block")
+            ? QStringLiteral("This kind of scale has no blocks: choose the scale block")
             : QStringLiteral("%1 has no blocks").arg(fromUtf8(traits.title));
     block_->setToolTip(tip);
     blockValue_->setToolTip(tip);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The spec that every page obeys, edited live: built from the registries of formats and calibrations alone.
+// Edits the spec that every page uses. All choices come from the registries of formats and calibrations.
 
 #include "core/quant/spec/spec.h"
 
@@ -25,7 +25,7 @@ class SpecBar : public QWidget {
     Q_OBJECT
 public:
     explicit SpecBar(Session& session, QWidget* parent = nullptr);
-    bool editsB() const; ///< which of A and B the controls show
+    bool editsB() const; ///< the controls show B instead of A
 
 private:
     using Edit = std::function<QuantSpec(const QuantSpec&)>;

@@ -36,7 +36,7 @@ QString axesText(const QuantSpec& spec) {
     return parts.join(QLatin1Char(','));
 }
 
-/// What follows "key=" in the spec's text, "" where it has none: the grammar is written down in one place.
+/// The value after "key=" in the text of the spec, or "". Only the grammar knows how a value is written.
 QString valueIn(const QuantSpec& spec, const char* key) {
     const QString text = QString::fromStdString(specText(spec)) + u':', start = u':' + QString::fromLatin1(key) + u'=';
     const auto at = text.indexOf(start);
@@ -48,7 +48,7 @@ void setIds(QComboBox& box, const std::vector<std::string_view>& ids) {
     for (const auto id : ids) box.addItem(QString::fromUtf8(id.data(), qsizetype(id.size())));
 }
 
-/// Blocks that a word may spread over the flattened kernel.
+/// The spec allows blocks over the flattened kernel (flat=yes).
 bool takesFlat(QuantSpec spec) {
     if (spec.scaleKind() != ScaleKind::Block) return false;
     spec.flat = true;
@@ -75,30 +75,33 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     nan_->setToolTip(
         QStringLiteral("A tensor with NaN or Inf: refuse it, or leave those values out of the statistics"));
     compute_->addItems({QStringLiteral("f32"), QStringLiteral("input")});
-    compute_->setToolTip(QStringLiteral("Compute scales in f32, or in the tensor's own type as the seed does"));
+    compute_->setToolTip(QStringLiteral("Compute scales in f32, or in the tensor's own type as eformer does"));
     zero_->addItems({QStringLiteral("none"), QStringLiteral("per scale")});
     zero_->setToolTip(
         QStringLiteral("Symmetric around 0, or from the minimum to the maximum with a zero point per scale"));
-    scaleType_->setToolTip(QStringLiteral("What the scales are stored as"));
+    scaleType_->setToolTip(QStringLiteral("The type in which scales are stored"));
     clip_->setRange(0.01, 1000);
     clip_->setSingleStep(0.01);
     clip_->setDecimals(3);
     clip_->setKeyboardTracking(false);
-    clip_->setToolTip(QStringLiteral("Factor of the calibration's bound; of absmax and minmax, below 1 clips"));
+    clip_->setToolTip(QStringLiteral(
+        "The bound of the calibration is multiplied by this factor; with absmax and minmax, below 1 clips values"));
     axes_->setToolTip(
-        QStringLiteral("Axes that one scale runs over, for example -1 or 0,1; out: all axes but that of the "
+        QStringLiteral("Axes whose values share one scale, for example -1 or 0,1; out: all axes but that of the "
                        "output channels"));
     flat_->addItems({QStringLiteral("the last axis"), QStringLiteral("all axes but the first")});
-    flat_->setToolTip(QStringLiteral("What blocks run over: all axes but the first is the flattened kernel of a "
-                                     "convolution, flat=yes"));
+    flat_->setToolTip(QStringLiteral("Axes along which blocks run. All axes but the first: the flattened kernel of a "
+                                     "convolution (flat=yes)"));
     bits_->setToolTip(QStringLiteral("Bits of a code: 2^bits levels are learned"));
     rounding_->addItems({QStringLiteral("nearest"), QStringLiteral("stochastic")});
-    rounding_->setToolTip(QStringLiteral("To the nearest level, or up or down at random, as likely as it is near"));
+    rounding_->setToolTip(
+        QStringLiteral("To the nearest level; or up or down at random, the nearer level with the higher probability"));
     seed_->setToolTip(QStringLiteral("Seed of the random numbers: the same seed gives the same codes"));
     tiles_->setToolTip(
-        QStringLiteral("Scales shared along several axes, each as AXISxSIZE: 0x128,1x128 is a scale per 128 x 128"));
+        QStringLiteral("Tiles that share a scale, AXISxSIZE for each axis: 0x128,1x128 is one scale per 128 x 128"));
     tiles_->setPlaceholderText(QStringLiteral("none, e.g. 0x128,1x128"));
-    sparsity_->setToolTip(QStringLiteral("N/M: of every M consecutive values the N largest magnitudes stay"));
+    sparsity_->setToolTip(
+        QStringLiteral("N/M: of every M consecutive values, the N of largest magnitude are kept, the others become 0"));
     sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
     text_->setObjectName(QStringLiteral("specText"));
     for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::code(12));
@@ -252,7 +255,7 @@ void SpecMore::applyAxes() {
     markInvalid(axes_, !understood);
     if (understood) return apply(spec);
     refuse(*axes_,
-           QStringLiteral("Axes are whole numbers with commas between, for example -1 or 0,1, or the word out."));
+           QStringLiteral("Axes are whole numbers separated by commas, for example -1 or 0,1; or the word out."));
 }
 
 void SpecMore::refuse(QLineEdit& edit, const QString& why) {
@@ -268,7 +271,7 @@ void SpecMore::applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view
     if (!value.isEmpty()) text += ":" + std::string(key) + "=" + value.toStdString();
     const auto parsed = parseSpec(text);
     if (!parsed) return refuse(edit, QString::fromStdString(parsed.error().message));
-    if (*parsed == spec_) return follow(spec_); // as it was: what was wrong before goes
+    if (*parsed == spec_) return follow(spec_); // unchanged: a previous error message is removed
     markInvalid(&edit, false);
     apply(*parsed);
 }
@@ -297,7 +300,7 @@ void SpecMore::follow(const QuantSpec& spec) {
     dialect_->setCurrentText(QString::fromStdString(spec.effectiveDialect()));
     setRow(dialect_, dialect_->count() > 1);
     zero_->setCurrentIndex(spec.isSymmetric() ? 0 : 1);
-    const bool chooses = !hasBiases(spec); // a program with biases has one way alone
+    const bool chooses = !hasBiases(spec); // formats with biases have only one rule
     setRow(zero_, traits.affine && chooses);
     setIds(*scaleType_, scaleTypesOf(spec));
     scaleType_->setCurrentText(QString::fromStdString(spec.effectiveScaleType()));
@@ -311,7 +314,7 @@ void SpecMore::follow(const QuantSpec& spec) {
     const auto* row = findCalibration(calibration.id);
     const bool isFactor = row && row->isFactor;
     setRow(clip_, isFactor && chooses);
-    const bool sign = traits.kind == FormatKind::Sign; // absmean takes no numbers there
+    const bool sign = traits.kind == FormatKind::Sign; // sign formats use absmean without numbers
     numbers_->setText(valueIn(spec, "calib").section(u',', 1));
     numbers_->setPlaceholderText(
         row ? QString::fromUtf8(row->arguments).remove(QRegularExpression(QStringLiteral("^\\[?,|\\]"))) : QString());

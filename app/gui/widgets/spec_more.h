@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The seldom fields of a spec, and the spec as text, in a panel under the spec bar.
+// A panel below the spec bar with the less used fields of a spec, and the spec as text.
 
 #include "core/quant/spec/spec.h"
 
@@ -29,7 +29,7 @@ private:
     void apply(const QuantSpec& spec);
     void applyText();
     void applyAxes();
-    /// A key whose value is typed: `rest` is the spec without it, "" leaves it out.
+    /// Sets a key from typed text. `rest` is the spec without the key; "" leaves the key out.
     void applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view key, const QString& value);
     void refuse(QLineEdit& edit, const QString& why);
     std::function<void(const QuantSpec&)> apply_;
@@ -38,7 +38,7 @@ private:
     QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_, *bits_, *flat_, *rounding_;
     QDoubleSpinBox* clip_;
     QLabel* problem_;
-    QPlainTextEdit* full_; ///< breaks lines anywhere and gives them back whole
+    QPlainTextEdit* full_; ///< wraps lines anywhere; copying gives the text without breaks
     bool showing_ = false;
 };
 

@@ -19,7 +19,7 @@ StatusLine::StatusLine(const char* objectName, QWidget* parent) : QLabel(parent)
 
 void StatusLine::say(const QString& sentence, bool wrong) {
     setText(sentence);
-    setToolTip(sentence); // a low window may not show all of it
+    setToolTip(sentence); // a low window may not show the whole sentence
     if (hides_) setVisible(!sentence.isEmpty());
     setProperty("role", wrong ? QStringLiteral("warn") : QStringLiteral("muted"));
     style()->unpolish(this);

@@ -12,9 +12,9 @@ class StatusLine : public QLabel {
     Q_OBJECT
 public:
     explicit StatusLine(const char* objectName, QWidget* parent = nullptr);
-    /// Plain text, on as many lines as it takes; `wrong`: in the colour of warnings.
+    /// Shows plain text on as many lines as needed; `wrong`: in the warning colour.
     void say(const QString& sentence, bool wrong = false);
-    void listenTo(const Task& task); ///< says why the task failed
+    void listenTo(const Task& task); ///< shows why the task failed
     void hideWhenEmpty();
 
 Q_SIGNALS:

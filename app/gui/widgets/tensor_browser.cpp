@@ -26,11 +26,12 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kLarge = 20000;  // tensors; above it, values are fetched less often
-constexpr std::size_t kSelected = 500; // tensors that are selected anew in one turn
-constexpr int kUnfolded = 2000;        // rows; a larger tree stays folded, because a view lays its rows out in one turn
+constexpr std::size_t kLarge = 20000;  // tensors; above it, values are updated less often
+constexpr std::size_t kSelected = 500; // number of tensors that are selected in one turn
+// rows; a larger tree stays folded, because a view lays out all its rows in one turn
+constexpr int kUnfolded = 2000;
 
-/// All that there are, not those that it has come to.
+/// Counts all children, not only those fetched so far.
 class Tensors final : public QTreeView {
 public:
     void selectAll() override {
@@ -149,7 +150,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         if (!rowsDelay_.isActive()) rowsDelay_.start(session_.weights().size() > kLarge ? 500 : 0);
     });
     connect(&session, &Session::jobFinished, this, [this] {
-        // Names do not move: sorting an expanded tree anew costs its whole layout.
+        // Sorted by name, rows do not move: sorting an expanded tree again would lay out all of it.
         if (!tree_->sortedByValue()) return;
         tree_->refreshValues(false);
         tree_->rearrange();
@@ -203,10 +204,10 @@ void TensorBrowser::applyFilter() {
                                     .arg(filter.errorString())
                                     .arg(filter.patternErrorOffset()));
     countShown();
-    if (valid) tree_->setFilter(filter); // else the last one stays
+    if (valid) tree_->setFilter(filter); // otherwise the previous filter stays
 }
 
-/// From the filter into the list: to the first match.
+/// Moves from the filter into the list, to the first match.
 void TensorBrowser::enterList() {
     view_->setFocus();
     if (filter_->text().isEmpty() && tree_->indexOf(session_.tensor()).isValid()) return;
@@ -244,7 +245,7 @@ void TensorBrowser::followSession() {
     view_->scrollTo(index);
 }
 
-/// What was chosen in the table is chosen in the tree too, and what a filter has left of it.
+/// Restores the selection after a switch of view or filter, as far as its tensors are shown.
 void TensorBrowser::selectAllOf(const std::vector<const TensorInfo*>& tensors) {
     if (tensors.size() < 2 || tensors.size() > kSelected) return;
     QItemSelection rows;
@@ -260,7 +261,7 @@ void TensorBrowser::takeSelection() {
         if (const auto* tensor = tree_->tensor(index)) selection.push_back(tensor);
     session_.setSelection(std::move(selection));
     const auto* tensor = tree_->tensor(view_->currentIndex());
-    // The row that a click has just taken out is the current one: it must not take the others with it.
+    // The current row may be the one that a click has just deselected: it must not change the rest of the selection.
     const auto& chosen = session_.selection();
     const auto isChosen = [&](const TensorInfo* one) {
         return std::find(chosen.begin(), chosen.end(), one) != chosen.end();
@@ -271,11 +272,11 @@ void TensorBrowser::takeSelection() {
 
 void TensorBrowser::moveCurrent(int step) {
     auto index = view_->currentIndex();
-    if (!index.isValid()) return view_->setCurrentIndex(tree_->firstTensor()); // filtered away
+    if (!index.isValid()) return view_->setCurrentIndex(tree_->firstTensor()); // filtered out
     for (;;) {
         index = step > 0 ? view_->indexBelow(index) : view_->indexAbove(index);
         if (!index.isValid()) return;
-        if (tree_->tensor(index)) break; // groups are passed over
+        if (tree_->tensor(index)) break; // skip groups
     }
     view_->setCurrentIndex(index);
 }
@@ -302,7 +303,7 @@ void TensorBrowser::fitColumns() {
     header->setSectionResizeMode(TensorTree::Name, flat && !wide ? QHeaderView::Interactive : QHeaderView::Stretch);
     if (flat && !wide) header->resizeSection(TensorTree::Name, 230);
     header->resizeSection(TensorTree::Bpw, 50);
-    header->resizeSection(TensorTree::MetricValue, 82); // "not measured" fits
+    header->resizeSection(TensorTree::MetricValue, 82); // wide enough for "not measured"
     header->resizeSection(TensorTree::Bytes, 82);
     header->resizeSection(TensorTree::Flags, 66);
     view_->setColumnHidden(TensorTree::Bytes, !(flat || wide));

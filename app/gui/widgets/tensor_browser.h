@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Finds tensors: a tree by layer or a flat table, filtered by a regular expression, with the metric as a bar in its
-// cell.
+// Finds tensors in a tree by layer or in a flat table, filtered by a regular expression. Cells show the metric as a
+// bar.
 
 #include <QTimer>
 #include <QWidget>
@@ -30,9 +30,9 @@ public:
     explicit TensorBrowser(Session& session, QWidget* parent = nullptr);
     void focusFilter();
     void clearFilter();
-    void moveCurrent(int step); ///< over what is shown, in its order
+    void moveCurrent(int step); ///< in the shown order
     const TensorInfo*
-    tensorAtCursor(QRect* cell) const; ///< under the mouse, else the current one; cell in global pixels
+    tensorAtCursor(QRect* cell) const; ///< under the mouse, else the current one; `cell` gets global pixels
     QTreeView* view() const { return view_; }
     QSize sizeHint() const override { return {300, 400}; }
 
@@ -62,9 +62,9 @@ private:
     QLabel* shown_;
     QTimer filterDelay_, rowsDelay_;
     bool following_ = false;
-    bool opened_ = false;  ///< the tree of a new model is to be unfolded
-    bool wasFlat_ = false; ///< so is one that comes after the table
-    bool enter_ = false;   ///< Down was pressed in the filter while it was being applied
+    bool opened_ = false;  ///< the tree of a new model must be unfolded
+    bool wasFlat_ = false; ///< the flat table was shown before, so that the tree must be unfolded
+    bool enter_ = false;   ///< Down was pressed while the filter was being applied
 };
 
 } // namespace qs::gui

@@ -13,10 +13,10 @@
 namespace qs::gui {
 namespace {
 
-// internalId: 0 for the top level, else the row of the group + 1.
+// internalId: 0 for the top level, otherwise 1 + the row of the group.
 constexpr quintptr kTop = 0;
-constexpr int kFetched = 50'000;      // rows at a time
-constexpr std::size_t kLittle = 2000; // tensors that are filtered, sorted and looked over within 2 ms
+constexpr int kFetched = 50'000;      // rows announced at a time
+constexpr std::size_t kLittle = 2000; // so many tensors are filtered, sorted and surveyed within 2 ms
 
 ColumnInfo columnOf(const Metric& metric) {
     return {.id = metric.id,
@@ -93,14 +93,14 @@ void TensorTree::show(TensorArrangement arrangement) {
     }
     Q_EMIT layoutAboutToBeChanged();
     const auto before = persistentIndexList();
-    std::vector<int> tensors, groups; // what they stand for
+    std::vector<int> tensors, groups; // the tensors and groups of persistent indices
     for (const auto& index : before) {
         tensors.push_back(tensorAt(index));
         groups.push_back(tensors.back() < 0 ? shown_.rows[std::size_t(index.row())] : -1);
     }
     shown_ = std::move(arrangement);
     fetched_ = std::min(topRows(), kFetched);
-    for (const int tensor : tensors) // what is selected stays so
+    for (const int tensor : tensors) // keep the selection
         if (tensor >= 0) fetched_ = std::max(fetched_, topRowOf(tensor) + 1);
     QModelIndexList after;
     for (qsizetype i = 0; i < before.size(); ++i) {
@@ -120,11 +120,11 @@ void TensorTree::refreshValues(bool afresh) {
     rows_ = session_.modelRows(session_.spec());
     if (afresh) {
         surveying_.drop();
-        if (metric_ != before) survey_.largest = 0; // bars of another metric would be wrong
+        if (metric_ != before) survey_.largest = 0; // the bars of another metric would be wrong
     }
     lookOver();
-    // A view walks all rows of a range, and children are other ranges, 14,000 of them in a large model: the browser
-    // repaints its viewport instead.
+    // A view visits all rows of a changed range, and each of up to 14,000 groups has a range of its own. For a large
+    // model the browser repaints its viewport instead.
     if (rowCount() > 0 && little()) Q_EMIT dataChanged(index(0, Bpw), index(rowCount() - 1, Flags));
     if (afresh) Q_EMIT headerDataChanged(Qt::Horizontal, MetricValue, MetricValue);
 }
@@ -223,7 +223,7 @@ int TensorTree::rowCount(const QModelIndex& parent) const {
 int TensorTree::columnCount(const QModelIndex&) const { return Columns; }
 
 Qt::ItemFlags TensorTree::flags(const QModelIndex& index) const {
-    // The view asks leaves for children of their own otherwise, each at the price of a persistent index.
+    // Without this flag the view asks leaves for children, and each question creates a persistent index.
     const auto leaf = tensorAt(index) < 0 ? Qt::ItemFlags() : Qt::ItemFlags(Qt::ItemNeverHasChildren);
     return QAbstractItemModel::flags(index) | leaf;
 }
@@ -259,7 +259,7 @@ QVariant TensorTree::groupData(const TensorOutline::Group& group, int column, in
 
 namespace {
 
-/// What a computed tensor is computed from.
+/// From what a computed tensor is computed.
 QString aboutDerived(const TensorInfo& info) {
     constexpr std::size_t most = 8;
     QString text = QStringLiteral("%1; values in %2")

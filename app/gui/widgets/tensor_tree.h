@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The model behind the browser: tensors by layer, or as one flat list, with size and the chosen metric. It filters and
-// sorts itself, on a worker thread when the model is large: a proxy would do both in one turn of the GUI thread.
+// The item model of the browser: tensors by layer or as a flat list, with size and the chosen metric. It filters and
+// sorts by itself, for a large model on a worker thread; a proxy model would do both in one turn of the GUI thread.
 
 #include "app/gui/task.h"
 #include "app/gui/widgets/tensor_arrangement.h"
@@ -19,32 +19,33 @@ public:
     enum Role { Sort = Qt::UserRole, Bar };
 
     explicit TensorTree(Session& session, QObject* parent = nullptr);
-    void followModel(); ///< the session's, as it is laid out
+    void followModel(); ///< shows the session's model in its layout
 
-    // Each ends in arranged(), at once when the model is small.
+    // Each ends with arranged(), at once for a small model.
     void setFlat(bool flat);
     void setFilter(const QRegularExpression& filter);
     void sort(int column, Qt::SortOrder order) override;
-    void rearrange(); ///< values have changed
+    void rearrange(); ///< after values have changed
 
     bool isFlat() const { return shown_.flat; }
     bool arranging() const { return arranging_.running(); }
     QString filter() const { return wish_.filter.pattern(); }
-    int shown() const { return shown_.shown; } ///< tensors that the filter leaves
+    int shown() const { return shown_.shown; } ///< number of tensors that pass the filter
     bool sortedByValue() const { return wish_.key != ArrangementWish::ByName; }
-    /// Takes the rows of the session's spec over; `afresh` when spec or metric changed.
+    /// Reads the rows of the session's spec; `afresh`: the spec or the metric has changed.
     void refreshValues(bool afresh);
     bool anyFlags() const { return survey_.anyFlags; }
 
     const TensorInfo* tensor(const QModelIndex& index) const; ///< null for a group
-    QModelIndex indexOf(const TensorInfo* tensor);            ///< invalid: filtered away; fetches up to it
+    /// fetches rows up to the tensor; invalid: filtered out
+    QModelIndex indexOf(const TensorInfo* tensor);
     QModelIndex firstTensor() const;
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& index) const override;
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
-    // A view keeps 40 bytes a row: it hears of a long list's rows as it comes to them.
+    // A view stores 40 bytes per row: rows of a long list are announced as the view reaches them.
     bool hasChildren(const QModelIndex& parent = {}) const override;
     bool canFetchMore(const QModelIndex& parent) const override;
     void fetchMore(const QModelIndex& parent) override;
@@ -69,9 +70,9 @@ private:
     QVariant metricText(int tensor) const;
     QString tip(int tensor, int column) const;
     int topRows() const { return int(shown_.isList ? shown_.tensors.size() : shown_.rows.size()); }
-    int topRowOf(int tensor) const; ///< -1: filtered away
+    int topRowOf(int tensor) const; ///< -1: filtered out
     bool standsAlone(int row) const;
-    const TensorOutline::Group& groupAt(int row) const; ///< of a row that does not stand alone
+    const TensorOutline::Group& groupAt(int row) const; ///< `row` must be a group
 
     Session& session_;
     std::shared_ptr<const Model> model_;
@@ -79,7 +80,7 @@ private:
     ModelRows rows_;
     const Metric* metric_ = nullptr;
     TensorArrangement shown_;
-    int fetched_ = 0; ///< of the top rows
+    int fetched_ = 0; ///< number of top rows that are announced
     ArrangementWish wish_;
     TensorSurvey survey_;
     Task arranging_, surveying_;

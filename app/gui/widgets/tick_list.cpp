@@ -8,8 +8,8 @@
 
 namespace qs::gui {
 namespace {
-constexpr int kItem = 22;   // px
-constexpr int kIndent = -3; // px: the ticks stand under the titles, as those of check boxes do
+constexpr int kItem = 22;   // pixels
+constexpr int kIndent = -3; // pixels: aligns the check boxes with those outside of lists
 } // namespace
 
 TickList::TickList(const char* name, const QString& accessibleName, QWidget* parent) : QListWidget(parent) {
@@ -23,7 +23,7 @@ TickList::TickList(const char* name, const QString& accessibleName, QWidget* par
 }
 
 void TickList::add(const QString& text, bool on, const QString& tip) {
-    auto* item = new QListWidgetItem(text); // complete before it is in the list: no change to tell
+    auto* item = new QListWidgetItem(text); // complete before it is added: no change signal
     item->setSizeHint({0, kItem});
     item->setFlags(Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsUserCheckable);
     item->setToolTip(tip);

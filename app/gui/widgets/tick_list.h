@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A list to choose several of: a tick before each line, in the font of specs and shapes.
+// A list of choices with a check box in each line, in the font of specs and shapes.
 
 #include <QListWidget>
 
@@ -11,10 +11,10 @@ class TickList : public QListWidget {
 public:
     TickList(const char* name, const QString& accessibleName, QWidget* parent = nullptr);
     void add(const QString& text, bool on, const QString& tip = {});
-    void disable(int row); ///< grey, and not ticked
+    void disable(int row); ///< the line is grey and unchecked
     bool ticked(int row) const { return item(row)->checkState() == Qt::Checked; }
     void tick(int row) { item(row)->setCheckState(Qt::Checked); }
-    /// No higher than what it lists, but at least its minimum.
+    /// Sets the height to that of the lines, but at least the minimum.
     void fit();
 };
 

@@ -20,7 +20,7 @@
 namespace qs::gui {
 namespace {
 
-// The type of most bytes, with "+" when there are others.
+// The dtype with the most bytes, with "+" if there are others.
 QString mainType(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
     for (const auto& tensor : model.tensors) bytes[tensor.typeId()] += storedBytes(tensor);
@@ -31,7 +31,7 @@ QString mainType(const Model& model) {
     return QString::fromStdString(most->first) + (bytes.size() > 1 ? QStringLiteral(" +") : QString());
 }
 
-/// The path, the kind of file and what it says of itself.
+/// Path, kind of file and its metadata.
 QString aboutFiles(const Model& model) {
     constexpr int most = 24;
     QStringList lines{QString::fromStdString(escapeForPeople(model.path)),
@@ -92,7 +92,7 @@ void TopBar::refresh() {
     const auto& model = session_.model();
     titleText_ = model ? QString::fromStdString(escapeForPeople(model->title)) : QStringLiteral("QuantScope");
     factsText_ = QStringLiteral("no model open");
-    QString brief = factsText_; // where the rest does not fit: the type is not what to leave out
+    QString brief = factsText_; // where the full text does not fit; the dtype stays
     if (model) {
         const auto count = QLocale::c().toString(qlonglong(model->tensors.size()));
         const auto rest =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Model, spec, key figures: 64 px over every page.
+// The bar above every page, 64 px: model, spec, key figures.
 
 #include <QWidget>
 

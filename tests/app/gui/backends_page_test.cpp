@@ -239,7 +239,7 @@ private Q_SLOTS:
         QTRY_VERIFY_WITH_TIMEOUT(page->settled(), 60'000);
         QVERIFY(speedups(true) >= 3);
         QCOMPARE(speedups(false), 0);
-        QVERIFY2(text->toPlainText().contains(QLatin1String("busy: no ratio")), qPrintable(text->toPlainText()));
+        QVERIFY2(text->toPlainText().contains(QLatin1String("busy: the ratio")), qPrintable(text->toPlainText()));
         QVERIFY2(why->isVisible() && why->text().contains(QLatin1String("beside something else")) &&
                      why->text().contains(QLatin1String("reading memory ran at 50 % of its best")),
                  qPrintable(why->text()));

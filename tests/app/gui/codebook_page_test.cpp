@@ -246,7 +246,7 @@ private Q_SLOTS:
         QVERIFY2(levels.contains(QRegularExpression(QStringLiteral("to Lloyd-Max -?0\\.0"))), qPrintable(levels));
         QTest::mouseClick(page_->findChild<QPushButton*>(QStringLiteral("reset")), Qt::LeftButton);
         use("int8");
-        QVERIFY(!learn->isEnabled() && learn->toolTip().contains(QStringLiteral("no codebook")));
+        QVERIFY(!learn->isEnabled() && learn->toolTip().contains(QStringLiteral("is not a codebook")));
         use("nf4:block=64");
     }
 
@@ -258,8 +258,7 @@ private Q_SLOTS:
         const int columns = int(session_->tensor()->lastAxis());
         std::vector<float> sums(std::size_t(columns), 0.F);
         for (int i = 0; i < columns / 4; ++i)
-            sums[std::size_t(i)] = 3; // 3 calls sum to 3: weight 1; other columns
-                                      // have weight 0
+            sums[std::size_t(i)] = 3; // 3 calls sum to 3: weight 1; other columns have weight 0
         const QString path = folder_.filePath(QStringLiteral("imatrix.dat"));
         QFile file(path);
         QVERIFY(file.open(QIODevice::WriteOnly));
@@ -326,7 +325,7 @@ private Q_SLOTS:
         use("f16");
         for (const Card* one : std::initializer_list<const Card*>{card<LevelsCard>(), card<OccupancyCard>(),
                                                                   card<CodeTableCard>(), card<DecodeCard>()})
-            QVERIFY(one->message().contains(QStringLiteral("no codebook")));
+            QVERIFY(one->message().contains(QStringLiteral("is not a codebook")));
         use("nf4:block=64");
         QCOMPARE(card<LevelsCard>()->message(), QString());
         QCOMPARE(card<DecodeCard>()->message(), QString());

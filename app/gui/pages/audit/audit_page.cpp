@@ -27,18 +27,19 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kChecks = 420;                              ///< px: the words of the checks
-constexpr int kAround = 64;                               ///< px: title and margins of a card
-constexpr int kNotCompared = 120;                         ///< px: the card of differences, with one sentence
-constexpr std::uint64_t kAtOnce = std::uint64_t(1) << 28; ///< bytes that are audited without being asked
+constexpr int kChecks = 420; ///< pixels for the text of the checks
+constexpr int kAround = 64;  ///< pixels for title and margins of a card
+/// pixels for the card of differences if it shows only one sentence
+constexpr int kNotCompared = 120;
+constexpr std::uint64_t kAtOnce = std::uint64_t(1) << 28; ///< bytes; smaller models are audited automatically
 
-constexpr const char *kAuditKept = "audit", *kDiffKept = "diff"; // in session files
+constexpr const char *kAuditKept = "audit", *kDiffKept = "diff"; // names in session files
 
 QString plain(const std::string& text) { return QString::fromStdString(text); }
 
 Columns<CheckOutcome> shownOutcomes() { return outcomeColumns().pick({"title", "severity", "outcome", "summary"}); }
 
-/// The columns fit their words, within reason; the last one takes what is left.
+/// Columns get the width of their text, up to a limit; the last one gets the rest.
 void fit(QTableView& table) {
     table.resizeColumnsToContents();
     for (int i = 0; i < table.model()->columnCount(); ++i) table.setColumnWidth(i, std::min(table.columnWidth(i), 360));
@@ -228,7 +229,7 @@ void AuditPage::compareWith(const QString& path) {
     readsBeside(session_, path, tr("the checkpoint beside it"));
     const auto work = [a = session_.model(), path = path.toStdString()](const Job& job) -> Result<Answer> {
         auto b = openModel(path);
-        if (b) b = servedModel(*b, job); // what `quantize` stored as what it decodes to
+        if (b) b = servedModel(*b, job); // stored codes and scales are decoded
         if (!b) return tl::unexpected(b.error());
         Answer answer{{{a, *b}, {}}, {}};
         auto result = diffModels(answer.diff.plan, job);
@@ -238,7 +239,7 @@ void AuditPage::compareWith(const QString& path) {
         return answer;
     };
     task_.run("Comparing two checkpoints", work, [this](Answer answer) {
-        rows_->setRows({}); // of the other models
+        rows_->setRows({}); // the old rows belong to other models
         plan_ = std::move(answer.diff.plan);
         diff_ = std::move(answer.diff.result);
         session_.keep(QLatin1String(kDiffKept), [kept = std::move(answer.kept)] { return kept; });
@@ -247,7 +248,7 @@ void AuditPage::compareWith(const QString& path) {
     draw();
 }
 
-/// Where nothing was found there is room for what the checks look for, and for the tensors that were read.
+/// Without findings there is more room for the checks and for the tensors that were read.
 void AuditPage::share(bool clean) {
     const bool alone = clean && !diff_;
     findingsCard_->setVisible(!clean);
@@ -273,7 +274,7 @@ void AuditPage::draw() {
         facts_->clear();
         findingsCard_->setNote({});
         checksCard_->setNote({});
-        checksCard_->setMessage(busy ? tr("Auditing…") : tr("An audit fills this: what each check found."));
+        checksCard_->setMessage(busy ? tr("Auditing…") : tr("An audit shows here what each check found."));
         findingsCard_->setMessage(busy ? tr("Auditing…") : tr("Not audited yet: press Audit."));
     } else {
         found_->setRows(result_->findings);
@@ -297,7 +298,7 @@ void AuditPage::draw() {
                "fused, transposed and permuted tensors are aligned."));
         return;
     }
-    auto rows = diff_->rows; // what differs most is read first
+    auto rows = diff_->rows; // what differs most comes first
     std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& a, const DiffRow& b) {
         const auto rank = [](const DiffRow& row) {
             return row.status == DiffStatus::Different ? 0 : row.status == DiffStatus::Equal ? 2 : 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Is the checkpoint what it says it is, and how does it differ from another one: findings and differences, a click away
-// from their tensors.
+// The page of audits: findings about the checkpoint, and its differences from another one. A click opens the tensor.
 
 #include "app/gui/row_model.h"
 #include "app/gui/task.h"
@@ -46,18 +45,18 @@ protected:
 private:
     void modelChanged();
     void audit();
-    bool takeRestored(); ///< what an opened session held; false: no audit
+    bool takeRestored(); ///< takes over what the opened session held; false: no audit
     void draw();
-    void share(bool clean); ///< the page's room between the cards
+    void share(bool clean); ///< distributes the height of the page over the cards
     void open(const std::string& tensor);
-    void show(const AuditCheck* check); ///< the first finding of it
+    void show(const AuditCheck* check); ///< selects the first finding of the check
 
     Session& session_;
     Task task_, restoring_;
     std::optional<AuditResult> result_;
     std::optional<DiffResult> diff_;
-    std::optional<DiffPlan> plan_; ///< of the differences: keeps both models
-    bool fresh_ = true;            ///< nothing was asked of this model yet
+    std::optional<DiffPlan> plan_; ///< of the differences; owns both models
+    bool fresh_ = true;            ///< the user has not asked anything of this model yet
     QStackedLayout* stack_;
     EmptyState* empty_;
     QLabel* facts_;

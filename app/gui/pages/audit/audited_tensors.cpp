@@ -13,8 +13,8 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kMostRows = 1000; // more would hold the window up
-constexpr int kMeasuredRows = 30;       // that say how wide a column is
+constexpr std::size_t kMostRows = 1000; // more rows would block the window
+constexpr int kMeasuredRows = 30;       // number of rows that decide the widths of columns
 
 } // namespace
 
@@ -24,7 +24,7 @@ AuditedTensors::AuditedTensors(Session& session)
       table_(new QTableView) {
     asDataTable(*table_, tr("Weights that the audit has read, and their statistics"));
     table_->setObjectName(QStringLiteral("auditTensors"));
-    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(rows_);
     table_->horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
     setBody(table_);
@@ -48,7 +48,7 @@ void AuditedTensors::showAll() {
     fit();
 }
 
-/// The width that is left goes to all columns alike.
+/// Distributes the remaining width equally over all columns.
 void AuditedTensors::fit() {
     table_->resizeColumnsToContents();
     const int columns = rows_->columnCount(), room = table_->width() - table_->verticalScrollBar()->sizeHint().width();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The weights that an audit has read, with the statistics that the session knows of them.
+// The weights that an audit has read, with the statistics that the session has for them.
 
 #include "app/gui/row_model.h"
 #include "app/gui/widgets/card.h"
@@ -16,7 +16,7 @@ class AuditedTensors : public Card {
     Q_OBJECT
 public:
     explicit AuditedTensors(Session& session);
-    void showAll(); ///< the first 1,000 weights of the opened model
+    void showAll(); ///< shows the first 1,000 weights of the opened model
 
 Q_SIGNALS:
     void clicked(const QString& tensor);

@@ -17,7 +17,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kReach = 14; // px from a point within which a click is meant for it
+constexpr double kReach = 14; // pixels from a point in which a click selects it
 
 QComboBox* corner(Card& card, const char* name, const QString& accessibleName) {
     auto* box = new QComboBox;
@@ -29,7 +29,7 @@ QComboBox* corner(Card& card, const char* name, const QString& accessibleName) {
     return box;
 }
 
-/// What was chosen stays chosen. A choice of one is a note.
+/// Keeps the choice. If there is only one item, it becomes a note.
 void fill(Card& card, QComboBox& box, const QStringList& items) {
     const QString before = box.currentText();
     const QSignalBlocker blocker(&box);
@@ -48,7 +48,7 @@ QString notYet(const BenchRun& bench, const QString& what) {
     return bench.running() ? QObject::tr("The first results are on their way.") : what;
 }
 
-/// About the selected point: the table and the other charts show the same one.
+/// Marks the selected point.
 PlotSeries ringAt(const QPointF& at) {
     PlotSeries ring{{}, PlotSeries::Style::Dots, 0, {at}, {}};
     ring.naming = PlotSeries::Naming::None;
@@ -56,7 +56,7 @@ PlotSeries ringAt(const QPointF& at) {
     return ring;
 }
 
-/// The row of the point nearest to a click; -1: none is near.
+/// Finds the row of the point nearest to a click; -1: no point is near.
 class Nearest {
 public:
     Nearest(const PlotChart& chart, double x, double y) : chart_(chart), at_(chart.pixelOf(x, y)) {}
@@ -124,14 +124,14 @@ void LatencyCard::draw() {
     if (!chart) {
         return setMessage(
             bench_.rows().empty()
-                ? notYet(bench_, tr("Run times each backend at every M, and marks where the fastest changes."))
+                ? notYet(bench_, tr("Press Run to time each backend at every M; marks show where the fastest changes."))
                 : tr("Nothing was timed; the table says why."));
     }
     auto picture = latencyPicture(*chart, bench_.rows());
     for (const auto& series : chart->series)
         for (std::size_t i = 0; i < series.rows.size(); ++i)
             if (int(series.rows[i]) == shown_) picture.series << ringAt({std::log2(series.m[i]), series.ns[i] / 1e3});
-    // Room for the ring about a point at either end.
+    // Space for the ring around a point at both ends.
     double least = std::numeric_limits<double>::max(), most = 0;
     for (const auto& series : chart->series)
         for (const double m : series.m) least = std::min(least, std::log2(m)), most = std::max(most, std::log2(m));
@@ -170,7 +170,8 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     setBody(body);
     again_ = new QToolButton;
     again_->setObjectName(QStringLiteral("againBench"));
-    again_->setToolTip(tr("Times what was timed beside something else on the machine; the other rows stay"));
+    again_->setToolTip(
+        tr("Measures the rows again that were disturbed by other load on the machine; the other rows stay"));
     again_->hide();
     addCorner(again_);
     connect(again_, &QToolButton::clicked, this, &SpeedupCard::againAsked);
@@ -204,7 +205,7 @@ void SpeedupCard::refresh() {
     draw();
 }
 
-/// Of threads that waited for each other there is no ratio; what there is instead is said, with the way out of it.
+/// Times of threads that waited for each other give no ratio; says so, and names the remedy.
 void SpeedupCard::explainBusy() {
     const auto& rows = bench_.rows();
     const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
@@ -219,11 +220,11 @@ void SpeedupCard::explainBusy() {
         if (row >= 0 && why.isEmpty()) why = QString::fromStdString(busyProbeText(rows[std::size_t(row)].timing));
     const auto all = std::count_if(maps_[at].rows.begin(), maps_[at].rows.end(), [](int row) { return row >= 0; });
     busy_->setText((cells == all
-                        ? tr("All cells were timed beside something else on the machine")
-                        : tr("%1 of %2 cells were timed beside something else on the machine").arg(cells).arg(all)) +
+                        ? tr("All cells were timed while other programs used the machine")
+                        : tr("%1 of %2 cells were timed while other programs used the machine").arg(cells).arg(all)) +
                    (why.isEmpty() ? QString() : tr(" (%1)").arg(why)) +
-                   tr(", and no ratio of such times means anything. Close other programs, then time them again."));
-    auto policy = busy_->sizePolicy(); // else the cards of the page share their height by the width of this text
+                   tr(", so their ratios mean nothing. Close other programs, then time them again."));
+    auto policy = busy_->sizePolicy(); // otherwise the width of this text would decide the heights of the cards
     policy.setHeightForWidth(false);
     busy_->setSizePolicy(policy);
 }
@@ -232,15 +233,16 @@ void SpeedupCard::draw() {
     explainBusy();
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
     if (at >= maps_.size()) {
-        return setMessage(bench_.rows().empty()
-                              ? notYet(bench_, tr("Run fills a map of shapes and backends: faster or slower than f32."))
-                              : tr("No speed-up is known: the baseline, openblas f32, was not timed beside these."));
+        return setMessage(
+            bench_.rows().empty()
+                ? notYet(bench_, tr("Press Run for a map of shapes and backends: faster or slower than f32."))
+                : tr("No speed-up is known: the baseline, openblas f32, was not timed beside these."));
     }
     map_->setData(speedupPicture(maps_[at]));
     const auto& cells = maps_[at].rows;
     const auto cell = shown_ < 0 ? cells.end() : std::find(cells.begin(), cells.end(), shown_);
     const auto index = int(cell - cells.begin()), columns = int(maps_[at].columns.size());
-    const bool best = cell != cells.end(); // of its cell
+    const bool best = cell != cells.end(); // it is the best row of its cell
     map_->setCurrent(best ? index / columns : -1, best ? index % columns : -1);
     setMessage({});
 }
@@ -277,7 +279,7 @@ RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
 void RooflineCard::refresh() {
     const auto& rows = bench_.rows();
     rooflines_ = rooflines(rows, bench_.run().roofs);
-    // The baseline is timed first, but it is not what one looks for.
+    // The baseline is measured first, but its device should not be the first choice.
     std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
         return std::any_of(line.points.begin(), line.points.end(),
                            [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
@@ -291,9 +293,10 @@ void RooflineCard::refresh() {
 void RooflineCard::draw() {
     const auto at = std::size_t(std::max(0, device_->currentIndex()));
     if (at >= rooflines_.size()) {
-        return setMessage(bench_.rows().empty()
-                              ? notYet(bench_, tr("Run sets each product under the roofs measured beside it."))
-                              : tr("No product was timed from a cold cache."));
+        return setMessage(
+            bench_.rows().empty()
+                ? notYet(bench_, tr("Press Run to see each product below the roofs measured in the same run."))
+                : tr("No product was timed from a cold cache."));
     }
     auto series = rooflinePicture(rooflines_[at], bench_.rows());
     double least = std::numeric_limits<double>::max(), most = 0;
@@ -304,7 +307,7 @@ void RooflineCard::draw() {
         }
     for (const auto& point : rooflines_[at].points)
         if (int(point.row) == shown_) series << ringAt({std::log10(point.intensity), point.gflops});
-    chart_->setYRange(least / 1.5, most * 2.5); // room over the highest roof for its name
+    chart_->setYRange(least / 1.5, most * 2.5); // space above the highest roof for its name
     chart_->setData(series, {}, true);
     setMessage({});
 }

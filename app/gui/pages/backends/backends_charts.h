@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The charts of the backends page. Each can show the row that is selected and says which row was clicked.
+// The charts of the backends page. Each marks the selected row and reports which row was clicked.
 
 #include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/widgets/card.h"
@@ -17,7 +17,7 @@ class LatencyCard : public Card {
 public:
     explicit LatencyCard(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void show(int row); ///< its chart, and a ring about its point; -1: none
+    void show(int row); ///< shows the chart of the row and a ring around its point; -1: none
 
 Q_SIGNALS:
     void rowClicked(int row);
@@ -38,11 +38,11 @@ class SpeedupCard : public Card {
 public:
     explicit SpeedupCard(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void show(int row); ///< its map and cell; -1: none
+    void show(int row); ///< shows the map of the row and marks its cell; -1: none
 
 Q_SIGNALS:
     void rowClicked(int row);
-    void againAsked(); ///< what is busy is to be timed again
+    void againAsked(); ///< rows with the state busy must be measured again
 
 private:
     void draw();
@@ -50,11 +50,11 @@ private:
     int rowAt(int row, int column) const; ///< -1: none
     const BenchRun& bench_;
     HeatMap* map_;
-    QLabel* busy_;       ///< over the map: why cells are hatched, and what to do
-    QToolButton* again_; ///< the busy rows
+    QLabel* busy_;       ///< above the map: why cells are hatched, and a remedy
+    QToolButton* again_; ///< measures busy rows again
     QComboBox* group_;
     std::vector<SpeedupMap> maps_;
-    int shown_ = -1; ///< outlined in the map that has it
+    int shown_ = -1; ///< marked in its map
 };
 
 class RooflineCard : public Card {
@@ -62,7 +62,7 @@ class RooflineCard : public Card {
 public:
     explicit RooflineCard(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void show(int row); ///< its device, and a ring about its point; -1: none
+    void show(int row); ///< shows the device of the row and a ring around its point; -1: none
 
 Q_SIGNALS:
     void rowClicked(int row);

@@ -33,7 +33,7 @@ BenchDetail::BenchDetail(QWidget* parent)
     copy_ = new QToolButton;
     copy_->setObjectName(QStringLiteral("copyCommand"));
     copy_->setText(tr("Copy command"));
-    copy_->setToolTip(tr("The command that runs this again, onto the clipboard"));
+    copy_->setToolTip(tr("Copy the command that measures this row again"));
     addCorner(copy_);
     connect(copy_, &QToolButton::clicked, this, [this] { QGuiApplication::clipboard()->setText(command_); });
     clear();
@@ -65,7 +65,7 @@ void BenchDetail::show(const BenchmarkRow& row) {
     setMessage({});
 }
 
-/// Sentences are broken where the card ends; programs are not.
+/// Wraps sentences at the width of the card, but not programs.
 void BenchDetail::showText() {
     const int at = artifact_->currentIndex();
     text_->setLineWrapMode(at <= 0 ? QPlainTextEdit::WidgetWidth : QPlainTextEdit::NoWrap);

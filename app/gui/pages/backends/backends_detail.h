@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What exactly was run for one row: the summary with its command, and the texts that the backend gives of it
-// (StableHLO, assembly).
+// Details of one row: the summary with its command, and the program texts that the backend gives (StableHLO, assembly).
 
 #include "app/gui/widgets/card.h"
 #include "core/bench/run/bench_row.h"
@@ -16,7 +15,7 @@ class BenchDetail : public Card {
     Q_OBJECT
 public:
     explicit BenchDetail(QWidget* parent = nullptr);
-    void show(const BenchmarkRow& row); ///< stays at the kind of text that was chosen
+    void show(const BenchmarkRow& row); ///< keeps the chosen kind of text
     void clear();
 
 private:

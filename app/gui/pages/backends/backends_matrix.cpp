@@ -13,7 +13,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kColumn = 72; // px: the longest word, "needs config", and four columns in a window of 1440
+constexpr int kColumn = 72; // pixels; for the longest word, "needs config", and four columns in a window of 1440
 
 QString columnOf(const Capability& answer) {
     return QString::fromStdString(answer.device.empty() ? answer.backend : answer.backend + ' ' + answer.device);
@@ -56,7 +56,7 @@ void MatrixCard::setAnswers(const std::vector<Capability>& answers, bool asking,
 
 void MatrixCard::setQuarantined(const QStringList& backends) {
     retry_->setVisible(!backends.isEmpty());
-    retry_->setToolTip(tr("Set aside until another try:") + u'\n' + backends.join(u'\n'));
+    retry_->setToolTip(tr("Not used until you try again:") + u'\n' + backends.join(u'\n'));
 }
 
 QString capabilityWord(const Capability& answer) {
@@ -70,7 +70,7 @@ void CapabilityModel::setAnswers(const std::vector<Capability>& answers, bool co
     complete_ = complete;
     specs_.clear();
     devices_.clear();
-    QStringList backends; // of each device
+    QStringList backends; // for each device
     for (const auto& answer : answers_) {
         if (const auto spec = QString::fromStdString(answer.spec); !specs_.contains(spec)) specs_ << spec;
         if (const auto name = columnOf(answer); !devices_.contains(name)) {

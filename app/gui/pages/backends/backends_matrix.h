@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Specs x backends: what could run, a word and a colour per cell, the reason on hover.
+// The matrix of specs x backends: what could run. A cell has a word and a colour; the tooltip has the reason.
 
 #include "app/gui/widgets/card.h"
 #include "core/bench/backend/capabilities.h"
@@ -26,8 +26,8 @@ public:
 
 private:
     std::vector<Capability> answers_;
-    QStringList specs_, devices_; ///< rows, and columns as "cpu cpu:0"
-    QStringList titles_;          ///< of the columns: the backend alone where it has one device
+    QStringList specs_, devices_; ///< rows; columns as "cpu cpu:0"
+    QStringList titles_;          ///< titles of the columns: without the device if the backend has only one
     bool complete_ = true;
 };
 
@@ -35,13 +35,15 @@ class MatrixCard : public Card {
     Q_OBJECT
 public:
     explicit MatrixCard(QWidget* parent = nullptr);
-    /// `question`: what was asked, beside the specs.
+    /// `question`: what was asked, in addition to the specs.
     void setAnswers(const std::vector<Capability>& answers, bool asking, const QString& question);
-    /// "bad.so: crashed in open (SIGSEGV)", one a backend that is set aside; a button asks for another try.
+    /// One text for each backend that is no longer used, "bad.so: crashed in open (SIGSEGV)". A button tries them
+    /// again.
     void setQuarantined(const QStringList& backends);
 
 Q_SIGNALS:
-    void retryAsked(const std::string& backend); ///< a double click on one that crashed or hung; empty: all of them
+    /// a double click on a backend that crashed or hung; empty: all of them
+    void retryAsked(const std::string& backend);
 
 private:
     QTableView* view_;

@@ -30,10 +30,12 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kLongSeconds = 60, kWatchSeconds = 0.3; ///< a run that is worth asking about; how long it is looked
-constexpr int kRest = 400;                               ///< ms without a change until the backends are asked again
+/// longer runs need a check for other load; duration of that check
+constexpr double kLongSeconds = 60, kWatchSeconds = 0.3;
+/// milliseconds without a change until the backends are asked again
+constexpr int kRest = 400;
 
-/// What capabilities() asks by; the shapes beside the first and the times make no difference.
+/// The part of a plan that capabilities() depends on; times and further shapes do not change the answer.
 std::string questionOf(const BenchmarkPlan& plan) {
     std::string out =
         plan.ops.front() + ' ' + plan.acts.front() + (plan.bias ? " bias " : " ") + shapeKey(plan.shapes.front());
@@ -89,10 +91,10 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
         refresh();
     });
 
-    // One an event-loop turn.
+    // One stage per turn of the event loop.
     stages_->add([this] {
         tables_->refresh();
-        // Something to look at first: what was timed, else why nothing was.
+        // Select a row at the start: a timed one if there is any, otherwise one with a reason.
         const auto& rows = bench_->rows();
         const auto timed =
             std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
@@ -186,7 +188,7 @@ void BackendsPage::listen() {
         bench_->again();
         if (!bench_->running()) return;
         status_->say({});
-        shown_ = -1; // the rows that come may be others
+        shown_ = -1; // the new rows may differ
         plan_->setRunning(true);
         askTimer_.stop();
         if (bench_->asking()) asked_.clear(), bench_->stopAsking();
@@ -212,8 +214,8 @@ bool BackendsPage::settled() const {
     return !bench_->running() && !bench_->asking() && !stages_->pending() && !askTimer_.isActive();
 }
 
-/// The matrix answers the plan: at once when the page is first seen and the shapes of the model are known, afterwards
-/// when the plan has changed and rests. Not beside a benchmark, which it would disturb.
+/// Keeps the matrix up to date: asks at once when the page is first shown and the shapes are known, later when the plan
+/// has stopped changing. Never during a benchmark, which it would disturb.
 void BackendsPage::keepAsked() {
     if (!isVisible() || bench_->running()) return;
     const auto plan = plan_->plan();
@@ -241,11 +243,10 @@ void BackendsPage::startIfQuiet() {
             if (!load || !*load || !(*load)->busy()) return start();
             auto sentence = QString::fromStdString(busyText(**load));
             sentence[0] = sentence[0].toUpper();
-            busy_->offer(
-                tr("%1: rows that are timed now will be marked busy, and no ratio of them means anything. They "
-                   "would take at least %2.")
-                    .arg(sentence, QString::fromStdString(durationText(plan_->secondsNeeded()))),
-                {{tr("Run all the same"), {}, [this] { start(); }}});
+            busy_->offer(tr("%1: rows timed now will be marked busy, and their ratios mean nothing. They "
+                            "would take at least %2.")
+                             .arg(sentence, QString::fromStdString(durationText(plan_->secondsNeeded()))),
+                         {{tr("Run anyway"), {}, [this] { start(); }}});
         });
 }
 
@@ -262,7 +263,7 @@ void BackendsPage::start() {
     plan_->setRunning(true);
     bench_->start(*plan);
     askTimer_.stop();
-    if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the times are taken
+    if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the benchmark has ended
 }
 
 void BackendsPage::refreshMatrix() {

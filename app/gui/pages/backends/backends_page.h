@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Backends compared by eye: what could run, how fast, how right, why that fast. The table at the foot drives the rest.
+// Compares backends: what can run, speed, correctness, and the limits of the machine. The table below selects a row in
+// all charts.
 
 #include "app/gui/bench_run.h"
 #include "app/gui/page.h"
@@ -36,11 +37,11 @@ public:
     explicit BackendsPage(Session& session, QWidget* parent = nullptr);
     BenchRun& bench() { return *bench_; }
     BackendsPlan& planner() { return *plan_; }
-    bool settled() const; ///< everything that is known is drawn
-    /// Asks for a path; tests put their own in place of the dialog. Empty: declined.
+    bool settled() const; ///< everything known is drawn
+    /// Asks for a path; empty: cancelled. Tests replace the dialog.
     using PathChooser = std::function<QString(const QString& suggested, bool save)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
-    /// What else runs on the machine; tests put their own in its place. Asked on a worker thread.
+    /// Measures other load on the machine, on a worker thread. Tests replace it.
     using LoadProbe = std::function<std::optional<MachineLoad>(const Job&)>;
     void setLoadProbe(LoadProbe probe) { loadProbe_ = std::move(probe); }
 
@@ -57,7 +58,7 @@ private:
     void listen();
     void keepAsked();
     void ask(bool again);
-    void startIfQuiet(); ///< asks first where it is long and the machine is busy
+    void startIfQuiet(); ///< first asks the user if the run is long and the machine is busy
     void start();
     void refresh();
     void refreshMatrix();
@@ -83,10 +84,10 @@ private:
     RooflineCard* roofline_ = nullptr;
     BenchTables* tables_ = nullptr;
     BenchDetail* detail_ = nullptr;
-    int shown_ = -1;    ///< row of the run
-    QTimer askTimer_;   ///< the plan has changed: asked when it rests
+    int shown_ = -1;    ///< index of a row of the run
+    QTimer askTimer_;   ///< delays the question to the backends while the plan changes
     std::string asked_; ///< the question that the matrix answers; empty: none
-    QString askedText_; ///< of it, what all cells share
+    QString askedText_; ///< the part of it that all cells share
 };
 
 } // namespace qs::gui

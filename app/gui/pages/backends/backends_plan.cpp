@@ -28,9 +28,9 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kPlugins = "backends/plugins"; // of the settings
+constexpr const char* kPlugins = "backends/plugins"; // key in the settings
 
-/// The file that the user has named.
+/// The file that the user has added.
 QString pluginOf(const BackendSource& source) {
     const auto* path = source.shipped ? source.option("path") : nullptr;
     return QString::fromStdString(path ? *path : source.path);
@@ -61,7 +61,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     auto* whole = new QVBoxLayout(this);
     whole->setContentsMargins(0, 0, 0, 0);
     whole->setSpacing(4);
-    // In a low window the plan scrolls, and what runs it stays in place.
+    // In a low window the plan scrolls, and the buttons below stay in place.
     auto* scroll = new QScrollArea;
     auto* inner = new QWidget;
     auto* column = new QVBoxLayout(inner);
@@ -224,7 +224,7 @@ Result<BenchmarkPlan> BackendsPlan::plan() const {
 }
 
 void BackendsPlan::estimate() {
-    if (!cancel_) return; // still being built
+    if (!cancel_) return; // the page is still being built
     for (auto* list : {backends_, specList_, shapeList_}) list->fit();
     const auto* op = findBenchOp(op_->currentData().toString().toStdString());
     for (QWidget* ofProducts : {static_cast<QWidget*>(ms_), static_cast<QWidget*>(act_), static_cast<QWidget*>(bias_)})
@@ -241,7 +241,7 @@ void BackendsPlan::estimate() {
                 const auto answer = variants_.find({backend.id, text});
                 known &= answer != variants_.end();
                 const auto ways = answer == variants_.end() ? Ways{1, 1} : answer->second;
-                rows += std::max<std::size_t>(1, ways.all); // none: a row that says why
+                rows += std::max<std::size_t>(1, ways.all); // no variant: one row with the reason
                 timed += ways.timed;
             }
         const auto each = planned->shapes.size() * planned->caches.size();

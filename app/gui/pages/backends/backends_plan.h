@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the benchmark is to run: backends, specs, shapes of the model, M, operation, activations, cache.
+// The controls of a benchmark: backends, specs, shapes of the model, M, operation, activations, cache.
 
 #include "core/bench/backend/capabilities.h"
 #include "core/bench/run/benchmark.h"
@@ -28,22 +28,24 @@ class BackendsPlan : public QWidget {
     Q_OBJECT
 public:
     explicit BackendsPlan(Session& session, QWidget* parent = nullptr);
-    /// What the controls say, or the sentence that stands under them.
+    /// The plan of the controls, or the sentence that the note shows.
     Result<BenchmarkPlan> plan() const;
     void setRunning(bool running);
-    double secondsNeeded() const { return secondsNeeded_; } ///< by plan() at least, as the note under it says
-    /// A backend library, or a PJRT plugin for pjrt to run on; offered again after a restart, until it is removed.
+    double secondsNeeded() const { return secondsNeeded_; } ///< the least time that plan() needs, as in the note
+    /// Adds a backend library, or a PJRT plugin for the backend pjrt. It is listed again after a restart, until
+    /// removed.
     void addPlugin(const QString& path);
     void removePlugin(const QString& path);
-    void assumeCache(std::uint64_t bytes) { cacheBytes_ = bytes; } ///< of the host, for tests: fewer copies to make
-    void setAnswers(const std::vector<Capability>& answers);       ///< how many variants there are to time
+    /// size of the host's cache; smaller in tests, which then need fewer copies
+    void assumeCache(std::uint64_t bytes) { cacheBytes_ = bytes; }
+    void setAnswers(const std::vector<Capability>& answers); ///< gives the number of variants to time
     const std::vector<BackendSource>& sources() const { return sources_; }
 
 Q_SIGNALS:
-    void changed(); ///< anything that plan() gives
+    void changed(); ///< anything in plan() has changed
     void runAsked();
     void cancelAsked();
-    void askAsked(); ///< which of it could run
+    void askAsked(); ///< the user wants to know what can run
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -52,7 +54,7 @@ private:
     static QLabel* caption(const QString& text);
     TickList* list(QVBoxLayout* column, const QString& title, const char* name, int height, QWidget* beside = nullptr);
     QLayout* fields();
-    void showTopology(); ///< its box, where a PJRT plugin is in the list
+    void showTopology(); ///< shows the field of the topology if the list has a PJRT plugin
     Result<BackendSource> withTopology(BackendSource source) const;
     void listBackends();
     void keepPlugins();
@@ -65,7 +67,7 @@ private:
     std::vector<std::pair<std::string, QuantSpec>> specs_;
     std::vector<ModelShape> shapes_;
     struct Ways {
-        std::size_t all = 0, timed = 0; ///< variants; of one that only compiles none is timed
+        std::size_t all = 0, timed = 0; ///< number of variants; a variant that is only compiled is not timed
     };
     std::map<std::pair<std::string, std::string>, Ways> variants_; ///< by backend and spec
     TickList *backends_ = nullptr, *specList_ = nullptr, *shapeList_ = nullptr;
@@ -80,7 +82,7 @@ private:
     QPushButton *run_ = nullptr, *cancel_ = nullptr;
     std::uint64_t cacheBytes_ = 0;
     double secondsNeeded_ = 0;
-    bool running_ = false, stale_ = false; ///< the list of specs
+    bool running_ = false, stale_ = false; ///< stale_: the list of specs is out of date
 };
 
 } // namespace qs::gui

@@ -23,13 +23,13 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kThreads = "backends/threads"; // of the settings; 0: all cores
+constexpr const char* kThreads = "backends/threads"; // key in the settings; 0: all cores
 constexpr const char* kTopology = "backends/topology";
-constexpr const char *kName = "topology", *kBounds = "chips_per_host_bounds"; // options of pjrt
+constexpr const char *kName = "topology", *kBounds = "chips_per_host_bounds"; // names of options of pjrt
 
 bool runsPlugin(const BackendSource& source) { return source.baseId() == "pjrt" && source.option("path"); }
 
-/// As it is typed: "v6e:2x2", "v6e:1x1,chips_per_host_bounds=1,1,1".
+/// The topology as the user types it: "v6e:2x2", "v6e:1x1,chips_per_host_bounds=1,1,1".
 QString topologyText(const BackendSource& source) {
     const auto* name = source.option(kName);
     if (!name) return {};
@@ -54,7 +54,7 @@ QLayout* BackendsPlan::fields() {
     };
     ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
     ms_->setFont(Theme::numbers());
-    ms_->setToolTip(tr("Rows of x: tokens at once; numbers from 1 to 4096"));
+    ms_->setToolTip(tr("Rows of x, which is the number of tokens at once: numbers from 1 to 4096"));
     bias_ = new QCheckBox(tr("bias"));
     bias_->setObjectName(QStringLiteral("planBias"));
     bias_->setAccessibleName(tr("With a bias"));
@@ -71,7 +71,7 @@ QLayout* BackendsPlan::fields() {
         op_->addItem(QString::fromUtf8(op.title), QString::fromUtf8(op.id));
         op_->setItemData(op_->count() - 1, QString::fromUtf8(op.summary), Qt::ToolTipRole);
     }
-    // The longest title must not make the pane wider than it is; the list that opens is.
+    // The longest title must not widen the field; the opened list may be wider.
     op_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     op_->setMinimumContentsLength(8);
     op_->view()->setMinimumWidth(op_->view()->sizeHintForColumn(0) + 2 * Theme::kGap);
@@ -109,7 +109,7 @@ QLayout* BackendsPlan::fields() {
     memory_->setSpecialValueText(tr("half of what is free"));
     memory_->setSuffix(tr(" MiB"));
     memory_->setFont(Theme::numbers());
-    memory_->setToolTip(tr("What copies of the weights may take together. With little of it rows say that they are not "
+    memory_->setToolTip(tr("The most memory for all copies of the weights. With too little, rows say that they are not "
                            "cold"));
     line(tr("Memory"), memory_, "planMemory");
     topology_ = new QLineEdit;
@@ -142,7 +142,7 @@ void BackendsPlan::showTopology() {
     topology_->setVisible(plugin != sources_.end());
     topologyCaption_->setVisible(plugin != sources_.end());
     const QVariant kept = QSettings().value(QLatin1String(kTopology));
-    // What the environment says stands in the box until another is typed.
+    // The field shows the value from the environment until another one is typed.
     if (plugin != sources_.end()) topology_->setText(kept.isValid() ? kept.toString() : topologyText(*plugin));
 }
 
@@ -154,7 +154,8 @@ Result<BackendSource> BackendsPlan::withTopology(BackendSource source) const {
     static const QRegularExpression name(QStringLiteral("^[A-Za-z0-9_]+:[0-9x]+(,chips_per_host_bounds=[0-9]+,[0-9]+,"
                                                         "[0-9]+)?$"));
     if (!name.match(text).hasMatch())
-        return fail(fmt::format("the topology '{}' is none such as v6e:2x2", escapeForPeople(text.toStdString(), 40)));
+        return fail(
+            fmt::format("the topology '{}' is not of the form v6e:2x2", escapeForPeople(text.toStdString(), 40)));
     source.options.emplace_back(kName, text.section(u',', 0, 0).toStdString());
     if (text.contains(u'=')) source.options.emplace_back(kBounds, text.section(u'=', 1).toStdString());
     return source;

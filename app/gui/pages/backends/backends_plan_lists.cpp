@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a benchmark can be made of: the backends there are, specs of every format, the shapes of the model.
+// The lists of a benchmark: backends, specs of every format, shapes of the model.
 #include "app/gui/pages/backends/backends_plan.h"
 
 #include "app/gui/distinct_specs.h"
@@ -17,8 +17,10 @@
 namespace qs::gui {
 namespace {
 
-constexpr std::size_t kShapesTicked = 2; // of a model at first: the largest ones; a run of all takes minutes
-constexpr const char* kOwnChoice = "openblas:coretype=default"; // beside the core type that we choose for it
+// the two largest shapes of a model are ticked at first, because all shapes take minutes
+constexpr std::size_t kShapesTicked = 2;
+// OpenBLAS without the core type that QuantScope chooses
+constexpr const char* kOwnChoice = "openblas:coretype=default";
 
 } // namespace
 
@@ -42,7 +44,7 @@ void BackendsPlan::listBackends() {
         const bool on = source.built && std::find(off.begin(), off.end(), source.id) == off.end();
         QString tip = QString::fromStdString(escapeForPeople(source.path, 200));
         if (source.id == kOwnChoice)
-            tip = tr("OpenBLAS with the core type that it detects itself, beside the one chosen for it");
+            tip = tr("OpenBLAS with the core type that it detects itself, in addition to the chosen one");
         for (const auto& [key, value] : source.options)
             tip += u'\n' + QString::fromStdString(escapeForPeople(key + " = " + value, 200));
         backends_->add(text, on, tip.trimmed());
@@ -50,8 +52,8 @@ void BackendsPlan::listBackends() {
     showTopology();
 }
 
-/// A and B first, then formats that do not quantize, then one spec of each of the others. At first A, another format and the widest
-/// are ticked; later what was ticked stays so.
+/// Order: A and B, formats that do not quantize, one spec for each other format. Initially A, another format and the
+/// widest are ticked; later the ticks are kept.
 void BackendsPlan::listSpecs() {
     stale_ = false;
     std::vector<std::string> on = {specText(session_.spec())};

@@ -14,18 +14,18 @@ namespace {
 
 QString str(const std::string& text) { return QString::fromStdString(text); }
 
-// Kernels in micro- to milliseconds: one unit for a whole chart keeps lines comparable.
+// Kernels take microseconds to milliseconds: one unit for the whole chart keeps lines comparable.
 constexpr double kMicro = 1e-3;
 constexpr int kColours = 4, kMuted = 4; // tokens of a PlotSeries
-constexpr double kSameRoof = 1.6;       // peaks within this have one name in a chart
+constexpr double kSameRoof = 1.6;       // roofs whose ratio is below this share one name in a chart
 
 QString opTitle(const BenchmarkRow& row) {
     const auto* op = findBenchOp(row.question.op);
     return op ? QString::fromUtf8(op->title) : str(row.question.op);
 }
 
-/// A colour for each spec and a dash for each backend, the same in every chart: in the order in which they were timed
-/// in the run, baselines last.
+/// A colour for each spec and a dash pattern for each backend, equal in all charts: in the order of the run, baselines
+/// last.
 struct Look {
     std::vector<std::string> specs, backends;
     explicit Look(const BenchRows& rows) {
@@ -45,7 +45,7 @@ struct Look {
     int dash(const BenchmarkRow& row) { return place(backends, row.question.backend); }
 };
 
-/// The same points as dots or as another line, without a name of their own.
+/// The same points as dots or as another line, without a name.
 PlotSeries unnamed(const PlotSeries& series, PlotSeries::Style style) {
     PlotSeries out = series;
     out.style = style;
@@ -80,7 +80,7 @@ LatencyPicture latencyPicture(const LatencyChart& chart, const BenchRows& rows) 
         series.dash = look.dash(first);
         const PlotSeries noBand = unnamed(series, PlotSeries::Style::Band);
         PlotSeries band = noBand;
-        const auto endBand = [&] { // none over a point that has no interval
+        const auto endBand = [&] { // no band at a point without an interval
             if (band.points.size() > 1) bands << band;
             band = noBand;
         };
@@ -134,7 +134,7 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
     QVector<PlotSeries> out;
     double least = 0.25, most = 64;
     Look look(rows);
-    using Way = std::map<std::int64_t, QPointF>; // the fastest of each M
+    using Way = std::map<std::int64_t, QPointF>; // the fastest variant for each M
     std::vector<std::pair<QString, PlotSeries>> dots;
     std::map<std::tuple<QString, std::int64_t, std::int64_t>, Way> ways;
     for (const auto& point : roofline.points) {
@@ -161,10 +161,10 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
         return roofline.bytesPerSecond > 0 ? peak / roofline.bytesPerSecond : least;
     };
     for (const auto& [kind, peak] : roofline.peaks) most = std::max(most, ridge(peak) * 2);
-    // Names of roofs that lie on each other stand together, over the highest of them.
+    // Roofs close to each other share a label, above the highest of them.
     auto peaks = roofline.peaks;
     std::stable_sort(peaks.begin(), peaks.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
-    double named = 0; // the peak that has the name
+    double named = 0; // the roof that has the label
     for (const auto& [kind, peak] : peaks) {
         QStringList names;
         for (const auto& other : peaks)
@@ -242,7 +242,7 @@ QString rowText(const BenchmarkRow& row) {
                  ? QObject::tr("cold, %1 copies of the weights in turn").arg(row.timing.bufferSets)
                  : QObject::tr("warm, one copy of the weights"));
         line(QObject::tr("speed-up"),
-             row.timing.busy       ? QObject::tr("busy: no ratio of such a time means anything")
+             row.timing.busy       ? QObject::tr("busy: the ratio of such a time means nothing")
              : row.verdict.speedup ? figure(row.verdict.speedup, QStringLiteral("×")) +
                                          (row.verdict.speedupCi ? QObject::tr(", 95 % CI %1 to %2")
                                                                       .arg(row.verdict.speedupCi->low, 0, 'f', 2)

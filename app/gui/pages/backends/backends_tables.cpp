@@ -17,7 +17,7 @@ namespace {
 Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     auto out = benchmarkColumns().pick(ids);
     for (auto& column : out)
-        if (column.id == "status") // the words of files have underscores
+        if (column.id == "status") // words in files have underscores
             column.value = [status = column.value](const BenchmarkRow& row) -> Value {
                 Value value = status(row);
                 if (auto* text = std::get_if<std::string>(&value)) std::replace(text->begin(), text->end(), '_', ' ');
@@ -30,28 +30,28 @@ constexpr int kVariant = 2; // column of times and correctness
 constexpr int kMedian = 4;  // columns of the times
 constexpr int kSpeedup = 5;
 
-/// "cpu/cpu:0", then what else makes up the name.
+/// "cpu/cpu:0", then the other parts of the name.
 QStringList wordsOf(const ComparedRow& row) {
     QStringList words{QString::fromStdString(row.parts[0] + '/' + row.parts[1])};
     for (std::size_t i = 2; i < row.parts.size(); ++i) words << QString::fromStdString(row.parts[i]);
     return words;
 }
 
-/// A time that is not there says why in a word, and in full under the mouse.
+/// In place of a missing time it shows a word for the reason; the tooltip has the full reason.
 class SortedRows : public QSortFilterProxyModel {
 public:
     SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
     void setTimes(const QAbstractItemModel* times) { times_ = times; }
     void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
     void setCompared(const RowModel<ComparedRow>* compared) { compared_ = compared; }
-    /// Words that all names of the baseline's rows have say nothing about one of them.
+    /// Words that the names of all rows of the baseline share are not shown.
     void setCommon(const QStringList& words, bool oneDevice) {
         common_ = words;
         oneDevice_ = oneDevice;
     }
     QVariant data(const QModelIndex& index, int role) const override {
         const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
-        if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // a name that is elided
+        if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // the name may be elided
             return QSortFilterProxyModel::data(index, Qt::DisplayRole);
         if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
             const auto& row = compared_->rows()[std::size_t(mapToSource(index).row())];
@@ -68,7 +68,7 @@ public:
         if (role == Qt::ToolTipRole)
             return QString::fromStdString(
                 row.verdict.reason.empty() && index.column() == kVariant ? row.answer.variant.id : row.verdict.reason);
-        // Threads that waited for each other: no ratio of anything.
+        // Threads waited for each other: a ratio means nothing.
         if (sourceModel() == times_ && index.column() == kSpeedup && row.timing.busy)
             return QCoreApplication::translate("qs::gui::BenchTables", "busy");
         if (sourceModel() != times_ || index.column() != kMedian || row.timing.medianNs)
@@ -81,7 +81,7 @@ private:
     const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
     const RowModel<ComparedRow>* compared_ = nullptr;
     QStringList common_;
-    bool oneDevice_ = false; ///< of each backend
+    bool oneDevice_ = false; ///< each backend has only one device
 };
 
 QStringList commonWords(const std::vector<ComparedRow>& rows) {
@@ -100,7 +100,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox) {
     auto* sorted = new SortedRows(bench, this);
     sorted_ = sorted;
-    // What a row is first, then what is compared, then the rest.
+    // Order of columns: what the row is, what is compared, the rest.
     times_ = new RowModel<BenchmarkRow>(
         columnsOf({"backend",    "spec",        "variant",    "m",      "median_ns",    "speedup_vs_f32",
                    "n",          "k",           "status",     "ci_ns",  "act",          "cache",
@@ -119,7 +119,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
         modelPassColumns().pick({"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32", "products",
                                  "missing", "cache", "act", "op", "device", "variants", "reason"}),
         this);
-    // The change and its verdict stand beside the name, then what they come from.
+    // The change and its verdict follow the name; then the values that they come from.
     compared_ =
         new RowModel<ComparedRow>(comparedColumns().pick({"row", "ratio", "verdict", "old_ns", "median_ns", "ratio_low",
                                                           "ratio_high", "drift_low", "drift_high", "old_nmse", "nmse"}),
@@ -127,7 +127,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     sorted->setCompared(compared_);
     view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));
-    view_->setProperty("roomy", true); // words beside right-aligned numbers
+    view_->setProperty("roomy", true); // text beside right-aligned numbers
     view_->setSelectionMode(QAbstractItemView::SingleSelection);
     sorted_->setSortRole(Qt::UserRole);
     view_->setModel(sorted_);
@@ -155,7 +155,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
 void BenchTables::showChoice() {
     QAbstractItemModel* const models[] = {times_, correctness_, roofs_, passes_, compared_};
     sorted_->setSourceModel(models[choice_->currentIndex()]);
-    // A row of the baseline differs from the next at both ends of its name.
+    // Names of rows in the baseline differ at both ends.
     view_->setTextElideMode(choice_->currentIndex() == Baseline ? Qt::ElideMiddle : Qt::ElideRight);
     view_->sortByColumn(-1, Qt::AscendingOrder);
     fitColumns();
@@ -170,12 +170,12 @@ void BenchTables::fitColumns() {
 
 int BenchTables::nameColumn() const { return sorted_->sourceModel() == compared_ ? 0 : kVariant; }
 
-/// What is compared stays in view: the names of variants and rows are elided, and whole under the mouse.
+/// The compared columns stay visible: names of variants and rows are elided, and the tooltip has the full name.
 void BenchTables::giveWay() {
     const auto* model = sorted_->sourceModel();
     if (model != times_ && model != correctness_ && model != compared_) return;
     const bool named = model == compared_;
-    const int compared = named ? 3 : 6, // the change and its verdict are what is read there
+    const int compared = named ? 3 : 6, // there the change and its verdict matter most
         least = named ? 160 : 84, name = nameColumn();
     int others = 0;
     for (int column = 0; column < compared; ++column) others += column == name ? 0 : view_->columnWidth(column);
@@ -188,7 +188,7 @@ void BenchTables::resizeEvent(QResizeEvent* event) {
     giveWay();
 }
 
-/// Rows come in while the benchmark runs; who reads the table then keeps the place.
+/// Rows arrive while the benchmark runs; the scroll position is kept.
 void BenchTables::refresh() {
     const auto& rows = bench_.rows();
     const bool first = times_->rows().empty();
@@ -221,12 +221,12 @@ void BenchTables::explain() {
                                                          : QString());
     QString message;
     if (sorted_->rowCount() == 0)
-        message = choice == Baseline && !baseline_ ? tr("Baseline… loads the JSON of an earlier run.")
+        message = choice == Baseline && !baseline_ ? tr("Press Baseline… to load the JSON of an earlier run.")
                   : choice == Model && bench_.complete()
                       ? tr("Tick every shape of an opened model, and run: their sum is one pass over it.")
-                  : bench_.running() ? (choice == Roofs || choice == Model ? tr("Known when the run is complete.")
+                  : bench_.running() ? (choice == Roofs || choice == Model ? tr("Shown when the run is complete.")
                                                                            : tr("The first results are on their way."))
-                                     : tr("Run fills this: every variant is checked against f64 first, then timed.");
+                                     : tr("Press Run: every variant is checked against f64 first, then timed.");
     setMessage(message);
 }
 

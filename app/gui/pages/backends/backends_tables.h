@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The tables of a run in one card: times, correctness, roofs, sums over the model, against a baseline. A selected row
-// drives the rest of the page.
+// The tables of a run in one card: times, correctness, roofs, sums over the model, comparison with a baseline. The
+// selected row is shown by the whole page.
 
 #include "app/gui/bench_run.h"
 #include "app/gui/row_model.h"
@@ -21,7 +21,7 @@ class BenchTables : public Card {
 public:
     explicit BenchTables(const BenchRun& bench, QWidget* parent = nullptr);
     void refresh();
-    void select(int row); ///< of the run; in the tables that have it
+    void select(int row); ///< a row of the run; selected in the tables that have it
     void setBaseline(BenchBaseline baseline);
     std::vector<ComparedRow> compared() const; ///< empty without a baseline
 
@@ -39,7 +39,7 @@ private:
     void giveWay();
     void setCompared();
     int nameColumn() const;
-    int current() const; ///< row of the run; -1: none
+    int current() const; ///< a row of the run; -1: none
     const BenchRun& bench_;
     QTableView* view_;
     QComboBox* choice_;
@@ -49,9 +49,9 @@ private:
     RowModel<ModelPassRow>* passes_;
     RowModel<ComparedRow>* compared_;
     std::optional<BenchBaseline> baseline_;
-    int nameWidth_ = 0; ///< that the names of variants or rows need
-    int run_ = -1;      ///< whose rows are shown
-    int selected_ = -1; ///< row of the run, in view or not
+    int nameWidth_ = 0; ///< width in pixels that names of variants or rows need
+    int run_ = -1;      ///< number of the run whose rows are shown
+    int selected_ = -1; ///< a row of the run, whether it is shown or not
 };
 
 } // namespace qs::gui

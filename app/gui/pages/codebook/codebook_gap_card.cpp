@@ -56,7 +56,7 @@ void GapGauge::paintEvent(QPaintEvent*) {
     reach.setAlphaF(0.55F);
     painter.setPen(QPen(reach, 4, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, y), QPointF(std::max(left, place(now)), y));
-    // Names above and figures below; where two would meet the right one is moved aside.
+    // Names are above, values below. Where two would overlap, the right one is moved.
     std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.db < b.db; });
     double nameEnd = -1, figureEnd = -1;
     const QFontMetricsF words(Theme::words(10)), numbers(Theme::numbers(10));
@@ -69,7 +69,7 @@ void GapGauge::paintEvent(QPaintEvent*) {
                                double& end, const QColor& colour) {
             const double w = metrics.horizontalAdvance(text);
             const double from = std::max(std::clamp(x - w / 2, left, right - w), end + 8);
-            if (from > std::min(x + 8, right - w)) return; // the figures beneath say it, too
+            if (from > std::min(x + 8, right - w)) return; // the text below has the same value
             painter.setFont(font);
             painter.setPen(colour);
             painter.drawText(QRectF(from, top, w + 1, 14), Qt::AlignLeft | Qt::AlignVCenter, text);
@@ -85,7 +85,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
       verdict_(new QLabel), level_(new QDoubleSpinBox), best_(new QPushButton(tr("Lloyd-Max"))),
       learn_(new QPushButton(tr("Learn for"))), reset_(new QPushButton(tr("Reset"))),
       save_(new QPushButton(tr("Save as format"))), id_(new QLineEdit) {
-    figures_->setFont(Theme::numbers(10)); // one line in the smallest window, too
+    figures_->setFont(Theme::numbers(10)); // fits on one line in the smallest window
     figures_->setTextFormat(Qt::PlainText);
     figures_->setWordWrap(true);
     verdict_->setProperty("role", QStringLiteral("muted"));
@@ -98,7 +98,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     level_->setDecimals(5);
     level_->setRange(-1e6, 1e6);
     level_->setKeyboardTracking(false);
-    level_->setSpecialValueText(tr("no code")); // at the minimum
+    level_->setSpecialValueText(tr("no code")); // shown for the minimum
     level_->setMinimumWidth(112);
     level_->setMaximumWidth(172);
     id_->setObjectName(QStringLiteral("formatId"));
@@ -112,7 +112,7 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     for (const auto& share : solve::shares())
         menu->addAction(tr(share.title), this, [this, id = QString::fromUtf8(share.id)] { Q_EMIT learnAsked(id); });
     menu->addSeparator();
-    weights_ = menu->addAction(tr("Weigh columns by inputs…"), this, &GapCard::weightsAsked);
+    weights_ = menu->addAction(tr("Weight columns by inputs…"), this, &GapCard::weightsAsked);
     weights_->setCheckable(true);
     learn_->setMenu(menu);
     learn_->setProperty("menu", true);
@@ -182,8 +182,9 @@ void GapCard::refresh() {
     if (!ready) {
         setNote({});
         if (const AnalysisRow& row = lab_.row(); row && !row->levels.empty() && row->status == Status::Ok)
-            figures_->setText(tr("Not measured: nothing is lost, or the boundaries between codes differ from group to "
-                                 "group."));
+            figures_->setText(
+                tr("Not measured: there is no error, or the boundaries between codes differ from group to "
+                   "group."));
         else
             figures_->clear();
         return;
@@ -194,7 +195,7 @@ void GapCard::refresh() {
     setNote(tr("%1 levels, dB of W / scale").arg(now.levels.size()));
     figures_->setText(tr("SQNR %1 dB   to Lloyd-Max %2 dB   to the bound %3 dB")
                           .arg(db(now.sqnrDb()), db(gap.bestDb - now.sqnrDb()), db(gap.boundDb - now.sqnrDb())));
-    figures_->setToolTip(tr("The bound is Shannon's for %1 bits a weight: no code of that size can pass it.")
+    figures_->setToolTip(tr("The bound is Shannon's for %1 bits per weight: no code of that size can exceed it.")
                              .arg(QString::fromStdString(fixedText(bits, 2))));
     const double change = now.sqnrDb() - gap.fit.sqnrDb();
     if (lab_.edited())
@@ -208,7 +209,7 @@ void GapCard::refresh() {
 
 void GapCard::setWeights(const QString& title) {
     weights_->setChecked(!title.isEmpty());
-    weights_->setText(title.isEmpty() ? tr("Weigh columns by inputs…") : tr("Columns weighed by %1").arg(title));
+    weights_->setText(title.isEmpty() ? tr("Weight columns by inputs…") : tr("Columns weighted by %1").arg(title));
 }
 
 void GapCard::save() {

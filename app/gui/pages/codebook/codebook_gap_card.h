@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How far the levels are from the best ones and from what no code can pass; the handles of the lab.
+// Compares the levels with the best levels for the tensor and with the theoretical bound; has the controls of the lab.
 
 #include "app/gui/widgets/card.h"
 
@@ -13,7 +13,7 @@ namespace qs::gui {
 
 class CodebookLab;
 
-/// Signal to noise on one axis: these levels, the best ones, Shannon's bound.
+/// SQNR on one axis: these levels, the best levels, Shannon's bound.
 class GapGauge : public QWidget {
     Q_OBJECT
 public:
@@ -32,16 +32,16 @@ class GapCard : public Card {
     Q_OBJECT
 public:
     explicit GapCard(CodebookLab& lab, QWidget* parent = nullptr);
-    void showCode(int code); ///< whose level the number edits; -1: none
+    void showCode(int code); ///< the code whose level the number field edits; -1: none
     QString figures() const { return figures_->text(); }
     QString verdict() const { return verdict_->text(); }
     void say(const QString& text) { verdict_->setText(text); }
-    void setWeights(const QString& title); ///< of the inputs that weigh columns; "": none
+    void setWeights(const QString& title); ///< the inputs that weight the columns; "": none
 
 Q_SIGNALS:
     void saved(const QString& id);
-    void learnAsked(const QString& share); ///< an id of solve::shares()
-    void weightsAsked();                   ///< to open a file of inputs, or to leave them out again
+    void learnAsked(const QString& share); ///< `share`: an id of solve::shares()
+    void weightsAsked();                   ///< to open a file of inputs, or to stop using it
 
 private:
     void refresh();

@@ -15,7 +15,7 @@ bool CodebookLab::edited() const {
            moved_.levels.size() == row_->levels.size();
 }
 
-/// The figures of the levels as they are now.
+/// Computes the figures of the current levels.
 void CodebookLab::refit() {
     if (ready()) fit_ = edited() ? fitOf(measured_->density, moved_.levels) : gap().fit;
 }
@@ -63,7 +63,7 @@ void CodebookLab::moveLevel(int code, double value) {
     if (!ready() || code < 0 || code >= int(fit_.levels.size()) || !std::isfinite(value)) return;
     auto levels = fit_.levels;
     const auto at = std::size_t(code);
-    const double least = (levels.back() - levels.front()) * 1e-5; // two levels at one place are one
+    const double least = (levels.back() - levels.front()) * 1e-5; // closer levels count as equal
     const double lowest = at == 0 ? -1e6 : levels[at - 1] + least;
     const double highest = at + 1 == levels.size() ? 1e6 : levels[at + 1] - least;
     if (lowest > highest) return;
@@ -76,13 +76,13 @@ void CodebookLab::useBest() {
 }
 
 Result<QuantSpec> CodebookLab::learnable() const {
-    if (!ready()) return fail("there are no levels yet");
+    if (!ready()) return fail("the levels are not measured yet");
     const QuantSpec& own = row_->spec;
     int bits = 0;
     while ((std::size_t(1) << bits) < row_->levels.size()) ++bits;
     if (own.traits().kind != FormatKind::Codebook || (std::size_t(1) << bits) != row_->levels.size() || bits < 2)
-        return fail(
-            fmt::format("{} is no codebook of 4, 8, 16 ... 256 levels: choose codebook, nf4, fp4 or af4", own.format));
+        return fail(fmt::format("{} is not a codebook of 4, 8, 16 ... 256 levels: choose codebook, nf4, fp4 or af4",
+                                own.format));
     QuantSpec spec;
     spec.format = "codebook", spec.bits = std::uint32_t(bits);
     spec.scale = own.scale, spec.block = own.block, spec.axes = own.axes, spec.nan = own.nan;
@@ -93,7 +93,8 @@ Result<QuantSpec> CodebookLab::learnable() const {
 }
 
 Result<void> CodebookLab::useLevels(const std::vector<float>& learned, const QString& how) {
-    if (!ready() || learned.size() != fit_.levels.size()) return fail("another format was chosen meanwhile");
+    if (!ready() || learned.size() != fit_.levels.size())
+        return fail("the format was changed while the levels were learned");
     setLevels(std::vector<double>(learned.begin(), learned.end()), how);
     return {};
 }
@@ -107,13 +108,13 @@ void CodebookLab::reset() {
 }
 
 Result<QString> CodebookLab::save(const QString& id) const {
-    if (!ready()) return fail("there are no levels to keep yet");
+    if (!ready()) return fail("the levels are not measured yet");
     const FormatTraits& traits = row_->spec.traits();
     if (traits.kind == FormatKind::Sign || row_->spec.scaleKind() == ScaleKind::None)
-        return fail(fmt::format("the levels of {} are not in units of a largest magnitude, as those of a codebook are: "
+        return fail(fmt::format("the levels of {} are not in units of the largest magnitude, as a codebook needs: "
                                 "start from nf4, an integer or a float format",
                                 specText(row_->spec)));
-    // Integers and floats put the largest magnitude on their outermost level, codebooks on 1.
+    // The largest magnitude is the outermost level of integer and float formats, and 1 for codebooks.
     const double range = traits.kind == FormatKind::Codebook ? 1 : double(row_->levels.back());
     UserFormat format;
     format.id = id.toStdString();

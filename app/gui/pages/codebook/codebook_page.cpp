@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The codebook of the current format on the selected tensor: where the levels stand, how often each is used.
+// The codebook page: the levels of the current format on the selected tensor, and how often each is used.
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
@@ -28,9 +28,10 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kGapHeight = 254, kCardHeight = 176, kDecodeHeight = 190; // at least, but the first: exactly
+// pixels; the first is exact, the others are minimums
+constexpr int kGapHeight = 254, kCardHeight = 176, kDecodeHeight = 190;
 
-/// What the lab knows of each code, and where its levels are when they were moved.
+/// Adds the results of the lab for each code, and the moved levels.
 void applyLab(CodebookView& view, const CodebookLab& lab) {
     if (!lab.ready() || lab.fit().levels.size() != view.rows.size()) return;
     const CodebookFit& fit = lab.fit();
@@ -48,7 +49,7 @@ void applyLab(CodebookView& view, const CodebookLab& lab) {
     }
     if (!lab.edited()) return;
     view.entropyBits = fit.entropyBits, view.deadCodes = fit.dead;
-    view.hasPoly = false; // of the format's own levels
+    view.hasPoly = false; // the polynomial gives the format's own levels only
 }
 
 class CodebookPage : public PageInParts {
@@ -85,8 +86,8 @@ private:
     void learnFor(const QString& share);
     void chooseWeights();
     Task learning_;
-    std::shared_ptr<const Model> weights_; ///< inputs, or column weights; null: all columns count alike
-    /// Of the current analysis with the levels of the lab; worked out once, whichever stage comes first.
+    std::shared_ptr<const Model> weights_; ///< inputs or column weights; null: all columns have equal weight
+    /// The current analysis with the levels of the lab; computed once, by the first stage that needs it.
     const CodebookView& view();
     AnalysisRow viewed_;
     CodebookView view_;
@@ -133,7 +134,7 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     stack_->addWidget(empty_);
     content->setMinimumHeight(Theme::kControl + kGapHeight + kCardHeight + kDecodeHeight + 4 * Theme::kGap +
                               Theme::kMargin);
-    auto* scroll = new QScrollArea; // in a low window
+    auto* scroll = new QScrollArea; // scrolls in a low window
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -158,7 +159,8 @@ void CodebookPage::listen() {
         lab_.moveLevel(code, level);
     });
     connect(&lab_, &CodebookLab::changed, this, &CodebookPage::showLab);
-    connect(&lab_, &CodebookLab::levelsEdited, &session_, &Session::setMovedLevels); // undone with the rest
+    // undone together with other changes
+    connect(&lab_, &CodebookLab::levelsEdited, &session_, &Session::setMovedLevels);
     connect(&session_, &Session::movedLevelsChanged, this, [this] { lab_.setMoved(session_.movedLevels()); });
     lab_.setMoved(session_.movedLevels());
     connect(gap_, &GapCard::saved, this, &CodebookPage::useSaved);
@@ -172,7 +174,7 @@ void CodebookPage::listen() {
     stages_->askAll();
 }
 
-/// From every value of the tensor, of its role in all layers, or of the model.
+/// Learns from all values of the tensor, of the tensors with its role, or of the model.
 void CodebookPage::learnFor(const QString& share) {
     const auto spec = lab_.learnable();
     const TensorInfo* chosen = session_.tensor();
@@ -193,7 +195,7 @@ void CodebookPage::learnFor(const QString& share) {
         auto books = solve::learnCodebooks(*model, tensors, spec, of->share, weights.get(), job);
         if (!books) return tl::unexpected(books.error());
         const auto found = books->find(chosen);
-        if (found == books->end()) return fail("the codebook cannot take a tensor of this shape");
+        if (found == books->end()) return fail("the codebook cannot be applied to a tensor of this shape");
         return found->second;
     };
     QString how;
@@ -216,7 +218,7 @@ void CodebookPage::chooseWeights() {
         gap_->setWeights(weights_ ? QString::fromStdString(escapeForPeople(weights_->title, 40)) : QString());
     };
     if (weights_) return set(nullptr);
-    set(nullptr); // until there is a file the menu has no mark
+    set(nullptr); // without a file the menu has no check mark
     const auto open = [this, set](const QString& path) {
         if (path.isEmpty()) return;
         using File = std::shared_ptr<const Model>;
@@ -253,13 +255,13 @@ void CodebookPage::showLab() {
     table_->setCodebook(view_);
 }
 
-/// The format is the same levels now, under the scales that it had.
+/// Sets the saved format, which has the same levels, with the current scales.
 void CodebookPage::useSaved(const QString& id) {
     QuantSpec spec = session_.spec();
     spec.format = id.toStdString();
     for (auto clear : {&QuantSpec::dialect, &QuantSpec::scaleType}) (spec.*clear).reset();
     spec.decode.reset(), spec.compute.reset(), spec.bits.reset(), spec.symmetric.reset(), spec.stochastic.reset();
-    if (validate(spec)) session_.setSpec(spec, {}); // the levels that were moved are its own now
+    if (validate(spec)) session_.setSpec(spec, {}); // the moved levels are now those of the format
 }
 
 void CodebookPage::addStages() {
@@ -272,7 +274,8 @@ void CodebookPage::addStages() {
                          .arg(QString::fromUtf8(row->spec.traits().title));
         gap_->setMessage(reason);
         for (Card* card : std::initializer_list<Card*>{levels_, occupancy_, table_, decode_}) {
-            if (card != decode_ || !reason.isEmpty()) card->setMessage(reason); // it knows best when it is empty
+            // this card knows itself when it is empty
+            if (card != decode_ || !reason.isEmpty()) card->setMessage(reason);
             if (!reason.isEmpty()) card->setNote({});
         }
         if (!view().rows.empty()) levels_->setCodebook(row, view(), lab_.ready());

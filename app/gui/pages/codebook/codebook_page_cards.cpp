@@ -138,14 +138,14 @@ void CodeTableCard::setCodebook(const CodebookView& view) {
     table_->verticalScrollBar()->setValue(scrolled);
     setNote(tr("%1 codes").arg(view.rows.size()));
     if (std::exchange(codes_, view.rows.size()) == view.rows.size()) return;
-    table_->setColumnHidden(int(codebookColumns().indexOf("poly_level")), true); // the strip beneath shows that one
+    table_->setColumnHidden(int(codebookColumns().indexOf("poly_level")), true); // the chart below shows it
     table_->resizeColumnsToContents();
     widths_.clear();
     for (int column = 0; column < model_->columnCount(); ++column) widths_.push_back(table_->columnWidth(column));
     spreadColumns();
 }
 
-/// What is left of the width goes to all columns alike: a row is read across.
+/// Distributes the remaining width equally over all columns, because rows are read across.
 void CodeTableCard::spreadColumns() {
     const int room = table_->width() - table_->verticalScrollBar()->sizeHint().width() - 4;
     const auto& columns = codebookColumns();
@@ -157,7 +157,7 @@ void CodeTableCard::spreadColumns() {
         used += widths_[std::size_t(column)], ++shown;
     }
     if (shown == 0) return;
-    if (count >= 0) table_->setColumnHidden(count, used > room); // where there is no room the share alone says it
+    if (count >= 0) table_->setColumnHidden(count, used > room); // without room only the share is shown
     if (count >= 0 && used > room) used -= widths_[std::size_t(count)], --shown;
     const int more = std::clamp((room - used) / shown, 0, 96);
     for (int column = 0; column < int(widths_.size()); ++column)

@@ -16,7 +16,7 @@ class LevelsCard : public Card {
     Q_OBJECT
 public:
     explicit LevelsCard(QWidget* parent = nullptr);
-    /// `movable`: the levels of `view` follow the mouse, see levelMoved().
+    /// `movable`: the levels of `view` can be dragged, see levelMoved().
     void setCodebook(const AnalysisRow& row, const CodebookView& view, bool movable = false);
     void showCode(int code); ///< -1: none
     PlotChart* chart() const { return chart_; }
@@ -63,11 +63,11 @@ private:
     void spreadColumns();
     RowModel<CodebookRow>* model_;
     QTableView* table_;
-    std::size_t codes_ = 0;   ///< the columns are measured once a codebook
-    std::vector<int> widths_; ///< that they need
+    std::size_t codes_ = 0;   ///< column widths are measured once for each codebook
+    std::vector<int> widths_; ///< the widths that the columns need
 };
 
-/// Table against polynomial: the difference of the levels at once, the error that it causes from a job.
+/// Compares the decode by table and by polynomial: the difference of levels at once, the resulting error by a job.
 class DecodeCard : public Card {
     Q_OBJECT
 public:

@@ -17,7 +17,7 @@ QString shorter(QString figure) {
     return sign + QString::number(figure.toDouble(), 'f', 1);
 }
 
-/// Figures are text here (their units differ by row) but still line up as numbers; the verdict has a colour and a word.
+/// Figures are text, because units differ by row, but are aligned as numbers. The verdict has a colour and a word.
 class FigureDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -31,7 +31,7 @@ public:
         option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
         if (QFontMetrics(option->font).horizontalAdvance(option->text) + 8 > option->rect.width()) {
             if (option->text == u"not measured")
-                option->text = QStringLiteral("–"); // the cards beside it say why
+                option->text = QStringLiteral("–"); // the cards beside it give the reason
             else if (const auto unit = option->text.indexOf(u' '); option->text.endsWith(u"iB") && unit > 0)
                 option->text = shorter(option->text.left(unit)) + option->text.mid(unit);
         }
@@ -59,9 +59,9 @@ FigureTable::FigureTable(QWidget* parent) : QTableView(parent), rows_(new RowMod
 }
 
 void FigureTable::resizeEvent(QResizeEvent* event) {
-    // A wide table has its three columns of figures alike; a narrow one needs every pixel for the differences.
+    // A wide table gives its three columns of figures equal widths; a narrow one needs all pixels for the differences.
     horizontalHeader()->setSectionResizeMode(3, width() > 480 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
-    // There the longest names are elided, and whole under the mouse.
+    // In a narrow table the longest names are elided; the tooltip has the full name.
     const bool narrow = width() < 380;
     horizontalHeader()->setSectionResizeMode(0, narrow ? QHeaderView::Fixed : QHeaderView::ResizeToContents);
     if (narrow) setColumnWidth(0, 84);

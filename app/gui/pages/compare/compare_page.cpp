@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The selected tensor under spec A and spec B, side by side on the same axes, and their difference.
+// The compare page: the selected tensor under specs A and B side by side on the same axes, and the difference.
 
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
@@ -38,7 +38,7 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override {
         PageInParts::showEvent(event);
-        session_.setComparing(true); // this page is about B
+        session_.setComparing(true); // this page needs B
         stages_->setActive(true);
     }
     void hideEvent(QHideEvent* event) override {
@@ -72,7 +72,7 @@ private:
     FigureTable* figures_ = nullptr;
     PlotChart* errorDifference_ = nullptr;
     HeatMap* mapDifference_ = nullptr;
-    QHash<HeatMap*, QSizeF> cellSize_; ///< elements of the row, rows
+    QHash<HeatMap*, QSizeF> cellSize_; ///< size of a cell: elements of the row, rows
     StagedRefresh* stages_;
 };
 
@@ -96,7 +96,7 @@ ComparePage::ComparePage(Session& session, QWidget* parent)
 
 void ComparePage::listen(QGridLayout* grid) {
     link();
-    // One an event-loop turn: no turn draws more than two charts.
+    // One stage per turn of the event loop, so that no turn draws more than two charts.
     stages_->add([this] { showFigures(); });
     stages_->add([this] { drawPlots(a_, rowA()); });
     stages_->add([this] { drawPlots(b_, rowB()); });
@@ -199,7 +199,7 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     for (int row = 0; row < 4; ++row) grid->addWidget(differences_[row] = widgets[row], row, 2);
 }
 
-/// Where it is narrow the heads keep the specs (the figures are in the table), and the table gets more of the width.
+/// In a narrow window the headings show only the specs (the figures are in the table), and the table gets more width.
 void ComparePage::resizeEvent(QResizeEvent* event) {
     PageInParts::resizeEvent(event);
     narrow_ = width() < 960;
@@ -220,7 +220,7 @@ void ComparePage::link() {
     for (auto* map : {a_.map, b_.map, mapDifference_}) linkMaps(map);
 }
 
-/// The same part of the tensor, whatever the block sizes.
+/// Shows the same part of the tensor in all maps, for any block sizes.
 void ComparePage::linkMaps(HeatMap* from) {
     for (auto* to : {a_.map, b_.map, mapDifference_}) {
         if (to == from) continue;

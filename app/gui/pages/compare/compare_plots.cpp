@@ -21,7 +21,7 @@ double outermost(const TensorAnalysis& analysis) {
     return most > 0 ? most : 1;
 }
 
-/// As a density: the area under all of it, tails included, is 1.
+/// As a density: the total area, tails included, is 1.
 QVector<QPointF> densityOf(const FloatHistogram& histogram, const PlotExtent& extent, double unit, double* outside) {
     const auto bins = histogram.linear(extent.lo * unit, extent.hi * unit, kBins);
     const double total = double(histogram.total()), width = (extent.hi - extent.lo) / kBins;
@@ -63,7 +63,7 @@ Picture errorPicture(const TensorAnalysis& analysis, const ErrorAxis& axis) {
     const auto plot = signedError(analysis, axis, false);
     picture.series << plot.series;
     picture.markers = plot.markers;
-    // p50 and p95 are among the figures and on hover.
+    // p50 and p95 are in the table and in the read-out.
     picture.note = QStringLiteral("p99 %1").arg(QString::fromStdString(significantText(analysis.p99, 3)));
     if (plot.below + plot.above > 0)
         picture.note += QStringLiteral("  %1 beyond").arg(shareText(plot.below + plot.above, plot.total));
@@ -106,7 +106,7 @@ HeatMapData blockMapDifference(const TensorAnalysis& a, const TensorAnalysis& b)
     data.rowScale = data.rows > 0 ? double(std::max(x.tensorRows, y.tensorRows)) / data.rows : 1;
     data.values.fill(float(std::nan("")), qsizetype(data.rows) * data.columns);
     if (x.rows == 0 || y.rows == 0) return data;
-    // Blocks are counted in elements of the row, so that a block of 64 lies inside the block of 128 that covers it.
+    // Positions are counted in elements of the row, so that a block of 64 is inside the block of 128 that covers it.
     const double width = double((finer ? y : x).blocksPerRow) / data.columns * double((finer ? y : x).blockElements);
     const auto at = [&](const BlockMap& map, int row, int column) {
         const double cell = double(map.blocksPerRow) / map.columns * double(map.blockElements);
@@ -134,7 +134,7 @@ std::vector<FigureRow> figureRows(const TensorAnalysis* a, const TensorAnalysis*
         row.b = cellText(column, cell(y));
         if (x && y && std::isfinite(*x) && std::isfinite(*y)) {
             const double delta = *y - *x;
-            // The minus is written by hand: sizes have none.
+            // Column formats for sizes print no sign, so that the sign is added here.
             row.delta = (delta > 0 ? "+" : delta < 0 ? "−" : "") + cellText(column, cell(std::abs(delta)));
             if (column.better != Direction::None)
                 row.verdict = delta == 0                                                    ? "same"
@@ -165,7 +165,7 @@ const Columns<FigureRow>& figureColumns() {
     static const Columns<FigureRow> columns = [] {
         Columns<FigureRow> list;
         const auto add = [&](const char* id, const char* title, const char* tip, std::string FigureRow::*field) {
-            // Ready text, but of numbers and what is said of them: aligned as such.
+            // The text consists of numbers: aligned as numbers.
             const auto show = std::string_view(id) == "figure" ? Show::Text : Show::Significant;
             list.push_back({{id, title, "", show, 0, Direction::None, tip},
                             [field](const FigureRow& row) { return Value(row.*field); }});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// From two analyses of one tensor to pictures on common axes. Weights are drawn in units of scale x outermost level, so
-// that formats with different code ranges share an axis.
+// Pictures of two analyses of one tensor on common axes. The unit of weights is scale x outermost level, so that
+// formats with different ranges of codes share an axis.
 
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_analysis.h"
@@ -23,22 +23,23 @@ struct Picture {
     QString note;
 };
 
-/// Every weight lies inside.
+/// A range that contains every weight.
 PlotExtent densityExtent(const TensorAnalysis& analysis);
 Picture densityPicture(const TensorAnalysis& analysis, const PlotExtent& extent);
-/// x are places on the axis.
+/// x are positions on the axis.
 Picture errorPicture(const TensorAnalysis& analysis, const ErrorAxis& axis);
-/// Shares (densities on a linear axis) of B's errors minus A's.
+/// Shares of errors of B minus those of A (densities on a linear axis).
 Picture errorDifference(const TensorAnalysis& a, const TensorAnalysis& b, const ErrorAxis& axis);
 
 HeatMapData blockMapCells(const TensorAnalysis& analysis, bool log);
-/// NMSE of B - A on the finer grid of both; each cell carries the value of the (pooled) cell that covers it.
+/// NMSE of B - A on the finer of both grids; each cell has the value of the (pooled) cell that covers it.
 HeatMapData blockMapDifference(const TensorAnalysis& a, const TensorAnalysis& b);
 
 struct FigureRow {
-    std::string title, a, b, delta, verdict, tip; ///< verdict: "better", "worse", "same", "" without a direction
+    /// verdict: "better", "worse", "same"; "" if the metric has no direction
+    std::string title, a, b, delta, verdict, tip;
 };
-/// bpw, bytes and every metric of both, and B - A.
+/// Bits per weight, bytes and every metric of A and B, and B - A.
 std::vector<FigureRow> figureRows(const TensorAnalysis* a, const TensorAnalysis* b);
 const Columns<FigureRow>& figureColumns();
 

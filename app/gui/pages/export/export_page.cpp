@@ -38,7 +38,7 @@ namespace {
 
 constexpr int kSide = 320;
 constexpr int kExportStatusLines = 4;
-constexpr const char* kExportKept = "export"; ///< in session files
+constexpr const char* kExportKept = "export"; ///< name in session files
 
 QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
     auto* view = new QTableView;
@@ -109,8 +109,9 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     shownTab_->addWidget(results());
     layout->addWidget(centre, 1);
     layout->addWidget(sidebar());
-    const QString empty = tr("Nothing was exported yet. An export is opened again, every value is compared with what "
-                             "was analysed, and the certificate is shown here.");
+    const QString empty =
+        tr("Nothing has been exported yet. An export is opened again, every value is compared with what "
+           "was analysed, and the certificate is shown here.");
     proofCard_->setMessage(empty);
     filesCard_->setMessage(tr("Each written file with its SHA-256."));
 
@@ -129,7 +130,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     });
     connect(rules_, &RuleEditor::judged, this, [this] {
         plan_->setDimmed(rules_->wrong());
-        planCard_->setNote(rules_->wrong() ? tr("of the rules before: a line is wrong") : QString());
+        planCard_->setNote(rules_->wrong() ? tr("of the last valid rules: a line is wrong") : QString());
         allow();
     });
     connect(plan_, &ExportPlanView::offered, this, &ExportPage::use);
@@ -220,7 +221,7 @@ QWidget* ExportPage::sidebar() {
     auto* open = new QPushButton(tr("Open a certificate"));
     open->setObjectName(QStringLiteral("openCertificate"));
     status_ = new StatusLine("exportStatus");
-    // Its room is there before it is used: else the buttons move under the mouse when something was written.
+    // The text has its room from the start: otherwise the buttons would move when a file is written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     status_->setMinimumHeight(kExportStatusLines * status_->fontMetrics().lineSpacing() + 2);
     status_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Ignored);
@@ -320,7 +321,7 @@ void ExportPage::write() {
             look();
             present(done.certificate, QString::fromStdString(done.certificatePath));
             keep();
-            // A path has no place to break at: its folder is elided to one line, and the tooltip has it all.
+            // A path cannot be wrapped: the folder is elided to one line, and the tooltip has the full path.
             const QString file = QFileInfo(path).fileName(),
                           in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
             QString said = tr("Wrote %1 into\n%2").arg(file, in);
@@ -348,7 +349,7 @@ void ExportPage::write() {
 void ExportPage::use(const PlanOffer& offer) {
     if (!offer.rule) return session_.setSpec(offer.spec);
     auto rules = parseRules(session_.rules().toStdString());
-    if (!rules || *offer.rule >= rules->size()) return; // being edited
+    if (!rules || *offer.rule >= rules->size()) return; // the rules are being edited
     (*rules)[*offer.rule].spec = offer.spec;
     if (const auto lines = rulesText(*rules)) session_.setRules(QString::fromStdString(*lines), session_.keepsRest());
 }
@@ -365,7 +366,7 @@ void ExportPage::openCertificate() {
         "Comparing files with their certificate",
         [path = path.toStdString()](const Job& job) { return checkCertificate(path, job); },
         [this, path](const CheckedCertificate& checked) {
-            // Of two that an interrupted export left, it may be the other one.
+            // An interrupted export can leave two certificates: this may be the other one.
             present(checked.certificate, path);
             status_->say(QString::fromStdString(checkText(checked)), !checked.holds());
         });

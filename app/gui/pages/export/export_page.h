@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Plans what an export would write, writes the model under spec A and the recipe in a layout, proves it, and shows the
-// certificate; also that of an earlier export.
+// The page of exports: plans an export of the model under spec A and the recipe, writes it in a layout, proves it, and
+// shows the certificate; also of an earlier export.
 
 #include "app/gui/page.h"
 #include "app/gui/row_model.h"
@@ -33,7 +33,7 @@ class ExportPage : public QWidget {
     Q_OBJECT
 public:
     explicit ExportPage(Session& session, QWidget* parent = nullptr);
-    /// Asks for a folder or file to write, or for a certificate to read; "" when the user declined.
+    /// Asks for a folder or file to write, or for a certificate to read; "" if the user cancels.
     using PathChooser = std::function<QString(const QString& suggested)>;
     void setOutputChooser(PathChooser chooser) { chooseOutput_ = std::move(chooser); }
     void setCertificateChooser(PathChooser chooser) { chooseCertificate_ = std::move(chooser); }
@@ -51,16 +51,16 @@ private:
     QWidget* sidebar();
     QWidget* results();
     void choose(int tab); ///< 0: the plan, 1: the proof
-    void look();          ///< what the chosen layout says of the spec
-    void plan();          ///< what it would write; later, while nobody looks
+    void look();          ///< shows what the chosen layout says about the spec
+    void plan();          ///< plans the export; later, if the page is hidden
     void allow();
     QuantizeRequest request() const;
     void write();
-    void use(const PlanOffer& offer); ///< in the place of the spec that is refused
+    void use(const PlanOffer& offer); ///< replaces the refused spec by the offered one
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
-    void keep();         ///< layout and certificate, for session files
-    void takeRestored(); ///< what an opened session held, once
+    void keep();         ///< stores layout and certificate for session files
+    void takeRestored(); ///< takes over what the opened session held, once
     QString suggestedName() const;
 
     Session& session_;
@@ -79,8 +79,8 @@ private:
     QPushButton* write_ = nullptr;
     Task writing_, checking_, restoring_;
     std::optional<Certificate> shown_;
-    QString shownPath_;                           ///< of the certificate
-    std::shared_ptr<const std::string> restored_; ///< what was taken
+    QString shownPath_;                           ///< path of the certificate
+    std::shared_ptr<const std::string> restored_; ///< the text that was taken over
 };
 
 } // namespace qs::gui

@@ -19,7 +19,7 @@
 
 namespace qs::gui {
 namespace {
-constexpr int kSettleMs = 60; ///< of a drag of the slider
+constexpr int kSettleMs = 60; ///< waits while the slider is dragged
 } // namespace
 
 ExportPlanView::ExportPlanView(QWidget* parent)

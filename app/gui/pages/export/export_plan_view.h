@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What an export would write: planned beside the window's thread, again whenever the request is another one.
+// Shows what an export would write. The plan is computed on a worker thread, again whenever the request changes.
 
 #include "app/gui/row_model.h"
 #include "app/gui/task.h"
@@ -25,18 +25,18 @@ public:
     explicit ExportPlanView(QWidget* parent = nullptr);
     void ask(std::shared_ptr<const Model> model, QuantizeRequest request); ///< null: nothing to plan
     bool asked() const { return model_ != nullptr; }
-    /// Null until the last request is planned, and where it cannot be.
+    /// Null until the last request is planned, or if it cannot be planned.
     const ExportPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
 
-    /// Puts actions of a tensor, by its name, into the menu of a row.
+    /// Sets a function that adds actions for a tensor, given by name, to the menu of its row.
     void setTensorMenu(std::function<void(const std::string& tensor, const QPoint& global)> show) {
         tensorMenu_ = std::move(show);
     }
-    void setDimmed(bool on); ///< what is typed would give another plan than the one shown
+    void setDimmed(bool on); ///< on: the rules are being edited, and the shown plan is of the earlier ones
 
 Q_SIGNALS:
     void planned();
-    void offered(const qs::PlanOffer& offer); ///< the user wants this spec instead
+    void offered(const qs::PlanOffer& offer); ///< the user chose this spec instead
 
 private:
     void start();

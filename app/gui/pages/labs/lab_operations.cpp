@@ -19,7 +19,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kOperationsKept = "lab-operations"; // in session files
+constexpr const char* kOperationsKept = "lab-operations"; // name in session files
 
 } // namespace
 
@@ -33,7 +33,7 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
       bytesCard_(new Card(tr("Most bytes on one device"))) {
     setObjectName(QStringLiteral("labOperations"));
     asDataTable(*table_, tr("Operations: error caused and bytes per device"));
-    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
     error_->setAccessibleName(tr("SQNR after each operation"));
@@ -195,12 +195,12 @@ void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
     markRefused(rows);
     model_->setRows(std::move(rows));
     fitColumns(*table_);
-    constexpr int kAround = 76; // px: title and margins of a card
+    constexpr int kAround = 76; // pixels for title and margins of a card
     const int rowsHeight = table_->verticalHeader()->length() + table_->horizontalHeader()->height();
     tableCard_->setMaximumHeight(kAround + rowsHeight + 4);
 }
 
-/// The field that an operation refused is framed, and the first reason stands below the fields.
+/// Frames the field of a refused operation and shows the reasons below the fields.
 void OperationsPanel::markRefused(const std::vector<value::WhatIfRow>& rows) {
     QStringList sentences;
     std::size_t at = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What moving a quantized tensor costs: transpose, reshape, concatenate, slice, shard.
+// The lab of tensor operations: the cost of transpose, reshape, concatenate, slice, shard on a quantized tensor.
 
 #include "app/gui/pages/labs/lab_panel.h"
 #include "app/gui/row_model.h"
@@ -35,8 +35,8 @@ private:
     QWidget* sidebar();
     std::vector<std::string> arguments() const;
     void run();
-    bool reading();  ///< what a session file holds: refresh() follows
-    bool showKept(); ///< where they are what run() would compute
+    bool reading();  ///< reads a session's result; refresh() follows
+    bool showKept(); ///< shows a stored result if it answers the present question
     void show(std::vector<value::WhatIfRow> rows);
     void markRefused(const std::vector<value::WhatIfRow>& rows);
 
@@ -44,13 +44,13 @@ private:
     QTableView* table_;
     RankedBars *error_, *bytes_;
     Card *tableCard_, *errorCard_, *bytesCard_;
-    std::vector<QComboBox*> arguments_; ///< values that fit the shape, and a field for others
+    std::vector<QComboBox*> arguments_; ///< values that fit the shape; others can be typed
     StatusLine* trouble_ = nullptr;
     QPushButton* runButton_ = nullptr;
-    std::vector<std::int64_t> shape_; ///< that the arguments were made for
+    std::vector<std::int64_t> shape_; ///< the shape for which the arguments were listed
     QTimer settle_;
-    std::shared_ptr<const KeptOperations> kept_; ///< what the session holds
-    bool restored_ = false; ///< it came out of a session file, and its arguments are not in the fields yet
+    std::shared_ptr<const KeptOperations> kept_; ///< the result that the session stores
+    bool restored_ = false; ///< the result came from a session file, and its arguments are not in the fields yet
 };
 
 } // namespace qs::gui

@@ -139,9 +139,9 @@ QComboBox* choiceBox() {
 
 namespace {
 
-constexpr int kSidebar = 268; // as the plan of the backends
+constexpr int kSidebar = 268; // pixels, as the plan of the backends page
 
-/// As high as the form where there is room; in a low window the form scrolls, and what is below it stays in view.
+/// As high as the form if there is room. In a low window the form scrolls, and the widgets below it stay visible.
 class FormArea : public QScrollArea {
 public:
     explicit FormArea(QWidget* form) {
@@ -194,11 +194,11 @@ RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>
 }
 
 void fitColumns(QTableView& table) {
-    // In a turn of its own: the style measures every cell.
+    // In a later turn of the event loop, because measuring every cell takes time.
     QTimer::singleShot(0, &table, [&table] {
         const auto* model = table.model();
         const int last = model->columnCount() - 1;
-        bool words = false; // remarks and reasons: often there are none
+        bool words = false; // the column of remarks has any text
         for (int row = 0; row < model->rowCount() && !words; ++row)
             words = !model->index(row, last).data().toString().isEmpty();
         table.setColumnHidden(last, !words);
@@ -212,7 +212,7 @@ void fitColumns(QTableView& table) {
         for (int column = 0; column < last; ++column)
             if (!table.isColumnHidden(column)) table.setColumnWidth(column, table.columnWidth(column) + air);
         if (!words) return;
-        // In what is left, on as many lines as it takes.
+        // The rest of the width; long text is wrapped.
         const int least = std::max(100, table.horizontalHeader()->sectionSizeHint(last));
         table.setColumnWidth(last, std::max(least, table.viewport()->width() - used - air * shown));
         table.setWordWrap(true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the panels of the labs page share: work off the GUI thread that the job lane shows, the selected tensor as a
-// value, and the inputs that stand for activations.
+// The common base of the panels of the labs page: work on a worker thread that the job lane shows, the selected tensor
+// as a value, and inputs in place of activations.
 
 #include "app/gui/session.h"
 #include "app/gui/task.h"
@@ -23,14 +23,16 @@ class Card;
 
 QString sentence(const Error& error);
 
-/// Each out of a file, or synthetic while there is none.
+/// Each input comes from a file, or is synthetic if there is no file.
 struct LabInputs {
     std::shared_ptr<const value::InputFile> activations, gradients, cache;
-    static QString title(const std::shared_ptr<const value::InputFile>& file);      ///< "synthetic" or the file's name
-    static QString titled(const std::string& name);                                 ///< the same by its name, or ""
-    static std::string nameOf(const std::shared_ptr<const value::InputFile>& file); ///< "" of none
+    /// "synthetic" or the name of the file
+    static QString title(const std::shared_ptr<const value::InputFile>& file);
+    /// the same for a stored name, which is "" for synthetic inputs
+    static QString titled(const std::string& name);
+    static std::string nameOf(const std::shared_ptr<const value::InputFile>& file); ///< "" if there is no file
     QString title() const { return title(activations); }
-    bool operator==(const LabInputs&) const = default; ///< the same files, as they were opened
+    bool operator==(const LabInputs&) const = default; ///< the same opened files
     /// Activations [rows, columns] of the layer.
     Result<value::Tensor> make(const std::string& name, std::int64_t rows, std::int64_t columns) const {
         return value::inputsFor(activations.get(), name, rows, columns);
@@ -42,22 +44,23 @@ class LabPanel : public QWidget {
 public:
     LabPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
     bool running() const { return task_.running(); }
-    void touch(); ///< the tensor, the spec or the inputs are others: refresh() follows when the panel is seen
+    void touch(); ///< the tensor, the spec or the inputs changed: refresh() is called when the panel is visible
 
 Q_SIGNALS:
-    void settled(); ///< what was started is over
+    void settled(); ///< the started work has ended
 
 protected:
-    static constexpr std::int64_t kAtOnce = std::int64_t(1) << 22; ///< elements that are worked on without being asked
+    /// elements; work on smaller tensors starts automatically
+    static constexpr std::int64_t kAtOnce = std::int64_t(1) << 22;
 
     virtual void refresh() = 0;
-    virtual void interrupted(); ///< by Esc
-    virtual void forget() {}    ///< what was computed: another model is open
+    virtual void interrupted(); ///< cancelled by Esc
+    virtual void forget() {}    ///< deletes results, because another model was opened
     void showEvent(QShowEvent*) override;
-    void resizeEvent(QResizeEvent*) override; ///< what the columns of tables may take is another width now
+    void resizeEvent(QResizeEvent*) override; ///< tables have another width now
     void drop() { task_.drop(); }
-    /// What the session that was opened holds by this name is read on a worker: `take` gets it, then refresh() is called.
-    /// True until then. Work that is started meanwhile stands before it.
+    /// Reads what the opened session stores under this name, on a worker thread. Then `take` gets it and refresh() is
+    /// called; true until then. Work that is started meanwhile takes precedence.
     template<class T>
     bool takeRestored(const char* name, Result<T> (*read)(const std::string&, const Model&),
                       std::function<void(T)> take) {
@@ -73,8 +76,8 @@ protected:
         });
         return true;
     }
-    bool small() const; ///< the selected tensor is
-    /// done(T), or complain(). Of work that was dropped or replaced meanwhile nothing arrives.
+    bool small() const; ///< the selected tensor is small
+    /// Ends with done(T) or failed(). Nothing arrives from work that was cancelled or replaced.
     template<class... Functions> void start(const QString& what, Functions... functions) {
         restoring_.drop();
         task_.run(what.toStdString(), std::move(functions)...);
@@ -84,34 +87,34 @@ protected:
         task_.run<Mail>(what.toStdString(), std::move(functions)...);
     }
 
-    virtual void failed(const QString& why);   ///< the work
-    virtual void complain(const QString& why); ///< what the session holds cannot be used
-    /// In the place of what every one of cards_ shows; "": they show it.
+    virtual void failed(const QString& why);   ///< the work failed
+    virtual void complain(const QString& why); ///< the stored result of the session cannot be used
+    /// Shows a message in place of the content of all cards_; "": shows the content.
     void sayInCards(const QString& message);
-    /// "NAME|SPEC" of what is selected; "": nothing is.
+    /// "NAME|SPEC" of the selection; "": nothing is selected.
     QString subject() const;
     static QString subjectOf(const std::string& tensor, const QuantSpec& spec);
 
     Session& session_;
     const LabInputs& inputs_;
-    std::vector<Card*> cards_; ///< that show what was computed
+    std::vector<Card*> cards_; ///< the cards that show results
 
 private:
     Task task_, restoring_;
-    std::weak_ptr<const std::string> read_; ///< of the session, and not to be read again
+    std::weak_ptr<const std::string> read_; ///< the last text read, which must not be read again
     bool touched_ = true;
 };
 
-/// The tensor's values; rows of the last axis where `flat`.
+/// The values of the tensor; `flat`: as rows of the last axis.
 Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
 QLabel* captionLabel(const QString& text);
-QFormLayout* labForm(QWidget* parent); ///< a caption over each control
-QComboBox* choiceBox();                ///< values to choose from, and a field for others
-/// A row with a caption over it. The name is the object's.
+QFormLayout* labForm(QWidget* parent); ///< with a caption above each control
+QComboBox* choiceBox();                ///< choices, and other values can be typed
+/// Adds a control with a caption above it. `name` is the object name.
 void addField(QFormLayout& form, const QString& caption, QWidget* control, const char* name);
-/// The sidebar: a card with the form and, below it, what may be hidden without leaving a gap.
+/// The sidebar: a card with the form, and below it widgets that leave no gap when hidden.
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below);
-/// Its SQNR; hatched with the reason where there is none.
+/// A bar for the SQNR; hatched with the reason if there is no value.
 RankedBar sqnrBar(const std::string& name, const std::optional<value::Deviation>& error, const std::string& reason);
 void fitColumns(QTableView& table);
 

@@ -24,7 +24,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kProductsKept = "lab-products"; // in session files
+constexpr const char* kProductsKept = "lab-products"; // name in session files
 
 } // namespace
 
@@ -37,11 +37,11 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
       cacheCard_(new Card(tr("KV cache"))) {
     setObjectName(QStringLiteral("labProducts"));
     asDataTable(*table_, tr("Products: specs and errors"), 26);
-    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
     asDataTable(*cacheTable_, tr("KV cache: specs and errors"));
-    cacheTable_->setProperty("roomy", true); // words beside right-aligned numbers
+    cacheTable_->setProperty("roomy", true); // text beside right-aligned numbers
     cacheTable_->setModel(cache_);
     cacheCard_->setBody(cacheTable_);
     bars_->setAccessibleName(tr("SQNR of each product"));
@@ -64,7 +64,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     const int shares[] = {3, 4, 5};
     for (int row = 0; row < 3; ++row) grid->setRowStretch(row, shares[row]);
     for (const int column : {1, 2}) grid->setColumnStretch(column, 1);
-    tableCard_->setMaximumHeight(188); // what the rows need
+    tableCard_->setMaximumHeight(188); // the height of its rows
     cacheCard_->setMaximumHeight(300);
     trade_->setMinimumSize(160, 100);
     cards_ = {tableCard_, barsCard_, tradeCard_, cacheCard_};
@@ -80,7 +80,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
 
 namespace {
 
-/// What the presets take for this operand, and usual specs.
+/// The specs that presets use for this operand, and common specs.
 QStringList operandChoices(value::LabOperand operand) {
     QStringList out{QStringLiteral("keep")};
     const auto add = [&out](const char* text) {
@@ -97,7 +97,7 @@ QStringList operandChoices(value::LabOperand operand) {
 
 QLineEdit* ProductsPanel::choice(value::LabOperand operand) const { return choices_[std::size_t(operand)]->lineEdit(); }
 
-/// Heads and their size as the model has them.
+/// Reads the number of heads and their size from the model.
 void ProductsPanel::readConfig() {
     const auto model = session_.model();
     if (!model) return;
@@ -128,7 +128,7 @@ QWidget* ProductsPanel::sidebar() {
     for (std::size_t i = 0; i < choices_.size(); ++i) {
         auto* box = choiceBox();
         box->setObjectName(QStringLiteral("operand%1").arg(i));
-        box->setToolTip(tr("A spec, keep (f32), or forward: the values that the forward product has made."));
+        box->setToolTip(tr("A spec, keep (f32), or forward: the values as the forward product quantized them."));
         const QString title = QString::fromUtf8(value::title(value::LabOperand(i)));
         box->setAccessibleName(title);
         box->lineEdit()->setAccessibleName(title);
@@ -213,7 +213,7 @@ void ProductsPanel::setFields(const KeptProducts& products) {
     const auto presets = value::labPresets();
     const auto preset = std::find_if(presets.begin(), presets.end(),
                                      [&](const auto& one) { return value::choicesOf(one) == products.choices; });
-    preset_->setCurrentIndex(int(preset - presets.begin())); // behind them: own choice
+    preset_->setCurrentIndex(int(preset - presets.begin())); // the entry after the presets is "own choice"
     usePreset(preset_->currentIndex());
     for (std::size_t i = 0; i < choices_.size(); ++i)
         choices_[i]->setEditText(QString::fromStdString(products.choices[i]));
@@ -239,7 +239,8 @@ bool ProductsPanel::showKept() {
     };
     if (settings(now) != settings(*kept_) || inputs_ != keptInputs_) return false;
     const auto files = [](const KeptProducts& one) { return std::tie(one.activations, one.gradients, one.blocks); };
-    // Out of a session file, on files that are not open now: the notes name them. What takes a moment is computed anew.
+    // The result comes from a session file and used files that are not open now; its notes name them. Short work is
+    // repeated.
     if (files(now) != files(*kept_) && small()) return false;
     drop();
     show(*kept_);
@@ -275,7 +276,7 @@ void ProductsPanel::run() {
         auto products = std::make_shared<KeptProducts>(*plan);
         products->products = std::move(measured.products);
         products->cache = std::move(measured.cache);
-        if (products->products) { // else it is tried again
+        if (products->products) { // otherwise it is computed again
             kept_ = products, keptInputs_ = inputs, restored_ = false;
             session_.keep(QLatin1String(kProductsKept), [products] { return keptProducts(*products); });
         }

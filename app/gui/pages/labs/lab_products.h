@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The dot-general lab: three products of the selected layer with a spec for each operand, and the KV cache beside it.
+// The dot-general lab: the three products of the selected layer with a spec for each operand, and the KV cache.
 
 #include "app/gui/pages/labs/lab_panel.h"
 #include "app/gui/row_model.h"
@@ -43,11 +43,11 @@ private:
     QWidget* sidebar();
     void usePreset(int index);
     void readConfig();
-    KeptProducts planned() const; ///< what run() would compute, without the rows
+    KeptProducts planned() const; ///< what run() would compute, without results
     void setFields(const KeptProducts& products);
     void run();
-    bool reading();  ///< what a session file holds: refresh() follows
-    bool showKept(); ///< where it is what run() would compute
+    bool reading();  ///< reads a session's result; refresh() follows
+    bool showKept(); ///< shows a stored result if it answers the present question
     void show(const KeptProducts& measured);
 
     RowModel<value::LabRow>* model_;
@@ -62,10 +62,12 @@ private:
     QSpinBox *tokens_, *heads_, *cacheTokens_, *dim_;
     QPushButton* runButton_;
     QTimer settle_;
-    std::shared_ptr<const KeptProducts> kept_; ///< what the session holds
-    LabInputs keptInputs_;                     ///< it was computed on; none where it came out of a session file
-    bool restored_ = false;                    ///< it did, and its settings are not in the fields yet
-    bool sizesGiven_ = false;                  ///< by it: not those that the model has
+    std::shared_ptr<const KeptProducts> kept_; ///< the result that the session stores
+    /// the inputs it was computed on; empty if it came from a session file
+    LabInputs keptInputs_;
+    /// the result came from a session file, and its settings are not in the fields yet
+    bool restored_ = false;
+    bool sizesGiven_ = false; ///< the sizes come from the session file, not from the model
 };
 
 } // namespace qs::gui

@@ -30,14 +30,14 @@ namespace {
 using Steps = std::vector<value::QatStep>;
 
 constexpr std::size_t kMostPoints = 1000;
-constexpr const char* kTrainingKept = "lab-training"; // in session files
+constexpr const char* kTrainingKept = "lab-training"; // name in session files
 
 QString dB(double nmse) {
     const auto value = sqnrDb(nmse);
     return value ? QString::fromStdString(fixedText(*value, 2)) + QatPanel::tr(" dB") : QatPanel::tr("exact");
 }
 
-/// "down_proj_qat", with a number where that is taken.
+/// "down_proj_qat", with a number if that name is in use
 QString freeName(const std::string& tensor) {
     std::string base;
     for (const char c : placeOf(tensor).role) {
@@ -143,13 +143,13 @@ QWidget* QatPanel::sidebar() {
     return labSidebar(tr("Training"), body, {start_, stop_, name_, keep_, save_, status_});
 }
 
-/// Another tensor or spec makes the curve another one's; training is only started by hand.
+/// Another tensor or spec clears the chart; only the user starts training.
 void QatPanel::refresh() {
     if (const QString now = subject(); now != subject_) {
         drop();
         clear();
         subject_ = now;
-        status_->say(tr("Adam on latent weights V; the gradient passes the rounding unchanged."));
+        status_->say(tr("Adam on latent (unrounded) weights V; the gradient passes the rounding unchanged."));
     }
     takeRestored<std::shared_ptr<const KeptTraining>>(
         kTrainingKept, trainingKept, [this](auto training) { kept_ = freedOnPool(training), restored_ = true; });
@@ -173,7 +173,7 @@ void QatPanel::forget() {
 void QatPanel::complain(const QString& why) { status_->say(why, true); }
 
 void QatPanel::failed(const QString& why) {
-    if (!shown_) lose(); // not while it was being written
+    if (!shown_) lose(); // not while a file is being written
     status_->say(why, true);
     draw();
 }
@@ -184,7 +184,7 @@ void QatPanel::lose() {
     session_.keep(QLatin1String(kTrainingKept), nullptr);
 }
 
-/// As it was computed before, perhaps by a run that ended unexpectedly.
+/// Shows an earlier result, possibly of a run that ended unexpectedly.
 void QatPanel::show(const std::shared_ptr<const KeptTraining>& training) {
     shown_ = training;
     if (std::exchange(restored_, false)) {
@@ -201,7 +201,7 @@ void QatPanel::show(const std::shared_ptr<const KeptTraining>& training) {
 }
 
 void QatPanel::interrupted() {
-    if (!shown_) lose(); // not while it was being written
+    if (!shown_) lose(); // not while a file is being written
     status_->say(tr("Cancelled; nothing was kept."));
     draw();
 }
@@ -260,7 +260,7 @@ void QatPanel::draw() {
     const bool busy = running(), focused = start_->hasFocus() || stop_->hasFocus();
     (busy ? stop_ : start_)->setEnabled(session_.tensor());
     if (busy) stop_->show();
-    if (focused) (busy ? stop_ : start_)->setFocus(); // else it would go to whatever comes next
+    if (focused) (busy ? stop_ : start_)->setFocus(); // otherwise the focus would move to the next control
     start_->setEnabled(session_.tensor() && !busy);
     stop_->setVisible(busy);
     const value::QatResult* result = this->result();
@@ -297,7 +297,7 @@ void QatPanel::draw() {
                                                       : none);
 }
 
-/// As B beside what it was trained under, so that the compare page shows what training has changed.
+/// Makes the trained spec B and the untrained one A, so that the compare page shows the effect of training.
 void QatPanel::keep() {
     const TensorInfo* tensor = session_.tensor();
     if (!shown_ || running() || !tensor || tensor->name != shown_->tensor || result()->latent.values.empty()) return;

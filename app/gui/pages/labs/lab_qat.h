@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Quantization-aware training of the selected layer, watched live.
+// Quantization-aware training of the selected layer, with a live chart.
 
 #include "app/gui/pages/labs/lab_panel.h"
 #include "app/gui/widgets/plot_chart.h"
@@ -24,9 +24,10 @@ class QatPanel : public LabPanel {
     Q_OBJECT
 public:
     QatPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
-    const value::QatResult* result() const { return shown_ ? &shown_->result : nullptr; } ///< null: none yet
+    /// null: there is no result yet
+    const value::QatResult* result() const { return shown_ ? &shown_->result : nullptr; }
     PlotChart* chart() const { return chart_; }
-    void saveTo(const QString& path); ///< the latent weights, as safetensors
+    void saveTo(const QString& path); ///< the latent (unrounded) weights, as safetensors
 
 Q_SIGNALS:
     void saved(const QString& path);
@@ -43,9 +44,9 @@ private:
     QWidget* sidebar();
     void begin();
     void stop();
-    void keep();  ///< the result as a spec of its own
-    void lose();  ///< the earlier result: another one was begun and has not come
-    void clear(); ///< the curve
+    void keep();  ///< stores the result as a named spec
+    void lose();  ///< deletes the earlier result when another training starts
+    void clear(); ///< clears the chart
     void show(const std::shared_ptr<const KeptTraining>& training);
     void draw();
 
@@ -57,12 +58,13 @@ private:
     QPushButton *start_, *stop_, *save_, *keep_;
     QLineEdit* name_;
     StatusLine* status_;
-    std::shared_ptr<std::atomic<bool>> stopped_;       ///< read by the training that runs
-    std::vector<value::QatStep> curve_;                ///< of the training that is running, or was cancelled
-    KeptTraining planned_;                             ///< that one, without its result
-    std::shared_ptr<const KeptTraining> kept_, shown_; ///< what the session holds; the same if it is of the subject
-    bool restored_ = false; ///< kept_ came out of a session file, and its settings are not in the fields yet
-    QString subject_;       ///< tensor and spec of the curve
+    std::shared_ptr<std::atomic<bool>> stopped_; ///< set to stop the running training, which reads it
+    std::vector<value::QatStep> curve_;          ///< of the running or cancelled training
+    KeptTraining planned_;                       ///< the settings of that training, without its result
+    /// kept_: stored by the session; shown_: the same, if it belongs to the selection
+    std::shared_ptr<const KeptTraining> kept_, shown_;
+    bool restored_ = false; ///< kept_ came from a session file, and its settings are not in the fields yet
+    QString subject_;       ///< tensor and spec of the chart
 };
 
 } // namespace qs::gui

@@ -26,10 +26,10 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kSolutionsKept = "lab-solvers"; // in session files
+constexpr const char* kSolutionsKept = "lab-solvers"; // name in session files
 
 Columns<solve::SolveRow> shownColumns() {
-    return solve::solveColumns().without({"tensor", "spec"}); // they are those of the page
+    return solve::solveColumns().without({"tensor", "spec"}); // they are the selection of the page
 }
 
 RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
@@ -51,7 +51,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
       barsCard_(new Card(tr("Output of the layer"))) {
     setObjectName(QStringLiteral("labSolvers"));
     asDataTable(*table_, tr("Solutions: error of the output and of the weights"));
-    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
     bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
@@ -79,7 +79,7 @@ QWidget* SolversPanel::sidebar() {
     addField(*form, tr("Solver"), solver_, "solver");
     options_ = new QLineEdit;
     addField(*form, tr("Settings"), options_, "solverOptions");
-    options_->setFont(Theme::code(10)); // all settings of a solver in one line
+    options_->setFont(Theme::code(10)); // the settings fit on one line
     inputsCount_ = new QSpinBox;
     inputsCount_->setRange(1, 1 << 20);
     inputsCount_->setValue(512);
@@ -117,7 +117,7 @@ void SolversPanel::chooseSolver() {
     about_->setText(QString::fromUtf8(solver.summary));
 }
 
-/// Rows of another tensor or spec are not comparable; solving is only started by hand.
+/// Rows of another tensor or spec cannot be compared; only the user starts a solver.
 void SolversPanel::refresh() {
     if (const QString now = subject(); now != subject_) {
         drop();
@@ -147,7 +147,7 @@ void SolversPanel::failed(const QString& why) {
     draw();
 }
 
-/// As they were computed before, perhaps by a run that ended unexpectedly.
+/// Shows earlier solutions, possibly of a run that ended unexpectedly.
 void SolversPanel::show(const KeptSolutions& solutions) {
     const auto& last = solutions.rows.back();
     if (const auto settings = solve::parseSettings(last.solver); settings && std::exchange(restored_, false)) {
@@ -167,7 +167,7 @@ void SolversPanel::show(const KeptSolutions& solutions) {
 void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
     const bool same =
         std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
-    table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note over the bars says it
+    table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note of the bars has them
     model_->setRows(std::move(rows));
     fitColumns(*table_);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Solvers on the selected layer: what its output gains on calibration inputs, and the result as a file.
+// Solvers on the selected layer: how much the error of its output falls on calibration inputs, and the result as a
+// file.
 
 #include "app/gui/pages/labs/lab_panel.h"
 #include "app/gui/row_model.h"
@@ -23,7 +24,7 @@ class SolversPanel : public LabPanel {
 public:
     SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent = nullptr);
     const std::vector<solve::SolveRow>& rows() const { return model_->rows(); }
-    void saveTo(const QString& path); ///< the latest solution in the native layout, as safetensors
+    void saveTo(const QString& path); ///< writes the last solution in the native layout, as safetensors
 
 Q_SIGNALS:
     void saved(const QString& path);
@@ -36,14 +37,14 @@ protected:
     void complain(const QString& why) override;
 
 private:
-    /// A solution with what it is of.
+    /// A solution, and what it belongs to.
     struct Latest {
         std::shared_ptr<const Model> model;
         const TensorInfo* tensor = nullptr;
         QuantSpec spec;
         std::shared_ptr<const Solved> solved;
         solve::SolveRow row;
-        bool fits = true; ///< into a session file
+        bool fits = true; ///< small enough for a session file
     };
     QWidget* sidebar();
     void chooseSolver();
@@ -63,8 +64,8 @@ private:
     QLabel* about_;
     StatusLine* status_;
     std::shared_ptr<const Latest> latest_;
-    std::shared_ptr<const KeptSolutions> kept_; ///< what the session holds
-    bool restored_ = false; ///< it came out of a session file, and its settings are not in the fields yet
+    std::shared_ptr<const KeptSolutions> kept_; ///< the solutions that the session stores
+    bool restored_ = false; ///< kept_ came from a session file, and its settings are not in the fields yet
     QString subject_;       ///< tensor and spec of the rows
 };
 

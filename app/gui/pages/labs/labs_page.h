@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The labs: what moving a quantized tensor costs, training through the rounding, the products of a layer,
-// and solvers.
+// The labs: tensor operations, training through the rounding, the products of a layer, and solvers.
 
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/labs/lab_panel.h"
@@ -23,7 +22,7 @@ public:
     void choose(int lab); ///< 0 operations, 1 QAT, 2 products, 3 solvers
     LabPanel* panel() const;
     enum class Given { Activations, Gradients, Cache };
-    void openInputs(const QString& path, Given what = Given::Activations); ///< "": synthetic again
+    void openInputs(const QString& path, Given what = Given::Activations); ///< "": synthetic inputs
 
 Q_SIGNALS:
     void inputsChanged();

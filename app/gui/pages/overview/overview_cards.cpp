@@ -10,7 +10,7 @@
 namespace qs::gui {
 namespace {
 
-/// The name is that of the object; the card's title is also read out for its body.
+/// `name` is the object name. The title of the card is also the accessible name of its body.
 template<class Body> Body* bodyOf(Card& card, const char* name, const QString& title) {
     auto* body = new Body;
     body->setObjectName(QLatin1String(name));
@@ -50,7 +50,7 @@ void SpreadCard::show(const OverviewPicture& picture) {
     }
     chart_->setData({spread.bars}, markers, true);
     const auto weights = qsizetype(picture.layout->weights.size());
-    const bool none = picture.refused == weights; // the card says so
+    const bool none = picture.refused == weights; // the card shows the reason
     if (picture.rows.size() == weights && !none)
         setMessage(spread.tensors > 0 ? QString() : tr("No tensor has a finite SQNR: no error, or no weight but 0."));
     QStringList note;

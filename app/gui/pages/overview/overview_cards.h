@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The cards in the lower row of the overview: each shows one part of an OverviewPicture.
+// The cards in the lower row of the overview. Each shows one part of an OverviewPicture.
 
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/widgets/card.h"
@@ -17,7 +17,7 @@ private:
     PlotChart* chart_;
 };
 
-/// How much of all squared error the worst tensors have.
+/// The share of the total squared error that the worst tensors have.
 class ShareCard : public Card {
 public:
     ShareCard();
@@ -27,7 +27,7 @@ private:
     PlotChart* chart_;
 };
 
-/// What the model stores before and afterwards.
+/// Bytes of the model before and after quantization.
 class BytesCard : public Card {
 public:
     BytesCard();

@@ -28,7 +28,7 @@ namespace qs::gui {
 
 namespace {
 
-constexpr std::size_t kLittle = 2000; // weights that are drawn up within 2 ms
+constexpr std::size_t kLittle = 2000; // number of weights whose picture takes less than 2 ms
 
 } // namespace
 
@@ -65,7 +65,7 @@ void OverviewPage::connectSession() {
     charts_->add([this] { share_->show(*picture_); });
     charts_->add([this] { bytes_->show(*picture_); });
     connect(&session_, &Session::rowsChanged, this, &OverviewPage::changed);
-    const auto another = [this] { // what is being drawn up is out of date
+    const auto another = [this] { // the picture that is being computed is out of date
         task_.drop();
         pause_.stop();
         changed();
@@ -215,7 +215,7 @@ QString OverviewPage::describe(int weight) const {
 
 QString OverviewPage::unmeasured(const Metric& metric) const {
     const auto& rows = picture_->rows;
-    std::size_t at = 0; // the first row that is no refusal
+    std::size_t at = 0; // the first row that is not refused
     while (rows.at(at)->status != Status::Ok && at + 1 < std::size_t(rows.size())) ++at;
     QString reason = missingReason(metric, rows.at(at));
     if (session_.inputs().file && !rows.at(at)->onInputs)
@@ -265,7 +265,7 @@ void OverviewPage::refresh() {
     };
     task_.runOrNow(session_.weights().size() <= kLittle, work, [this](const Result<Drawn>& picture) {
         if (picture) show(*picture);
-        // With very many tensors rows arrive faster than they are drawn: at most a tenth of the time goes into it.
+        // With very many tensors, rows arrive faster than they can be drawn: drawing gets at most a tenth of the time.
         if (clock_.elapsed() > 5)
             pause_.start(int(10 * clock_.elapsed()));
         else if (dirty_ && isVisible())
@@ -285,11 +285,11 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
                     .arg(QString::fromStdString(specText(picture_->spec)), picture_->refusal);
     for (Card* card : std::initializer_list<Card*>{mapCard_, barsCard_, spread_, share_, bytes_})
         card->setMessage(empty);
-    if (picture_->refused > 0 && !empty.isEmpty()) // once is enough
+    if (picture_->refused > 0 && !empty.isEmpty()) // one message is enough
         for (Card* card : std::initializer_list<Card*>{barsCard_, spread_, share_, bytes_})
             card->setMessage(tr("Not measured"));
     const auto& m = *picture_->metric;
-    // What no tensor has says once what it needs, such as inputs of the layers.
+    // A metric that no tensor has names once what it needs, for example inputs of the layers.
     const auto weights = qsizetype(picture_->layout->weights.size());
     if (empty.isEmpty() && picture_->ranking.measured == 0 && weights > 0 && picture_->rows.size() == weights)
         for (auto* card : {mapCard_, barsCard_})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The home view of an opened model: which tensor hurts. Filled live while the whole model is measured under spec A.
+// The first page of an opened model: which tensors lose most. Filled while the whole model is measured under spec A.
 
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/overview/overview_cards.h"
@@ -35,19 +35,20 @@ private:
     QWidget* layersTab();
     void connectTab();
     void connectSession();
-    void changed(); ///< now when visible, else when shown
-    void refresh(); ///< draws a new picture up, beside this thread when the model is large
+    void changed(); ///< refreshes now if the page is visible, otherwise when it is shown
+    void refresh(); ///< computes a new picture, for a large model on a worker thread
     void show(std::shared_ptr<const OverviewPicture> picture);
-    void follow(); ///< the selected tensor
+    void follow(); ///< marks the selected tensor
     void open(int weight);
     QString describe(int weight) const;
-    QString unmeasured(const Metric& metric) const; ///< why no tensor has it
+    QString unmeasured(const Metric& metric) const; ///< why no tensor has a value
     int weightAt(int row, int column) const;
     const Metric& metric() const;
 
     Session& session_;
-    std::shared_ptr<const OverviewPicture> picture_ = std::make_shared<OverviewPicture>(); ///< what is on the screen
-    Task task_; ///< draws up the next picture
+    /// the picture on the screen
+    std::shared_ptr<const OverviewPicture> picture_ = std::make_shared<OverviewPicture>();
+    Task task_; ///< computes the next picture
     QElapsedTimer clock_;
     QLabel *note_ = nullptr, *proxy_ = nullptr;
     QComboBox* metrics_ = nullptr;
@@ -58,7 +59,7 @@ private:
     HeatMap* mapView_ = nullptr;
     RankedBars* bars_ = nullptr;
     QStackedWidget* tabs_ = nullptr;
-    StagedRefresh* charts_; ///< one a turn, so that none is long
+    StagedRefresh* charts_; ///< draws one chart per turn of the event loop, so that no turn is long
     bool dirty_ = true;
     QTimer pause_;
 };

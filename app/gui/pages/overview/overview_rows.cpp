@@ -54,7 +54,7 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     map.columnLabels = grid.layers;
     map.xTitle = grid.layers.isEmpty() ? QStringLiteral("tensors in reading order") : QStringLiteral("layer");
     map.yTitle = grid.roles.isEmpty() ? QString() : QStringLiteral("role");
-    map.rowScale = grid.columns; // of a map without labels: the number of a row's first tensor
+    map.rowScale = grid.columns; // for a map without labels: the number of the first tensor in a row
     if (!grid.roles.isEmpty()) map.rowScale = 1;
     map.unit = QString::fromUtf8(metric.title);
     if (*metric.unit) map.unit += u' ' + QString::fromUtf8(metric.unit);
@@ -95,7 +95,7 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
         if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
         return worse(metric, x, y);
     });
-    // The room for the figures: of all bars that a screen or two can show, the unmeasured among them.
+    // The width of the values: measured for the first bars, also unmeasured ones, and for a sample of the others.
     for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {
         const double value = result.values[std::size_t(result.order[bar])];
         result.extents.text = std::max(result.extents.text, metricText(metric, value).size());
@@ -122,7 +122,7 @@ ErrorShare errorShare(const RoleGrid& grid, const ModelRows& rows) {
     if (!(total > 0)) return share;
     share.curve.points << QPointF(0, 0);
     double sum = 0;
-    const std::size_t stride = std::max<std::size_t>(1, errors.size() / 1000); // charts take some 2,000 points
+    const std::size_t stride = std::max<std::size_t>(1, errors.size() / 1000); // a chart takes about 2,000 points
     for (std::size_t k = 0; k < errors.size(); ++k) {
         sum += errors[k];
         if (share.most == 0 && sum >= 0.8 * total) share.most = int(k) + 1;
@@ -149,7 +149,7 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     if (values.empty()) return spread;
     std::sort(values.begin(), values.end());
     spread.median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-    // Bins of a round width in dB, some 12 to 30 of them.
+    // Bins of a round width in dB, about 12 to 30 of them.
     const double range = values.back() - values.front();
     double width = 0.01;
     for (const double nice : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// From the rows of a whole model to what the overview draws. Plain functions; the layout of a model is worked out once.
+// Converts the rows of a whole model to what the overview draws. Plain functions; the layout of a model is computed
+// once.
 
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
@@ -13,22 +14,22 @@ namespace qs::gui {
 
 /// NaN: not measured, refused, or infinite.
 double metricValue(const Metric& metric, const AnalysisRow& row);
-/// Why metricValue() is NaN; "not measured yet" for a null row.
+/// The reason why metricValue() is NaN; "not measured yet" for a null row.
 QString missingReason(const Metric& metric, const AnalysisRow& row);
 bool worse(const Metric& metric, double a, double b);
-/// The value as the metric's column prints it.
+/// The value as the column of the metric prints it.
 QString metricText(const Metric& metric, double value);
 /// "NMSE ↓"
 QString metricTitle(const Metric& metric);
 
 struct RoleMap {
     HeatMapData map;
-    std::vector<int> worst; ///< per cell the weight whose value is shown (or that lacks one), -1: blank
+    std::vector<int> worst; ///< per cell: the weight whose value is shown (or why it has none); -1: blank
 };
 RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metric);
 
 struct Ranking {
-    std::vector<int> order, barOf; ///< bar -> weight, worst first, not measured ones last; weight -> bar
+    std::vector<int> order, barOf; ///< bar -> weight, worst first, without a value last; weight -> bar
     std::vector<double> values;    ///< per weight; NaN: not measured
     BarExtents extents;
     int measured = 0;
@@ -36,28 +37,28 @@ struct Ranking {
 Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metric);
 
 struct ErrorShare {
-    PlotSeries curve;          ///< x: worst k tensors, y: % of the total squared error
-    int tensors = 0, most = 0; ///< `most` tensors carry 80 %
+    PlotSeries curve;          ///< x: the worst k tensors, y: their share of the total squared error in %
+    int tensors = 0, most = 0; ///< the worst `most` tensors cause 80 % of the error
 };
 ErrorShare errorShare(const RoleGrid& grid, const ModelRows& rows);
 
-/// How many bytes the model takes in each format before and after.
+/// The bytes of the model in each format, before and after.
 struct ByteShares {
     std::vector<RankedBar> bars;
-    std::uint64_t before = 0, after = 0, pending = 0; ///< pending: of tensors that are not measured yet
+    std::uint64_t before = 0, after = 0, pending = 0; ///< pending: bytes of tensors that are not measured yet
 };
 ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec);
 
 struct SqnrSpread {
     PlotSeries bars;
     double lo = 0, hi = 0, median = 0;
-    int tensors = 0, exact = 0; ///< exact: no error at all, so no finite SQNR
+    int tensors = 0, exact = 0; ///< exact: tensors without any error, so that their SQNR is infinite
 };
 SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows);
 
-/// All that the overview draws, of one moment: its parts agree with each other.
+/// All data that the overview draws, taken at one moment so that its parts agree.
 struct OverviewPicture {
-    std::shared_ptr<const Model> model; ///< null: nothing is open
+    std::shared_ptr<const Model> model; ///< null: no model is open
     std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
     ModelRows rows;
     QuantSpec spec;
@@ -67,12 +68,12 @@ struct OverviewPicture {
     SqnrSpread spread;
     ErrorShare share;
     ByteShares bytes;
-    int refused = 0; ///< tensors that the spec cannot take
-    QString refusal; ///< the first of them and why
-    int larger = 0;  ///< tensors that take more bits than in the source
-    QString largest; ///< the first of them and why
+    int refused = 0; ///< number of tensors that the spec cannot be applied to
+    QString refusal; ///< the first refused tensor and the reason
+    int larger = 0;  ///< number of tensors that take more bits than in the source
+    QString largest; ///< the first of those and the reason
 
-    void work(); ///< from the first five to the others
+    void work(); ///< computes all other fields from the first five
 };
 
 } // namespace qs::gui

@@ -154,7 +154,7 @@ QWidget* ReportPage::sidebar() {
     grid->setColumnStretch(1, 1);
     for (const auto& writer : reportWriters()) {
         const int row = int(buttons_.size());
-        // "HTML: one file with plots": the word before the colon names the kind.
+        // The title is "HTML: one file with plots": the word before the colon is the label.
         auto* button = new QPushButton(QString::fromUtf8(writer.title).section(u':', 0, 0));
         button->setMinimumWidth(104);
         button->setObjectName(QStringLiteral("write_") + QString::fromUtf8(writer.id));
@@ -171,7 +171,7 @@ QWidget* ReportPage::sidebar() {
         names_.push_back(name);
     }
     status_ = new StatusLine("reportStatus");
-    // Its room is there before it is used: else the buttons move under the mouse when a file is written.
+    // The text has its room from the start: otherwise the buttons would move when a file is written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);
     status_->setFixedHeight(kReportStatusLines * status_->fontMetrics().lineSpacing() + 2);
     openFolder_ = new QPushButton(tr("Open folder"));
@@ -218,7 +218,7 @@ void ReportPage::listSpecs() {
     specs_->clear();
     for (const auto& spec : listed_) {
         bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
-        if (movedA && spec == before) on = false; // the tick of A follows A
+        if (movedA && spec == before) on = false; // the tick of A moves with A
         if (spec == session_.spec() && (first || movedA)) on = true;
         specs_->add(QString::fromStdString(specText(spec)), on, QString::fromStdString(canonicalText(spec)));
     }
@@ -263,7 +263,7 @@ std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
     for (const auto& [text, spec] : plan_.specs) {
         known.push_back(session_.modelRows(spec));
         if (known.back().size() < qsizetype(session_.weights().size())) return nullptr;
-        const auto pooled = session_.pooledHistograms(spec); // none: every tensor was refused
+        const auto pooled = session_.pooledHistograms(spec); // null: every tensor was refused
         result->pooled.push_back(pooled ? pooled : std::make_shared<const Distribution>());
     }
     for (std::size_t i = 0; i < session_.weights().size(); ++i)
@@ -302,7 +302,7 @@ void ReportPage::rebuild() {
     plan_ = {session_.model(), session_.weights(), wanted, {}};
     if (!cancelled_)
         if (auto rows = collected()) return make(std::move(rows));
-    // The rest is the session's work: it is in the lane, and kept for every page.
+    // The session measures the missing rows: the job lane shows it, and all pages get the rows.
     waiting_ = true;
     if (!cancelled_)
         for (const auto& spec : specs) session_.analyseModel(spec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The report of the whole model: preview, what it holds, for which specs, and the files it becomes.
+// The page of reports: preview, contents, specs, and the files to write.
 
 #include "app/gui/page.h"
 #include "app/gui/task.h"
@@ -28,10 +28,10 @@ class ReportPage : public QWidget {
     Q_OBJECT
 public:
     explicit ReportPage(Session& session, QWidget* parent = nullptr);
-    /// Asks for the path of a file to write; "" when the user declined. Tests put their own in place of the dialog.
+    /// Asks for the path of a file to write; "" if the user cancels. Tests replace the dialog.
     using PathChooser = std::function<QString(const QString& suggested, const ReportWriter& writer)>;
     void setPathChooser(PathChooser chooser) { choosePath_ = std::move(chooser); }
-    QString fileName(const ReportWriter& writer) const; ///< what the button names
+    QString fileName(const ReportWriter& writer) const; ///< the file name that the button shows
     std::shared_ptr<const Report> report() const { return report_; }
 
 Q_SIGNALS:
@@ -49,7 +49,8 @@ private:
     ReportContents contents() const;
     void changed();
     void rebuild();
-    std::shared_ptr<const AnalysisResult> collected() const; ///< out of the session's rows; null while some are missing
+    /// from the rows of the session; null if some are missing
+    std::shared_ptr<const AnalysisResult> collected() const;
     void make(std::shared_ptr<const AnalysisResult> result);
     void write(const ReportWriter& writer);
     void say(const QString& sentence, bool wrong, const QString& folder = {});
@@ -68,9 +69,9 @@ private:
     QString folder_;
     QTimer settle_;
     Task composing_, writing_;
-    AnalysisPlan plan_; ///< of what is being made or shown
+    AnalysisPlan plan_; ///< of the report that is being made or shown
     std::shared_ptr<const Report> report_;
-    bool dirty_ = true, stale_ = false; ///< the report; the list of specs
+    bool dirty_ = true, stale_ = false; ///< dirty_: the report is out of date; stale_: the list of specs is
     bool waiting_ = false;              ///< for rows of the session
     bool cancelled_ = false;            ///< nothing is measured until somebody asks again
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where a session begins: drop zone, recent files, the sample, and what the last run ended with.
+// The start page: drop zone, recent files, the sample, and the last state of the previous run.
 #include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -35,7 +35,7 @@ QString formatsSentence() {
         .arg(titles.join(QStringLiteral(", ")));
 }
 
-// The dashed frame; the window itself takes the drop, wherever it lands.
+// Paints the dashed frame. The whole window accepts drops.
 class DropZone : public QWidget {
 public:
     using QWidget::QWidget;
@@ -51,12 +51,12 @@ protected:
     }
 };
 
-// Title over a muted second line, the whole row a button.
+// A button with a title and a muted second line.
 QToolButton* rowButton(const QString& icon, const QString& title, const QString& second) {
     auto* button = new QToolButton;
     button->setProperty("role", QStringLiteral("row"));
     button->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    button->setFixedHeight(52); // two lines with their descenders
+    button->setFixedHeight(52); // two lines of text
     button->setAccessibleName(title);
     button->setToolTip(second);
     auto* row = new QHBoxLayout(button);
@@ -117,7 +117,7 @@ public:
         auto* narrow = new QWidget;
         narrow->setMaximumWidth(920);
         narrow->setLayout(column);
-        // Somewhat above the middle, where a large window is looked at.
+        // Slightly above the middle.
         auto* centred = new QGridLayout(this);
         centred->setContentsMargins(24, 24, 24, 24);
         centred->addWidget(narrow, 1, 1);

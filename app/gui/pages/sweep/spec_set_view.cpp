@@ -23,8 +23,8 @@
 namespace qs::gui {
 
 namespace {
-constexpr std::size_t kTickedAtFirst = 6; // with A and B no more than a session remembers
-constexpr std::size_t kFewTensors = 2000; // weights times specs that are drawn up within 2 ms
+constexpr std::size_t kTickedAtFirst = 6; // together with A and B as many as a session remembers
+constexpr std::size_t kFewTensors = 2000; // weights x specs whose picture takes less than 2 ms
 
 QString textOf(const QuantSpec& spec) { return QString::fromStdString(specText(spec)); }
 } // namespace
@@ -48,7 +48,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))), typed_(new QLineEdit),
       complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
       totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
-      // The list's tooltips spell the spec out; what is the same for every spec stays away.
+      // Tooltips of the list have the full spec; keys that all specs share are left out.
       totals_(new RowModel<SpecTotal>(
           totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
     auto* layout = new QHBoxLayout(this);
@@ -110,7 +110,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
         return spec + u'\n' + picture_->layout->grid.shown[std::size_t(weight)] + u'\n' + figure;
     });
     connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);
-    const auto another = [this] { // what is being drawn up is out of date
+    const auto another = [this] { // the picture that is being computed is out of date
         task_.drop();
         changed();
     };
@@ -132,7 +132,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     buildList();
 }
 
-/// A and B first, then what was listed before; the ticks stay.
+/// A and B come first, then the specs listed before; ticks are kept.
 void SpecSetView::buildList() {
     stale_ = false;
     const bool first = list_->count() == 0;
@@ -219,7 +219,7 @@ void SpecSetView::refresh() {
 
 void SpecSetView::Picture::work() {
     const auto& grid = layout->grid;
-    std::vector<std::vector<int>> columns; // weights
+    std::vector<std::vector<int>> columns; // of indices of weights
     QStringList labels;
     if (perTensor || grid.roles.isEmpty()) {
         for (int i = 0; i < int(grid.shown.size()); ++i) columns.push_back({i});
@@ -238,7 +238,7 @@ void SpecSetView::Picture::work() {
     map.xTitle = perTensor ? tr("tensor, in name order") : tr("role, worst tensor");
     map.unit = (QString::fromUtf8(metric->title) + u' ' + QString::fromUtf8(metric->unit)).trimmed();
     map.lowIsGood = metric->better != Direction::HigherIsBetter;
-    // Formats lie decades apart in squared error; a linear scale would show one of them only.
+    // Squared errors of formats differ by decades; a linear scale would show only one format.
     map.logColour = map.lowIsGood && (metric->show == Show::Significant || metric->show == Show::Scientific);
     map.decimals = metric->show == Show::Fixed ? metric->decimals : -1;
     worst.assign(specs.size() * columns.size(), -1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Several specs over the whole model: the set, a spec x role or spec x tensor matrix, and a table of totals.
+// Compares several specs over the whole model: the list of specs, a matrix spec x role or spec x tensor, and totals.
 
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/row_model.h"
@@ -23,7 +23,7 @@ class SpecSetView : public QWidget {
     Q_OBJECT
 public:
     explicit SpecSetView(Session& session, QWidget* parent = nullptr);
-    /// One spec per quantizing format of the registry, at its default block or per channel.
+    /// One spec for each quantizing format, with its default block or per channel.
     static std::vector<QuantSpec> presets();
     std::vector<QuantSpec> chosen() const;
 
@@ -33,19 +33,19 @@ protected:
 private:
     void buildList();
     void addTyped();
-    void ask(); ///< starts what is chosen and not measured
+    void ask(); ///< starts chosen specs that are not measured
     void changed();
-    /// All that is drawn, of one moment.
+    /// All data that is drawn, taken at one moment.
     struct Picture {
         std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
         std::vector<QuantSpec> specs; ///< rows of the matrix
-        std::vector<ModelRows> rows;  ///< of each
+        std::vector<ModelRows> rows;  ///< results for each spec
         const Metric* metric = nullptr;
         bool perTensor = false;
         HeatMapData map;
-        std::vector<int> worst; ///< per cell the weight that it shows, -1: none
+        std::vector<int> worst; ///< per cell: the weight whose value is shown; -1: none
         std::vector<SpecTotal> totals;
-        void work(); ///< from the first five to the others
+        void work(); ///< computes all other fields from the first five
     };
     void refresh();
     void show(std::shared_ptr<const Picture> picture);
@@ -54,7 +54,7 @@ private:
 
     Session& session_;
     std::vector<QuantSpec> listed_;
-    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< the picture on the screen
     Task task_;
     TickList* list_;
     QLineEdit* typed_;
@@ -64,7 +64,7 @@ private:
     HeatMap* matrix_;
     QTableView* table_;
     RowModel<SpecTotal>* totals_;
-    bool dirty_ = true, stale_ = false; ///< the picture; the list
+    bool dirty_ = true, stale_ = false; ///< dirty_: the picture is out of date; stale_: the list is
 };
 
 } // namespace qs::gui

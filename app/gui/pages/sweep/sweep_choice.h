@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What is swept: formats or specs, times block sizes.
+// Chooses what is swept: formats or specs, times block sizes.
 
 #include "core/analysis/sweep/sweep.h"
 
@@ -17,11 +17,11 @@ class SweepChoice : public QWidget {
     Q_OBJECT
 public:
     explicit SweepChoice(QWidget* parent = nullptr);
-    Result<std::vector<SweepSpec>> specs() const; ///< an Error: a sentence about what is chosen
+    Result<std::vector<SweepSpec>> specs() const; ///< Error: a sentence about the choice
 
 Q_SIGNALS:
     void changed();
-    void refused(const QString& sentence); ///< what was typed is no spec
+    void refused(const QString& sentence); ///< the typed text is not a valid spec
 
 private:
     void addTyped();

@@ -29,15 +29,15 @@
 namespace qs::gui {
 namespace {
 
-constexpr double kSweepWorkAtOnce = double(1 << 28); ///< elements times specs that are measured without being asked
-constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< and tensors times specs
+constexpr double kSweepWorkAtOnce = double(1 << 28); ///< elements x specs; smaller sweeps start automatically
+constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< tensors x specs, the second limit
 
-constexpr const char* kSweepKept = "sweep"; ///< in session files
-constexpr qint64 kKeepMs = 10'000;          ///< how often what is measured so far is kept
+constexpr const char* kSweepKept = "sweep"; ///< name in session files
+constexpr qint64 kKeepMs = 10'000;          ///< interval in which partial results are stored
 
 Columns<SweepPoint> tableColumns(const Session& session) {
     auto list = sweepColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"});
-    list.back().value = [&session](const SweepPoint& point) { // as the other pages call it
+    list.back().value = [&session](const SweepPoint& point) { // the same name as on other pages
         const auto* tensor = session.model() ? session.model()->find(point.worstTensor) : nullptr;
         const int weight = tensor ? session.weightIndex(tensor) : -1;
         return Value(weight < 0 ? point.worstTensor : session.layout()->grid.brief[std::size_t(weight)].toStdString());
@@ -157,7 +157,7 @@ QWidget* SweepPage::results() {
     table_ = new QTableView;
     tableCard_ = new Card(tr("Frontier"));
     asDataTable(*table_, tr("Specs on the frontier"));
-    table_->setProperty("roomy", true); // words beside right-aligned numbers
+    table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setObjectName(QStringLiteral("sweepTable"));
     table_->setModel(model_);
     table_->horizontalHeader()->setStretchLastSection(true);
@@ -223,7 +223,7 @@ bool SweepPage::takeRestored() {
     if (!text) return false;
     const auto work = [text, model = session_.model()](const Job&) { return sweepKept(*text, model); };
     restoring_.run({}, work, [this](Result<KeptSweep> kept) {
-        if (result_ || running()) return; // another one was begun
+        if (result_ || running()) return; // another sweep has started
         if (kept) {
             plan_ = std::move(kept->plan);
             result_ = std::move(kept->result);
@@ -261,7 +261,7 @@ void SweepPage::begin() {
     const auto work = [plan = *plan_](const Job& job, Inbox<Latest>& inbox) {
         return runSweep(plan, job, [&](const SweepResult& state) {
             inbox.write([&](Latest& latest) {
-                if (!latest) latest = state; // a copy each time would take too long
+                if (!latest) latest = state; // copying the state each time would take too long
             });
         });
     };
@@ -284,7 +284,7 @@ void SweepPage::begin() {
 void SweepPage::draw() {
     stop_->setVisible(running());
     start_->setVisible(!running());
-    save_->setVisible(finished_ && result_); // in its place while it is written
+    save_->setVisible(finished_ && result_); // hidden while it writes
     save_->setEnabled(!running());
     if (!result_) {
         const QString sentence = running() ? tr("Measuring the first tensors…") : tr("Not measured yet: press Sweep.");
@@ -353,7 +353,8 @@ void SweepPage::showClass(int index) {
         table_->setColumnWidth(column, table_->columnWidth(column) + 8);
 }
 
-/// The spec becomes A; the selected tensor stays if it is of the class, else the class's worst one is shown.
+/// Makes the spec A. Keeps the selected tensor if it belongs to the class; otherwise selects the worst one of the
+/// class.
 void SweepPage::open(int classIndex, int spec) {
     if (!result_ || !plan_ || plan_->model != session_.model()) return;
     const auto& point = result_->at(std::size_t(classIndex), std::size_t(spec));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Formats times block sizes over the model: small multiples of SQNR against true bits per weight, with the frontier.
+// Measures formats x block sizes over the model. Small plots of SQNR against true bits per weight, with the frontier.
 
 #include "app/gui/page_in_parts.h"
 #include "app/gui/row_model.h"
@@ -33,7 +33,7 @@ public:
     const std::optional<SweepResult>& result() const { return result_; }
     SmallMultiples* plots() const { return plots_; }
     QTableView* table() const { return table_; }
-    void saveTo(const QString& path); ///< a report; its kind by the ending
+    void saveTo(const QString& path); ///< writes a report; the file name extension chooses the kind
 
 Q_SIGNALS:
     void settled();
@@ -48,10 +48,10 @@ private:
     void connectSession();
     Result<SweepPlan> plan() const;
     void modelChanged();
-    void estimate(); ///< what a press of the button would do
+    void estimate(); ///< shows the work that a press of the button would start
     void begin();
     void keep();         ///< for session files
-    bool takeRestored(); ///< what an opened session held; false: nothing
+    bool takeRestored(); ///< takes over what the opened session held; false: nothing
     void draw();
     void showClass(int index);
     void open(int classIndex, int spec);
@@ -61,7 +61,7 @@ private:
     QElapsedTimer sinceKept_;
     std::optional<SweepPlan> plan_; ///< of the result
     std::optional<SweepResult> result_;
-    bool finished_ = false, fresh_ = true; ///< fresh: nothing was asked of this model yet
+    bool finished_ = false, fresh_ = true; ///< fresh_: the user has not asked anything of this model yet
     int class_ = 0;
     QStackedLayout* stack_;
     EmptyState* empty_;

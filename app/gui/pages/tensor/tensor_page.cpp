@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The inspector: one tensor under the spec of the bar, live.
+// The tensor page: one tensor under the current spec, updated live.
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/tensor/tensor_page_block.h"
@@ -20,7 +20,7 @@
 namespace qs::gui {
 namespace {
 
-// A step of the block slider is answered in a few milliseconds: a dim that comes sooner than this would only flicker.
+// A step of the block slider takes a few milliseconds: dimming earlier would only flicker.
 constexpr int kDimAfterMs = 150;
 
 class TensorPage : public PageInParts {
@@ -80,7 +80,8 @@ QWidget* TensorPage::makeInspector() {
     grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
     grid->setSpacing(Theme::kGap);
     const auto place = [grid](Card* card, int row, int column) {
-        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored); // equal cells whatever they show
+        // cards in the grid have equal sizes for any content
+        card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
         grid->addWidget(card, row, column);
     };
     addPart([this, grid, place] {
@@ -104,7 +105,7 @@ QWidget* TensorPage::makeInspector() {
     }
     for (int row = 1; row <= 3; ++row) {
         grid->setRowStretch(row, 1);
-        grid->setRowMinimumHeight(row, row == 3 ? 220 : 196); // the last one holds two charts
+        grid->setRowMinimumHeight(row, row == 3 ? 220 : 196); // the last row has two charts
     }
     auto* scroll = new QScrollArea;
     scroll->setFrameShape(QFrame::NoFrame);
@@ -116,7 +117,7 @@ QWidget* TensorPage::makeInspector() {
 }
 
 void TensorPage::connectSession() {
-    // In this order and one an event-loop turn: no turn costs more than one or two charts.
+    // One stage per turn of the event loop, in this order, so that no turn draws more than two charts.
     stages_->add([this] {
         header_->setTensor(session_.tensor(), session_.current(), [&]() -> const TensorStatistics* {
             const AnalysisRow row = session_.current();

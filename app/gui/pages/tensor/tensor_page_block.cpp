@@ -14,11 +14,11 @@ namespace qs::gui {
 namespace {
 
 constexpr std::size_t kMostDots = 1024;
-constexpr std::int64_t kMostBlocks = 256; // of a pooled cell: more are sampled evenly
+constexpr std::int64_t kMostBlocks = 256; // of a pooled cell; of more blocks an even sample is taken
 
 QString shortNumber(double value, int digits = 4) { return QString::fromStdString(significantText(value, digits)); }
 
-// The worst of a region, so that the block shown is the one whose value the map's cell prints.
+// The worst block of a region: its value is the one that the cell of the map shows.
 Result<BlockForensics> worstOf(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                const BlockRegion& region, const Job& job) {
     const std::int64_t across = std::max<std::int64_t>(1, region.blockEnd - region.block);
@@ -135,7 +135,7 @@ void BlockCard::draw() {
             ? tr("elements %1–%2 of %3   ").arg(window.begin).arg(window.end - 1).arg(block.values.size())
             : QString();
     const QString quality = std::isnan(block.sqnrDb) ? tr("exact") : tr("SQNR %1 dB").arg(block.sqnrDb, 0, 'f', 2);
-    // Three digits fit the card.
+    // The card has room for three digits.
     const QString scale = shortNumber(double(block.scale), 3), absmax = shortNumber(block.absMax, 3);
     const QString sizes = shortNumber(double(block.scale)) == shortNumber(block.absMax)
                               ? tr("absmax = scale %1").arg(scale)

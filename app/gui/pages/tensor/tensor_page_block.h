@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One block, value by value: what was stored, what comes back, and why it differs.
+// The card of one block: each stored value, its decoded value, and the cause of the error.
 
 #include "app/gui/pages/tensor/tensor_page_map.h"
 #include "app/gui/task.h"
@@ -15,10 +15,10 @@ class BlockCard : public Card {
 public:
     explicit BlockCard(QWidget* parent = nullptr);
 
-    /// A newer analysis of a tensor. Another tensor: its worst block; another spec: the block that holds the same
+    /// Takes a new analysis. For another tensor: shows its worst block. For another spec: shows the block with the same
     /// weights.
     void setRow(const std::shared_ptr<const Model>& model, const TensorInfo* tensor, const AnalysisRow& row);
-    /// The worst block of a region.
+    /// Shows the worst block of a region.
     void pick(const BlockRegion& region);
     void step(int rows, int blocks);
     const BlockForensics* shown() const { return shown_ ? shown_.get() : nullptr; }
@@ -41,11 +41,11 @@ private:
     AnalysisRow row_;
     std::shared_ptr<const BlockForensics> shown_;
     std::int64_t wantedRow_ = 0,
-                 wantedElement_ = 0; ///< element: within the row, so that it survives another block size
+                 wantedElement_ = 0; ///< element within the row, so that the choice survives another block size
     Task task_;
 };
 
-/// At most `most` elements of a block around its largest error, so that a block of 65,536 stays a chart.
+/// At most `most` elements of a block around its largest error, because a block may have 65,536 elements.
 struct BlockWindow {
     std::size_t begin = 0, end = 0;
 };

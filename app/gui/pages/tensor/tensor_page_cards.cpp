@@ -41,7 +41,7 @@ QString tailsText(const AnalysisPlot& plot) {
                              : Card::tr("beyond the axis: %1").arg(share);
 }
 
-/// What the errors are of, where the source's type holds other values than f32 does.
+/// The type in which errors are measured, if the source's type differs from f32.
 QString decodedWords(const TensorAnalysis& row) {
     if (row.decodedAs != DType::F32) return Card::tr(";  as %1").arg(QString::fromLatin1(info(row.decodedAs).id));
     const bool half = row.dtype == DType::F16 || row.dtype == DType::BF16;
@@ -74,7 +74,7 @@ void DensityCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     QString note = tailsText(plot);
     if (b) {
         series[0].name = QStringLiteral("A ") + QString::fromStdString(specText(a->spec));
-        // Two formats share the axis only where their levels reach equally far.
+        // Two formats share the axis only if their outermost levels are equal.
         const auto levelsA = decodeLevels(*a), levelsB = drawable(b) ? decodeLevels(*b) : levelsA;
         const bool sameAxis = drawable(b) && !levelsA.empty() && !levelsB.empty() &&
                               std::abs(double(levelsA.back()) - double(levelsB.back())) < 0.02 * double(levelsA.back());
@@ -129,7 +129,7 @@ void ErrorCard::draw() {
         series.append(asSecond(signedError(*b_, axis, cumulative).series, b_));
     }
     const auto shown = [](double value) { return QString::fromStdString(significantText(value, 3)); };
-    // Where the axis ends or bends; the percentiles stand below it.
+    // The end of the axis, or of its linear part; the percentiles are below it.
     setNote(axis.symlog.on()
                 ? tr("linear within ±%1").arg(QString::fromStdString(significantText(axis.symlog.linear, 1)))
                 : tr("%1 beyond").arg(shareText(plot.below + plot.above, plot.total)));
@@ -167,7 +167,7 @@ ChannelCard::ChannelCard(QWidget* parent)
     layout->setContentsMargins({});
     layout->setSpacing(0);
     layout->addWidget(magnitudes_, 5);
-    layout->addWidget(errors_, 7); // its axis labels take part of it
+    layout->addWidget(errors_, 7); // the axis labels take part of its height
     layout->addWidget(columns_, 12);
     setBody(body);
     showAxis();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The cards of the inspector that show one analysis as curves. b is the second spec of the A/B toggle, or null.
+// The cards of the tensor page with curves. `b` is the second spec of the A/B toggle, or null.
 
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
@@ -10,7 +10,7 @@ class QToolButton;
 
 namespace qs::gui {
 
-/// Why an analysis has nothing to draw; "" when it has.
+/// Why an analysis has nothing to draw; "" if it has.
 QString blockedReason(const AnalysisRow& row);
 bool drawable(const AnalysisRow& row);
 
@@ -23,7 +23,7 @@ public:
 
 private:
     PlotChart* chart_;
-    QString drawn_; ///< tensor and format: the zoom survives a step of the block slider
+    QString drawn_; ///< tensor and format: the zoom is kept while the block size changes
 };
 
 class ErrorCard : public Card {
@@ -46,15 +46,15 @@ class ChannelCard : public Card {
 public:
     explicit ChannelCard(QWidget* parent = nullptr);
     void setRows(const AnalysisRow& a, const AnalysisRow& b);
-    void showRow(double row); ///< linked cursor; NaN hides it
+    void showRow(double row); ///< marks a row; NaN: none
     PlotChart* magnitudes() const { return magnitudes_; }
     PlotChart* errors() const { return errors_; }
     PlotChart* columns() const { return columns_; }
-    QToolButton* columnsToggle() const { return columnsToggle_; } ///< columns instead of rows
+    QToolButton* columnsToggle() const { return columnsToggle_; } ///< switches between rows and columns
 
 Q_SIGNALS:
     void rowHovered(double row);
-    void rowsClicked(qint64 row, qint64 rowEnd); ///< more than one where points are pooled
+    void rowsClicked(qint64 row, qint64 rowEnd); ///< several rows if points are pooled
 
 private:
     void showAxis();

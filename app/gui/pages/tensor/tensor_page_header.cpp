@@ -20,7 +20,7 @@ constexpr int kSpacing = 12;
 
 QString text(const std::string& s) { return QString::fromStdString(s); }
 
-/// A constant tensor has none.
+/// A constant tensor has no kurtosis.
 QString kurtosisText(double kurtosis) {
     return std::isfinite(kurtosis) ? text(fixedText(kurtosis, 2)) : QStringLiteral("–");
 }
@@ -90,7 +90,7 @@ void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, c
 }
 
 void TensorHeader::elide() {
-    // The name may take what the facts leave.
+    // The name gets the width that the other facts leave.
     int taken = 0;
     for (const QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_})
         taken += label->sizeHint().width() + kSpacing;

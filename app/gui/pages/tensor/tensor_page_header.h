@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The header line of the inspector: what the tensor is at the left, its statistics at the right.
+// The first line of the tensor page: facts of the tensor at the left, statistics at the right.
 
 #include "core/analysis/analysis.h"
 
@@ -13,7 +13,7 @@ class TensorHeader : public QWidget {
     Q_OBJECT
 public:
     explicit TensorHeader(QWidget* parent = nullptr);
-    /// statistics may be null: "not measured" stands there, never a zero.
+    /// `statistics` may be null: then "not measured" is shown.
     void setTensor(const TensorInfo* tensor, const AnalysisRow& row, const TensorStatistics* statistics);
 
 protected:

@@ -14,7 +14,7 @@ namespace qs::gui {
 
 BlockRegion regionOf(const BlockMap& map, int row, int column) {
     const auto edge = [](std::int64_t cells, std::int64_t covered, std::int64_t cell) {
-        // First of the covered whose cell is `cell` when item i goes to cell i * cells / covered.
+        // the first item whose cell is `cell`, when item i goes to cell i * cells / covered
         return (cell * covered + cells - 1) / cells;
     };
     return {edge(map.rows, map.tensorRows, row), edge(map.rows, map.tensorRows, row + 1),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Where in the tensor the error is: NMSE per block, max-pooled to what fits.
+// The error within the tensor: NMSE per block, max-pooled to the size of the map.
 
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/heat_map.h"
@@ -8,15 +8,15 @@
 
 namespace qs::gui {
 
-/// The blocks that one cell of the map stands for: [row, rowEnd) x [block, blockEnd).
+/// The blocks behind one cell of the map: [row, rowEnd) x [block, blockEnd).
 struct BlockRegion {
     std::int64_t row = 0, rowEnd = 0, block = 0, blockEnd = 0;
     bool operator==(const BlockRegion&) const = default;
 };
 BlockRegion regionOf(const BlockMap& map, int row, int column);
-/// Cell that holds a block; clamped.
+/// The cell that holds a block; clamped.
 std::pair<int, int> cellOf(const BlockMap& map, std::int64_t row, std::int64_t block);
-/// Cell with the largest NMSE; -1, -1 when nothing is measured.
+/// The cell with the largest NMSE; -1, -1 if nothing is measured.
 std::pair<int, int> worstCell(const BlockMap& map);
 
 class BlockMapCard : public Card {
@@ -24,11 +24,11 @@ class BlockMapCard : public Card {
 public:
     explicit BlockMapCard(QWidget* parent = nullptr);
     void setRow(const AnalysisRow& row);
-    void showBlock(std::int64_t row, std::int64_t block); ///< outlined
+    void showBlock(std::int64_t row, std::int64_t block); ///< outlines its cell
     HeatMap* map() const { return map_; }
 
 Q_SIGNALS:
-    void picked(const qs::gui::BlockRegion& region); ///< a click or a key
+    void picked(const qs::gui::BlockRegion& region); ///< by a click or a key
     void rowHovered(double row);                     ///< NaN when the mouse leaves
 
 private:

@@ -7,7 +7,7 @@
 
 namespace qs::gui {
 namespace {
-constexpr std::size_t kShortStrip = 2000; // weights that are drawn up within 1 ms
+constexpr std::size_t kShortStrip = 2000; // number of weights whose picture takes less than 1 ms
 }
 
 SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)

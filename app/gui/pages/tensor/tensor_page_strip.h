@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Where this tensor stands in the model: layer x role under the current spec. A click opens the tensor of a cell.
+// A small map of layer x role under the current spec, in which the tensor is marked. A click opens the tensor of a
+// cell.
 
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/task.h"
@@ -17,7 +18,7 @@ class SensitivityStrip : public Card {
     Q_OBJECT
 public:
     explicit SensitivityStrip(Session& session, QWidget* parent = nullptr);
-    void refresh();    ///< another model, other rows, spec or metric
+    void refresh();    ///< the model, rows, spec or metric changed
     void showTensor(); ///< outlines the selected tensor
     HeatMap* map() const { return map_; }
 
@@ -30,11 +31,11 @@ private:
         ModelRows rows;
         const Metric* metric = nullptr;
         RoleMap map;
-        int refused = 0; ///< tensors that the spec cannot take
+        int refused = 0; ///< number of tensors that the spec cannot be applied to
     };
     int weightAt(int row, int column) const;
     void show(std::shared_ptr<const Picture> picture);
-    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< what is on the screen
+    std::shared_ptr<const Picture> picture_ = std::make_shared<Picture>(); ///< the picture on the screen
     Task task_;
     bool again_ = false;
 };
