@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// conv_general_dilated: any number of spatial axes; x is (batch, features, spatial...), the kernel (out, in, spatial...),
-// as JAX's default. Both sides materialize; sums are f64 and rounded once.
+// conv_general_dilated with any number of spatial axes, in JAX's default layout: x is (batch, features, spatial...),
+// the kernel is (out, in, spatial...). Both operands are decoded first; sums are f64 and rounded once.
 
 #include "core/value/operand.h"
 
@@ -9,9 +9,9 @@
 
 namespace qs::value {
 
-struct ConvOptions { // per spatial axis; empty: 1 everywhere, no padding
+struct ConvOptions { // one value per spatial axis; empty: 1 for all, and no padding
     Shape strides, inputDilation, kernelDilation;
-    std::vector<std::pair<std::int64_t, std::int64_t>> padding; ///< before and after; may be negative
+    std::vector<std::pair<std::int64_t, std::int64_t>> padding; ///< before and after the data; may be negative
     std::int64_t featureGroups = 1;
 };
 Result<Tensor> convGeneralDilated(const Operand& x, const Operand& kernel, const ConvOptions& options,

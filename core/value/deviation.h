@@ -8,13 +8,13 @@
 namespace qs::value {
 
 struct Deviation {
-    double errorPower = 0, power = 0; ///< sums of squares: of the difference, and of the reference
+    double errorPower = 0, power = 0; ///< sums of squares of the difference and of the reference
     double maxAbs = 0;
     bool finite = true;
     bool exact() const { return finite && errorPower == 0; }
-    /// Not measured where there is no power, or a value is not finite.
+    /// nullopt if the power of the reference is 0, or a value is not finite.
     std::optional<double> nmse() const;
-    std::optional<double> sqnrDb() const; ///< nor where nothing differs: it would be infinite
+    std::optional<double> sqnrDb() const; ///< also nullopt if nothing differs, because it would be infinite
     void add(const Deviation& other);
 };
 Deviation deviation(std::span<const float> should, std::span<const float> is);

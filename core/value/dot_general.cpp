@@ -12,9 +12,9 @@
 namespace qs::value {
 namespace {
 
-constexpr std::int64_t kPanelElements = std::int64_t(1) << 20; ///< decoded at a time: 4 MiB
+constexpr std::int64_t kPanelElements = std::int64_t(1) << 20; ///< elements decoded at a time: 4 MiB
 
-/// Axes with negative ones counted from the end.
+/// The axes with negative ones counted from the end.
 Result<std::vector<int>> normal(const std::vector<int>& axes, std::size_t rank) {
     std::vector<int> out;
     for (const int axis : axes) {
@@ -49,7 +49,7 @@ Shape sizes(const Shape& shape, const std::vector<int>& axes) {
     return out;
 }
 
-/// [batch, free, contract] in one piece.
+/// A copy with the axes [batch, free, contract].
 Tensor arranged(const Tensor& x, const Side& side) {
     std::vector<int> order = side.batch;
     order.insert(order.end(), side.free.begin(), side.free.end());
@@ -58,7 +58,7 @@ Tensor arranged(const Tensor& x, const Side& side) {
     return *transpose(x, order);
 }
 
-/// Rows [begin, begin + rows) of the first axis, decoded.
+/// The decoded rows [begin, begin + rows) of the first axis.
 Result<Tensor> panel(const QuantizedTensor& w, std::int64_t begin, std::int64_t rows) {
     const auto part = piece(w, {begin, 0}, {rows, w.shape[1]});
     if (!part) return tl::unexpected(part.error());
@@ -70,7 +70,7 @@ std::int64_t panelRows(const Shape& shape) {
                                     std::max<std::int64_t>(shape[0], 1));
 }
 
-/// x[..., K] W[K, N]: sums of panels of k.
+/// x[..., K] W[K, N] as a sum over panels of k.
 Result<Tensor> kernelRhs(const Tensor& x, const QuantizedTensor& w, const Job& job) {
     const std::int64_t k = w.shape[0], n = w.shape[1], m = k == 0 ? 0 : elementsOf(x.shape) / k,
                        step = panelRows(w.shape);
@@ -92,7 +92,8 @@ Result<Tensor> kernelRhs(const Tensor& x, const QuantizedTensor& w, const Job& j
     return out;
 }
 
-/// W[N, K] x[K, ...]: a panel of output rows at a time. (eformer's transposed kernel misreads codes as packed bytes.)
+/// W[N, K] x[K, ...], one panel of output rows at a time. (eformer's transposed kernel reads codes as packed bytes,
+/// which is wrong.)
 Result<Tensor> kernelLhs(const QuantizedTensor& w, const Tensor& x, const Job& job) {
     const std::int64_t n = w.shape[0], k = w.shape[1], m = k == 0 ? 0 : elementsOf(x.shape) / k,
                        step = panelRows(w.shape);

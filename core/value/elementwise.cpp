@@ -22,7 +22,7 @@ constexpr UnaryOperation kUnary[] = {
     {"sqrt", [](float x) { return std::sqrt(x); }},
 };
 
-/// Strides of a shape seen as a larger one: 0 where it repeats.
+/// Strides of a shape that is broadcast to `target`: 0 along repeated axes.
 Shape repeatedStrides(const Shape& shape, const Shape& target) {
     const Shape own = stridesOf(shape);
     Shape strides(target.size(), 0);

@@ -34,7 +34,7 @@ Result<Tensor> gather(const Operand& operand, const Shape& startsShape, std::spa
         if (sliceSizes[i] < 0 || sliceSizes[i] > shape[i] || (contains(d.collapsed, int(i)) && sliceSizes[i] != 1))
             return fail(fmt::format("slices of {} do not fit into {}", shapeText(sliceSizes), shapeText(shape)));
 
-    // The result's axes: those of `offset` run inside a slice, the others over the starts, each in rising order.
+    // Axes of the result: those in `offset` are axes of a slice, the others count the starts, each in rising order.
     const std::size_t outRank = d.offset.size() + startsShape.size() - 1;
     if (!within(d.offset, outRank)) return fail("the offset axes of this gather lie outside its result");
     std::vector<std::size_t> inside, over;

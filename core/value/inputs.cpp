@@ -34,7 +34,7 @@ Result<void> dropLeadingOne(Tensor& tensor, const char* what) {
     return fail(fmt::format("{} is {}: it must be [heads, tokens, head size]", what, shapeText(tensor.shape)));
 }
 
-/// Attention depends on what keys have apart from what they share.
+/// Attention depends on how keys differ: the mean of all keys is subtracted.
 Tensor queriesLike(const Tensor& k) {
     const std::int64_t heads = k.shape[0], tokens = k.shape[1], dim = k.shape[2], count = std::min(tokens, kQueries);
     Tensor q{{heads, count, dim}, std::vector<float>(std::size_t(heads * count * dim)), DType::F32};

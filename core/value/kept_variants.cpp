@@ -17,9 +17,9 @@
 namespace qs::value {
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t(1) << 18; ///< bytes
+constexpr std::size_t kMostKept = std::size_t(1) << 18; ///< bytes; a larger file is ignored
 
-/// Nothing but a plain file of this user, and not a large one.
+/// Reads only a small regular file of this user.
 std::string textOf(const std::string& path) {
     const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) return {};
@@ -42,7 +42,7 @@ VariantKeeper::Choices choicesIn(const std::string& path, const std::string& mac
     return choices;
 }
 
-/// FNV-1a.
+/// FNV-1a hash.
 std::uint64_t hashOf(std::string_view text) {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -54,7 +54,7 @@ std::uint64_t hashOf(std::string_view text) {
 VariantKeeper keptIn(const std::string& path, const std::string& machine) {
     if (path.empty()) return {};
     const auto store = [=](const VariantKeeper::Choices& choices) {
-        auto all = choicesIn(path, machine); // another process may have measured something else
+        auto all = choicesIn(path, machine); // another process may have added choices
         for (const auto& [like, id] : choices) all[like] = id;
         nlohmann::ordered_json json;
         json["machine"] = machine;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Devices in a mesh of named axes, and which of them cut which axis of a tensor.
+// A mesh of devices with named axes, and which mesh axes partition which axis of a tensor.
 
 #include "core/value/tensor.h"
 
@@ -14,23 +14,25 @@ struct MeshAxis {
     std::int64_t size = 1;
 };
 struct Mesh {
-    std::vector<MeshAxis> axes; ///< the last one changes fastest from device to device
+    std::vector<MeshAxis> axes; ///< devices are numbered with the last axis changing fastest
     std::int64_t devices() const;
 };
 /// "data=2,model=4"
 Result<Mesh> parseMesh(std::string_view text);
 std::string meshText(const Mesh& mesh);
 
-/// Per tensor axis the mesh axes that cut it, the first one coarsest; axes beyond the list are whole everywhere.
+/// For each tensor axis, the mesh axes that partition it, coarsest first. Axes beyond the list are not partitioned.
 struct Partition {
     std::vector<std::vector<std::string>> axes;
 };
-/// "data+model,-": the first axis over both, the second one whole. "" keeps the tensor whole on every device.
+/// "data+model,-": the first axis over both mesh axes, the second not partitioned. "": the whole tensor is on every
+/// device.
 Result<Partition> parsePartition(std::string_view text);
 
-/// Parts that each axis of a tensor is cut into. Refuses unknown and repeated mesh axes and sizes that do not divide.
+/// The number of parts along each axis of a tensor. Fails for unknown or repeated mesh axes and for sizes that do not
+/// divide.
 Result<Shape> partsOf(const Mesh& mesh, const Partition& partition, std::span<const std::int64_t> shape);
-/// Place of a device among the parts of each tensor axis.
+/// The index of a device's part along each tensor axis.
 Shape placeOf(const Mesh& mesh, const Partition& partition, std::size_t rank, std::int64_t device);
 
 } // namespace qs::value

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One array of NumPy's .npy.
+// Reads one array in NumPy's .npy format.
 
 #include "core/value/tensor.h"
 
@@ -9,7 +9,7 @@
 
 namespace qs::value {
 
-/// Versions 1 to 3; <f2, <f4 and <f8 in C order. Every number in the header is a claim: sizes are checked against the bytes.
+/// Versions 1 to 3; <f2, <f4 and <f8 in C order. Sizes in the header are checked against the number of bytes.
 Result<Tensor> parseNpy(std::span<const std::byte> bytes);
 
 } // namespace qs::value

@@ -11,7 +11,7 @@ Tensor Operand::value() const { return dense_ ? *dense_ : materialized(*quantize
 
 namespace {
 
-/// The sentence without the name of a tensor that has none.
+/// Removes the empty name of an unnamed tensor from the sentence.
 Error withoutName(Error error) {
     for (const auto& [named, plain] : {std::pair("tensor '': ", ""), std::pair("tensor ''", "the tensor")})
         if (const auto at = error.message.find(named); at != std::string::npos)

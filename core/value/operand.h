@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A quantized tensor is usable wherever a tensor is: every operation takes Operands, which are one or the other.
-// The operations are those of eformer's arrays (ArrayNF4, Array8B, Array1B), for every format: add mul div max lt exp
-// log sqrt integer_pow reduce conv gather concatenate materialize; transpose reshape broadcast_in_dim materialize and
-// quantize again with the same spec; converted() only changes the type that materialized() gives.
+// An operand of an operation: a dense or a quantized tensor. The operations are those of eformer's arrays (ArrayNF4,
+// Array8B, Array1B), for every format: add mul div max lt exp log sqrt integer_pow reduce conv gather concatenate
+// decode quantized operands; transpose reshape broadcast_in_dim decode and quantize again with the same spec;
+// converted() only changes the dtype that materialized() gives.
 
 #include "core/quant/encode/quantizer.h"
 #include "core/value/tensor.h"
 
 namespace qs::value {
 
-/// Borrows: the tensor must live as long as the operand.
+/// Refers to a tensor, which must outlive the operand.
 class Operand {
 public:
     Operand(const Tensor& tensor) : dense_(&tensor) {}
@@ -29,13 +29,13 @@ private:
 };
 
 Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job = {});
-/// Decoded, cropped to the shape, rounded to the tensor's dtype.
+/// The decoded values, cropped to the shape and rounded to the dtype of the tensor.
 Tensor materialized(const QuantizedTensor& tensor);
-/// convert_element_type: codes and scales stay as they are.
+/// convert_element_type: codes and scales do not change.
 Result<QuantizedTensor> converted(QuantizedTensor tensor, DType dtype);
 
-/// Forward: what the spec leaves of x. Backward: the identity, so that gradients reach the latent weights.
-/// (eformer's straight_through for 1-bit formats truncates raw floats; here they are quantized first.)
+/// Forward: x quantized and decoded. Backward: the identity, so that gradients reach the latent weights. (eformer's
+/// straight_through truncates raw floats for 1-bit formats; here they are quantized first.)
 struct StraightThrough {
     Tensor value;
     const Tensor& gradient(const Tensor& ofValue) const { return ofValue; }

@@ -10,7 +10,7 @@
 namespace qs::value {
 namespace {
 
-/// The box of a tensor in C order.
+/// Copies a box out of an array in C order.
 template<class T>
 std::vector<T> boxOf(const std::vector<T>& from, std::span<const std::int64_t> shape, const Shape& begin,
                      const Shape& extent) {
@@ -30,7 +30,7 @@ std::vector<T> boxOf(const std::vector<T>& from, std::span<const std::int64_t> s
     return out;
 }
 
-/// Packed blocks along the last axis, all of one size in bytes.
+/// Copies packed blocks along the last axis, all of the same size in bytes.
 std::vector<std::uint8_t> blocksOf(const QuantizedTensor& tensor, std::int64_t tile, Shape begin, Shape extent) {
     Shape cells = tensor.shape;
     const auto up = [tile](std::int64_t size) { return (size + tile - 1) / tile; };
@@ -64,7 +64,7 @@ Shape scaleTile(const QuantSpec& spec, const ScaleGrid& grid, std::span<const st
 
 void covering(const Shape& tile, std::span<const std::int64_t> shape, Shape& begin, Shape& extent) {
     for (std::size_t i = 0; i < begin.size(); ++i) {
-        if (tile[i] >= shape[i]) continue; // one scale for the axis
+        if (tile[i] >= shape[i]) continue; // one scale along the axis
         const std::int64_t end = std::min(shape[i], (begin[i] + extent[i] + tile[i] - 1) / tile[i] * tile[i]);
         begin[i] = begin[i] / tile[i] * tile[i];
         extent[i] = end - begin[i];
@@ -94,7 +94,7 @@ Result<QuantizedTensor> piece(const QuantizedTensor& tensor, const Shape& begin,
     if (!tensor.codes.empty()) out.codes = boxOf(tensor.codes, shape, begin, extent);
     if (!tensor.values.empty()) out.values = boxOf(tensor.values, shape, begin, extent);
     const Shape& scales = tensor.grid.scaleShape;
-    if (scales.size() != shape.size()) { // one for the tensor, or none
+    if (scales.size() != shape.size()) { // one scale for the tensor, or none
         out.scales = tensor.scales;
         out.zeros = tensor.zeros;
     } else {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 namespace qs::value {
-// Those for so many rows. They add in the same order, so that none of them changes a bit of the result.
+// Variants for this number of rows. All of them add in the same order, so that the choice changes no bit of the result.
 std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem) {
     const auto variants = matmulVariants();
     std::vector<const MatmulVariant*> found;
@@ -17,7 +17,7 @@ std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem
         if (!found.empty() && variant->fromM > found.front()->fromM) found.clear();
         found.push_back(variant);
     }
-    if (found.empty()) found.push_back(variants.front()); // the reference does everything
+    if (found.empty()) found.push_back(variants.front()); // the reference supports every problem
     return found;
 }
 

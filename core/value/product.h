@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// y[M,N] = x[M,K] w^T with w stored [N,K], or x w with w stored [K,N]: f32 products and sums by the fastest kernel here,
-// which is measured. Those that compete add in the same order, so that results repeat.
+// f32 products y[M,N] = x[M,K] w^T with w stored [N,K], or x w with w stored [K,N]. Uses the fastest kernel of this
+// processor, which is measured. The candidates add in the same order, so that results do not depend on the choice.
 
 #include "core/base/job.h"
 #include "kernels/matmul.h"
 
 namespace qs::value {
 
-/// Kernels of f32 products and sums for this problem, the expected fastest first.
+/// Kernels with f32 products and sums for this problem, the expected fastest first.
 std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem);
 
-/// Keeps its own copy of w, repacked: for many products with one w.
+/// Holds a repacked copy of w, for many products with the same w.
 class PreparedProduct {
 public:
     PreparedProduct(const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn);
-    /// False when the job was cancelled.
+    /// False if the job was cancelled.
     bool run(const float* x, float* y, const Job& job);
-    /// Which kernel multiplies; "" for an empty shape.
+    /// Id of the kernel in use; "" for an empty shape.
     std::string kernel() const { return variant_ ? variant_->id : ""; }
 
 private:
     MatmulProblem problem_;
     const MatmulVariant* variant_ = nullptr;
     ThreadTeam team_;
-    std::unique_ptr<PreparedMatmul> prepared_; ///< null: an empty shape
+    std::unique_ptr<PreparedMatmul> prepared_; ///< null for an empty shape
 };
 
-/// `kernel`: which one multiplied, when that is wanted.
+/// `kernel`: if not null, receives the id of the kernel that was used.
 bool product(const float* x, const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn, float* y,
              const Job& job, std::string* kernel = nullptr);
 

@@ -11,7 +11,7 @@
 namespace qs::value {
 namespace {
 
-// The scales of fp8 and int8 are per channel unless said otherwise, as qwix and AQT do without per-tensor scales.
+// fp8 and int8 have scales per channel by default, as in qwix and AQT.
 constexpr LabPreset kPresets[] = {
     {"fp8_full",
      "fp8_full (qwix)",
@@ -58,7 +58,7 @@ constexpr const char* kTitles[] = {"Y: X", "Y: W", "dX: G", "dX: W", "dW: X", "d
 
 struct Quantized {
     Tensor value;
-    std::optional<Deviation> error; ///< none: kept
+    std::optional<Deviation> error; ///< nullopt: the operand is not quantized
     std::string refused;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The dot-general lab: the three products of a layer in training under any mix of specs, and the error of each.
-//   Y = X W^T    dX = G W    dW = G^T X        X [M,K]  W [N,K]  G [M,N], as checkpoints store a linear layer
-// Every operand is laid out with its contracted axis last before it is quantized, so that scale=channel and blocks lie
-// along the sum, as in AQT and qwix.
+// The dot-general lab: the three products of a layer in training with a spec for each operand, and the error of each. Y
+// = X W^T, dX = G W, dW = G^T X with X [M,K], W [N,K], G [M,N], as checkpoints store a linear layer. The contracted
+// axis of each operand is moved to the end before it is quantized, so that scale=channel and blocks run along the sum,
+// as in AQT and qwix.
 
 #include "core/base/column.h"
 #include "core/base/job.h"
@@ -15,13 +15,13 @@
 
 namespace qs::value {
 
-/// The order of the six operands in every list.
+/// Operands in the order of every list.
 enum class LabOperand { ForwardX, ForwardW, InputGradientG, InputGradientW, WeightGradientX, WeightGradientG };
 inline constexpr std::size_t kLabOperands = 6;
 /// "Y: X", "dX: G", ...
 const char* title(LabOperand operand);
 
-/// A spec, "keep" (f32), or "forward": the values that the forward product has made (dX: W and dW: X only).
+/// A spec, "keep" (f32), or "forward": the values as the forward product quantized them (only W of dX and X of dW).
 using LabChoices = std::array<std::string, kLabOperands>;
 
 struct LabPreset {
@@ -41,13 +41,14 @@ struct LabRow {
     std::string product, formula, lhs, rhs; ///< lhs and rhs: the choices as text
     std::optional<Deviation> lhsError, rhsError, error;
     std::string reason; ///< why it was not measured
-    std::string kernel; ///< that multiplied
+    std::string kernel; ///< the kernel that was used
 };
 const Columns<LabRow>& labColumns();
-/// A choice that does not parse, or a spec that refuses its operand, makes a row with the reason. Error: wrong shapes,
-/// or cancelled.
-/// Of X [M,K], W [N,K] and G [M,N] by M: each also transposed and quantized, and the largest product twice.
+/// Memory for X [M,K], W [N,K] and G [M,N], each also transposed and quantized, and twice the largest product; grows
+/// with M.
 MemoryNeed labNeed(std::uint64_t m, std::uint64_t n, std::uint64_t k);
+/// A choice that does not parse, or a spec that refuses its operand, gives a row with the reason. Error: wrong shapes,
+/// or cancelled.
 Result<std::vector<LabRow>> runLab(const LabPlan& plan, const Job& job);
 
 } // namespace qs::value

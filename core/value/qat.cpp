@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kMomentum = 0.9, kSquares = 0.99, kTiny = 1e-30;
 constexpr double kPi = 3.14159265358979323846;
-constexpr double kDiverged = 2; ///< times the best loss: the rate is too high
+constexpr double kDiverged = 2; ///< loss / best loss above which the learning rate is too high
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {
     double sum = 0;
@@ -24,7 +24,7 @@ double dot(const std::vector<float>& a, const std::vector<float>& b) {
     return sum;
 }
 
-/// E -> E X^T X for one X, and the power of E X^T on the way. With many inputs X^T X is made once.
+/// Computes E X^T X and the power of E X^T for one X. For many inputs X^T X is computed once.
 class OutputError {
 public:
     OutputError(const Tensor& x, std::size_t rows, const Job& job)
@@ -42,7 +42,7 @@ public:
         if (made_) back_.emplace(gram.data(), rows_, k_, k_, true);
     }
 
-    /// False when cancelled.
+    /// False if cancelled.
     bool run(const std::vector<float>& error, std::vector<float>& gradient, double& power, const Job& job) {
         if (!made_) return false;
         gradient.resize(error.size());
@@ -67,7 +67,7 @@ private:
 class Moments {
 public:
     explicit Moments(std::size_t n) : first_(n), second_(n) {}
-    /// One step of all values against 2 * gradient / whole.
+    /// One step for all values along 2 * gradient / whole.
     void step(const std::vector<float>& gradient, double whole, double rate, std::vector<float>& values) {
         ++steps_;
         const double m = 1 - std::pow(kMomentum, steps_), s = 1 - std::pow(kSquares, steps_);
@@ -112,7 +112,7 @@ MemoryNeed qatNeed(std::uint64_t elements, std::uint64_t columns, std::uint64_t 
 
 Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::function<bool(const QatStep&)>& onStep) {
     if (auto good = check(plan); !good) return tl::unexpected(good.error());
-    // What is loaded already is no longer available, and is counted: the estimate is on the safe side.
+    // Memory that is loaded already counts as needed but is no longer available: the estimate is on the safe side.
     const auto rows = std::uint64_t(plan.inputs.shape[0]), columns = std::uint64_t(plan.inputs.shape[1]);
     if (auto fits = fitsMemory(qatNeed(plan.weight.values.size(), columns, rows)); !fits)
         return tl::unexpected(fits.error());
@@ -150,13 +150,13 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
         out.stopped = onStep && !onStep(out.curve.back()) && step < plan.steps;
         if (out.stopped || step == plan.steps) return out;
         if (loss > kDiverged * out.bestLoss) {
-            // From the best step again, half as fast.
+            // Continue from the best step with half the learning rate.
             unit /= 2;
             latent.values = out.latent.values;
             moments = Moments(w.size());
             continue;
         }
-        // The estimator's backward pass is the identity: dL/dV = dL/dQ = 2 E X^T X / ||X W^T||^2.
+        // The backward pass of the estimator is the identity: dL/dV = dL/dQ = 2 E X^T X / ||X W^T||^2.
         const double rate = unit * 0.5 * (1 + std::cos(kPi * step / plan.steps));
         moments.step(gradient, whole, rate, latent.values);
     }

@@ -11,7 +11,7 @@
 namespace qs::value {
 namespace {
 
-/// Axes along which a part needs a scale that another part needs too, although no block is cut.
+/// Axes along which several parts need the same scale although no block is cut.
 std::string sharedNote(const ScaleGrid& grid, const Shape& parts) {
     std::int64_t shared = 1;
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -23,9 +23,9 @@ std::string sharedNote(const ScaleGrid& grid, const Shape& parts) {
 }
 
 struct BlockCounts {
-    std::int64_t touched = 1; ///< with an element in the part
-    std::int64_t inside = 1;  ///< with no element outside it
-    std::int64_t own = 1;     ///< that a tensor of the part's shape would have
+    std::int64_t touched = 1; ///< scales with an element in the part
+    std::int64_t inside = 1;  ///< scales whose elements are all in the part
+    std::int64_t own = 1;     ///< scales of a tensor with the shape of the part
 };
 
 BlockCounts countBlocks(const Shape& tile, const Shape& shape, const Shard& shard) {
@@ -80,7 +80,7 @@ Result<Sharding> shard(const QuantSpec& spec, const Shape& shape, DType source, 
     const auto bytes = storedSize(spec, extent, source);
     if (!bytes) return tl::unexpected(bytes.error());
 
-    // Only blocks can be cut: a scale per channel or tensor is simply kept by every part that needs it.
+    // Only blocks can be cut: a scale per channel or tensor is stored with every part that needs it.
     const Shape tile = scaleTile(spec, *grid, shape);
     bool cuts = false;
     for (std::size_t i = 0; i < shape.size() && grid->kind == ScaleKind::Block && !options.ownScales; ++i) {
@@ -101,7 +101,7 @@ Result<Sharding> shard(const QuantSpec& spec, const Shape& shape, DType source, 
             shard.cutBlocks = blocks.touched - blocks.inside;
             if (blocks.own)
                 shard.bytes.scales = bytes->scales / std::uint64_t(blocks.own) * std::uint64_t(blocks.touched);
-            shard.bytes.padding = 0; // the block goes on with the neighbour's codes
+            shard.bytes.padding = 0; // the block continues with codes of the neighbour
         }
         out.shards.push_back(std::move(shard));
     }
@@ -138,7 +138,7 @@ Result<Tensor> quantizedSharded(const Tensor& x, const Sharding& sharding, const
         return whole;
     }
     Tensor whole{x.shape, std::vector<float>(x.values.size()), x.dtype};
-    std::vector<Shape> done; // copies of a part are the same
+    std::vector<Shape> done; // copies of a part are equal
     for (const Shard& shard : sharding.shards) {
         if (std::find(done.begin(), done.end(), shard.begin) != done.end()) continue;
         done.push_back(shard.begin);

@@ -6,7 +6,7 @@
 
 namespace qs::value {
 
-/// The parts between separators, without the spaces around them.
+/// The parts between separators, without surrounding spaces.
 inline std::vector<std::string_view> split(std::string_view text, char separator) {
     std::vector<std::string_view> parts;
     for (;;) {

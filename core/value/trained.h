@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What training has made, kept as a spec of its own: see core/quant/spec/trained.h.
+// Stores the result of training as a named spec: see core/quant/spec/trained.h.
 
 #include "core/quant/spec/trained.h"
 #include "core/value/qat.h"
 
 namespace qs::value {
 
-/// In the folder of the user's formats. `tensor` is of `model` and what was trained.
+/// Writes it to the folder of the user's formats. `tensor` of `model` is what was trained.
 Result<QuantSpec> keepTrained(const std::string& id, const Model& model, const TensorInfo& tensor,
                               const QatResult& result, const Job& job);
 

@@ -46,7 +46,7 @@ std::optional<std::vector<int>> numbers(std::string_view text) {
     return out;
 }
 
-/// One device holds all of it.
+/// For a tensor that one device holds completely.
 void setBytes(WhatIfRow& row, const QuantSpec& spec, DType source) {
     if (const auto size = storedSize(spec, row.shape, source)) row.bytesPerDevice = row.bytesTotal = size->total();
 }
@@ -66,7 +66,7 @@ Rows refused(const WhatIfSubject& s, const char* operation, std::string reason) 
     return std::vector{row};
 }
 
-/// Figures of the operation's results on W and on Q(W), quantized again with the same spec.
+/// Compares the operation on W and on Q(W), the latter quantized again with the same spec.
 Rows again(const WhatIfSubject& s, const char* operation, const std::function<Result<Tensor>(const Tensor&)>& apply,
            const Job& job) {
     const Result<Tensor> ofW = apply(s.w), ofQ = apply(s.decoded);
@@ -99,7 +99,7 @@ Rows runTranspose(const WhatIfSubject& s, const std::string& argument, const Job
         s, "transpose", [&](const Tensor& t) { return transpose(t, *order); }, job);
     if (!rows || !rows->front().reason.empty()) return rows;
     const auto moved = transposeCodes(s.codes, *order);
-    if (!moved) return rows; // blocks cannot move along
+    if (!moved) return rows; // the codes of blocks cannot be moved
     WhatIfRow row = begun(s, "transpose", "codes and scales moved");
     row.shape = moved->shape;
     setBytes(row, moved->spec, s.w.dtype);
@@ -157,7 +157,7 @@ Rows runSlice(const WhatIfSubject& s, const std::string& argument, const Job& jo
         s, "slice", [&](const Tensor& t) { return slice(t, begin, limit); }, job);
 }
 
-/// "exp", "pow 2", "max 0": a function of one value, a whole power, or an operation with a number.
+/// "exp", "pow 2", "max 0": a function of one value, an integer power, or an operation with a number.
 Rows runApply(const WhatIfSubject& s, const std::string& argument, const Job& job) {
     const auto words = split(argument, ' ');
     if (words.size() == 1)
@@ -181,7 +181,7 @@ Rows runApply(const WhatIfSubject& s, const std::string& argument, const Job& jo
     return refused(s, "apply", "write a function of a value, for example max 0, pow 2 or exp");
 }
 
-/// "0 / 3,1,4": places along an axis.
+/// "0 / 3,1,4": an axis and indices along it.
 Rows runTake(const WhatIfSubject& s, const std::string& argument, const Job& job) {
     const auto parts = split(argument, '/');
     const auto axis = number(parts[0]);
@@ -193,7 +193,7 @@ Rows runTake(const WhatIfSubject& s, const std::string& argument, const Job& job
         s, "take", [&](const Tensor& t) { return take(t, indices, int(*axis)); }, job);
 }
 
-/// "0.25,0.5,0.25 / 1": a kernel along the last axis, and its step. The ends are filled up with zeros.
+/// "0.25,0.5,0.25 / 1": a kernel along the last axis and its step. The ends are padded with zeros.
 Rows runConvolve(const WhatIfSubject& s, const std::string& argument, const Job& job) {
     constexpr std::size_t mostTaps = 64;
     const auto parts = split(argument, '/');
@@ -295,7 +295,8 @@ Result<WhatIfSubject> whatIfSubject(Tensor w, const QuantSpec& spec, const Job& 
     if (!codes) return tl::unexpected(codes.error());
     const auto bytes = storedSize(spec, w.shape, w.dtype);
     if (!bytes) return tl::unexpected(bytes.error());
-    codes->sourceDtype = w.dtype = DType::F32; // errors are those of the format, not of rounding to the file's type
+    // errors are those of the format, without rounding to the type of the file
+    codes->sourceDtype = w.dtype = DType::F32;
     Tensor decoded = materialized(*codes);
     return WhatIfSubject{std::move(w), spec, std::move(*codes), std::move(decoded), bytes->total()};
 }

@@ -16,7 +16,7 @@ std::string initialOrder(const Shape& shape) {
     if (order.size() >= 2) std::swap(order[order.size() - 1], order[order.size() - 2]);
     return fmt::format("{}", fmt::join(order, ","));
 }
-/// Rows of another length, so that blocks hold other neighbours.
+/// A shape with rows of another length, so that blocks contain other values.
 std::string initialShape(const Shape& shape) {
     const std::int64_t elements = elementsOf(shape);
     for (const std::int64_t length : {96, 48, 32})
@@ -33,14 +33,14 @@ std::string initialMesh(const Shape& shape) {
     const bool four = !shape.empty() && shape.front() % 4 == 0;
     std::string dashes;
     for (std::size_t i = 0; i + 2 < shape.size(); ++i) dashes += ",-";
-    // The last axis only where halves of it are whole blocks of any usual size.
+    // The last axis is halved only if the halves consist of whole blocks of all usual sizes.
     const bool halves = shape.size() >= 2 && shape.back() % 512 == 0;
     if (four && halves) return "data=4,model=2 / data,model" + dashes;
     if (shape.size() < 2) return four ? "data=4 / data" : "model=2 / model";
     return four ? "data=4 / data,-" + dashes : "model=2 / -,model";
 }
 
-/// All orders of up to three axes; of more, those that swap two.
+/// All orders of up to three axes; for more axes, all swaps of two.
 std::vector<std::string> orderChoices(const Shape& shape) {
     std::vector<std::size_t> axes(shape.size());
     std::iota(axes.begin(), axes.end(), std::size_t(0));
@@ -89,7 +89,7 @@ std::vector<std::string> sliceChoices(const Shape& shape) {
     }
     return out;
 }
-/// One mesh axis over each axis that it divides.
+/// A mesh axis for each tensor axis that it divides.
 std::vector<std::string> meshChoices(const Shape& shape) {
     std::vector<std::string> out;
     for (const int devices : {2, 4, 8})
@@ -110,7 +110,7 @@ std::vector<std::string> functionChoices(const Shape&) {
         if (!operation.comparison) out.push_back(fmt::format("{} 0.5", operation.id));
     return out;
 }
-/// Up to eight places of each axis, evenly spaced; of the first axis, its first and last ones too.
+/// Up to eight evenly spaced indices of each axis; for the first axis also its first and its last ones.
 std::vector<std::string> placeChoices(const Shape& shape) {
     constexpr std::int64_t most = 8;
     std::vector<std::string> out;

@@ -23,7 +23,7 @@ public:
     explicit AbiIn(const S& from) : from_(from) {}
     const std::string& fault() const { return fault_; }
 
-    template<class T> void operator()(const char*, T&) {} // not of the struct
+    template<class T> void operator()(const char*, T&) {} // the struct does not have this field
     template<std::size_t N> void operator()(const char*, std::string& value, char (S::*member)[N]) {
         if (auto text = textWithin(from_.*member, N))
             value = std::move(*text);
@@ -44,14 +44,14 @@ public:
             values.assign(from_.*member, from_.*member + from_.*count);
     }
     void flag(const char*, bool& value, std::uint32_t S::*member, std::uint32_t bit) { value = from_.*member & bit; }
-    template<class T> void named(const char*, T&, int, const char* (*)(T)) {} // a number of its own in the ABI
+    template<class T> void named(const char*, T&, int, const char* (*)(T)) {} // the ABI has a number for this value
 
 private:
     const S& from_;
     std::string fault_;
 };
 
-/// Writes the fields of a struct for a plugin; borrows texts and lists. An empty text is NULL.
+/// Writes the fields of a struct for a plugin; borrows texts and lists. An empty text becomes NULL.
 template<class S> class AbiOut {
 public:
     explicit AbiOut(S& to) : to_(to) {}
@@ -74,7 +74,7 @@ private:
     S& to_;
 };
 
-/// A value out of the struct of a plugin; what it cannot be is garbage of that step.
+/// The value of a plugin's struct; a field out of range is garbage of that step.
 template<class T, class S> Outcome<T> valueOf(const char* step, const S& from) {
     AbiIn<S> in(from);
     T value;
@@ -85,7 +85,7 @@ template<class T, class S> Outcome<T> valueOf(const char* step, const S& from) {
 template<class S, class T> S structOf(const T& value) {
     auto to = sized<S>();
     AbiOut<S> out(to);
-    fields(out, const_cast<T&>(value)); // the list of fields serves both ways
+    fields(out, const_cast<T&>(value)); // one list of fields serves both directions
     return to;
 }
 

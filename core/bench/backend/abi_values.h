@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The structs of the C ABI and the values of core/bench/backend/backend.h, into each other. What comes out of a plugin is
-// checked here: a plugin that lies is as bad as one that crashes.
+// Converts between structs of the C ABI and the values of core/bench/backend/backend.h. Everything that a plugin
+// returns is checked here, so that a wrong value is reported like a crash.
 
 #include "core/bench/backend/backend.h"
 #include "plugins/abi/quantscope_backend.h"
@@ -18,27 +18,27 @@ template<class T> T sized() {
     return value;
 }
 
-/// Crashed: "answered with garbage in bench: 12 samples in room for 10".
+/// A Failure with the state Crashed: "answered with garbage in bench: 12 samples in room for 10".
 tl::unexpected<Failure> garbage(const std::string& step, const std::string& what);
-/// What a returned code means; UNIMPLEMENTED is Declined, UNAVAILABLE is Unavailable, CANCELLED is Cancelled.
+/// The Failure for a returned code: UNIMPLEMENTED is Declined, UNAVAILABLE is Unavailable, CANCELLED is Cancelled.
 Failure failureOf(const std::string& step, std::int32_t code, const qs_error& error);
 RowState stateOf(std::int32_t code);
 
-/// The text of a fixed array, escaped; nullopt when it has no end.
+/// The escaped text of an array of fixed size; nullopt if it is not terminated.
 std::optional<std::string> textWithin(const char* chars, std::size_t room);
 template<std::size_t N> std::optional<std::string> textOf(const char (&chars)[N]) { return textWithin(chars, N); }
-/// [a-z0-9_.]+
+/// True for [a-z0-9_.]+
 bool isIdentifier(std::string_view text);
 
 Outcome<ProbeResult> probeOf(const qs_probe& probe);
 Outcome<DeviceInfo> deviceOf(const qs_device& device);
 Outcome<Variant> variantOf(const qs_variant& variant);
 KernelInfo kernelInfoOf(const qs_kernel_info& info);
-/// `cap`: the room that was given, whatever the plugin has made of the field.
+/// `cap`: the size of the buffer that was given to the plugin, which may have changed the field.
 Outcome<RunSamples> samplesOf(const std::string& step, const qs_run_result& result,
                               std::span<const std::uint64_t> room);
 
-/// A qs_problem with all that it points to; borrows the strings of `problem`.
+/// A qs_problem with everything that it points to; borrows the strings of `problem`.
 class AbiProblem {
 public:
     explicit AbiProblem(const Problem& problem);
@@ -62,12 +62,12 @@ public:
     std::uint32_t count() const { return std::uint32_t(structs_.size()); }
 
 private:
-    std::vector<qs_tensor> structs_; ///< each is reached through its pointer alone
+    std::vector<qs_tensor> structs_; ///< addressed only through the pointers
     std::vector<const qs_tensor*> in_;
     std::vector<qs_tensor*> out_;
 };
 
-/// The reason why a tensor cannot cross: more than 4 dims, beyond its buffer, not aligned.
+/// Why a tensor cannot be passed: more than 4 dims, beyond its buffer, not aligned; nullopt if it can.
 std::optional<std::string> tensorFault(const HostTensor& tensor);
 
 std::vector<qs_kv> keyValues(const Options& options);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kAtOnce = 4; ///< each may start a vendor runtime
 
 BackendRow failed(BackendRow row, const Failure& failure) {
-    // A code from a plugin that works otherwise: it does not run here.
+    // A failure code of a plugin that works otherwise means that it does not run here.
     row.status = failure.state == RowState::Failed ? RowState::Unavailable : failure.state;
     row.reason = failure.reason;
     if (!failure.hint.empty()) row.hint = failure.hint;
@@ -27,7 +27,7 @@ std::vector<BackendRow> devicesOf(BackendRow row, Backend& backend) {
     else if (versions.error().state != RowState::Declined && versions.error().state != RowState::Failed)
         return {failed(std::move(row), versions.error())};
     const auto devices = backend.devices();
-    if (!devices && devices.error().state == RowState::Declined) return {row}; // it has one, unnamed
+    if (!devices && devices.error().state == RowState::Declined) return {row}; // it has one device without a name
     if (!devices) return {failed(std::move(row), devices.error())};
     if (devices->empty()) return {failed(std::move(row), {RowState::Unavailable, "has no device here"})};
     std::vector<BackendRow> rows;

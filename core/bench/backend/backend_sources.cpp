@@ -12,12 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An option that an environment variable gives where nobody else did; the first row that is set wins.
+/// An option that an environment variable sets if nothing else did; the first row whose variable is set applies.
 struct FromEnvironment {
     const char* option;
     const char* variable;
 };
-/// What is shipped, in the order of the rows.
+/// The shipped backends, in the order of rows.
 struct Shipped {
     const char* id;
     bool linkedIn;
@@ -73,8 +73,8 @@ std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<
     if (colon == std::string_view::npos || base == sources.end()) return std::nullopt;
     BackendSource out = *base;
     out.id = std::string(text);
-    out.baseline = false; // the plain one is
-    // A comma begins another option only where a key follows: values may hold commas.
+    out.baseline = false; // only the plain source is the baseline
+    // A comma starts another option only if a key follows: values may contain commas.
     std::string_view rest = text.substr(colon + 1);
     while (true) {
         if (!isKey(rest)) return std::nullopt;
@@ -128,7 +128,8 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         }
         BackendSource source;
         source.named = true;
-        const auto path = fs::absolute(plugin, error); // a bare name would be searched for among the system's libraries
+        // the loader would search a bare name among the libraries of the system
+        const auto path = fs::absolute(plugin, error);
         source.path = error ? plugin : path.lexically_normal().string();
         source.id = fs::path(plugin).filename().string();
         source.options = options;

@@ -12,7 +12,7 @@ Result<Problem> questionFor(const BenchmarkPlan& plan, const QuantSpec& spec) {
     const auto* op = findBenchOp(plan.ops.front());
     const auto* act = findBenchAct(plan.acts.front());
     const auto& shape = plan.shapes.front();
-    // A small weight describes its format as well as a large one; the shape is put in afterwards.
+    // A small weight has the same format as a large one; the shape is set afterwards.
     auto values = weightValues(64, 64, plan.seed, nullptr);
     if (!values) return tl::unexpected(values.error());
     auto weights = makeWeights(spec, 64, 64, *values, {});
@@ -50,7 +50,7 @@ Result<std::vector<Capability>> capabilities(const BenchmarkPlan& plan, const Jo
         for (std::uint32_t d = 0; d < opened.devices.size(); ++d) {
             for (const auto& [text, question] : questions) {
                 Capability row{source.id, opened.devices[d].id, text, RowState::Declined, false, {}, {}};
-                if (!opened.backend) { // it crashed on a question before
+                if (!opened.backend) { // it crashed on an earlier question
                     row.status = opened.failure.state;
                     row.reason = opened.failure.reason;
                     add(std::move(row));

@@ -11,9 +11,9 @@
 namespace qs {
 namespace {
 
-constexpr int kLongestChain = 4096; ///< symbols of one bucket; in a library there are a handful
+constexpr int kLongestChain = 4096; ///< symbols of one bucket; a real library has a handful
 
-/// Of the file: what lies beyond its end is not read.
+/// Reads parts of the file; reads beyond its end fail.
 class ElfFile {
 public:
     explicit ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
@@ -31,7 +31,7 @@ public:
         return pread(fd_, out, count, off_t(at)) == ssize_t(count);
     }
     template<class T> bool value(std::uint64_t at, T& out) const { return bytes(at, sizeof out, &out); }
-    /// The index-th of a section's.
+    /// Entry `index` of a section.
     template<class T> bool entry(const Elf64_Shdr& section, std::uint64_t index, T& out) const {
         return index < section.sh_size / sizeof(T) && value(section.sh_offset + index * sizeof(T), out);
     }
@@ -41,7 +41,7 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// The tables of dynamic symbols. sh_type 0: there is none.
+/// The tables of dynamic symbols. sh_type 0: the file has none.
 struct Tables {
     Elf64_Shdr symbols{}, strings{}, gnuHash{}, hash{};
 };
@@ -75,7 +75,8 @@ bool isDefined(const ElfFile& file, const Tables& tables, std::uint32_t index, c
            std::memcmp(found.data(), name.c_str(), found.size()) == 0;
 }
 
-/// Buckets, then chains in order of the symbols, whose hashes end with a set lowest bit: glibc's elf/dl-lookup.c.
+/// GNU hash table: buckets, then chains in the order of symbols; the last hash of a chain has its lowest bit set. See
+/// glibc's elf/dl-lookup.c.
 bool inGnuHash(const ElfFile& file, const Tables& tables, const std::string& name) {
     std::uint32_t hash = 5381;
     for (const char c : name) hash = hash * 33 + std::uint8_t(c);
@@ -93,7 +94,7 @@ bool inGnuHash(const ElfFile& file, const Tables& tables, const std::string& nam
     return false;
 }
 
-/// The older table, of the System V ABI: buckets, then the next symbol of each.
+/// The older hash table of the System V ABI: buckets, then for each symbol the next one.
 bool inHash(const ElfFile& file, const Tables& tables, const std::string& name) {
     std::uint32_t hash = 0;
     for (const char c : name) {

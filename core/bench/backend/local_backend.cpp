@@ -13,7 +13,7 @@ namespace qs {
 namespace {
 
 constexpr std::uint32_t kMostDevices = 64, kMostVariants = 256, kMostSamples = 1u << 20;
-constexpr std::uint64_t kLongestText = 2u << 20; ///< escaped it still fits a frame
+constexpr std::uint64_t kLongestText = 2u << 20; ///< bytes; still fits a frame after escaping
 
 tl::unexpected<Failure> unsupported(const char* step) {
     return tl::unexpected(Failure{RowState::Declined, fmt::format("the backend has no {}()", step)});
@@ -28,7 +28,7 @@ Outcome<void> checkTensors(std::span<const HostTensor> tensors) {
     return {};
 }
 
-/// Asks for the size, then for the text.
+/// Asks for the size first, then for the text.
 template<class Ask> Outcome<std::string> longText(const char* step, Ask&& ask) {
     auto error = sized<qs_error>();
     std::uint64_t need = 0;
@@ -49,7 +49,7 @@ template<class Ask> Outcome<std::string> longText(const char* step, Ask&& ask) {
 
 } // namespace
 
-/// Marks that a function of the plugin runs, so that cancel() may reach it.
+/// Marks that a function of the plugin runs, so that cancel() can reach it.
 class LocalBackend::Call {
 public:
     explicit Call(LocalBackend& backend) : backend_(backend) {
@@ -59,7 +59,7 @@ public:
     ~Call() {
         const std::lock_guard lock(backend_.cancelling_);
         backend_.running_ = false;
-        backend_.host_->stop = false; // not before the call: a worker may have been told to stop already
+        backend_.host_->stop = false; // not before the call: the worker may have been told to stop already
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A table of the C ABI, called in this process: the worker's side of every backend, and tests of those that are linked
-// in.
+// Calls a table of the C ABI in this process: in the worker for every backend, and in tests for backends that are
+// linked in.
 
 #include "core/bench/backend/plugin_host.h"
 
@@ -37,11 +37,11 @@ private:
 
     qs_backend table_;
     std::shared_ptr<PluginHost> host_;
-    qs_host abiHost_; ///< the plugin keeps its address until close()
+    qs_host abiHost_; ///< the plugin holds its address until close()
     qs_ctx* context_ = nullptr;
     std::map<std::uint64_t, qs_kernel*> kernels_;
     std::uint64_t lastHandle_ = 0;
-    std::mutex cancelling_; ///< a cancel() never reaches a context that runs nothing
+    std::mutex cancelling_; ///< cancel() must only reach a context while it runs
     bool running_ = false;
 };
 

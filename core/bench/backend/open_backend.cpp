@@ -8,7 +8,7 @@
 namespace qs {
 namespace {
 
-constexpr double kLongestOpen = 600; ///< seconds, whatever a plugin asks for
+constexpr double kLongestOpen = 600; ///< seconds; upper limit for what a plugin asks for
 
 } // namespace
 
@@ -22,14 +22,14 @@ Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& 
     if (!fields.problem() && source.shipped && probe.id != source.baseId())
         fields.refuse("it calls itself '" + probe.id + "'");
     if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
-    if (!source.path.empty()) probe.isolation = 1; // whatever a loaded library asks for
+    if (!source.path.empty()) probe.isolation = 1; // always for a loaded library
     return probe;
 }
 
 Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const Deadlines& deadlines, const Job& job) {
     auto session = WorkerSession::start(source, deadlines, job);
     if (!session) return tl::unexpected(session.error());
-    // Loading has the probe's deadline, so that what hangs there is not waited for as long as a device that starts.
+    // Loading has the deadline of the probe: a hang there must not take as long as a device that starts.
     const auto loaded = (*session)->ask({{"call", "load"}, {"options", wireOf(source.options)}}, deadlines.probe);
     if (!loaded) return tl::unexpected(loaded.error());
     Fields fields(*loaded);

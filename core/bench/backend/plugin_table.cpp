@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a table says of itself, and its probe().
+// Reads the facts of a table and calls its probe().
 #include "core/base/text.h"
 #include "core/bench/backend/abi_values.h"
 #include "core/bench/backend/plugin_host.h"
@@ -12,7 +12,7 @@
 namespace qs {
 namespace {
 
-/// No table of any version is larger: a bigger size is a lie.
+/// Upper limit for the size of a table of any version; a larger size is invalid.
 constexpr std::uint32_t kLargestTable = 64 * 1024;
 constexpr std::size_t kLongestName = 200;
 
@@ -22,7 +22,7 @@ void logFromPlugin(void* user, std::int32_t level, const char* text) {
 }
 std::int32_t shouldStop(void* user) { return static_cast<PluginHost*>(user)->stop.load(std::memory_order_relaxed); }
 
-/// Empty when the pointer is NULL or the text has no end.
+/// Empty if the pointer is NULL or the text is not terminated.
 std::string ownText(const char* text) {
     if (!text) return {};
     const std::size_t length = strnlen(text, kLongestName);

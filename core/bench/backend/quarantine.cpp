@@ -12,7 +12,7 @@ namespace {
 
 /// Path, size, mtime in nanoseconds.
 using File = std::tuple<std::string, std::uint64_t, std::int64_t>;
-/// The module (of what is linked in: its id alone), and the vendor's library that it was told to load.
+/// The module (the id alone if it is linked in), and the vendor's library that it was told to load.
 using Key = std::pair<File, File>;
 
 File fileAt(const std::string& path) {

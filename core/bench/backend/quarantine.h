@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Plugins that crashed, hung or lied: not started again until released, or until the file is another one.
+// Plugins that crashed, hung or returned garbage: they are not started again until released, or until the file changes.
 
 #include "core/bench/backend/backend.h"
 

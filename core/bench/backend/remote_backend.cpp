@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A worker tells its own times; nothing that it says can have taken longer than the answer.
+/// The worker measures times itself; none can be longer than the wait for the answer.
 Outcome<void> plausibleTimes(const RunSamples& samples, const RunOptions& options, Clock::time_point asked) {
     if (!samples.timingValid) return {};
     const double wall = std::chrono::duration<double, std::nano>(Clock::now() - asked).count();
@@ -27,7 +27,7 @@ Outcome<void> plausibleTimes(const RunSamples& samples, const RunOptions& option
         if (ns <= 1) return invalid(fmt::format("a run is said to have taken {} ns: nothing was waited for", ns));
         sum += double(ns) * std::max(1u, options.chain);
     }
-    constexpr double slack = 1e6; // ns; and 2 % between two clocks
+    constexpr double slack = 1e6; // nanoseconds; in addition 2 % between two clocks
     if (sum <= 1.02 * wall + slack) return {};
     return invalid(fmt::format("its runs are said to have taken {:.4g} s, but the answer came after {:.4g} s",
                                sum * 1e-9, wall * 1e-9));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A backend in a worker of its own. Tensors cross as descriptors of their shared buffers, once for each buffer.
+// A backend in its own worker. Tensors are passed as descriptors of shared buffers, once for each buffer.
 
 #include "core/bench/backend/worker_session.h"
 
@@ -13,7 +13,7 @@ public:
     RemoteBackend(std::unique_ptr<WorkerSession> session, Options environment)
         : session_(std::move(session)), environment_(std::move(environment)) {}
 
-    /// What the plugin says, with what the worker has set for it under "worker_environment".
+    /// The JSON of the plugin; "worker_environment" has what the worker has set for it.
     Outcome<std::string> describe() override;
     Outcome<std::vector<DeviceInfo>> devices() override;
     Outcome<RoofSamples> roof(std::uint32_t device, const std::string& kind, const RunOptions& options) override;
@@ -39,7 +39,7 @@ private:
 
     std::unique_ptr<WorkerSession> session_;
     Options environment_;
-    std::map<const SharedBuffer*, Known> known_; ///< what the worker has mapped
+    std::map<const SharedBuffer*, Known> known_; ///< the buffers that the worker has mapped
     std::uint64_t lastBuffer_ = 0;
 };
 

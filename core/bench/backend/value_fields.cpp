@@ -81,7 +81,7 @@ std::string faultOf(const RunOptions& options) {
     return isSeconds(options.maxSeconds) ? "" : "'max_seconds' is not a time";
 }
 
-std::string faultOf(const RunSamples&) { return {}; } // RemoteBackend holds them against its own clock
+std::string faultOf(const RunSamples&) { return {}; } // RemoteBackend compares them with its own clock
 
 std::string faultOf(const Failure& failure) {
     return isIn(failure.state, {RowState::Failed, RowState::Declined, RowState::Unavailable, RowState::Cancelled,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // THE list of the fields of every value that backends exchange: io("key", value.field, &struct::member). `io` writes or
-// reads JSON (core/process/json_fields.h: the wire to a worker, session files) or a struct of the C ABI (abi_values.cpp).
-// A field without a member does not cross the ABI by itself.
+// reads JSON (core/process/json_fields.h: for the worker and for session files) or a struct of the C ABI
+// (abi_values.cpp). A field without a member is not copied to the ABI by `io`.
 
 #include "core/bench/backend/backend.h"
 #include "plugins/abi/quantscope_backend.h"
@@ -16,7 +16,7 @@ template<class Io> void fields(Io& io, ProbeResult& probe) {
     io("score", probe.score, &qs_probe::score);
     io("reason", probe.reason, &qs_probe::reason);
     io("hint", probe.hint, &qs_probe::hint);
-    io("id", probe.id); // the rest stands in the table
+    io("id", probe.id); // the table has the rest
     io("name", probe.name);
     io("version", probe.version);
     io("license", probe.license);
@@ -124,8 +124,8 @@ template<class Io> void fields(Io& io, Failure& failure) {
     io("hint", failure.hint);
 }
 
-/// What a value of another process, of a file or of a plugin cannot be: "device kind 9"; "" when nothing is wrong. Of the
-/// states of a failure, only those that a worker may report.
+/// What is invalid in a value from another process, a file or a plugin: "device kind 9"; "" if nothing is. A failure
+/// may only have the states that a worker reports.
 std::string faultOf(const ProbeResult& probe);
 std::string faultOf(const DeviceInfo& device);
 std::string faultOf(const OperandFormat& format);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The values of core/bench/backend/backend.h as JSON for the wire, and back with every field checked. Their fields are
-// listed in value_fields.h.
+// Converts the values of core/bench/backend/backend.h to JSON for the worker, and back with every field checked.
+// value_fields.h lists the fields.
 
 #include "core/bench/backend/value_fields.h"
 #include "core/process/json_fields.h"
@@ -15,7 +15,7 @@ struct WireLimits {
 
 template<class T> nlohmann::json wireOf(const T& value) { return JsonOut<WireLimits>::jsonOf(value); }
 
-/// A value out of all fields of an object; what it cannot be is refused.
+/// The value of all fields of an object; an invalid one is refused.
 template<class T> T valueFrom(Fields& fields) {
     JsonIn<WireLimits> in(fields.all());
     T value;

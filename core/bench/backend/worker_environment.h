@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the worker of a backend gets of the program's environment.
+// The environment variables that the worker of a backend gets.
 
 #include <string>
 #include <vector>
 
 namespace qs {
 
-/// Variables that vendor libraries, the loader and sanitizers read, as "NAME=value". Anything else may be a secret and is
-/// left out. `current` ends with a null pointer, as environ does.
+/// Variables that vendor libraries, the loader and sanitizers read, as "NAME=value". Others are left out, because they
+/// may be secrets. `current` ends with a null pointer, as environ does.
 std::vector<std::string> workerEnvironment(const char* const* current);
 
 } // namespace qs

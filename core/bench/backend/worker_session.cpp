@@ -45,7 +45,7 @@ WorkerSession::WorkerSession(std::unique_ptr<WorkerProcess> process, BackendSour
                              const Job& job)
     : process_(std::move(process)), source_(std::move(source)), deadlines_(deadlines), job_(job) {}
 
-/// The plugin may end its threads and give its device back; what hangs or dies here is remembered too.
+/// Lets the plugin end its threads and release its device. A hang or crash here leads to quarantine, too.
 WorkerSession::~WorkerSession() {
     if (!over_) (void)ask({{"call", "close"}}, job_.cancelled() ? kGrace : deadlines_.query);
     process_->end();
@@ -53,7 +53,7 @@ WorkerSession::~WorkerSession() {
 
 Outcome<json> WorkerSession::ask(json request, double seconds, std::span<const int> descriptors) {
     if (over_) return tl::unexpected(*over_);
-    // Loading is part of the probe to people.
+    // For users, loading is part of the probe.
     const std::string step = request["call"] == "load" ? std::string("probe") : request["call"].get<std::string>();
     const auto number = step_.load() + 1;
     step_ = number;
@@ -69,7 +69,7 @@ Outcome<json> WorkerSession::await(const std::string& step, double seconds) {
     Deadline deadline(seconds);
     bool stopping = false;
     const auto awaited = awaitFrame(*process_, deadline, {}, [&] {
-        // A close is asked for after a cancelled step as well, and is short.
+        // close is also sent after a cancelled step; it is short.
         if (stopping || step == "close" || !(job_.cancelled() || cancelled_ == step_)) return false;
         stopping = true;
         deadline.shorten(kGrace);
@@ -110,7 +110,7 @@ Failure WorkerSession::refuse(const std::string& step, const std::string& what) 
     return end({RowState::Crashed, fmt::format("answered with garbage in {}: {}", step, what)}, true);
 }
 
-/// It has closed its end: it is dead, or has a second to die by itself so that its signal is known.
+/// The worker has closed its end: it is dead, or gets a second to die so that its signal is known.
 Failure WorkerSession::gone(const std::string& step) {
     const auto how = process_->end(1);
     const std::string line = process_->lastErrorLine();

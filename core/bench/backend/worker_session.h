@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Questions to one worker, each with a deadline. What goes wrong with the worker becomes a Failure, quarantines the
-// plugin and ends the worker; every later question gets the same Failure.
+// Asks a worker, each question with a deadline. A failure of the worker becomes a Failure, quarantines the plugin and
+// ends the worker; every later question gets the same Failure.
 
 #include "core/bench/backend/backend.h"
 #include "core/process/worker_process.h"
@@ -18,11 +18,11 @@ public:
     WorkerSession(const WorkerSession&) = delete;
     WorkerSession& operator=(const WorkerSession&) = delete;
 
-    /// `request["call"]` names the step. The answer's object has yet to be read with Fields.
+    /// `request["call"]` names the step. The caller reads the object of the answer with Fields.
     Outcome<nlohmann::json> ask(nlohmann::json request, double seconds, std::span<const int> descriptors = {});
-    /// What was answered is not what the step answers.
+    /// The answer does not belong to the step.
     Failure refuse(const std::string& step, const std::string& what);
-    void cancel() { cancelled_.store(step_.load()); } ///< any thread
+    void cancel() { cancelled_.store(step_.load()); } ///< callable from any thread
     const Deadlines& deadlines() const { return deadlines_; }
     std::string log() const { return process_->log(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What plugins/abi/quantscope_backend.h asks of every backend, asked of one: for the tests, and for who writes one
+// Checks a backend against the requirements of plugins/abi/quantscope_backend.h: for tests, and for authors of backends
 // (`backends --check`).
 
 #include "core/base/column.h"
@@ -16,17 +16,18 @@ struct ConformanceCheck {
     std::string backend; ///< id
     std::string check;   ///< "repeated query"
     CheckResult result = CheckResult::Failed;
-    std::string detail; ///< what was seen; of a failed one what is wrong, of a skipped one why
+    std::string detail; ///< what was observed; for a failed check the fault, for a skipped one the reason
 };
 const Columns<ConformanceCheck>& conformanceColumns();
 
 struct ConformancePlan {
-    std::vector<std::string> specs; ///< empty: every format by its defaults
-    double seconds = 60; ///< for products at tail shapes, three times that for one shape of each; the rest is skipped
+    std::vector<std::string> specs; ///< empty: every format with its defaults
+    /// for products at tail shapes, and three times that for one shape of each variant; the rest is skipped
+    double seconds = 60;
     Deadlines deadlines;
 };
-/// In a worker of its own. A backend that cannot run here is asked what it can be asked, the rest is skipped. Only a
-/// cancelled job and a bad plan are errors.
+/// Runs in its own worker. If the backend cannot run here, questions are checked and the rest is skipped. Only a
+/// cancelled job and an invalid plan are errors.
 Result<void> checkConformance(const BackendSource& source, const ConformancePlan& plan, const Job& job,
                               const std::function<void(const ConformanceCheck&)>& onCheck);
 

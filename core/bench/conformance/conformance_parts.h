@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The parts of the conformance suite: where checks are told, what a backend is asked, and what it is made to do.
+// The parts of the conformance checks: results, questions to a backend, and calls that it must handle.
 
 #include "core/bench/conformance/conformance.h"
 #include "core/bench/run/operands.h"
 
 namespace qs {
 
-/// The checks of one backend.
+/// The results of the checks of one backend.
 class Checks {
 public:
     Checks(std::string id, const std::function<void(const ConformanceCheck&)>& onCheck)
         : id_(std::move(id)), onCheck_(onCheck) {}
 
     const std::string& id() const { return id_; }
-    void setId(std::string id) { id_ = std::move(id); } ///< the plugin's own word, once it has answered
-    bool alive() const { return alive_; }               ///< false: its worker is gone, nothing more can be asked
+    void setId(std::string id) { id_ = std::move(id); } ///< the plugin's own id, once it has answered
+    /// false: its worker has ended, so that no more questions are possible
+    bool alive() const { return alive_; }
 
     void passed(const char* check, std::string detail) { say(check, CheckResult::Passed, std::move(detail)); }
     void failed(const char* check, std::string detail) { say(check, CheckResult::Failed, std::move(detail)); }
     void skipped(const char* check, std::string why) { say(check, CheckResult::Skipped, std::move(why)); }
-    /// A Failure that no backend may answer with here; the worker may be gone after it.
+    /// A Failure that a backend must not answer with here; its worker may have ended.
     void broke(const char* check, const std::string& where, const Failure& failure) {
         failed(check, where + ": " + failure.reason);
         alive_ = failure.state != RowState::Crashed && failure.state != RowState::Hung;
@@ -37,7 +38,7 @@ private:
 
 inline constexpr std::uint64_t kConformanceSeed = 1;
 
-/// A problem that the backend offers to do.
+/// A problem that the backend can solve.
 struct Offer {
     std::string name; ///< "nf4 matmul_t f32"
     QuantSpec spec;
@@ -46,14 +47,14 @@ struct Offer {
     std::vector<Variant> variants;
 };
 
-/// Every operation, format and activation of the plan: the same answer twice, a reason for every no.
+/// Every operation, format and activation of the plan: equal answers to equal questions, a reason for each refusal.
 Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan& plan, const Job& job, Checks& checks);
-/// What nobody can do must be declined with a reason.
+/// Unknown operations and formats must be declined with a reason.
 void askForTheUnknown(Backend& backend, Checks& checks);
 
-/// One offer: wrong calls are refused, kernels live beside each other, the timed result is right.
+/// For one offer: wrong calls are refused, several kernels can exist at once, the timed result is correct.
 void checkCalls(Backend& backend, const Offer& offer, const Job& job, Checks& checks);
-/// Every variant of every offer, at the awkward shapes of the gate, against f64.
+/// Every variant of every offer at the awkward shapes of the gate, against f64.
 void checkTails(Backend& backend, const std::vector<Offer>& offers, const ConformancePlan& plan, const Job& job,
                 Checks& checks);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a backend is made to do: calls that must fail, kernels beside each other, times, and results against f64.
+// What a backend must do: refuse wrong calls, handle several kernels at once, time, and give results that match f64.
 #include "core/bench/conformance/conformance_parts.h"
 
 #include "core/base/text.h"
@@ -12,24 +12,24 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostNamed = 4;  ///< variants that fail at tail shapes
-constexpr double kLongestOneShape = 3; ///< times the plan's seconds: no variant should stay unchecked
+constexpr std::size_t kMostNamed = 4;  ///< failing variants that are named
+constexpr double kLongestOneShape = 3; ///< in units of the plan's seconds: every variant should be checked
 
-/// A tensor that holds a row less than it should, and says so.
+/// A tensor with one row less than needed, which says so.
 HostTensor rowShort(HostTensor tensor) {
     tensor.bytes = tensor.bytes / std::uint64_t(tensor.dims[0]) * std::uint64_t(tensor.dims[0] - 1);
     --tensor.dims[0];
     return tensor;
 }
 
-/// One offer's first variant.
+/// Checks the first variant of an offer.
 class Calls {
 public:
     Calls(Backend& backend, const Offer& offer, const Job& job, Checks& checks)
         : backend_(backend), offer_(offer), o_(offer.operands), id_(offer.variants.front().id), job_(job),
           checks_(checks) {}
 
-    /// Calls that must come back with a code and a sentence.
+    /// Calls that must return a code and a sentence.
     void refusals() {
         const auto refused = [&](const char* what, const Outcome<PreparedKernel>& answer) {
             if (answer) return checks_.failed("refusals", fmt::format("{}: {} was accepted", offer_.name, what)), false;
@@ -53,7 +53,7 @@ public:
         checks_.passed("refusals", "an unknown variant, a missing tensor, tensors of another size");
     }
 
-    /// Kernels live beside each other and end in any order.
+    /// Kernels exist at once and are destroyed in any order.
     void handles() {
         const auto first = backend_.prepare(0, o_.problem, id_, o_.inputs);
         const auto second = backend_.prepare(0, o_.problem, id_, o_.inputs);
@@ -95,7 +95,7 @@ public:
     }
 
 private:
-    /// Empty: the result is right.
+    /// Empty: the result is correct.
     std::string wrongResult(const GuardedOutput& output) const {
         const Variant& variant = offer_.variants.front();
         const auto reference = evaluateReference(o_, kConformanceSeed, job_, kFullProducts, variant.levels);
@@ -125,7 +125,7 @@ struct Tails {
     std::uint64_t shapes = 0;
     double worst = 0;
 
-    /// False: nothing more can be asked.
+    /// False: no more questions are possible.
     bool judged(const Offer& offer, const Variant& variant, const GateVerdict& verdict, Checks& checks) {
         shapes += verdict.shapes, worst = std::max(worst, verdict.worstNmse);
         if (verdict.status == RowState::Ok) return true;
@@ -147,8 +147,8 @@ void checkCalls(Backend& backend, const Offer& offer, const Job& job, Checks& ch
     if (checks.alive()) calls.artifacts();
 }
 
-/// First one shape of each variant, another one each time, so that none is left out where every shape must be compiled;
-/// then all.
+/// First one shape for each variant, a different one each time, so that no variant is left out if every shape must be
+/// compiled; then all shapes.
 void checkTails(Backend& backend, const std::vector<Offer>& offers, const ConformancePlan& plan, const Job& job,
                 Checks& checks) {
     const auto start = std::chrono::steady_clock::now();

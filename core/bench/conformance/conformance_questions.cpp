@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a backend is asked before anything is run.
+// The questions to a backend before anything is run.
 #include "core/bench/conformance/conformance_parts.h"
 
 #include "core/quant/spec/formats.h"
@@ -11,7 +11,7 @@
 namespace qs {
 namespace {
 
-constexpr std::int64_t kM = 3, kN = 33, kK = 130; ///< fill neither tiles nor blocks
+constexpr std::int64_t kM = 3, kN = 33, kK = 130; ///< multiples of neither tiles nor blocks
 
 bool same(const Variant& a, const Variant& b) {
     return a.id == b.id && a.title == b.title && a.note == b.note && a.approx == b.approx && a.baseline == b.baseline &&
@@ -43,7 +43,7 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
         for (const auto& traits : formats()) specs.push_back(traits.id);
     std::vector<Offer> offers;
     std::size_t asked = 0;
-    std::vector<std::string> unspoken; // formats that cannot cross in some operation
+    std::vector<std::string> unspoken; // formats that cannot be passed for some operation
     const auto wordless = [&](const std::string& format) {
         if (unspoken.empty() || unspoken.back() != format) unspoken.push_back(format);
     };

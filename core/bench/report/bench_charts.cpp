@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Latency against M, speed-up by shape, and the roofline, out of rows.
+// Latency against M, speed-up by shape, and the roofline, computed from rows.
 #include "core/bench/report/bench_charts.h"
 
 #include "core/bench/run/opened.h"
@@ -28,7 +28,7 @@ std::string placeOfRow(const BenchmarkRow& row) {
 
 struct Point {
     double m, ns, low, high;
-    std::optional<Interval> ci; ///< none of a time that is too long: it makes no winner and no loser
+    std::optional<Interval> ci; ///< nullopt if the time is too long: it can neither win nor lose
     std::size_t row;
 };
 
@@ -127,7 +127,7 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         const std::size_t r =
             indexIn(map->shapes, fmt::format("{}x{}x{}", row.question.m, row.question.n, row.question.k));
         const std::size_t c = indexIn(map->columns, row.question.backend + " " + row.question.spec);
-        // Threads that wait for each other beside something else make a baseline thousands of times as slow.
+        // Threads that wait for each other on a busy machine make a baseline thousands of times as slow.
         cells.push_back({std::size_t(map - out.begin()), r, c, i,
                          row.timing.busy ? kNoFigure : row.verdict.speedup.value_or(kNoFigure)});
     }

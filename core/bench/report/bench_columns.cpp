@@ -20,7 +20,7 @@ const char* fusionText(int fusion) {
 }
 
 using Row = BenchmarkRow;
-/// `of` finds a field in a row.
+/// `of` selects a field of a row.
 template<class Of> auto figureOf(Of of) {
     return [of](const Row& r) { return figure(of(r)); };
 }

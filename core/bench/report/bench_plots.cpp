@@ -65,7 +65,7 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
     return out;
 }
 
-/// The fastest of each M and shape on one device under its measured roofs; both axes logarithmic.
+/// For one device, the fastest variant of each M and shape below the measured roofs; both axes are logarithmic.
 std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
     for (const auto& roofline : rooflines(run.rows, run.roofs)) {
@@ -76,7 +76,7 @@ std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
         plot.xTitle = "operations a byte", plot.yTitle = "GFLOP/s";
         plot.xPowers = 10;
         plot.logY = true;
-        plot.joined = false; // shapes have points of their own
+        plot.joined = false; // points are of different shapes
         using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
         std::vector<std::string> specs; // in the order of the run
         std::map<std::string, std::map<Key, const Roofline::Point*>> best;

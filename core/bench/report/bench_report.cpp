@@ -27,7 +27,7 @@ Section summary(const BenchmarkRun& run) {
          {RowState::Wrong, RowState::Invalid, RowState::Declined, RowState::Crashed, RowState::Hung, RowState::Failed,
           RowState::Unavailable, RowState::NeedsConfig, RowState::CompileOnly, RowState::NotBuilt})
         if (const auto count = countOf(run, state)) {
-            std::string words = rowStateText(state); // of files
+            std::string words = rowStateText(state); // as in files
             std::replace(words.begin(), words.end(), '_', ' ');
             text += fmt::format(", {} {}", count, words);
         }
@@ -38,8 +38,8 @@ Section summary(const BenchmarkRun& run) {
     return section;
 }
 
-/// Of these columns those that say something: not the same operation in every row, not what nobody measured. `notCold`:
-/// a cold row is not, which the column of caches says.
+/// Leaves out columns without information: equal in every row, or measured in none. `notCold`: keeps the column of
+/// caches, because some cold rows are not cold.
 Table telling(const Table& table, const std::vector<std::string_view>& ids, bool notCold = false) {
     Table all = withColumns(table, ids);
     std::vector<std::string_view> kept;
@@ -60,7 +60,7 @@ Table telling(const Table& table, const std::vector<std::string_view>& ids, bool
     return withColumns(all, kept);
 }
 
-/// What the columns that were left out have in common.
+/// The common values of the columns that were left out.
 std::string commonText(const BenchmarkPlan& plan, const BenchmarkRun& run) {
     std::string out;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "All rows: " : ", ") + text; };
@@ -73,7 +73,7 @@ std::string commonText(const BenchmarkPlan& plan, const BenchmarkRun& run) {
     return out.empty() ? out : out + ".";
 }
 
-/// Each way of computing once.
+/// Lists each way of computing once.
 Table arithmetic(const BenchmarkRun& run) {
     std::vector<BenchmarkRow> rows;
     for (const auto& row : run.rows) {

@@ -7,11 +7,11 @@
 
 namespace qs {
 
-/// Tables and plots of a run; `compared` is empty without a baseline. JSON has rows, roofs, model and compared.
+/// Tables and plots of a run; `compared` is empty without a baseline. The JSON has rows, roofs, model and compared.
 Report benchmarkReport(const BenchmarkPlan& plan, const BenchmarkRun& run,
                        const std::vector<ComparedRow>& compared = {});
 
-/// Of the model and of the libraries: see withoutFolders().
+/// Folders of the model and of libraries: see withoutFolders().
 std::vector<std::string> benchPaths(const BenchmarkPlan& plan);
 
 std::vector<Plot> benchmarkPlots(const BenchmarkRun& run);

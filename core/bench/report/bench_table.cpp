@@ -57,10 +57,10 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
     if (plan.caches.size() == 1 && !rowsInCaches(rows)) std::erase(ids, "cache");
     if (narrow)
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
-    // What the compiler made of the weights, where it is not what one would expect.
+    // How the compiler treated the weights, if that is unexpected.
     if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.answer.kernel.fusion > kFused; }))
         ids.push_back("fusion");
-    // What a warm time is held against, where it is not a cache.
+    // The roof of a warm time, if it is not a cache.
     if (rowsWithoutCacheRoof(rows)) ids.push_back("roof");
     Table table = withColumns(makeTable({}, benchmarkColumns(), rows), ids);
     sayConditions(table, rows);

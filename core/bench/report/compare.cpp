@@ -32,7 +32,7 @@ std::vector<double> listAt(const Json& row, const char* key) {
         if (value.is_number()) out.push_back(value.get<double>());
     return out;
 }
-/// Files before `round_medians_ns` have the samples of all rounds, one after another.
+/// Files without `round_medians_ns` have the samples of all rounds, one after another.
 std::vector<double> roundMediansOf(const Json& row) {
     auto medians = listAt(row, "round_medians_ns");
     if (!medians.empty()) return medians;
@@ -84,7 +84,7 @@ std::optional<double> roofOf(std::span<const MeasuredRoof> roofs, const Benchmar
     for (const auto& roof : roofs) {
         if (roof.kind != kind) continue;
         if (roof.device == row.question.device)
-            host = std::max(host, roof.perSecond); // all backends of the host share one
+            host = std::max(host, roof.perSecond); // all backends of the host share one roof
         if (roof.device == row.question.device && roof.backend == row.question.backend)
             best = std::max(best, roof.perSecond);
     }
@@ -92,13 +92,13 @@ std::optional<double> roofOf(std::span<const MeasuredRoof> roofs, const Benchmar
     return best > 0 ? std::optional(best) : std::nullopt;
 }
 
-/// What binds a row to the baseline of its own turns.
+/// What connects a row with the baseline of its turns.
 std::string turnsOf(const BenchmarkRow& r) {
     return fmt::format("{} {} {} {}x{}x{} {} {}", r.question.device, r.question.op, r.question.bias, r.question.m,
                        r.question.n, r.question.k, cacheText(r.question.cache), r.question.threads);
 }
 
-/// How much faster the machine was now than before, at each thing that was probed in both runs.
+/// How much faster the machine was now than before, for each probe that both runs have.
 std::vector<double> driftsOf(const BaselineRow& old, const BenchmarkRow& row, const BenchBaseline& before,
                              std::span<const MeasuredRoof> roofs) {
     std::vector<double> out;
@@ -112,7 +112,7 @@ std::vector<double> driftsOf(const BaselineRow& old, const BenchmarkRow& row, co
     return out;
 }
 
-/// The wider of both: a single round or few samples must not look certain.
+/// The wider one, so that one round or few samples do not look certain.
 std::optional<Interval> spanOf(const std::optional<Interval>& rounds, const std::optional<Interval>& ci) {
     if (!rounds || !ci) return rounds ? rounds : ci;
     return Interval{std::min(rounds->low, ci->low), std::max(rounds->high, ci->high)};
@@ -176,7 +176,7 @@ std::vector<ComparedRow> compareRuns(const BenchBaseline& before, std::span<cons
                                      std::span<const MeasuredRoof> roofs) {
     std::map<std::string, const BaselineRow*> known;
     for (const auto& row : before.rows) known.emplace(row.key, &row);
-    // Another library's product of plain f32 is the same code in both runs: what it shows is the machine.
+    // Another library's f32 product is the same code in both runs: its change shows the machine.
     std::multimap<std::string, double> baselines;
     for (const auto& row : rows)
         if (const auto old = known.find(rowKey(row));

@@ -18,7 +18,7 @@ bool isProduct(const BenchmarkRow& row) {
     return op && op->product;
 }
 
-/// A plugin that understates its weights must not escape the roof; 1.6 bit ternary takes 0.8 of the packed 2.
+/// A plugin cannot avoid the roof by reporting too few bytes; 1.6-bit ternary takes 0.8 of the packed 2 bits.
 double weightTraffic(const Operands& operands, const std::optional<std::int64_t>& said) {
     const double packed = double(operands.weights->bytes);
     return said && *said > 0 ? std::max(0.75 * packed, double(*said)) : packed;
@@ -111,7 +111,7 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
     else
         row.verdict.withoutCacheRoof = !cold;
     if (isProduct(row)) {
-        // Without a word on its products a variant is held against the fastest arithmetic there is.
+        // A variant that does not name its type of products is compared with the fastest arithmetic.
         const std::string& said = row.answer.variant.compute;
         std::string kind;
         double roof = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One measured, declined, wrong or failed variant.
+// The row of one measured, declined, wrong or failed variant.
 
 #include "core/base/column.h"
 #include "core/bench/run/bench_plan.h"
@@ -12,9 +12,9 @@ namespace qs {
 struct MeasuredRoof {
     std::string backend, device;
     std::string kind;     ///< "read_bw" "f32" "bf16" "i8"
-    double perSecond = 0; ///< bytes or operations a second, best seen in the run; 0 with a reason when not measured
+    double perSecond = 0; ///< bytes or operations per second, the best of the run; 0 with a reason if not measured
     std::size_t samples = 0;
-    std::string reason; ///< why there is none
+    std::string reason; ///< why there is no value
 };
 
 struct BenchmarkRow {
@@ -25,78 +25,83 @@ struct BenchmarkRow {
         CacheState cache = CacheState::Cold;
         bool bias = false;
         unsigned threads = 0;
-        std::string tensor;  ///< of the model, when W has its values
-        std::string command; ///< reproduces this row
+        std::string tensor;  ///< tensor of the model, if W has its values
+        std::string command; ///< measures this row again
     } question;
 
-    /// Who answered, and how it prepares.
+    /// The variant that answered, and how it prepares.
     struct Answer {
         std::string deviceName, deviceArch;
-        Variant variant; ///< without id when nobody did
+        Variant variant; ///< without id if no variant answered
         bool emulated = false;
-        KernelInfo kernel;                                          ///< of the preparation, once
+        KernelInfo kernel;                                          ///< of the preparation
         std::vector<std::pair<std::string, std::string>> artifacts; ///< kind, text; see BenchmarkPlan::artifacts
     } answer;
 
-    /// Correctness: kernel error and format error are kept apart.
+    /// Correctness. The error of the kernel and that of the format are separate.
     struct Check {
-        /// Of the variant against f64 by its own rule on the same quantized operands, at this shape.
+        /// Of the variant against f64 by its own rule, on the same quantized operands at this shape.
         std::optional<double> nmse;
-        std::optional<double> worstNmse;  ///< the largest over the tail shapes
-        std::optional<double> nmseLimit;  ///< what it had to stay below; 0: exact
-        std::optional<double> formatNmse; ///< of the quantized weights' product against that of W, same x, in f64
+        std::optional<double> worstNmse; ///< the largest of the tail shapes
+        std::optional<double> nmseLimit; ///< the largest NMSE that passes; 0: exact
+        /// of the product with quantized weights against that with W, same x, in f64
+        std::optional<double> formatNmse;
         std::optional<double> approxNmse; ///< of an approximate variant against the format's own values, in f64
-        std::uint64_t checkedOutputs = 0, outputs = 0; ///< compared with f64, of so many (NaN and Inf: all of them)
-        std::uint64_t checkedShapes = 0;               ///< tail shapes that were run
+        /// how many were compared with f64, and their number (all are checked for NaN and Inf)
+        std::uint64_t checkedOutputs = 0, outputs = 0;
+        std::uint64_t checkedShapes = 0; ///< number of tail shapes that were run
     } check;
 
-    /// Times of one run.
+    /// Times of one run of the kernel.
     struct Timing {
         int clock = 0;                      ///< QS_CLOCK_*
-        std::vector<std::uint64_t> samples; ///< raw, ns, in the order taken
-        std::vector<double> roundMedians;   ///< ns, one a round
+        std::vector<std::uint64_t> samples; ///< raw, nanoseconds, in the order of measuring
+        std::vector<double> roundMedians;   ///< nanoseconds, one entry per round
         std::optional<double> medianNs, minNs, p95Ns;
         std::optional<Interval> ciNs;
-        std::optional<double> gflops;     ///< 2 M N K / median; none for dequantize and quantize
-        std::optional<double> weightGbps; ///< packed weights and scales / median; f32 bytes for dequantize and quantize
-        std::optional<double> intensity;  ///< operations a byte of minimum traffic
-        bool inCaches = false;            ///< cold, but the memory limit leaves too few copies: caches may hold them
-        std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< of a round
+        std::optional<double> gflops; ///< 2 M N K / median; none for dequantize and quantize
+        /// packed weights and scales / median; f32 bytes for dequantize and quantize
+        std::optional<double> weightGbps;
+        std::optional<double> intensity; ///< operations per byte of the least traffic
+        /// cold, but the memory limit allows too few copies: caches may hold them
+        bool inCaches = false;
+        std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< per round
         std::optional<double> probeRead,
-            probeF32;                    ///< of the host, medians over these rounds: bytes, operations a second
+            probeF32;                    ///< of the host, medians over these rounds: bytes, operations per second
         std::size_t repeatedRounds = 0;  ///< because a probe fell below 70 % of its best
-        bool busy = false;               ///< most of them did: something else ran on the machine
-        std::string busyProbe;           ///< the probe that was slowest: "read_bw" or "f32"; empty: not busy
-        std::optional<double> busyShare; ///< that it ran at of its best, 0 to 1
+        bool busy = false;               ///< most rounds were repeated: something else ran on the machine
+        std::string busyProbe;           ///< the slowest probe: "read_bw" or "f32"; empty: not busy
+        std::optional<double> busyShare; ///< its share of its best, 0 to 1
     } timing;
 
-    /// What follows from all of it.
+    /// Conclusions from the other parts.
     struct Verdict {
         RowState status = RowState::Failed;
-        std::string reason;            ///< why not ok; of an ok row: remarks
-        std::string hint;              ///< what the user can do about it, or empty
-        std::optional<double> speedup; ///< median of per-round ratios to openblas f32
+        std::string reason;            ///< why not ok; remarks if ok
+        std::string hint;              ///< what the user can do, or empty
+        std::optional<double> speedup; ///< median of the ratios to openblas f32, one per round
         std::optional<Interval> speedupCi;
-        std::string speedupReason;       ///< why there is none
-        std::optional<double> roofShare; ///< of the nearest measured roof; over 1.05 is invalid
-        std::string roofKind;            ///< which one
-        bool withoutCacheRoof = false;   ///< read from caches, but no cache was measured: held against arithmetic alone
+        std::string speedupReason;       ///< why there is no speed-up
+        std::optional<double> roofShare; ///< of the nearest measured roof; above 1.05 is invalid
+        std::string roofKind;            ///< the nearest roof
+        /// read from caches, but no cache was measured: compared with arithmetic only
+        bool withoutCacheRoof = false;
     } verdict;
 };
-/// A word that a POSIX shell gives to a program as it is: quoted where it must be. Commands are made of such words.
+/// A word in the form that a POSIX shell passes on unchanged: quoted if needed. Commands are made of such words.
 std::string shellWord(std::string_view text);
-/// "reading memory ran at 34 % of its best"; "" of one that is not busy.
+/// "reading memory ran at 34 % of its best"; "" if the row is not busy.
 std::string busyProbeText(const BenchmarkRow::Timing& timing);
 /// Appends to the reason.
 void remark(BenchmarkRow& row, const std::string& text);
-/// "cpu/cpu:0 nf4:block=64 matmul_t act=f32 1x4096x4096 cold nf4_gemv_f32": what names a row in another run.
+/// "cpu/cpu:0 nf4:block=64 matmul_t act=f32 1x4096x4096 cold nf4_gemv_f32": identifies a row in another run.
 std::string rowKey(const BenchmarkRow& row);
-/// What the name is made of: backend, device, spec, operation, ...
+/// The parts of the name: backend, device, spec, operation, ...
 std::vector<std::string> rowParts(const BenchmarkRow& row);
 
 /// Every figure, with the keys of the JSON. `samples` is last: a list of all raw samples.
 const Columns<BenchmarkRow>& benchmarkColumns();
-/// Ids that fit a table for people, in order.
+/// Ids of the columns of a table for people, in order.
 const std::vector<std::string_view>& benchmarkTableIds();
 const Columns<MeasuredRoof>& roofColumns();
 

@@ -15,9 +15,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kMostForRoofs = std::uint64_t(512) << 20; ///< more than caches hold
+constexpr std::uint64_t kMostForRoofs = std::uint64_t(512) << 20; ///< bytes, more than caches hold
 
-/// (N, K) with its M: weights are quantized once for all of them.
+/// (N, K) with its Ms: weights are quantized once for all of them.
 struct Matrix {
     BenchShape first;
     std::vector<std::int64_t> ms;
@@ -36,13 +36,13 @@ std::vector<Matrix> matricesOf(const BenchmarkPlan& plan) {
 }
 
 std::uint64_t coldBytes(const BenchmarkPlan& plan) {
-    // Guests often see a part of the cache that serves them.
+    // A virtual machine often sees only a part of the cache that it uses.
     constexpr std::uint64_t least = std::uint64_t(256) << 20;
     if (plan.cacheBytes) return 4 * plan.cacheBytes;
     return std::max(least, 4 * lastLevelCacheBytes());
 }
 
-/// Checks of a backend that compiles take no longer than its times, unless these are very short.
+/// Checks of a backend that compiles take at most as long as its timing, but at least half a second.
 double checkSeconds(const BenchmarkPlan& plan) { return std::clamp(plan.secondsPerRow, 0.5, 4.0); }
 
 std::string planText(const BenchmarkPlan& plan) {
@@ -131,7 +131,7 @@ private:
         return {};
     }
 
-    /// A tensor is stored [N,K]; for y = x W its values are taken as [K,N].
+    /// A tensor is stored [N,K]; for y = x W its values are used as [K,N].
     Result<std::shared_ptr<const std::vector<float>>> valuesOf(const BenchShape& shape, std::int64_t rows,
                                                                std::int64_t columns) {
         if (shape.tensor.empty() || !plan_.model) return weightValues(rows, columns, plan_.seed, nullptr);

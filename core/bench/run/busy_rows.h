@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Rows that were timed beside something else on the machine, timed again.
+// Measures rows again that were timed while something else ran on the machine.
 
 #include "core/bench/run/benchmark.h"
 
@@ -8,10 +8,10 @@
 
 namespace qs {
 
-/// Of a plan the backends, specs, shapes and caches that have busy rows, and the baseline; nullopt: none is busy.
+/// The part of a plan with busy rows (backends, specs, shapes, caches), and the baseline; nullopt: no row is busy.
 std::optional<BenchmarkPlan> busyPart(const BenchmarkPlan& plan, std::span<const BenchmarkRow> rows);
-/// Puts the rows that are not busy any more in the place of the busy ones; of each roof the higher one stays, and what
-/// one pass over the model takes is added up again. Returns how many rows were replaced.
+/// Replaces busy rows by rows of `again` that are not busy. Keeps the higher value of each roof, and computes the sums
+/// over the model again. Returns the number of replaced rows.
 std::size_t replaceBusy(BenchmarkRun& run, const BenchmarkRun& again, std::span<const ModelShape> shapes);
 
 } // namespace qs

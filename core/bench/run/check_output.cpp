@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One result against its reference.
+// Compares one result with its reference.
 #include "core/bench/run/gate.h"
 
 #include "core/base/text.h"
@@ -15,17 +15,17 @@
 namespace qs {
 namespace {
 
-constexpr std::uint32_t kUnwritten = 0x7fc0dead; // a NaN that no arithmetic makes
+constexpr std::uint32_t kUnwritten = 0x7fc0dead; // a NaN that no arithmetic gives
 constexpr std::byte kGuard{0xa5};
 constexpr std::size_t kGuardBytes = 64; // keeps the result aligned
 
-/// A single wrong output hides in the mean of millions: none may be this many times the accepted error off.
+/// A single wrong output hardly changes the mean of millions: the limit for each is this many times the accepted error.
 constexpr double kMostOff = 8;
-constexpr double kMostNmse = 1e-3; // that any variant may have
+constexpr double kMostNmse = 1e-3; // upper limit for every variant
 
 Check wrong(double nmse, std::string reason) { return {false, nmse, std::move(reason)}; }
 
-/// A sum in f32 over a thousand values is within 1e-6 of the one in f64.
+/// A sum in f32 over a thousand values is within 1e-6 of the sum in f64.
 Check checkSums(const Operands& operands, const HostTensor& made) {
     static constexpr std::array<const char*, 4> names = {"sum of squared errors", "sum of squares", "largest error",
                                                          "largest magnitude"};
@@ -43,7 +43,7 @@ Check checkSums(const Operands& operands, const HostTensor& made) {
 Check checkBytes(const Operands& operands, const GuardedOutput& output) {
     for (std::size_t t = 0; t < output.tensors().size(); ++t) {
         const auto& made = output.tensors()[t];
-        if (made.role == "out_sums") { // the last
+        if (made.role == "out_sums") { // the last output
             if (const Check sums = checkSums(operands, made); !sums.passed) return sums;
             break;
         }
@@ -62,7 +62,7 @@ Check checkBytes(const Operands& operands, const GuardedOutput& output) {
     return {true, 0, {}};
 }
 
-/// Every output is looked at, compared with the reference or not.
+/// Checks every output, also those that are not compared with the reference.
 std::optional<std::string> notFinite(const float* y, const Reference& reference) {
     const std::uint64_t count = reference.outputs();
     for (std::uint64_t i = 0; i < count; ++i) {

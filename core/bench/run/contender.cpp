@@ -20,22 +20,23 @@ bool isBaseline(const Question& question, const OpenedBackend& opened, const Var
            std::string_view(question.request.act->id) == "f32" && question.request.op->product;
 }
 
-/// A command that asks for this question alone.
+/// The command that measures this row alone.
 std::string commandOf(const Question& q, const OpenedBackend& opened) {
     const auto& source = opened.source;
     std::string id = source.id;
-    for (const char* key : {"topology", "chips_per_host_bounds"}) // of pjrt; from the environment or the plan
+    // options of pjrt, from the environment or the plan
+    for (const char* key : {"topology", "chips_per_host_bounds"})
         if (const auto* value = source.option(key); value && id.find(std::string(key) + '=') == std::string::npos)
             id += (id.find(':') == std::string::npos ? ":" : ",") + std::string(key) + '=' + *value;
     std::string out = "quantscope-cli bench --backend " + shellWord(id);
-    // What the environment had named is named, so that the command does not need it.
+    // Options from the environment are written out, so that the command does not depend on it.
     const bool said = source.id.find("path=") != std::string::npos;
     if (!source.shipped && !source.path.empty())
         out += " --plugin " + shellWord(source.path);
     else if (const auto* path = source.option("path"); path && source.baseId() == "pjrt" && !said)
         out += " --plugin " + shellWord(*path);
     out += fmt::format(" --spec {} --op {}", shellWord(q.specTyped), q.request.op->id);
-    // The model gives the values of the first of its tensors that have this shape.
+    // The model gives the values of its first tensor of this shape.
     if (!q.shape.tensor.empty() && q.plan->model) out += " --model " + shellWord(q.plan->model->path);
     out += " --shape " + shapeKey({q.request.op->product ? q.shape.m : 1, q.shape.n, q.shape.k, {}});
     if (q.request.op->product) out += std::string(" --act ") + q.request.act->id;
@@ -65,13 +66,13 @@ void takeArtifacts(Contender& c) {
     }
 }
 
-/// Beside the error against its own rule: how far it is from what the format says.
+/// In addition to the error against its own rule: the error against the format.
 void noteApproximation(BenchmarkRow& row, double nmse) {
     row.check.approxNmse = nmse;
     remark(row, fmt::format("approximate: NMSE {} against the format's own values", significantText(nmse, 3)));
 }
 
-/// Executes once into a guarded, NaN-filled result.
+/// Executes once; the result is filled with NaN before and has guard bytes around it.
 bool correct(Contender& c, const Job& job) {
     const Operands& operands = c.checked->operands();
     auto output = GuardedOutput::create(operands.outs);
@@ -179,7 +180,7 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
     if (!c.opened->backend) return stop(c, c.opened->failure);
     Variant variant;
     variant.id = c.row.answer.variant.id;
-    // Where nothing can run, small shapes would only be compiled.
+    // If nothing can run, small shapes would only be compiled.
     if (c.opened->devices[c.device].kind != QS_DEVICE_COMPILE_ONLY) {
         const auto verdict =
             gate.tails(*c.opened->backend, c.opened->source.id, c.device, q.request, q.spec, variant, job);
@@ -201,7 +202,8 @@ void qualify(Contender& c, const Question& q, Gate& gate, const Job& job) {
         return stop(c, c.opened->failure);
     }
     if (!correct(c, job)) return release(c);
-    if (c.row.answer.kernel.fusion == QS_FUSION_FOLDED) { // what would be timed is no product with quantized weights
+    // the compiler has folded the weights: the time would not be that of a product with quantized weights
+    if (c.row.answer.kernel.fusion == QS_FUSION_FOLDED) {
         stop(c, {RowState::Invalid, "the compiler made constants of the weights: no quantized product would be timed"});
         return release(c);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The small awkward shapes that a variant must get right before it is timed.
+// The small awkward shapes that a variant must compute correctly before it is timed.
 #include "core/bench/run/gate.h"
 
 #include "core/base/text.h"
@@ -13,17 +13,17 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kLeastShapes = 6; ///< whatever they take
+constexpr std::uint64_t kLeastShapes = 6; ///< at least so many, however long they take
 
 } // namespace
 
 std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
     const std::int64_t block = spec.blockSize() ? spec.blockSize() : 64;
     const std::int64_t half = std::max<std::int64_t>(1, block / 2);
-    // A last block that is short and a row of one block, along the axis that is cut into blocks.
+    // A short last block and rows of one block, along the axis that is cut into blocks.
     TailShape shortBlock = {2, 33, block + half + 1}, oneBlock = {5, 17, block};
     if (op.wIsKn) std::swap(shortBlock.n, shortBlock.k), std::swap(oneBlock.n, oneBlock.k);
-    // Tiles are 16 to 128 wide: one below and one above, in N and K; M from one row to more than a tile of them. The first
+    // Tiles are 16 to 128 wide: shapes below and above, in N and K; M from one row to more than a tile. The first
     // kLeastShapes have a case of each kind.
     std::vector<TailShape> shapes = {{1, 127, 129}, shortBlock,   oneBlock,          {17, 65, 257},
                                      {3, 33, 65},   {1, 1, 1},    {2, 129, 127},     {5, 31, 63},
@@ -32,7 +32,7 @@ std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op) {
         shapes.push_back({1, 64, 4 * 64});
     else
         for (auto& shape : shapes) shape.m = 1;
-    if (blocksCrossRows(spec)) // whose blocks cross rows that they do not divide, which no backend is given
+    if (blocksCrossRows(spec)) // blocks that cross rows must divide them, or no backend is given the shape
         for (auto& shape : shapes) {
             auto& columns = op.wIsKn ? shape.n : shape.k;
             columns = (columns + block - 1) / block * block;

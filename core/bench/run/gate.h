@@ -27,15 +27,16 @@ private:
     std::vector<HostTensor> tensors_;
 };
 
-/// Largest NMSE that passes: the variant's, never above 1e-3; 0: exact; without one by type of the products.
+/// Largest NMSE that passes: that of the variant, at most 1e-3; 0: exact. If the variant gives none, by type of
+/// products.
 double nmseLimitFor(const Variant& variant, const Problem& problem);
-/// More of it where the sums cancel: rounding the terms costs that much more of what is left. Never above 1e-3.
+/// The limit for operands whose terms cancel, where rounding has a larger effect. At most 1e-3.
 double nmseLimitHere(double limit, const Reference& reference);
 Check checkOutput(const Operands& operands, const Reference& reference, const GuardedOutput& output, double limit);
 
 struct GateVerdict {
     RowState status = RowState::Ok; ///< Ok, Wrong, Crashed, Hung, Failed, Cancelled
-    std::string reason;             ///< why not Ok; of an Ok one: shapes that there was no time for
+    std::string reason;             ///< why not Ok; if Ok, the shapes that there was no time for
     double worstNmse = 0;
     std::uint64_t shapes = 0, declined = 0;
 };
@@ -43,19 +44,19 @@ struct GateVerdict {
 struct TailShape {
     std::int64_t m, n, k;
 };
-/// Small shapes around tiles and blocks for a spec.
+/// Small shapes below and above tiles and blocks of a spec.
 std::vector<TailShape> tailShapes(const QuantSpec& spec, const BenchOp& op);
 
 /// Runs a variant on the tail shapes, once per backend, device, spec, activation, op, bias and variant.
 class Gate {
 public:
-    /// Seconds a variant may take of a backend that compiles for every shape: after them the first shapes, which have a
-    /// case of each kind, must do, and the verdict says so.
+    /// Seconds that a variant of a compiling backend may take. After them only the first shapes, which have a case of
+    /// each kind, are run, and the verdict says so.
     Gate(double patience = 4) : patience_(patience) {}
     double patience() const { return patience_; }
     GateVerdict tails(Backend& backend, const std::string& backendId, std::uint32_t device,
                       const OperandRequest& request, const QuantSpec& spec, const Variant& variant, const Job& job);
-    /// On one of the tail shapes: the first from number `first` on, around the list, that the variant does.
+    /// Runs one tail shape: the first that the variant supports, starting at number `first` and going around the list.
     GateVerdict oneTail(Backend& backend, std::uint32_t device, const OperandRequest& request, const QuantSpec& spec,
                         const Variant& variant, std::size_t first, const Job& job);
 
@@ -65,7 +66,7 @@ private:
         Reference reference;
         GuardedOutput output;
     };
-    /// The verdict so far; false: stop at it.
+    /// Updates the verdict; false: stop.
     bool check(Case& one, Backend& backend, std::uint32_t device, const OperandRequest& request, const Variant& variant,
                const Job& job, GateVerdict& verdict) const;
     Result<std::shared_ptr<std::vector<Case>>> cases(const OperandRequest& request, const QuantSpec& spec,

@@ -11,9 +11,11 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kDeviceCold = std::uint64_t(512) << 20; ///< 4 times any device's cache that we know
+/// four times the largest cache of a device known to us
+constexpr std::uint64_t kDeviceCold = std::uint64_t(512) << 20;
 constexpr std::uint64_t kMostSets = 16384;
-constexpr double kBusy = 0.6; ///< share of its best below which a probe has met something else on the machine
+/// a probe below this share of its best means that something else runs on the machine
+constexpr double kBusy = 0.6;
 
 std::uint64_t copyBytes(const Contender& c) {
     std::uint64_t bytes = 0;
@@ -21,13 +23,13 @@ std::uint64_t copyBytes(const Contender& c) {
     return std::max<std::uint64_t>(1, std::max(bytes, std::uint64_t(c.row.answer.kernel.weightBytes.value_or(0))));
 }
 
-/// What it takes in memory, where a small copy fills up pages or whatever else the backend keeps.
+/// Memory of a contender; small copies fill up pages.
 std::uint64_t heldBytes(const Contender& c) {
-    constexpr std::uint64_t ofACopy = 4096; // of backends that do not say
+    constexpr std::uint64_t ofACopy = 4096; // for backends that do not report it
     return c.copyBytes ? std::max(c.copyBytes, copyBytes(c)) : copyBytes(c) + ofACopy;
 }
 
-/// Its first device's roofs are those of the host.
+/// The roofs of its first device are those of the host.
 bool measuresHost(const OpenedBackend& opened) { return !opened.devices.empty() && opened.devices.front().hostRoofs; }
 
 class Group {
@@ -37,7 +39,7 @@ public:
 
     Result<void> run(const WeightsOf& weights) {
         if (auto done = ask(weights); !done) return done;
-        // The baseline is in every batch, so that the ratios of every round are its own.
+        // The baseline is in every batch, so that each round has its own ratios.
         for (auto& c : contenders_)
             if (c.isBaseline) qualifyOne(c);
         std::uint64_t baselines = 0;
@@ -60,7 +62,7 @@ public:
             batch.push_back(&c);
         }
         if (auto done = time(batch); !done) return done;
-        for (auto& c : contenders_) // what was measured comes first
+        for (auto& c : contenders_) // measured rows come first
             if (c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
         for (auto& c : contenders_) release(c);
         return {};
@@ -119,7 +121,7 @@ private:
         const bool among = f32 != plan_.specs.end() && std::string_view(act_.id) == "f32";
         const bool asked = std::find(plan_.acts.begin(), plan_.acts.end(), "f32") != plan_.acts.end();
         if (op_.product && !among) {
-            // Somebody else's row already shows it when f32 activations are a group of their own.
+            // If f32 activations are a group of their own, that group shows the baseline.
             baselineShown_ = std::string_view(act_.id) == "f32" || (!asked && plan_.acts.front() == act_.id);
             QuantSpec plain;
             plain.format = "f32";
@@ -157,7 +159,7 @@ private:
         if (!c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
     }
 
-    /// The same row for every cache state: none of them was reached.
+    /// The same row for every cache state, because none was reached.
     void emitStopped(const Contender& c) {
         if (!shown_[indexOf(c)]) return;
         for (const auto cache : plan_.caches) {
@@ -176,7 +178,7 @@ private:
         const std::uint64_t most = std::min(kMostSets, std::max(least, state_.memoryBytes / 2 / heldBytes(c)));
         return std::clamp<std::uint64_t>((wanted + bytes - 1) / bytes, least, std::max<std::uint64_t>(least, most));
     }
-    /// The memory limit leaves copies that caches may hold: twice what they hold must be there.
+    /// The memory limit allows fewer copies than twice what caches hold.
     bool tooFewCopies(const Contender& c) const {
         return plan_.memoryBytes && setsOf(c) < kMostSets && 2 * setsOf(c) * copyBytes(c) < coldBytesOf(c);
     }
@@ -212,7 +214,7 @@ private:
         }
         for (std::size_t i = 0; i < all.size(); ++i) {
             auto& c = *all[i];
-            if (!c.alive || !c.opened->backend) continue; // its worker died in the other cache state
+            if (!c.alive || !c.opened->backend) continue; // its worker ended in the other cache state
             kernels[i].backend = c.opened->backend.get();
             kernels[i].handle = c.handle;
             kernels[i].operands = &c.checked->operands();
@@ -252,17 +254,17 @@ private:
         return {};
     }
 
-    /// A roof that was measured beside something else is too low: it is measured again before a time is refused for it.
+    /// A roof that was measured while something else ran is too low: it is measured again before a time is refused.
     void judge(BenchmarkRow& row, const Contender& c) {
         constexpr int kTries = 5;
-        constexpr double kHopeless = 8; // times the roof: no neighbour takes that much
+        constexpr double kHopeless = 8; // times the roof: no other load explains this
         for (int tries = 0;; ++tries) {
             shareOfRoofs(row, c.checked->operands(), *c.opened, c.device, state_.roofs, state_.coldBytes / 4);
             if (!aboveTheRoof(row) || *row.verdict.roofShare > kHopeless || tries == kTries || state_.job.cancelled())
                 break;
             bool measured = state_.roofs.again(*c.opened, c.device, row.verdict.roofKind);
             const bool host = c.opened->backend && c.opened->devices[c.device].kind == QS_DEVICE_CPU;
-            for (auto& other : state_.backends) // those of the host share one machine and so one roof
+            for (auto& other : state_.backends) // backends of the host share one machine and so one roof
                 if (host && &other != c.opened && measuresHost(other))
                     measured |= state_.roofs.again(other, 0, row.verdict.roofKind);
             if (!measured) break;
@@ -270,8 +272,7 @@ private:
         refuseAboveTheRoof(row);
     }
 
-    /// Beside something else on the machine a time is too long, and threads that wait for each other may take thousands
-    /// of times as long.
+    /// If something else runs on the machine, times are too long: thousands of times if threads wait for each other.
     void noteBusy(BenchmarkRow& row, const Contender& c) const {
         const auto share = [&](const char* kind, double now) {
             const auto best = state_.roofs.best(*c.opened, c.device, kind);
@@ -293,7 +294,7 @@ private:
         });
         if (host != all.end() && state_.roofs.best(*(*host)->opened, (*host)->device, "read_bw")) {
             OpenedBackend* prober = (*host)->opened;
-            // A backend without roofs of its own is judged by that of another on the same machine.
+            // A backend without its own roofs is compared with those of another backend on the same machine.
             for (auto& opened : state_.backends)
                 if (opened.backend && measuresHost(opened)) prober = &opened;
             rounds.probe = [this, prober] {
@@ -398,8 +399,8 @@ private:
     const BenchAct& act_;
     const BenchShape& shape_;
     std::vector<Contender> contenders_;
-    std::vector<Question> questions_; ///< of each contender
-    std::vector<bool> shown_;         ///< whether its rows are part of the result
+    std::vector<Question> questions_; ///< for each contender
+    std::vector<bool> shown_;         ///< whether the rows are part of the result
     bool baselineShown_ = true, baselineTimed_ = false;
 };
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// All that is timed in turns: every backend, spec and variant of one operation, shape and activation type.
+// Everything that is timed in turns: each backend, spec and variant of one operation, shape and activation type.
 
 #include "core/bench/run/contender.h"
 
 namespace qs {
 
-/// What the groups of a run share.
+/// State that the groups of a run share.
 struct BenchState {
     const BenchmarkPlan& plan;
     const Job& job;
     std::vector<OpenedBackend> backends;
     Roofs roofs;
     Gate gate;
-    std::uint64_t coldBytes = 0;   ///< that copies hold together on the host
-    std::uint64_t memoryBytes = 0; ///< that kernels and their copies may take at once
+    std::uint64_t coldBytes = 0;   ///< bytes that all copies must have together on the host
+    std::uint64_t memoryBytes = 0; ///< bytes that kernels and their copies may take at once
     std::function<void(BenchmarkRow)> emit;
     std::function<void(double share, const std::string& what)> progress;
 };

@@ -26,7 +26,7 @@ std::string lineOf(const std::string& path) {
     return line;
 }
 
-/// "32768K" in bytes.
+/// Bytes of "32768K".
 std::uint64_t sizeOf(const std::string& text) {
     char* end = nullptr;
     const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
@@ -43,7 +43,7 @@ std::vector<int> allowedCpus() {
     return out;
 }
 
-/// What kernels choose by, of all that the system lists.
+/// The CPU features that kernels are chosen by.
 std::string features() {
     static constexpr std::array<std::string_view, 27> wanted = {
         "sse4_2",      "f16c",     "fma",      "avx",        "avx2",    "avx_vnni",    "avx512f",
@@ -62,7 +62,8 @@ std::string features() {
     return "not shown by the system";
 }
 
-/// At this moment, slowest and fastest CPU: what the system says, which in a guest may be the nominal one.
+/// Current clock of the slowest and the fastest CPU as the system reports it; in a virtual machine possibly the nominal
+/// one.
 std::string clock() {
     double least = 0, most = 0;
     std::ifstream in("/proc/cpuinfo");

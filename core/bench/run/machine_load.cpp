@@ -17,7 +17,7 @@ struct Ticks {
     double busy = 0, all = 0, processors = 0;
 };
 
-/// user nice system idle iowait irq softirq steal of all processors; then a line for each.
+/// user nice system idle iowait irq softirq steal of all processors; then one line for each.
 std::optional<Ticks> ticksOf(const std::string& stat) {
     std::ifstream in(stat);
     Ticks ticks;

@@ -16,12 +16,12 @@ void OpenedBackend::note(const Failure& happened) {
 
 namespace {
 
-/// A backend that would not open may know what it lacks: "needs_config" says more than "failed".
+/// If a backend does not open, its probe may know what it lacks: "needs_config" is more helpful than "failed".
 void explain(OpenedBackend& out, const Job& job) {
     if (out.failure.state != RowState::Failed) return;
     const auto probed = probeBackend(out.source, Deadlines{}, job);
     if (!probed) return;
-    // A code from a plugin that works otherwise: it does not run here, as `backends` says too.
+    // A failure code of a plugin that works otherwise means that it does not run here, as in `backends`.
     const bool fine = probed->state == RowState::Available;
     out.failure.state = fine ? RowState::Unavailable : probed->state;
     if (fine) return;
@@ -101,8 +101,8 @@ namespace {
 
 constexpr RunOptions kRoofRun{
     .warmup = 1, .iterations = 30, .chain = 1, .bufferSets = 1, .cold = true, .maxSeconds = 0.3, .memoryBytes = 0};
-constexpr std::uint32_t kPatient = 500; ///< samples: others on the machine take turns of milliseconds
-constexpr int kOften = 8;               ///< on a machine that stays busy it gets no better, and takes a while
+constexpr std::uint32_t kPatient = 500; ///< samples: other programs alternate in milliseconds
+constexpr int kOften = 8;               ///< on a machine that stays busy, more attempts give nothing and take long
 
 } // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The backends of a run: opened once, and out of it once they crash or hang.
+// The backends of a run. Each is opened once, and removed when it crashes or hangs.
 
 #include "core/bench/run/bench_row.h"
 
@@ -10,12 +10,12 @@ namespace qs {
 
 struct OpenedBackend {
     BackendSource source;
-    std::unique_ptr<Backend> backend; ///< null: not opened, or dead
+    std::unique_ptr<Backend> backend; ///< null: not opened, or crashed
     std::vector<DeviceInfo> devices;
     std::string description; ///< JSON
     Failure failure;         ///< why `backend` is null
 
-    /// Crashed and hung workers are gone: nothing more is asked of them.
+    /// Removes a backend whose worker crashed or hung.
     void note(const Failure& happened);
 };
 OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& source, const Job& job);
@@ -24,19 +24,19 @@ OpenedBackend openForBenchmark(const BenchmarkPlan& plan, const BackendSource& s
 class Roofs {
 public:
     static constexpr const char* kKinds[] = {"read_bw", "f32", "bf16", "i8"};
-    static constexpr const char* kWarm = "cache_bw"; ///< what a warm run is held against
+    static constexpr const char* kWarm = "cache_bw"; ///< the roof of warm runs
 
-    /// The most that what a backend reads may take; 0: as it likes.
+    /// Upper limit in bytes for the memory that measuring a roof uses; 0: the backend decides.
     void limitMemory(std::uint64_t bytes) { memoryBytes_ = bytes; }
 
-    /// Measures all kinds of a device, once; the cache's when `warm` times are to be judged.
+    /// Measures all kinds of a device, once; the roof of the cache only if times are `warm`.
     void measure(OpenedBackend& opened, std::uint32_t device, bool warm = false);
-    /// Measures one kind again: before a time is called impossible, for something else may have run beside the first try.
-    /// False: it has been measured often enough in this run.
+    /// Measures one kind again, before a time is called impossible: other load may have disturbed the first
+    /// measurement. False: it was measured often enough in this run.
     bool again(OpenedBackend& opened, std::uint32_t device, const std::string& kind);
-    /// One quick sample of a roof, which may raise it: operations or bytes a second.
+    /// One short sample of a roof, which may raise it: operations or bytes per second.
     std::optional<double> probe(OpenedBackend& opened, std::uint32_t device, const char* kind);
-    /// Best seen on the device; host devices share one machine and so one roof. nullopt: not measured.
+    /// The best value of the device; devices of the host share one machine and so one roof. nullopt: not measured.
     std::optional<double> best(const OpenedBackend& opened, std::uint32_t device, std::string_view kind) const;
     std::vector<MeasuredRoof> list() const;
 
@@ -48,7 +48,7 @@ private:
     struct Entry {
         MeasuredRoof roof;
         bool host = false;
-        int again = 0; ///< how often
+        int again = 0; ///< number of repetitions
         std::size_t order = 0;
     };
     std::optional<double> sample(OpenedBackend& opened, std::uint32_t device, const std::string& kind,

@@ -14,11 +14,11 @@
 namespace qs {
 namespace {
 
-/// Those that are no format of weights.
+/// Dtypes that are not formats of weights.
 constexpr std::array<std::pair<std::string_view, std::size_t>, 4> kOthers = {
     {{"i8", 1}, {"u8", 1}, {"i32", 4}, {"f64", 8}}};
 
-/// Which channels of x are ten times larger.
+/// The channels of x that are ten times larger.
 std::vector<bool> outlierChannels(std::int64_t k, std::uint64_t seed) {
     std::vector<bool> out(std::size_t(k), false);
     bool any = false;
@@ -30,7 +30,7 @@ std::vector<bool> outlierChannels(std::int64_t k, std::uint64_t seed) {
     return out;
 }
 
-/// The rule of the interface: s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s).
+/// The interface's rule: s = max|x| / 127 + FLT_MIN, q = round_half_even(x / s).
 float quantizeRow(const float* x, std::size_t n, double* q) {
     float most = 0;
     for (std::size_t i = 0; i < n; ++i) most = std::max(most, std::fabs(x[i]));
@@ -39,7 +39,8 @@ float quantizeRow(const float* x, std::size_t n, double* q) {
     return scale;
 }
 
-/// The rule of the interface: s = max|x| / 448, 1 where that is 0; x / s within +-448 to the nearest e4m3, half to even.
+/// The interface's rule: s = max|x| / 448, or 1 if that is 0; x / s within +-448 rounded to the nearest e4m3, ties to
+/// even.
 float quantizeRowE4m3(const float* x, std::size_t n, double* q) {
     constexpr double most = 448;
     constexpr int least = -6, mantissa = 3; // exponent of the smallest normal number
@@ -104,7 +105,7 @@ Result<void> addBias(Operands& out, const OperandRequest& request) {
     return {};
 }
 
-/// Neither calibration nor dialect crosses the interface, nor how values are rounded or thinned out.
+/// The interface has no calibration, dialect, rounding or sparsity.
 bool hasOwnRule(const QuantSpec& spec) {
     if (spec.randomSeed() || spec.sparsity) return false;
     QuantSpec plain = spec;
@@ -120,7 +121,7 @@ HostTensor shapeOnly(std::string role, std::string dtype, std::vector<std::int64
     return out;
 }
 
-/// What the error sums of W must be.
+/// Computes the expected error sums of W.
 void addSums(Operands& out) {
     const BenchWeights& w = *out.weights;
     const auto& values = *w.original;

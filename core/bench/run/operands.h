@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The host tensors of a Problem, out of a spec and a shape.
-//
-// W is [N,K], or [K,N] when the op says so; blocks run along its LAST axis in both, as in eformer. Dims of the
+// Makes the host tensors of a Problem from a spec and a shape.
+// W is [N,K], or [K,N] if the op says so; blocks run along its LAST axis in both, as in eformer. Dims of the
 // tensors: "weight" [rows, stored columns] in elements of its dtype (packed: bytes; nf4 rows are padded to whole
 // blocks), "scale" [rows, blocks] with blocks, [kept axis] per channel, [1] per tensor; "act" [M,K], "bias" [N],
 // "source" [N,K] f32.
 //
-// Random values: splitmix64 of (seed, stream, index) gives 64 bits; three of them are twelve 16-bit uniforms whose sum,
-// minus 6, is the normal variate (Irwin-Hall): integer arithmetic, so every machine gets the same operands. Weights
-// have standard deviation 0.02. Activations have 1, and one channel in 64 (at least one from K = 32 on) is ten times
-// larger, as outlier channels of language models are.
+// Random values: splitmix64 of (seed, stream, index) gives 64 bits. Three such numbers give twelve 16-bit uniforms; their
+// sum minus 6 is the normal variate (Irwin-Hall). This is integer arithmetic, so that every machine gets the same
+// operands. Weights have a standard deviation of 0.02. Activations have 1, and one channel in 64 (at least one from
+// K = 32 on) is ten times larger, as outlier channels of language models are.
 
 #include "core/base/random.h"
 #include "core/bench/run/bench_plan.h"
@@ -18,22 +17,23 @@
 
 namespace qs {
 
-/// W of a spec: packed for the interface, and as the reference reads it. Shared by all M and activations.
+/// W under a spec: packed for the interface, and in the form of the reference. Shared by all M and activations.
 struct BenchWeights {
     OperandFormat format;
-    std::vector<HostTensor> inputs;                     ///< "weight", then "scale" if there is one
-    std::shared_ptr<const std::vector<float>> original; ///< before quantization, [rows, columns] as stored
+    std::vector<HostTensor> inputs;                     ///< "weight", then "scale" if the spec has scales
+    std::shared_ptr<const std::vector<float>> original; ///< values before quantization, [rows, columns] as stored
     QuantizedTensor quantized;
-    std::vector<float> levels; ///< code -> value before the scale; empty for float formats, which have quantized.values
-    std::uint64_t bytes = 0;   ///< codes, scales and padding
-    /// Index of the scale of an element: row * rowStep + column / block * blockStep; the scale is 1 when there is none.
+    /// code -> value before scaling; empty for float formats, which have quantized.values
+    std::vector<float> levels;
+    std::uint64_t bytes = 0; ///< of codes, scales and padding
+    /// Index of the scale of an element: row * rowStep + column / block * blockStep; without scales it is 1.
     std::size_t scaleIndex(std::int64_t row, std::int64_t column) const {
         return std::size_t(row) * rowStep + std::size_t(column / block) * blockStep;
     }
     std::size_t rowStep = 0, blockStep = 0;
     std::int64_t block = 1;
 };
-/// [rows, columns] seeded random values, or those of a tensor of that shape.
+/// [rows, columns] seeded random values, or the values of a tensor of that shape.
 Result<std::shared_ptr<const std::vector<float>>> weightValues(std::int64_t rows, std::int64_t columns,
                                                                std::uint64_t seed, const TensorView* tensor);
 /// `outputLast`: the matrix is [K, N], of y = x W; axis=out then keeps its columns.
@@ -51,33 +51,32 @@ struct OperandRequest {
 
 struct Operands {
     Problem problem;
-    std::vector<HostTensor> inputs; ///< of prepare()
-    std::vector<HostTensor> act;    ///< of execute() and bench()
+    std::vector<HostTensor> inputs; ///< for prepare()
+    std::vector<HostTensor> act;    ///< for execute() and bench()
     std::vector<HostTensor> outs;   ///< role, dtype, dims and bytes; no buffer
 
     std::shared_ptr<const BenchWeights> weights;
     std::int64_t m = 0, n = 0, k = 0;
-    std::vector<double>
-        x; ///< [M,K] as the products see it: rounded to bf16, or what the codes of a row mean without its scale
-    std::vector<float> xScale; ///< [M] of activations quantized in the run, else empty
+    std::vector<double> x; ///< [M,K] as the products use it: rounded to bf16, or the codes of a row without their scale
+    std::vector<float> xScale; ///< [M] for activations that are quantized in the run, else empty
     std::vector<float> bias;   ///< [N] or empty
-    std::vector<double> sums;  ///< of quantize_stats: sum (V-W)^2, sum W^2, max |V-W|, max |W|; else empty
+    std::vector<double> sums;  ///< for quantize_stats: sum (V-W)^2, sum W^2, max |V-W|, max |W|; else empty
 };
-/// Codes and scales are the result, which is compared bit by bit.
+/// The results are codes and scales, which are compared bit by bit.
 inline bool isQuantize(const Problem& problem) { return problem.op == "quantize" || problem.op == "quantize_stats"; }
-/// `weights` have the rows and columns that the op gives them: [N,K] or [K,N].
+/// `weights` must have the rows and columns of the op: [N,K] or [K,N].
 Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<const BenchWeights> weights);
 
-/// How a spec's weights cross the interface; fails for formats that it has no packing for.
-/// Why no backend can be given weights of this spec, whatever their shape; nullopt: they cross the interface.
+/// Why the interface cannot pass weights of this spec, for any shape; nullopt: it can.
 std::optional<std::string> whyNotCrossing(const QuantSpec& spec);
+/// How the interface passes weights of this spec; fails for a format without a packing.
 Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid);
 
-/// Streams of the operands, so that none depends on the size of another.
+/// Random streams of the operands: none depends on the size of another.
 inline constexpr std::uint64_t kWeightStream = 1, kActStream = 2, kOutlierStream = 3, kBiasStream = 4, kCheckStream = 5;
 
-/// A tensor of this role with memory behind it, zeroed.
+/// A tensor with this role and zeroed memory.
 Result<HostTensor> makeHostTensor(std::string role, std::string dtype, std::vector<std::int64_t> dims);
-std::size_t dtypeBytes(std::string_view dtype); ///< of the interface's dtypes; 0 when unknown
+std::size_t dtypeBytes(std::string_view dtype); ///< of the interface's dtypes; 0 for an unknown one
 
 } // namespace qs

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Seeded operands that are the same on every machine and for every number of threads.
+// Seeded operands that are equal on every machine and for every number of threads.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/bench/run/operands.h"

@@ -18,10 +18,10 @@ constexpr double kMostCancellation = 100;
 using Pair = double __attribute__((vector_size(16)));
 
 using Columns8 = std::int64_t[kPanel];
-/// Fills panel[k][8] with W of eight result columns; an index of -1 gives zeros.
+/// Fills panel[k][8] with W of eight result columns; the index -1 gives zeros.
 using Fill = std::function<void(const Columns8& columns, std::int64_t k, std::int64_t depth, double* panel)>;
 
-/// sums[rows][columns] of x and W, or of their squares, on all cores.
+/// sums[rows][columns] of x and W, or of their squares, computed on all cores.
 Result<std::vector<double>> products(const Operands& operands, const std::vector<std::int64_t>& rows,
                                      const std::vector<std::int64_t>& columns, const Fill& fill, const Job& job,
                                      bool ofSquares = false) {
@@ -70,7 +70,7 @@ Result<std::vector<double>> products(const Operands& operands, const std::vector
     return out;
 }
 
-/// All of [0, count), or `wanted` of them with the first and the last.
+/// All of [0, count), or `wanted` of them including the first and the last.
 std::vector<std::int64_t> sample(std::int64_t count, std::size_t wanted, std::uint64_t seed) {
     std::vector<std::int64_t> out;
     if (std::uint64_t(count) <= wanted) {
@@ -79,7 +79,7 @@ std::vector<std::int64_t> sample(std::int64_t count, std::size_t wanted, std::ui
         return out;
     }
     out = {0, count - 1};
-    // One in each of equally wide strata, so that no tile is left out.
+    // One from each of equally wide ranges, so that no tile is left out.
     for (std::size_t i = 0; i + 2 < wanted; ++i) {
         const double low = double(count) * double(i) / double(wanted - 2);
         const double high = double(count) * double(i + 1) / double(wanted - 2);
@@ -91,7 +91,7 @@ std::vector<std::int64_t> sample(std::int64_t count, std::size_t wanted, std::ui
     return out;
 }
 
-/// W [N,K] or [K,N]: where element k of result column n lies.
+/// Computes where element k of result column n is in W [N,K] or [K,N].
 struct Place {
     bool kn;
     std::int64_t columns;
@@ -108,7 +108,7 @@ template<class Get> Fill filled(Get get) {
     };
 }
 
-/// One scale for a whole result column: it can be taken out of the sum.
+/// One scale for a whole result column: it is a factor of the sum.
 bool scaleIsOutside(const BenchWeights& w, bool kn) {
     if (w.quantized.grid.kind == ScaleKind::None || (w.rowStep == 0 && w.blockStep == 0)) return true;
     return kn ? w.rowStep == 0 && w.block == 1 : w.blockStep == 0;
@@ -118,7 +118,7 @@ bool areIntegers(std::span<const float> levels) {
     return !levels.empty() && std::all_of(levels.begin(), levels.end(), [](float v) { return v == std::nearbyint(v); });
 }
 
-/// Of the checked rows and columns as many as an eighth of a second takes: places in the lists.
+/// As many of the checked rows and columns as an eighth of a second allows: indices into the lists.
 struct Sampled {
     std::vector<std::size_t> rows, columns;
     std::vector<std::int64_t> m, n;
@@ -195,7 +195,7 @@ Result<void> evaluateProduct(Reference& out, const Operands& o, std::span<const 
     return {};
 }
 
-/// What the format costs, on at most an eighth of a second of products.
+/// Measures the error of the format, on at most an eighth of a second of products.
 Result<void> measureFormat(Reference& out, const Operands& o, std::uint64_t seed, const Job& job) {
     if (o.weights->levels.empty() && o.weights->quantized.spec.format == "f32") {
         out.formatNmse = 0;
@@ -258,7 +258,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
     out.columns = product ? o.n : o.k;
     const double work = product ? double(o.m) * double(o.n) * double(o.k) : 0;
     if (!product) {
-        // A whole weight is compared up to 2^26 elements; above, rows are sampled.
+        // Up to 2^26 elements all of a weight is compared; above, a sample of rows.
         const auto most =
             std::size_t(std::max<std::int64_t>(64, (std::int64_t(1) << 26) / std::max<std::int64_t>(1, o.k)));
         out.checkedRows = sample(o.n, isQuantize(o.problem) ? std::size_t(o.n) : most, seed);
@@ -272,7 +272,7 @@ Result<Reference> evaluateReference(const Operands& o, std::uint64_t seed, const
         out.checkedColumns = sample(o.n, std::size_t(std::clamp(room, 256.0, 1e9)), seed + 2);
     }
     if (isQuantize(o.problem)) {
-        Reference part; // what the format costs, on some rows
+        Reference part; // the error of the format, on some rows
         part.checkedRows = sample(o.n, kSampledRows, seed);
         part.checkedColumns = out.checkedColumns;
         evaluateWeights(part, o, levels);

@@ -13,10 +13,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kShortestSample = 20e3; // ns; shorter runs are chained until the clock's grain is lost in them
-constexpr double kOverdrawn = 1.1;       // of its seconds a kernel may use: rounds are cut to fit on average
-constexpr double kCheapProbe = 3e-3;     // seconds: asked after every round
-constexpr double kProbeShare = 0.2;      // of the time may go to probes
+// nanoseconds; shorter runs are chained until the resolution of the clock does not matter
+constexpr double kShortestSample = 20e3;
+// factor on its seconds that a kernel may use: rounds are cut to fit on average
+constexpr double kOverdrawn = 1.1;
+constexpr double kCheapProbe = 3e-3; // seconds; a faster probe runs after every round
+constexpr double kProbeShare = 0.2;  // share of the time for probes
 
 double secondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -33,7 +35,7 @@ public:
     }
 
     Result<RoundsDone> run() {
-        if (plan_.onShare) plan_.onShare(0); // the first runs and the copies of the weights take their time too
+        if (plan_.onShare) plan_.onShare(0); // the first runs and the copies of the weights take time, too
         for (auto& turn : turns_) calibrate(turn);
         const std::size_t count = std::max<std::size_t>(1, plan_.rounds);
         for (auto& turn : turns_) turn.rounds.resize(count);
@@ -63,7 +65,7 @@ private:
         auto samples = kernel.backend->bench(kernel.handle, kernel.operands->act, kernel.options, last);
         if (!samples) {
             kernel.failure = samples.error();
-            // Its worker is gone: whatever else it held is gone too.
+            // Its worker has ended, and with it everything that it held.
             if (plan_.onFailure && plan_.onFailure(kernel))
                 for (auto& other : turns_)
                     if (other.kernel->backend == kernel.backend && !other.kernel->failure)
@@ -81,7 +83,7 @@ private:
         return true;
     }
 
-    /// How long a run takes, and so how many fit into a round.
+    /// Measures the duration of a run, which gives the number of runs per round.
     void calibrate(Turn& turn) {
         auto& options = turn.kernel->options;
         if (turn.kernel->failure || job_.cancelled()) return;
@@ -100,7 +102,7 @@ private:
         const double most = std::max(1.0, double(plan_.mostSamples / plan_.rounds));
         options.iterations = std::uint32_t(std::clamp(perRound / (ns * options.chain), 1.0, most));
         options.maxSeconds = std::max(2 * perRound * 1e-9, 1e-3);
-        // The first reading of fresh pages is slower than any other: every copy is read once before.
+        // The first read of fresh pages is slower: every copy is read once before.
         const double reading = ns * 1e-9 * options.bufferSets;
         if (options.cold && options.bufferSets > 1 && reading <= plan_.secondsPerKernel / 2) {
             auto timed = options;
@@ -116,7 +118,7 @@ private:
         for (auto& turn : turns_) {
             if (turn.kernel->failure || job_.cancelled()) continue;
             if (turn.spent >= kOverdrawn * plan_.secondsPerKernel && r > 0) continue;
-            // The result that is checked in the end must come from a run that was timed.
+            // The result that is checked at the end must come from a timed run.
             if (turn.kernel->lastOut && (lastOfAll || nearlySpent(turn))) turn.kernel->lastOut->refill();
             call(turn, &turn.rounds[r]);
         }
@@ -124,7 +126,7 @@ private:
         probe(r, taken);
     }
 
-    /// Those who took part take part again, whatever they have spent.
+    /// Kernels that took part take part again, even if they have used their seconds.
     void again(std::size_t r) {
         for (auto& turn : turns_) {
             if (turn.kernel->failure || turn.rounds[r].empty() || job_.cancelled()) continue;
@@ -132,7 +134,7 @@ private:
             if (turn.kernel->lastOut) turn.kernel->lastOut->refill();
             call(turn, &turn.rounds[r]);
         }
-        probeCost_ = 0; // it must be judged
+        probeCost_ = 0; // its cost is not known yet
         probes_[r].clear();
         probe(r, 0);
     }
@@ -147,13 +149,13 @@ private:
         const auto values = plan_.probe();
         probeCost_ = secondsSince(start);
         sinceProbe_ = 0;
-        // Rounds since the last probe are judged by this one.
+        // This probe judges all rounds since the last probe.
         for (std::size_t i = r + 1; i-- > 0 && (i == r || probes_[i].empty());) probes_[i] = values;
         best_.resize(std::max(best_.size(), values.size()), 0.0);
         for (std::size_t i = 0; i < values.size(); ++i) best_[i] = std::max(best_[i], values[i]);
     }
 
-    /// Of the slow rounds the one that was run least often.
+    /// The slow round that was repeated least often.
     std::optional<std::size_t> slowRound() const {
         std::optional<std::size_t> out;
         for (std::size_t r = 0; r < probes_.size(); ++r)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// THE list of the fields of a benchmark's rows, as core/bench/backend/value_fields.h lists those of backends' values.
+// THE list of the fields of a benchmark's rows, in the form of core/bench/backend/value_fields.h.
 
 #include "core/bench/backend/value_fields.h"
 #include "core/bench/run/benchmark.h"

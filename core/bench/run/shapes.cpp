@@ -17,7 +17,7 @@ Asked askedOf(const BenchmarkRow& r) {
     return {q.backend, q.device, q.spec, q.op, q.act, q.m, q.cache};
 }
 
-/// Fastest of the variants that a user would be given.
+/// The fastest variant that is neither approximate nor experimental.
 const BenchmarkRow* fastest(std::span<const BenchmarkRow> rows, const Asked& asked, const ModelShape& shape) {
     const BenchmarkRow* best = nullptr;
     for (const auto& row : rows) {

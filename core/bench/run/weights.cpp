@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Weights as the backend interface wants them: which packing a format crosses in, and the packing itself.
+// Packs weights for the backend interface: chooses the packing of a format and packs the codes.
 #include "core/base/parallel.h"
 #include "core/bench/run/operands.h"
 #include "core/layouts/slabs.h"
@@ -17,21 +17,21 @@
 namespace qs {
 namespace {
 
-/// What a code means to a backend.
+/// What a code means for a backend.
 enum class Meaning {
-    Table,  ///< an index into the values that cross with the format
+    Table,  ///< an index into the values that are passed with the format
     Biased, ///< value = code + code_bias
     Signed, ///< the integer itself
-    Bits,   ///< the bits of a float that the format's id names
+    Bits,   ///< the bits of the float type that the format's id names
 };
 
-/// THE table of packings: the first row that a format fits.
+/// THE table of packings: the first row that fits a format applies.
 struct Packing {
     FormatKind kind;
-    std::size_t levels; ///< at most
+    std::size_t levels; ///< at most so many
     std::uint32_t bits;
     const char* packing;
-    const char* dtype; ///< nullptr: the format's id
+    const char* dtype; ///< nullptr: the id of the format
     Meaning meaning;
     bool highFirst = false;
 };
@@ -53,7 +53,7 @@ const Packing* packingOf(const FormatTraits& traits) {
     return at == kPackings.end() ? nullptr : &*at;
 }
 
-/// The axis that keeps a scale per index, or -1.
+/// The axis along which each index has a scale, or -1.
 int keptAxis(const ScaleGrid& grid) {
     if (grid.kind != ScaleKind::Axes || grid.reduced.size() != 2 || grid.reduced[0] == grid.reduced[1]) return -1;
     return grid.reduced[0] ? 1 : 0;
@@ -64,7 +64,7 @@ std::vector<std::int64_t> scaleDims(const ScaleGrid& grid) {
     return {grid.scales};
 }
 
-/// One row of codes into whole bytes; what lies beyond the codes decodes to 0.
+/// Packs one row of codes into whole bytes; the padding decodes to 0.
 void packRow(const Packing& packing, const FormatTraits& traits, const CodeSet& set, const std::uint8_t* codes,
              std::size_t n, std::size_t stored, std::byte* out) {
     if (packing.meaning == Meaning::Bits) {
@@ -89,7 +89,7 @@ void packRow(const Packing& packing, const FormatTraits& traits, const CodeSet& 
     }
 }
 
-/// f32, f16, bf16: the values themselves; their ids are the interface's dtypes.
+/// f32, f16, bf16: the values themselves; their ids are dtypes of the interface.
 Result<void> addFloats(BenchWeights& weights, const std::vector<std::int64_t>& dims) {
     std::string name = weights.quantized.spec.format;
     auto tensor = makeHostTensor("weight", name, dims);
@@ -114,7 +114,8 @@ Result<void> addCodes(BenchWeights& weights, const Packing& packing) {
     const CodeSet set = codeSetOf(quantized.spec);
     const std::size_t rows = std::size_t(quantized.grid.rows), columns = std::size_t(quantized.grid.features);
     const std::size_t stored = std::size_t(traits.padsLastBlock ? quantized.grid.paddedFeatures
-                                                                : quantized.grid.features); // the same in bnb's
+                                                                // the same in bitsandbytes
+                                                                : quantized.grid.features);
     const std::size_t rowBytes = (stored * packing.bits + 7) / 8;
     auto tensor = makeHostTensor("weight", packing.dtype ? packing.dtype : traits.id,
                                  {std::int64_t(rows), std::int64_t(rowBytes)});
@@ -148,7 +149,7 @@ std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
                          : !holdsZero(spec)                    ? "levels without a zero"
                                                                : nullptr;
     if (unsaid) return fmt::format("{} do not cross the backend interface yet", unsaid);
-    if (isLearned(spec) || !packingOf(traits)) // a backend has to know the levels beforehand
+    if (isLearned(spec) || !packingOf(traits)) // a backend must know the levels in advance
         return fmt::format("the format {} has no packing in the backend interface", spec.format);
     return std::nullopt;
 }
