@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/kept_variants.h"
 
+#include "core/base/cache_folder.h"
 #include "core/base/json_tree.h"
 #include "core/model/output/atomic_file.h"
 #include "core/report/machine.h"
@@ -75,14 +76,9 @@ std::string measuredMachine() {
 }
 
 std::string keptVariantsPath() {
-    const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-    std::string folder;
-    if (cache && *cache == '/')
-        folder = cache;
-    else if (home && *home == '/')
-        folder = std::string(home) + "/.cache";
+    const std::string folder = cacheFolder();
     if (folder.empty()) return {};
-    return fmt::format("{}/quantscope/kernels-{:016x}.json", folder, hashOf(measuredMachine()));
+    return fmt::format("{}/kernels-{:016x}.json", folder, hashOf(measuredMachine()));
 }
 
 VariantChoices& variantChoices() {

@@ -131,12 +131,15 @@ Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Ne
 }
 
 std::vector<LayerMatrix> NetworkWeights::matrices() const {
+    const Architecture& family = *network_.architecture;
     std::vector<LayerMatrix> out;
     for (std::size_t i = 0; i < layers_.size(); ++i)
-        for (const WeightName& row : network_.architecture->layer)
-            if (const auto found = layers_[i].find(row.role);
-                found != layers_[i].end() && isMatrix(*found->second.weight))
-                out.push_back({found->second.weight, i, row.role, fmt::format("blk.{}.{}", i, row.gguf)});
+        for (const WeightName& row : family.layer) {
+            const auto found = layers_[i].find(row.role);
+            if (found == layers_[i].end() || !isMatrix(*found->second.weight)) continue;
+            out.push_back({found->second.weight, i, row.role, fmt::format("blk.{}.{}", i, row.gguf),
+                           family.weightsAreInputsFirst && !isGguf_});
+        }
     return out;
 }
 

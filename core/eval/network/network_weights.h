@@ -27,7 +27,8 @@ struct LayerMatrix {
     const TensorInfo* tensor = nullptr;
     std::size_t layer = 0;
     WeightRole role{};
-    std::string gguf; ///< its name in GGUF files: "blk.0.attn_q.weight"
+    std::string gguf;         ///< its name in GGUF files: "blk.0.attn_q.weight"
+    bool inputsFirst = false; ///< it is [inputs, outputs]; else [outputs, inputs]
 };
 
 class NetworkWeights {

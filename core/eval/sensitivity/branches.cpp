@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs of changed networks, side by side.
+#include "core/eval/sensitivity/sensitivity_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+constexpr std::size_t kMostTogether = 16; ///< a stop loses at most so many runs
+constexpr std::size_t kNumbers = 8;       ///< of a chunk, in a record
+
+std::vector<double> numbersOf(const RunScores& run) {
+    std::vector<double> out;
+    for (const ChunkScores& c : run)
+        for (const double number : {double(c.tokens), double(c.notFinite), c.divergence, c.divergenceSquares,
+                                    c.largestDivergence, c.nllChange, c.nllChangeSquares, double(c.sameTop)})
+            out.push_back(number);
+    return out;
+}
+
+RunScores scoresOf(const std::vector<double>& numbers) {
+    RunScores out;
+    for (std::size_t i = 0; i + kNumbers <= numbers.size(); i += kNumbers) {
+        const double* n = numbers.data() + i;
+        out.push_back({std::size_t(n[0]), std::size_t(n[1]), n[2], n[3], n[4], n[5], n[6], std::size_t(n[7])});
+    }
+    return out;
+}
+
+} // namespace
+
+/// Where branches begin: hidden states of a network at borders of layers.
+struct SensitivityRun::Base {
+    const WeightChange* change; ///< null: the stored weights
+    Borders borders;
+};
+
+/// A branch that goes forward.
+struct SensitivityRun::Active {
+    const Branch* branch;
+    std::size_t index;
+    std::optional<HiddenStates> states;
+    std::vector<TokenScore> scores;
+    std::string reason;
+    std::size_t first() const { return *branch->layers.begin(); }
+};
+
+SensitivityRun::SensitivityRun(std::shared_ptr<const Model> model, const SensitivityPlan& plan)
+    : model_(std::move(model)), plan_(plan) {}
+SensitivityRun::~SensitivityRun() = default;
+
+Result<HiddenStates> SensitivityRun::start(const Job& job) const {
+    auto embedded = weights_->embed(std::span(plan_.text.tokens).first(scored_.inputs), plan_.context, nullptr, job);
+    if (!embedded) return tl::unexpected(embedded.error());
+    return HiddenStates(*network_, std::move(*embedded), plan_.context);
+}
+
+void SensitivityRun::tell(const char* what, const Job& job) const {
+    job.progress({workDone_, work_, what, std::uint64_t(workDone_), std::uint64_t(work_)});
+}
+
+/// Takes the base forward and keeps the borders that are asked for and missing.
+Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base, const std::set<std::size_t>& layers,
+                                                        const Job& job) {
+    auto& kept = base ? other_ : reference_;
+    if (!kept) kept = std::make_unique<Base>(Base{base, Borders(plan_.memory / 4)});
+    if (std::all_of(layers.begin(), layers.end(), [&](std::size_t l) { return kept->borders.has(l); }))
+        return kept.get();
+    auto states = start(job);
+    if (!states) return tl::unexpected(states.error());
+    for (std::size_t layer = 0;; ++layer) {
+        if (layers.contains(layer) && !kept->borders.has(layer))
+            if (auto done = kept->borders.keep(layer, states->values()); !done) return tl::unexpected(done.error());
+        if (layer == *layers.rbegin()) return kept.get();
+        tell("Passing the network that runs begin with", job);
+        const auto loaded = weights_->layer(layer, base, job);
+        if (!loaded) return tl::unexpected(loaded.error());
+        if (auto done = states->pass(*loaded, network_->layers[layer], job); !done) return tl::unexpected(done.error());
+        ++workDone_;
+    }
+}
+
+Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, const Job& job) {
+    for (std::size_t layer = batch.front().first(); layer < network_->layers.size(); ++layer) {
+        std::vector<HiddenStates*> same;
+        for (Active& one : batch) {
+            if (one.first() > layer || !one.reason.empty()) continue;
+            tell("Running changed networks", job);
+            if (one.first() == layer) {
+                auto values = base.borders.at(layer);
+                if (!values) return tl::unexpected(values.error());
+                one.states.emplace(*network_, std::move(*values), plan_.context);
+            }
+            ++workDone_;
+            if (!one.branch->layers.contains(layer)) {
+                same.push_back(&*one.states);
+                continue;
+            }
+            const auto loaded = weights_->layer(layer, &one.branch->change, job);
+            if (!loaded && loaded.error().cancelled) return tl::unexpected(loaded.error());
+            if (!loaded)
+                one.reason = loaded.error().message, one.states.reset();
+            else if (auto done = one.states->pass(*loaded, network_->layers[layer], job); !done)
+                return done;
+        }
+        if (same.empty()) continue;
+        const auto loaded = weights_->layer(layer, base.change, job);
+        if (!loaded) return tl::unexpected(loaded.error());
+        if (auto done = HiddenStates::passAll(same, *loaded, network_->layers[layer], job); !done) return done;
+    }
+    return scoreBatch(batch, job);
+}
+
+Result<void> SensitivityRun::scoreBatch(std::span<Active> batch, const Job& job) {
+    const std::size_t last = network_->layers.size();
+    auto kept = bordersOf(nullptr, {last}, job);
+    if (!kept) return tl::unexpected(kept.error());
+    auto values = (*kept)->borders.at(last);
+    if (!values) return tl::unexpected(values.error());
+    const HiddenStates reference(*network_, std::move(*values), plan_.context);
+    const auto vocabulary = std::size_t(network_->vocabulary);
+    std::vector<float> expected, other;
+    for (const ScoredRange& range : scored_.ranges)
+        for (std::size_t first = range.begin; first < range.end; first += kLogitRows) {
+            const std::size_t count = std::min(kLogitRows, range.end - first);
+            tell("Comparing logits", job);
+            if (!(*head_)(reference, first, count, expected, job)) return cancelledError();
+            for (Active& one : batch) {
+                if (!one.reason.empty()) continue;
+                if (!(*head_)(*one.states, first, count, other, job)) return cancelledError();
+                compareLogits(plan_.text.tokens, plan_.context, range.chunk, first, count, vocabulary, expected, other,
+                              one.scores);
+            }
+        }
+    return job.cancelled() ? Result<void>(cancelledError()) : Result<void>();
+}
+
+Result<void> SensitivityRun::score(const WeightChange* base, std::vector<Branch> branches,
+                                   const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
+                                   const Job& job) {
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        const auto numbers = records_.find(branches[i].key);
+        if (!numbers) {
+            missing.push_back(i);
+            continue;
+        }
+        ++result_.keptRuns;
+        if (auto ok = done(i, {scoresOf(*numbers), {}}); !ok) return ok;
+    }
+    if (missing.empty()) return {};
+    std::stable_sort(missing.begin(), missing.end(), [&](std::size_t a, std::size_t b) {
+        return *branches[a].layers.begin() < *branches[b].layers.begin();
+    });
+    std::vector<Active> all;
+    std::set<std::size_t> borders;
+    for (const std::size_t i : missing) {
+        all.push_back({&branches[i], i, {}, {}, {}});
+        borders.insert(all.back().first());
+    }
+    const std::size_t layers = network_->layers.size();
+    workDone_ = 0, work_ = double(layers);
+    for (const Active& one : all) work_ += double(layers - one.first());
+    if (base)
+        other_.reset();
+    else
+        borders.insert(layers);
+    auto kept = bordersOf(base, borders, job);
+    if (!kept) return tl::unexpected(kept.error());
+
+    const std::uint64_t bytes = scored_.inputs * std::size_t(network_->hidden) * sizeof(float);
+    const std::size_t together = std::clamp<std::size_t>(plan_.memory / 2 / bytes, 1, kMostTogether);
+    for (std::size_t first = 0; first < all.size(); first += together) {
+        const auto batch = std::span(all).subspan(first, std::min(together, all.size() - first));
+        if (auto ran = runBatch(**kept, batch, job); !ran) return ran;
+        for (Active& one : batch) {
+            one.states.reset();
+            const BranchResult result{byChunk(one.scores), one.reason};
+            one.scores = {};
+            ++result_.runs;
+            if (result.reason.empty())
+                if (auto added = records_.add(one.branch->key, numbersOf(result.scores)); !added) return added;
+            if (auto ok = done(one.index, result); !ok) return ok;
+        }
+    }
+    return {};
+}
+
+} // namespace qs::eval

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/sensitivity/how.h"
+
+#include "core/eval/sensitivity/measures.h"
+#include "core/eval/sensitivity/sensitivity_run.h"
+
+#include <algorithm>
+
+namespace qs::eval {
+namespace {
+
+constexpr SensitivityHow kHows[] = {
+    {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.", true,
+     true, measureAlone},
+    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", true, false, measureSpared},
+    {"slope", "Slope", "Noise of two known sizes in this unit: KL a unit of relative squared error, for any spec.",
+     false, true, measureSlope},
+    {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.", true, false,
+     measureOutput}};
+
+} // namespace
+
+std::span<const SensitivityHow> sensitivityHows() { return kHows; }
+
+const SensitivityHow* findSensitivityHow(std::string_view id) {
+    const auto found = std::find_if(std::begin(kHows), std::end(kHows), [&](const auto& how) { return how.id == id; });
+    return found == std::end(kHows) ? nullptr : found;
+}
+
+Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const SensitivityPlan& plan, const Job& job) {
+    auto run = SensitivityRun::of(std::move(model), plan, job);
+    if (!run) return tl::unexpected(run.error());
+    if (auto done = plan.how->measure(**run, job); !done) return tl::unexpected(done.error());
+    return (*run)->result();
+}
+
+} // namespace qs::eval

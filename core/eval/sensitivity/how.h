@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The registry of ways to measure a sensitivity.
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+
+#include <span>
+#include <string_view>
+
+namespace qs::eval {
+
+class SensitivityRun;
+
+struct SensitivityHow {
+    const char* id;
+    const char* title;
+    const char* summary;  ///< one sentence for people
+    bool needsSpecs;      ///< false: it can be measured without a spec
+    bool isSumMeaningful; ///< whether figures of units are added up and held against all at once
+    /// Measures all units of the run and hands over their rows. Errors: cancelled, and what stops every unit.
+    Result<void> (*measure)(SensitivityRun& run, const Job& job);
+};
+std::span<const SensitivityHow> sensitivityHows();
+/// Null if there is no such way.
+const SensitivityHow* findSensitivityHow(std::string_view id);
+
+} // namespace qs::eval

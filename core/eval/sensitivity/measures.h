@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The functions behind sensitivityHows().
+
+#include "core/eval/sensitivity/sensitivity_run.h"
+
+namespace qs::eval {
+
+Result<void> measureAlone(SensitivityRun& run, const Job& job);
+Result<void> measureSpared(SensitivityRun& run, const Job& job);
+Result<void> measureSlope(SensitivityRun& run, const Job& job);
+Result<void> measureOutput(SensitivityRun& run, const Job& job);
+
+/// Fills the figures that every run has.
+void fillScores(SensitivityRow& row, const BranchResult& result);
+/// Holds the sum of single figures against all units at once. `sum` and `units` of those that have one; `floors`: how
+/// many floors are in the sum.
+Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
+                           std::size_t floors, const Job& job);
+
+} // namespace qs::eval

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Changes of weights by noise of a known size, and the size of any change.
+
+#include "core/eval/network/weight_change.h"
+
+namespace qs::eval {
+
+/// Noise added to every matrix, so that ||V - W||^2 / ||W||^2 is `nmse` within f32 rounding. Its directions are normal
+/// variates that depend on the tensor's name and the place alone: noise of two sizes has the same direction.
+WeightChange withNoise(double nmse);
+/// Every weight times 1 + u, u uniform in +-2^-23, a step of f32: as small as an effect of the order of sums.
+WeightChange withRounding();
+
+/// ||V - W||^2 and ||W||^2 of a change; values that are not finite are left out.
+struct SquaredError {
+    double error = 0, power = 0;
+};
+Result<SquaredError> squaredError(const TensorInfo& tensor, const TensorView& stored, const WeightChange& change,
+                                  const Job& job);
+
+} // namespace qs::eval

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Which layer breaks: what each matrix of a network does to its output when it is quantized.
+//
+// A run is the network with other weights in one unit (a matrix, a role or a layer). Hidden states of the network
+// without that change are kept at the borders of layers, so a run begins at its first changed layer. Several runs go
+// side by side, so a layer's weights are loaded and prepared once for them, and so are the reference's logits. Every
+// finished run is kept in a file: who stops and comes again goes on where it was. Results do not depend on the number of
+// threads, the memory, or what was kept.
+
+#include "core/eval/run/evaluation_text.h"
+#include "core/eval/run/scored_text.h"
+#include "core/eval/sensitivity/how.h"
+#include "core/eval/sensitivity/sensitivity_row.h"
+#include "core/eval/sensitivity/units.h"
+
+#include <functional>
+
+namespace qs::eval {
+
+struct SensitivityPlan {
+    EvaluationText text;
+    std::size_t context = 512; ///< as in EvaluationPlan
+    std::size_t chunks = 0;    ///< at most; 0: all
+    Scored scored = Scored::SecondHalf;
+    std::vector<QuantSpec> specs;
+    const SensitivityHow* how = &sensitivityHows().front();
+    const Grouping* by = &groupings().front();
+    std::function<bool(const TensorInfo& tensor)> takes; ///< matrices to measure; empty: those of all layers
+    std::string cache;                                   ///< folder that keeps finished runs; empty: nothing is kept
+    std::uint64_t memory = std::uint64_t(1) << 30;       ///< bytes for hidden states; more go to a temporary file
+    /// Called by the thread that measures, as soon as a row is known. Rows come in any order.
+    std::function<void(const SensitivityRow& row)> arrived;
+};
+
+struct Sensitivity {
+    std::size_t tokens = 0, chunks = 0; ///< tokens that were inputs
+    std::vector<SensitivityRow> rows;   ///< by unit in the order of layers, then by spec
+    std::vector<Additivity> additivity; ///< by spec, where `how` has it
+    std::size_t runs = 0, keptRuns = 0; ///< networks that went forward now; that were found in the cache
+};
+
+/// Errors: those of evaluate(); no matrix to measure; a spec is needed and there is none; a cache that cannot be
+/// written; cancelled. A unit that fails has a row with its reason, and the others go on.
+Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const SensitivityPlan& plan, const Job& job);
+
+/// Where runs are kept if nobody says otherwise: XDG_CACHE_HOME/quantscope/sensitivity. Empty: there is no such folder.
+std::string defaultSensitivityCache();
+
+} // namespace qs::eval

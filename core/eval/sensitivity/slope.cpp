@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// KL grows about linearly with the relative squared error of a layer's weights (HIGGS, arXiv 2411.17525). Noise of known
+// size gives the slope; the slope times a spec's nmse predicts its KL.
+#include "core/eval/sensitivity/measures.h"
+#include "core/eval/sensitivity/noise.h"
+
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+/// ||V - W||^2 / ||W||^2 of the noise: about that of 5-bit and of 4-bit formats.
+constexpr double kNoise[] = {0.0025, 0.01};
+constexpr std::size_t kLevels = std::size(kNoise);
+
+Branch noisyUnit(const Unit& unit, double nmse) {
+    WeightChange change = withNoise(nmse);
+    std::string key = change.detail;
+    std::set<const TensorInfo*> tensors;
+    for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name, tensors.insert(matrix.tensor);
+    change.touches = [tensors](const TensorInfo& tensor) { return tensors.contains(&tensor); };
+    return {std::move(change), unit.layers(), std::move(key)};
+}
+
+/// The fit through 0: sum x y / sum x^2 with x the noise and y the KL. It is a mean over tokens, with an error by chunk.
+void fitSlope(SensitivityRow& row, const std::vector<BranchResult>& levels) {
+    double squares = 0;
+    std::vector<const RunScores*> runs;
+    std::vector<double> factors;
+    for (const double x : kNoise) squares += x * x;
+    for (std::size_t i = 0; i < kLevels; ++i) {
+        if (row.reason.empty()) row.reason = levels[i].reason;
+        row.tokens = tokensOf(levels[i].scores);
+        row.notFinite = std::max(row.notFinite, notFiniteOf(levels[i].scores));
+        runs.push_back(&levels[i].scores), factors.push_back(kNoise[i] / squares);
+    }
+    if (!row.reason.empty()) return;
+    row.slope = combined(runs, factors);
+    if (!row.slope) row.reason = "Some logits are not finite, so the levels of noise are not paired.";
+    const auto small = divergenceOf(levels.front().scores), large = divergenceOf(levels.back().scores);
+    if (small && large && small->mean > 0) row.bend = large->mean / kNoise[kLevels - 1] / (small->mean / kNoise[0]);
+}
+
+Estimate scaled(const Estimate& estimate, double factor) {
+    Estimate out{estimate.mean * factor, {}, {}};
+    if (estimate.byChunk) out.byChunk = *estimate.byChunk * factor;
+    return out;
+}
+
+} // namespace
+
+Result<void> measureSlope(SensitivityRun& run, const Job& job) {
+    const auto& specs = run.plan().specs;
+    std::vector<Branch> branches;
+    for (const Unit& unit : run.units())
+        for (const double noise : kNoise) branches.push_back(noisyUnit(unit, noise));
+    std::vector<std::vector<BranchResult>> results(run.units().size(), std::vector<BranchResult>(kLevels));
+    std::vector<std::size_t> known(run.units().size());
+    std::vector<std::vector<std::optional<double>>> predictions(specs.size(),
+                                                                std::vector<std::optional<double>>(run.units().size()));
+    const auto finish = [&](std::size_t u) -> Result<void> {
+        SensitivityRow row = run.rowOf(run.units()[u], nullptr);
+        fitSlope(row, results[u]);
+        if (specs.empty()) run.put(u, 0, row);
+        for (std::size_t s = 0; s < specs.size(); ++s) {
+            SensitivityRow predicted = row;
+            predicted.spec = specText(specs[s]);
+            const auto nmse = run.nmseOf(run.units()[u], specs[s], job);
+            if (!nmse && nmse.error().cancelled) return tl::unexpected(nmse.error());
+            if (nmse)
+                predicted.nmse = *nmse;
+            else
+                predicted.reason = nmse.error().message;
+            if (row.slope && predicted.nmse) predicted.predicted = scaled(*row.slope, *predicted.nmse);
+            if (predicted.predicted) predictions[s][u] = predicted.predicted->mean;
+            run.put(u, s, std::move(predicted));
+        }
+        return {};
+    };
+    const auto done = [&](std::size_t i, const BranchResult& result) -> Result<void> {
+        const std::size_t u = i / kLevels;
+        results[u][i % kLevels] = result;
+        return ++known[u] == kLevels ? finish(u) : Result<void>();
+    };
+    if (auto all = run.score(nullptr, std::move(branches), done, job); !all) return all;
+    for (std::size_t s = 0; s < specs.size(); ++s) {
+        double sum = 0;
+        std::size_t count = 0;
+        for (const auto& one : predictions[s])
+            if (one) sum += *one, ++count;
+        if (auto added = addAdditivity(run, specs[s], sum, count, 0, job); !added) return added;
+    }
+    return {};
+}
+
+} // namespace qs::eval

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/sensitivity/units.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+std::string tensorUnit(const LayerMatrix& matrix, const TensorPlace&) { return matrix.tensor->name; }
+std::string roleUnit(const LayerMatrix&, const TensorPlace& place) { return place.role; }
+std::string layerUnit(const LayerMatrix& matrix, const TensorPlace&) { return fmt::format("layer {}", matrix.layer); }
+
+constexpr Grouping kGroupings[] = {{"tensor", "Every matrix", tensorUnit},
+                                   {"role", "Matrices of a role in all layers", roleUnit},
+                                   {"layer", "All matrices of a layer", layerUnit}};
+
+} // namespace
+
+bool Unit::has(const TensorInfo& tensor) const {
+    return std::any_of(matrices.begin(), matrices.end(), [&](const auto& m) { return m.tensor == &tensor; });
+}
+
+std::set<std::size_t> Unit::layers() const {
+    std::set<std::size_t> out;
+    for (const LayerMatrix& matrix : matrices) out.insert(matrix.layer);
+    return out;
+}
+
+std::size_t Unit::values() const {
+    std::size_t out = 0;
+    for (const LayerMatrix& matrix : matrices) out += matrix.tensor->elements;
+    return out;
+}
+
+std::span<const Grouping> groupings() { return kGroupings; }
+
+const Grouping* findGrouping(std::string_view id) {
+    const auto found =
+        std::find_if(std::begin(kGroupings), std::end(kGroupings), [&](const auto& g) { return g.id == id; });
+    return found == std::end(kGroupings) ? nullptr : found;
+}
+
+std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping& by) {
+    std::vector<Unit> out;
+    for (const LayerMatrix& matrix : matrices) {
+        const TensorPlace place = placeOf(matrix.tensor->name);
+        const std::string name = by.unitOf(matrix, place);
+        auto unit = std::find_if(out.begin(), out.end(), [&](const Unit& u) { return u.name == name; });
+        if (unit == out.end()) {
+            out.push_back({name, {}, int(matrix.layer), place.role});
+            unit = out.end() - 1;
+        }
+        if (unit->layer != int(matrix.layer)) unit->layer = -1;
+        if (unit->role != place.role) unit->role.clear();
+        unit->matrices.push_back(matrix);
+    }
+    return out;
+}
+
+Unit unitOfAll(std::span<const LayerMatrix> matrices) {
+    Unit out;
+    out.name = "all matrices";
+    out.matrices.assign(matrices.begin(), matrices.end());
+    return out;
+}
+
+} // namespace qs::eval
