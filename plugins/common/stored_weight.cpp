@@ -4,9 +4,7 @@
 #include "kernels/kernel_set.h"
 #include "plugins/common/entry.h"
 
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 namespace qs::plugin {
 namespace {
@@ -31,128 +29,70 @@ template<int N> void lookUp(const unsigned char* codes, std::int64_t n, const fl
     for (std::int64_t j = 0; j < n; ++j) std::memcpy(out + j * N, levels + codes[j] * N, sizeof(float) * N);
 }
 
-std::string quoted(const char* text) { return std::string("\"") + (text ? text : "") + '"'; }
-
 } // namespace
 
 std::string StoredWeight::accept(const qs_format& format, std::int64_t rows, std::int64_t columns) {
-    if (rows < 1 || columns < 1) return "a weight without elements";
-    rows_ = rows, columns_ = stored_ = columns;
-    if (std::string reason = acceptScales(format); !reason.empty()) return reason;
-    return acceptCodes(format);
-}
-
-std::string StoredWeight::acceptScales(const qs_format& format) {
-    if (!is(format.zero_dtype, "none"))
-        return "zero points of dtype " + quoted(format.zero_dtype) + " are not read here";
-    block_ = 0, scaleCount_ = 0;
-    if (is(format.scale_dtype, "none")) {
-        scaled_ = Scales::None;
+    if (std::string reason = readWeightLayout(format, rows, columns, layout_); !reason.empty()) return reason;
+    if (!layout_.hasF32Scales()) return "scales of type " + std::string(layout_.scaleType) + " are not read here";
+    if (layout_.packAxis == 0) return "codes must share bytes along the rows of W";
+    stored_ = layout_.order == CodeOrder::Planar ? columns : layout_.rowBytes * layout_.perByte;
+    table_.clear();
+    if (layout_.meaning == CodeMeaning::Float) {
+        kind_ = layout_.isFloat(32) ? Kind::F32 : is(layout_.dtype, "f16") ? Kind::F16 : Kind::BF16;
         return {};
     }
-    if (!is(format.scale_dtype, "f32")) return "scales of dtype " + quoted(format.scale_dtype) + " are not read here";
-    if (format.block) {
-        if (format.block > std::uint64_t(std::numeric_limits<std::int32_t>::max())) return "a block of that size";
-        block_ = std::int64_t(format.block);
-        if (format.block_axis != 0 && format.block_axis != 1) return "blocks along an axis that a matrix lacks";
-        scaled_ = format.block_axis == 1 ? Scales::AlongRow : Scales::AlongColumn;
-        const std::int64_t along = format.block_axis == 1 ? columns_ : rows_, other = rows_ + columns_ - along;
-        scaleCount_ = std::uint64_t((along + block_ - 1) / block_ * other);
-        return {};
-    }
-    scaled_ = format.channel_axis == 0 ? Scales::Row : format.channel_axis == 1 ? Scales::Column : Scales::Tensor;
-    scaleCount_ = std::uint64_t(scaled_ == Scales::Row ? rows_ : scaled_ == Scales::Column ? columns_ : 1);
-    return {};
-}
-
-std::string StoredWeight::acceptCodes(const qs_format& format) {
-    levels_.clear(), perByte_ = 1, planar_ = false, dtype_ = "u8";
-    const auto plain = [&](Kind kind, const char* dtype, std::uint32_t bytes) -> std::string {
-        if (!is(format.packing, "none")) return "packed " + std::string(dtype);
-        kind_ = kind, dtype_ = dtype, rowBytes_ = std::uint64_t(columns_) * bytes;
-        return {};
-    };
-    if (is(format.format, "f32")) return plain(Kind::F32, "f32", 4);
-    if (is(format.format, "f16")) return plain(Kind::F16, "f16", 2);
-    if (is(format.format, "bf16")) return plain(Kind::BF16, "bf16", 2);
-    if (const FormatTraits* small = findFormat(format.format ? format.format : "");
-        small && small->kind == FormatKind::Float) {
-        levels_ = floatTable(*small);
-        return plain(Kind::Table, small->id, 1);
-    }
-    if (!format.codebook && format.bits == 8 && is(format.packing, "none") && format.code_bias == 0)
-        return plain(Kind::Signed, "i8", 1);
-
-    // Codes that share bytes, or index a codebook: one table lookup a byte.
-    if (format.bits != 1 && format.bits != 2 && format.bits != 4 && format.bits != 8)
-        return "codes of " + std::to_string(format.bits) + " bits are not read here";
-    const unsigned count = 1u << format.bits;
-    if (format.codebook && format.codebook_n < count && format.bits == 8)
-        return "a codebook shorter than its codes"; // a byte could point past its end
-    const bool high = is(format.packing, "pair_hi_first");
-    const char* packing = format.bits == 8   ? "none"
-                          : format.bits == 4 ? "pair_lo_first"
-                          : format.bits == 2 ? "quad_lo_first"
-                                             : "octet_lo_first";
-    planar_ = is(format.packing, "planar");
-    if (!(high && format.bits == 4) && !planar_ && !is(format.packing, packing))
-        return "packing " + quoted(format.packing) + " is not read here";
-    if (format.bits < 8 && format.pack_axis != 1) return "codes must share bytes along the rows of W";
-    perByte_ = int(8 / format.bits);
-    if (format.row_multiple > std::uint64_t(std::numeric_limits<std::int32_t>::max())) return "rows padded that far";
-    if (const auto multiple = std::int64_t(format.row_multiple))
-        stored_ = (columns_ + multiple - 1) / multiple * multiple;
-    if (planar_ && columns_ % perByte_) return "planar rows must fill their bytes";
-    rowBytes_ = std::uint64_t((stored_ + perByte_ - 1) / perByte_);
-    const auto level = [&](unsigned code) {
-        if (!format.codebook) return float(int(code) + format.code_bias);
-        return code < format.codebook_n ? format.codebook[code] : 0.f;
-    };
-    // Rows of whole blocks follow each other without a gap; rows that are not padded to them need not be.
-    if (high && count == 16 && scaled_ == Scales::AlongRow && block_ % 2 == 0 && stored_ % block_ == 0) {
+    kind_ = layout_.isSignedBytes() ? Kind::Signed : Kind::Table;
+    if (kind_ == Kind::Signed) return {};
+    const bool isHighFirst = layout_.order == CodeOrder::HighFirst;
+    // Rows of whole blocks follow each other without a gap; rows that are not padded to them need not.
+    if (isHighFirst && layout_.share == ScaleShare::BlockOfColumns && layout_.block % 2 == 0 &&
+        stored_ % layout_.block == 0) {
         kind_ = Kind::Nf4;
-        for (unsigned code = 0; code < count; ++code) levels_.push_back(level(code));
         return {};
     }
-    kind_ = Kind::Table;
+    if (layout_.perByte == 1) {
+        table_ = layout_.levels;
+        table_.resize(256, 0.0f);
+        return {};
+    }
     for (unsigned byte = 0; byte < 256; ++byte)
-        for (int j = 0; j < perByte_; ++j) {
-            const unsigned shift = unsigned(high ? perByte_ - 1 - j : j) * format.bits;
-            levels_.push_back(level((byte >> shift) & (count - 1)));
+        for (int j = 0; j < layout_.perByte; ++j) {
+            const unsigned shift = unsigned((isHighFirst ? layout_.perByte - 1 - j : j) * layout_.bits);
+            table_.push_back(layout_.levels[(byte >> shift) & ((1u << layout_.bits) - 1)]);
         }
     return {};
 }
 
 void StoredWeight::decodeRow(const unsigned char* codes, float* out) const {
-    const float* levels = levels_.data();
-    if (kind_ == Kind::Signed) return fromSigned(reinterpret_cast<const signed char*>(codes), columns_, out);
-    if (planar_) {
-        const std::int64_t plane = columns_ / perByte_;
-        for (int p = 0; p < perByte_; ++p)
-            for (std::int64_t j = 0; j < plane; ++j) out[p * plane + j] = levels[codes[j] * perByte_ + p];
+    const float* levels = table_.data();
+    if (kind_ == Kind::Signed) return fromSigned(reinterpret_cast<const signed char*>(codes), layout_.columns, out);
+    if (layout_.order == CodeOrder::Planar) {
+        const std::int64_t plane = layout_.columns / layout_.perByte;
+        for (int p = 0; p < layout_.perByte; ++p)
+            for (std::int64_t j = 0; j < plane; ++j) out[p * plane + j] = levels[codes[j] * layout_.perByte + p];
         return;
     }
-    const std::int64_t whole = columns_ / perByte_;
-    if (perByte_ == 1) lookUp<1>(codes, whole, levels, out);
-    if (perByte_ == 2) lookUp<2>(codes, whole, levels, out);
-    if (perByte_ == 4) lookUp<4>(codes, whole, levels, out);
-    if (perByte_ == 8) lookUp<8>(codes, whole, levels, out);
-    for (std::int64_t c = whole * perByte_; c < columns_; ++c) // the last byte of an odd row
-        out[c] = levels[codes[whole] * perByte_ + (c - whole * perByte_)];
+    const std::int64_t whole = layout_.columns / layout_.perByte;
+    if (layout_.perByte == 1) lookUp<1>(codes, whole, levels, out);
+    if (layout_.perByte == 2) lookUp<2>(codes, whole, levels, out);
+    if (layout_.perByte == 4) lookUp<4>(codes, whole, levels, out);
+    if (layout_.perByte == 8) lookUp<8>(codes, whole, levels, out);
+    for (std::int64_t c = whole * layout_.perByte; c < layout_.columns; ++c) // the last byte of an odd row
+        out[c] = levels[codes[whole] * layout_.perByte + (c - whole * layout_.perByte)];
 }
 
 void StoredWeight::scaleRow(const float* scales, std::int64_t row, float* out) const {
     const auto times = [&](std::int64_t from, std::int64_t to, float s) { multiply(out + from, to - from, s); };
-    const auto timesEach = [&](const float* s) { multiplyEach(out, columns_, s); };
-    switch (scaled_) {
-    case Scales::None: return;
-    case Scales::Tensor: return times(0, columns_, scales[0]);
-    case Scales::Row: return times(0, columns_, scales[row]);
-    case Scales::Column: return timesEach(scales);
-    case Scales::AlongColumn: return timesEach(scales + row / block_ * columns_);
-    case Scales::AlongRow:
-        for (std::int64_t c = 0, s = row * ((columns_ + block_ - 1) / block_); c < columns_; c += block_, ++s)
-            times(c, std::min(c + block_, columns_), scales[s]);
+    const auto timesEach = [&](const float* s) { multiplyEach(out, layout_.columns, s); };
+    switch (layout_.share) {
+    case ScaleShare::None: return;
+    case ScaleShare::Tensor: return times(0, layout_.columns, scales[0]);
+    case ScaleShare::Row: return times(0, layout_.columns, scales[row]);
+    case ScaleShare::Column: return timesEach(scales);
+    case ScaleShare::BlockOfRows: return timesEach(scales + row / layout_.block * layout_.columns);
+    case ScaleShare::BlockOfColumns:
+        for (std::int64_t c = 0, s = row * layout_.rowStride; c < layout_.columns; c += layout_.block, ++s)
+            times(c, std::min(c + layout_.block, layout_.columns), scales[s]);
     }
 }
 
@@ -160,25 +100,26 @@ void StoredWeight::decode(const void* weight, const float* scales, std::int64_t 
                           float* out) const {
     const KernelSet& kernels = bestKernels();
     const auto* bytes = static_cast<const unsigned char*>(weight);
-    if (kind_ == Kind::Nf4 && stored_ == columns_) { // the whole range is one run of blocks
+    if (kind_ == Kind::Nf4 && stored_ == layout_.columns) { // the whole range is one run of blocks
         const std::int64_t first = begin * stored_;
-        return kernels.dequantizeNf4Packed(bytes + first / 2, std::size_t((end - begin) * stored_), std::size_t(block_),
-                                           scales + first / block_, levels_.data(), out);
+        return kernels.dequantizeNf4Packed(bytes + first / 2, std::size_t((end - begin) * stored_),
+                                           std::size_t(layout_.block), scales + first / layout_.block,
+                                           layout_.levels.data(), out);
     }
     std::vector<float> padded(kind_ == Kind::Nf4 ? std::size_t(stored_) : 0);
-    for (std::int64_t row = begin; row < end; ++row, out += columns_) {
-        const unsigned char* codes = bytes + std::uint64_t(row) * rowBytes_;
+    for (std::int64_t row = begin; row < end; ++row, out += layout_.columns) {
+        const unsigned char* codes = bytes + std::uint64_t(row) * std::uint64_t(layout_.rowBytes);
         const auto* halves = reinterpret_cast<const std::uint16_t*>(codes);
         if (kind_ == Kind::F32)
-            std::memcpy(out, codes, rowBytes_);
+            std::memcpy(out, codes, std::uint64_t(layout_.rowBytes));
         else if (kind_ == Kind::F16)
-            kernels.f16ToF32(halves, std::size_t(columns_), out);
+            kernels.f16ToF32(halves, std::size_t(layout_.columns), out);
         else if (kind_ == Kind::BF16)
-            kernels.bf16ToF32(halves, std::size_t(columns_), out);
+            kernels.bf16ToF32(halves, std::size_t(layout_.columns), out);
         else if (kind_ == Kind::Nf4) {
-            kernels.dequantizeNf4Packed(codes, std::size_t(stored_), std::size_t(block_),
-                                        scales + row * (stored_ / block_), levels_.data(), padded.data());
-            std::memcpy(out, padded.data(), sizeof(float) * std::size_t(columns_));
+            kernels.dequantizeNf4Packed(codes, std::size_t(stored_), std::size_t(layout_.block),
+                                        scales + row * (stored_ / layout_.block), layout_.levels.data(), padded.data());
+            std::memcpy(out, padded.data(), sizeof(float) * std::size_t(layout_.columns));
             continue; // scaled already
         } else
             decodeRow(codes, out);

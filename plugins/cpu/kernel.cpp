@@ -51,7 +51,7 @@ int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, const char
         if (!variant)
             return fail(error, QS_NOT_FOUND,
                         "The variant " + std::string(text(variantId)) + " does not do this problem.");
-        const Operands operands = operandsOf(asked.problem, in, nIn);
+        const Operands operands = operandsOf(asked, in, nIn);
         if (!operands.refused.empty()) return fail(error, QS_INVALID_ARGUMENT, operands.refused);
 
         ctx->cancelled = false;

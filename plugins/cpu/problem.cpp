@@ -33,50 +33,33 @@ std::optional<NumberType> numberType(std::string_view name) {
     return std::nullopt;
 }
 
-std::optional<Packing> packingOf(std::string_view name) {
-    static constexpr std::array<std::string_view, 6> names = {"none",          "pair_hi_first",  "pair_lo_first",
-                                                              "quad_lo_first", "octet_lo_first", "planar"};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (name == names[i]) return Packing(i);
-    if (name.empty()) return Packing::None;
-    return std::nullopt;
+Packing packingOf(const plugin::WeightLayout& layout) {
+    switch (layout.order) {
+    case plugin::CodeOrder::OnePerElement: return Packing::None;
+    case plugin::CodeOrder::HighFirst: return Packing::PairHiFirst;
+    case plugin::CodeOrder::Planar: return Packing::Planar;
+    case plugin::CodeOrder::LowFirst: break;
+    }
+    return layout.bits == 4 ? Packing::PairLoFirst : layout.bits == 2 ? Packing::QuadLoFirst : Packing::OctetLoFirst;
 }
 
-std::string readFormat(const qs_format& theirs, WeightFormat& mine) {
-    mine.id = text(theirs.format);
-    const auto packing = packingOf(text(theirs.packing));
-    if (!packing) return "The packing " + std::string(text(theirs.packing)) + " is not known.";
-    const auto scale = numberType(text(theirs.scale_dtype));
-    if (!scale || *scale > NumberType::E8m0) return "Scales are f32, f16, bf16 or e8m0.";
-    if (!text(theirs.zero_dtype).empty() && text(theirs.zero_dtype) != "none") return "Zero points are not supported.";
-    if (theirs.bits > 32 || theirs.block > (std::uint64_t(1) << 40)) return "The format's numbers make no sense.";
-    mine.packing = *packing, mine.scale = *scale;
-    mine.bits = int(theirs.bits), mine.packAxis = *packing == Packing::None ? -1 : theirs.pack_axis;
-    mine.block = theirs.block, mine.blockAxis = theirs.block ? theirs.block_axis : -1;
-    mine.channelAxis = theirs.block ? -1 : theirs.channel_axis;
-    mine.codeBias = theirs.code_bias;
-    if (theirs.block && theirs.block_axis < 0) return "Blocks need the axis that they cut.";
-    if (mine.id == "f32" || mine.id == "f16" || mine.id == "bf16" || mine.id == "fp8_e4m3") {
-        mine.element = *numberType(mine.id);
-        const int bits = mine.element == NumberType::F32 ? 32 : mine.element == NumberType::Fp8E4m3 ? 8 : 16;
-        return mine.bits == bits ? "" : "The number of bits does not fit " + mine.id + ".";
-    }
-    if (*packing == Packing::None && mine.bits < 8) mine.bits = 8;
-    mine.element = NumberType::U8;
-    if (theirs.codebook) {
-        mine.levels.assign(theirs.codebook, theirs.codebook + std::min<std::uint32_t>(theirs.codebook_n, 257));
-    } else if (mine.id == "nf4") {
-        mine.levels.assign(nf4Levels().begin(), nf4Levels().end());
-    } else if (mine.id == "binary" && mine.bits == 1) {
-        mine.levels = {-1.0f, 1.0f};
-    } else if (mine.id == "binary" || mine.id == "ternary" || mine.id.rfind("int", 0) == 0) {
-        if (mine.bits == 8 && mine.codeBias == 0) mine.element = NumberType::I8;
-    } else if (const FormatTraits* format = smallFloat(mine.id); format && mine.bits == 8) {
-        mine.levels = floatTable(*format);
-    } else {
-        return "The format " + mine.id + " is not known and brings no codebook.";
-    }
-    return "";
+/// The stored weight as the kernels describe it.
+WeightFormat formatOf(const plugin::WeightLayout& layout) {
+    WeightFormat w;
+    w.id = layout.format;
+    w.packing = packingOf(layout), w.packAxis = layout.packAxis;
+    w.scale = *numberType(layout.scaleType);
+    w.block = std::size_t(layout.block);
+    using enum plugin::ScaleShare;
+    w.blockAxis = layout.share == BlockOfColumns ? 1 : layout.share == BlockOfRows ? 0 : -1;
+    w.channelAxis = layout.share == Row ? 0 : layout.share == Column ? 1 : -1;
+    w.element = numberType(layout.dtype).value_or(NumberType::U8);
+    const bool isDense = layout.meaning == plugin::CodeMeaning::Float;
+    w.bits = !isDense && layout.perByte == 1 ? 8 : layout.bits; // a code that shares no byte takes one
+    if (layout.meaning == plugin::CodeMeaning::Integer) w.codeBias = layout.bias;
+    if (layout.meaning == plugin::CodeMeaning::Level && w.element != NumberType::Fp8E4m3)
+        w.levels.assign(layout.levels.begin(), layout.levels.begin() + std::ptrdiff_t(layout.levelsGiven));
+    return w;
 }
 
 std::string readNumbers(const qs_problem& theirs, MatmulProblem& mine) {
@@ -124,38 +107,33 @@ bool denseBytes(const qs_tensor& t, std::uint64_t* rows) {
     return bytes == t.bytes;
 }
 
-std::string takeWeight(const MatmulProblem& p, const qs_tensor& t, std::uint64_t rows, WeightOperand& into) {
-    const WeightFormat& w = p.weight;
-    const bool source = p.op == MatmulOp::Quantize;
-    const auto type = numberType(text(t.dtype));
-    const bool fp8 = w.element == NumberType::Fp8E4m3 && *type == NumberType::U8;
-    if (source ? *type != NumberType::F32 : *type != w.element && !fp8)
-        return "The weight's dtype " + std::string(text(t.dtype)) + " is not that of the format.";
-    const std::size_t height = w.packAxis == 0 && !source ? p.rows() / std::size_t(8 / w.bits) : p.rows();
-    if (rows != height) return "The weight's first dimension is not the problem's.";
-    std::size_t rowBytes = source ? p.cols() * 4 : packedRowBytes(w, p.cols());
-    const std::size_t padded = source ? rowBytes : packedRowBytes(w, paddedCols(w, p.cols()));
-    if (w.packing != Packing::Planar && t.bytes == height * padded) rowBytes = padded;
-    into.codes = t.data, into.rowBytes = rowBytes;
-    return misfit(t, "weight", height * rowBytes, t.data);
+std::string takeSource(const MatmulProblem& p, const qs_tensor& t, std::uint64_t rows, WeightOperand& into) {
+    if (text(t.dtype) != "f32") return "The source's dtype " + std::string(text(t.dtype)) + " is not f32.";
+    if (rows != p.rows()) return "The source's first dimension is not the problem's.";
+    into.codes = t.data, into.rowBytes = p.cols() * 4;
+    return misfit(t, "source", p.rows() * into.rowBytes, t.data);
 }
 
-std::string takeScale(const MatmulProblem& p, const qs_tensor& t, WeightOperand& into) {
-    const WeightFormat& w = p.weight;
+std::string takeWeight(const Understood& asked, const qs_tensor& t, std::uint64_t rows, WeightOperand& into) {
+    const plugin::WeightLayout& w = asked.layout;
+    const auto type = numberType(text(t.dtype));
+    const bool isBytes = asked.problem.weight.element == NumberType::Fp8E4m3 && *type == NumberType::U8;
+    if (*type != asked.problem.weight.element && !isBytes)
+        return "The weight's dtype " + std::string(text(t.dtype)) + " is not that of the format.";
+    if (rows != std::uint64_t(w.storedRows)) return "The weight's first dimension is not the problem's.";
+    into.codes = t.data, into.rowBytes = std::size_t(w.rowBytes);
+    return misfit(t, "weight", w.weightBytes(), t.data);
+}
+
+std::string takeScale(const Understood& asked, const qs_tensor& t, WeightOperand& into) {
+    const WeightFormat& w = asked.problem.weight;
     const auto type = numberType(text(t.dtype));
     if (*type != w.scale && !(w.scale == NumberType::E8m0 && *type == NumberType::U8))
         return "The scale's dtype is not that of the format.";
     into.scales = t.data;
-    into.scaleCols = w.blockAxis == 1 ? (p.cols() + w.block - 1) / w.block : 0;
-    std::size_t count = 1;
-    if (w.blockAxis == 1)
-        count = p.rows() * into.scaleCols;
-    else if (w.blockAxis == 0)
-        count = (p.rows() + w.block - 1) / w.block * p.cols();
-    else if (w.channelAxis >= 0)
-        count = w.channelAxis == 0 ? p.rows() : p.cols();
+    into.scaleCols = w.blockAxis == 1 ? std::size_t(asked.layout.rowStride) : 0;
     const std::size_t size = w.scale == NumberType::F32 ? 4 : w.scale == NumberType::E8m0 ? 1 : 2;
-    return misfit(t, "scale", count * size, t.data);
+    return misfit(t, "scale", asked.layout.scaleCount * size, t.data);
 }
 
 } // namespace
@@ -178,8 +156,10 @@ Understood understand(const qs_problem* theirs) {
     if (!result.declined.empty()) return result;
     if (mine.op != MatmulOp::QuantizeAct) {
         if (!p.weight) return result.declined = "The problem does not say how its weight is stored.", result;
-        result.declined = readFormat(given(p.weight), mine.weight);
+        result.declined = plugin::readWeightLayout(given(p.weight), std::int64_t(mine.rows()),
+                                                   std::int64_t(mine.cols()), result.layout);
         if (!result.declined.empty()) return result;
+        mine.weight = formatOf(result.layout);
     }
     if (mine.op == MatmulOp::Matmul) {
         const qs_format act = given(p.act);
@@ -215,7 +195,8 @@ const MatmulVariant* fastestOf(std::span<const MatmulVariant* const> variants, c
     return meant ? &choices.fastest(variants.first(meant), problem) : nullptr;
 }
 
-Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n) {
+Operands operandsOf(const Understood& asked, const qs_tensor* const* in, uint32_t n) {
+    const MatmulProblem& problem = asked.problem;
     Operands result;
     const bool source = problem.op == MatmulOp::Quantize;
     bool weight = problem.op == MatmulOp::QuantizeAct, scale = source || problem.weight.scale == NumberType::None;
@@ -227,10 +208,12 @@ Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, ui
         std::uint64_t rows = 0;
         if (!denseBytes(t, &rows)) {
             result.refused = "The bytes of the tensor " + std::string(role) + " do not fit its dims and dtype.";
-        } else if (role == (source ? "source" : "weight")) {
-            result.refused = takeWeight(problem, t, rows, result.weight), weight = true;
+        } else if (source && role == "source") {
+            result.refused = takeSource(problem, t, rows, result.weight), weight = true;
+        } else if (!source && role == "weight") {
+            result.refused = takeWeight(asked, t, rows, result.weight), weight = true;
         } else if (role == "scale" && problem.weight.scale != NumberType::None && !source) {
-            result.refused = takeScale(problem, t, result.weight), scale = true;
+            result.refused = takeScale(asked, t, result.weight), scale = true;
         } else if (role == "bias" && problem.bias && text(t.dtype) == "f32") {
             result.refused = misfit(t, "bias", problem.n * 4, t.data), bias = true;
             result.weight.bias = static_cast<const float*>(t.data);

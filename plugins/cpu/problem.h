@@ -3,7 +3,7 @@
 // The interface's problems and tensors as the kernels take them.
 
 #include "kernels/matmul.h"
-#include "plugins/abi/quantscope_backend.h"
+#include "plugins/common/weight_layout.h"
 
 #include <optional>
 #include <string>
@@ -12,7 +12,8 @@ namespace qs::cpu {
 
 struct Understood {
     MatmulProblem problem;
-    std::string declined; ///< why not; empty when understood
+    plugin::WeightLayout layout; ///< of the stored weight
+    std::string declined;        ///< why not; empty when understood
 };
 Understood understand(const qs_problem* theirs);
 
@@ -25,7 +26,7 @@ struct Operands {
     WeightOperand weight;
     std::string refused; ///< a tensor that does not fit
 };
-Operands operandsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n);
+Operands operandsOf(const Understood& asked, const qs_tensor* const* in, uint32_t n);
 
 struct Activations {
     MatmulInput input;

@@ -66,14 +66,14 @@ private:
 
 } // namespace
 
-std::string coderFor(const char* id, const Stored& stored, Coder& to) {
+std::string coderFor(const char* id, const plugin::WeightLayout& stored, Coder& to) {
     const std::string name = id ? id : "none";
     const FormatTraits* format = findFormat(name);
     if (!format || format->levels.empty() || format->codec)
         return "quantize to " + name + " is left to the cpu backend";
     if (const char* why = ruleOf(*format, stored.scaleCount > 0, to.coding.rule))
         return "quantize to " + name + " is left to the cpu backend: " + why;
-    if (stored.kind != Stored::Kind::Codes) return "quantize writes codes";
+    if (stored.meaning == plugin::CodeMeaning::Float) return "quantize writes codes";
     const bool alongRow = stored.rowStride > 0 && stored.rowBlock == 1;
     to.group = stored.columnStride ? stored.columnBlock : stored.columns;
     if (stored.scaleCount && !alongRow) return "quantized by rows, or blocks along them";
@@ -93,7 +93,7 @@ std::string coderFor(const char* id, const Stored& stored, Coder& to) {
     }
     to.coding.count = int(to.thresholds.size());
     to.coding.range = format->levels.back();
-    to.coding.bits = stored.bits, to.coding.highFirst = stored.highFirst;
+    to.coding.bits = stored.bits, to.coding.highFirst = stored.order == plugin::CodeOrder::HighFirst;
     to.coding.padding = std::uint8_t(std::max(0, storedCode(std::uint8_t(std::max(0, format->zeroCode)))));
     return {};
 }

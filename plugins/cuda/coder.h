@@ -3,7 +3,7 @@
 // The thresholds at which a format changes its code, found with the scalar kernels: what the device searches.
 
 #include "kernels/cuda/coding.h"
-#include "plugins/cuda/stored.h"
+#include "plugins/common/weight_layout.h"
 
 #include <string>
 #include <vector>
@@ -24,6 +24,6 @@ struct Coder {
 };
 
 /// Empty: `to` is filled. Else why a weight of that format is not quantized by search.
-std::string coderFor(const char* format, const Stored& stored, Coder& to);
+std::string coderFor(const char* format, const plugin::WeightLayout& stored, Coder& to);
 
 } // namespace qs::cuda

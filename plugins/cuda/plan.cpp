@@ -10,7 +10,10 @@
 namespace qs::cuda {
 namespace {
 
+using plugin::CodeMeaning;
+using plugin::CodeOrder;
 using plugin::is;
+using plugin::WeightLayout;
 
 constexpr VariantRow kRows[] = {
     {Path::Skinny, "mma_stream", "Decode in registers, stream the weights",
@@ -47,7 +50,7 @@ const VariantRow* row(Path path) {
 }
 
 /// One scale for all of k, whatever the codes.
-bool scaledByChannel(const Stored& w, bool wIsKn, std::int64_t k) {
+bool scaledByChannel(const WeightLayout& w, bool wIsKn, std::int64_t k) {
     return (wIsKn ? w.rowStride : w.columnStride) == 0 || (wIsKn ? w.rowBlock : w.columnBlock) >= k;
 }
 
@@ -68,9 +71,9 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
         plan.refusal = "float activations with scales are not read here";
     if (!plan.refusal.empty()) return;
     const qs_format weight = plugin::given(p.weight);
-    plan.refusal = readFormat(weight, kn ? p.k : p.n, kn ? p.n : p.k, plan.weight);
+    plan.refusal = readWeight(weight, kn ? p.k : p.n, kn ? p.n : p.k, plan.weight);
     if (!plan.refusal.empty()) return;
-    const bool codes = plan.weight.kind == Stored::Kind::Codes;
+    const bool codes = plan.weight.meaning != CodeMeaning::Float;
     if (codes) plan.tiling = tilingOf(plan.weight, kn, p.n, p.k);
     const auto add = [&](Path path, const char* compute, const char* accum) {
         if ((!p.compute || is(p.compute, compute)) && (!p.accum || is(p.accum, accum)))
@@ -79,7 +82,7 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
 
     if (int8) {
         const bool perChannel = plan.tiling && plan.tiling->mode == ScaleMode::Channel;
-        if (!plan.weight.signedBytes || !perChannel)
+        if (!plan.weight.isSignedBytes() || !perChannel)
             plan.refusal = "int8 activations meet int8 weights with a scale a channel only";
         else if (p.k > 131071)
             plan.refusal = "int32 sums are safe up to K = 131071";
@@ -107,7 +110,7 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
             if (!skinny && p.m <= kSkinnyMost) add(Path::Skinny, "bf16", "f32");
         }
         if (libraries.noBlas.empty()) {
-            if (plan.weight.kind == Stored::Kind::F32 && !bf16) add(Path::F32, "f32", "f32");
+            if (plan.weight.isFloat(32) && !bf16) add(Path::F32, "f32", "f32");
             if (!codes) add(Path::Bf16, "bf16", "f32");
             if (codes) add(Path::DequantizedInRun, "bf16", "f32"), add(Path::DequantizedBefore, "bf16", "f32");
         }
@@ -119,17 +122,17 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
 
 void planQuantize(const qs_problem& p, Plan& plan) {
     const qs_format weight = plugin::given(p.weight);
-    plan.refusal = readFormat(weight, p.n, p.k, plan.weight);
+    plan.refusal = readWeight(weight, p.n, p.k, plan.weight);
     if (!plan.refusal.empty()) return;
     const bool alongRow = plan.weight.rowStride > 0 && plan.weight.rowBlock == 1;
     if (is(weight.format, "nf4")) {
-        if (!plan.weight.highFirst || !weight.block || weight.block % 2 || !alongRow)
+        if (plan.weight.order != CodeOrder::HighFirst || !weight.block || weight.block % 2 || !alongRow)
             plan.refusal = "nf4 is quantized in even blocks along the rows, high nibble first";
         else
             plan.variants.push_back(row(Path::Quantize));
         return;
     }
-    if (is(weight.format, "int8") && plan.weight.signedBytes && alongRow) {
+    if (is(weight.format, "int8") && plan.weight.isSignedBytes() && alongRow) {
         plan.variants.push_back(row(Path::Quantize));
         return;
     }
@@ -140,8 +143,19 @@ void planQuantize(const qs_problem& p, Plan& plan) {
 
 } // namespace
 
-std::optional<Tiling> tilingOf(const Stored& w, bool wIsKn, std::int64_t n, std::int64_t k) {
-    if (w.kind != Stored::Kind::Codes || (w.bits == 8 && !w.signedBytes)) return std::nullopt;
+std::string readWeight(const qs_format& format, std::int64_t rows, std::int64_t columns, WeightLayout& to) {
+    if (std::string reason = plugin::readWeightLayout(format, rows, columns, to); !reason.empty()) return reason;
+    if (!to.hasF32Scales()) return "scales of type " + std::string(to.scaleType) + " are not read here";
+    if (to.meaning == CodeMeaning::Float && to.scaleCount) return to.format + " weights with scales";
+    if (is(to.dtype, "f16")) return "f16 weights are not read here";
+    if (to.order == CodeOrder::Planar) return "planar codes are not read here";
+    if (to.perByte == 1 && to.meaning != CodeMeaning::Float && to.bits < 8)
+        return "codes of " + std::to_string(to.bits) + " bits that share no bytes are not read here";
+    return {};
+}
+
+std::optional<Tiling> tilingOf(const WeightLayout& w, bool wIsKn, std::int64_t n, std::int64_t k) {
+    if (w.meaning == CodeMeaning::Float || (w.bits == 8 && !w.isSignedBytes())) return std::nullopt;
     const int bits = std::max(w.bits, 2); // single bits are kept in two
     const std::int64_t nBlock = wIsKn ? w.columnBlock : w.rowBlock, nStride = wIsKn ? w.columnStride : w.rowStride;
     const std::int64_t kBlock = wIsKn ? w.rowBlock : w.columnBlock, kStride = wIsKn ? w.rowStride : w.columnStride;
@@ -172,8 +186,8 @@ Plan planFor(const qs_problem& p, const Libraries& libraries) {
         else
             planProduct(p, libraries, plan);
     } else if (is(p.op, "dequantize") && p.weight) {
-        plan.refusal = readFormat(plugin::given(p.weight), p.n, p.k, plan.weight);
-        if (plan.refusal.empty() && plan.weight.kind != Stored::Kind::Codes)
+        plan.refusal = readWeight(plugin::given(p.weight), p.n, p.k, plan.weight);
+        if (plan.refusal.empty() && plan.weight.meaning == CodeMeaning::Float)
             plan.refusal = "there is nothing to decode";
         if (plan.refusal.empty()) plan.variants.push_back(row(Path::Dequantize));
     } else if ((is(p.op, "quantize") || is(p.op, "quantize_stats")) && p.weight) {
@@ -204,7 +218,7 @@ CacheStream cacheStream(std::size_t l2) {
     return {bytes, bytes ? int((std::size_t(1) << 30) / bytes) + 2 : 0};
 }
 
-TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
+TiledWeight tiled(const WeightLayout& w, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
                   const std::uint8_t* bytes, const float* scales) {
     const auto affine = tiling.bits == 2 ? affineLevels(w.levels) : std::nullopt;
     std::vector<std::uint8_t> codes(std::size_t(n * k));
@@ -215,7 +229,7 @@ TiledWeight tiled(const Stored& w, const Tiling& tiling, bool wIsKn, std::int64_
                 affine ? affine->codes[code] : std::uint8_t(code);
         }
     std::vector<float> levels;
-    if (!w.signedBytes && !affine) levels = w.levels, levels.resize(std::size_t(1) << tiling.bits, 0.f);
+    if (!w.isSignedBytes() && !affine) levels = w.levels, levels.resize(std::size_t(1) << tiling.bits, 0.f);
     const Codes from{tiling.bits, n, k, codes, levels, affine.has_value(), affine ? affine->offset : 0.f};
     const float step = affine ? affine->step : 1.f;
     return tile(from, tiling.mode, tiling.block, [&](std::int64_t ni, std::int64_t ki) {

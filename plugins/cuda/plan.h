@@ -47,16 +47,18 @@ struct Tiling {
     ScaleMode mode;
     std::int64_t block;
 };
-std::optional<Tiling> tilingOf(const Stored& weight, bool wIsKn, std::int64_t n, std::int64_t k);
+std::optional<Tiling> tilingOf(const plugin::WeightLayout& weight, bool wIsKn, std::int64_t n, std::int64_t k);
 
 struct Plan {
     std::string refusal;                     ///< why nothing can be done
     std::vector<const VariantRow*> variants; ///< preferred first
-    Stored weight;
+    plugin::WeightLayout weight;
     std::optional<Tiling> tiling;
     std::optional<Coder> coder; ///< of Path::QuantizeBySearch
     bool measures = false;      ///< error sums are wanted beside the codes
 };
+/// Reads a stored weight. Empty, or what in it our kernels cannot read.
+std::string readWeight(const qs_format& format, std::int64_t rows, std::int64_t columns, plugin::WeightLayout& to);
 Plan planFor(const qs_problem& problem, const Libraries& libraries);
 /// Largest NMSE that the variant's arithmetic explains.
 double nmseLimit(const VariantRow& row, const qs_problem& problem);
@@ -70,7 +72,7 @@ struct CacheStream {
 CacheStream cacheStream(std::size_t l2);
 
 /// The weight as our kernels read it.
-TiledWeight tiled(const Stored& weight, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
+TiledWeight tiled(const plugin::WeightLayout& weight, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
                   const std::uint8_t* codes, const float* scales);
 
 } // namespace qs::cuda

@@ -50,7 +50,7 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
         info_.weight_bytes = 0;
         return copies_.push_back({});
     }
-    const Stored& w = plan_.weight;
+    const plugin::WeightLayout& w = plan_.weight;
     using Clock = std::chrono::steady_clock;
     const auto since = [](Clock::time_point start) {
         return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -112,16 +112,16 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
     default: break;
     }
     Weights stored{Memory(bytes, w.weightBytes()), Memory(scales, 4 * w.scaleCount)};
-    if (w.kind == Stored::Kind::Codes) {
+    if (w.meaning != plugin::CodeMeaning::Float) {
         std::vector<float> levels = w.levels;
         levels_ = Memory(levels.data(), 4 * levels.size());
     }
     info_.upload_ms = since(begin);
     const std::size_t denseBytes = 2 * product(n_, k_);
-    if (row_.path == Path::DequantizedBefore || (row_.path == Path::Bf16 && w.kind == Stored::Kind::F32)) {
+    if (row_.path == Path::DequantizedBefore || (row_.path == Path::Bf16 && w.isFloat(32))) {
         Weights dense{Memory(denseBytes), {}};
         const auto start = Clock::now();
-        if (w.kind == Stored::Kind::F32)
+        if (w.isFloat(32))
             check(roundToBf16(stored.codes.as<float>(), n_ * k_, dense.codes.as<void>(), device_.stream), "round");
         else
             decode(stored, dense.codes.as<void>(), Element::Bf16);
@@ -216,10 +216,10 @@ std::vector<std::string> Product::kernelNames() const {
     case Path::QuantizeBySearch: {
         const bool whole = plan_.weight.columnBlock == 64 && k_ % 64 == 0;
         const Quantizer quantizer = row_.path == Path::QuantizeBySearch ? Quantizer::BySearch
-                                    : plan_.weight.signedBytes          ? Quantizer::Int8
+                                    : plan_.weight.isSignedBytes()      ? Quantizer::Int8
                                     : whole                             ? Quantizer::Nf4Whole64
                                                                         : Quantizer::Nf4;
-        const Stored& w = plan_.weight;
+        const plugin::WeightLayout& w = plan_.weight;
         const bool kept = keepsRows(k_, w.columnStride ? w.columnBlock : k_, k_);
         if (!plan_.measures) return {quantizerName(quantizer, false, kept)};
         return {quantizerName(quantizer, true, kept), kJoinTotalsName};
@@ -245,12 +245,12 @@ void Product::upload(const qs_tensor* const* act, std::uint32_t count) {
 }
 
 StoredMatrix Product::stored(const Weights& weights) const {
-    const Stored& w = plan_.weight;
+    const plugin::WeightLayout& w = plan_.weight;
     StoredMatrix matrix;
     matrix.codes = weights.codes.as<std::uint8_t>();
     matrix.scales = w.scaleCount ? weights.scales.as<float>() : nullptr;
     matrix.levels = levels_.as<float>();
-    matrix.bits = w.bits, matrix.highFirst = w.highFirst;
+    matrix.bits = w.bits, matrix.highFirst = w.order == plugin::CodeOrder::HighFirst;
     matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
     matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
     matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;
@@ -309,12 +309,12 @@ void Product::run(std::uint32_t copy) {
         return;
     case Path::Dequantize: return decode(w, y_.as<void>(), outBf16_ ? Element::Bf16 : Element::F32);
     case Path::Quantize: {
-        const Stored& format = plan_.weight;
+        const plugin::WeightLayout& format = plan_.weight;
         const std::int64_t group = format.columnStride ? format.columnBlock : k_;
-        check(format.signedBytes ? quantizeInt8(w.codes.as<float>(), n_, k_, group, y_.as<std::int8_t>(),
-                                                yScale_.as<float>(), stream, measuring())
-                                 : quantizeNf4(w.codes.as<float>(), n_, k_, group, levels_.as<float>(),
-                                               y_.as<std::uint8_t>(), yScale_.as<float>(), stream, measuring()),
+        check(format.isSignedBytes() ? quantizeInt8(w.codes.as<float>(), n_, k_, group, y_.as<std::int8_t>(),
+                                                    yScale_.as<float>(), stream, measuring())
+                                     : quantizeNf4(w.codes.as<float>(), n_, k_, group, levels_.as<float>(),
+                                                   y_.as<std::uint8_t>(), yScale_.as<float>(), stream, measuring()),
               "quantize");
         return;
     }

@@ -234,7 +234,7 @@ std::int32_t prepareKernel(qs_ctx* ctx, std::uint32_t dev, const qs_problem* pro
         if (info != nullptr) {
             const auto& k = *kernel->prepared.kernel;
             const auto& f = k.figures();
-            const bool quantized = operands.op == Op::Matmul && operands.weight.meaning != Meaning::Float;
+            const bool quantized = operands.op == Op::Matmul && operands.weight.meaning != CodeMeaning::Float;
             qs_kernel_info answer{};
             answer.fusion = quantized ? k.verdict() : QS_FUSION_UNKNOWN;
             answer.repack_ms = ctx->client->compileOnly() ? -1 : kernel->prepared.repackMs;

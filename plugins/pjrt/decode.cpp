@@ -16,17 +16,17 @@ constexpr float kFarthest = 0.015f; ///< from nf4's own levels it is 0.0148 away
 } // namespace
 
 std::vector<float> polynomialLevels(const Weight& w) {
-    if (w.meaning != Meaning::Table || w.table.size() != 16) return {};
+    if (!w.isTable() || w.levels.size() != 16) return {};
     std::vector<float> levels;
     for (int code = 0; code < 16; ++code) {
         float sum = kTerms[0];
         for (int i = 1; i < 6; ++i) sum = sum * float(code) + kTerms[i];
-        if (std::abs(sum - w.table[std::size_t(code)]) > kFarthest) return {};
+        if (std::abs(sum - w.levels[std::size_t(code)]) > kFarthest) return {};
         levels.push_back(sum);
     }
-    const bool own = std::equal(levels.begin(), levels.end(), w.table.begin(),
+    const bool own = std::equal(levels.begin(), levels.end(), w.levels.begin(),
                                 [](float a, float b) { return std::abs(a - b) <= kRounding; });
-    return own ? w.table : levels;
+    return own ? w.levels : levels;
 }
 
 Value Decoder::plane(int index, const std::string& element) {
@@ -37,7 +37,7 @@ Value Decoder::plane(int index, const std::string& element) {
 }
 
 Value Decoder::unpackPlane(int index) {
-    const int shift = g_.order == Order::HighFirst ? 8 - w_.bits - w_.bits * index : w_.bits * index;
+    const int shift = g_.order == CodeOrder::HighFirst ? 8 - w_.bits - w_.bits * index : w_.bits * index;
     Value bits = codes_;
     if (shift > 0) bits = p_.binary("shift_right_logical", bits, p_.constant(std::to_string(shift), "ui8", bits.dims));
     if (shift + w_.bits < 8)
@@ -49,7 +49,7 @@ Value Decoder::unpackJoined() {
     if (w_.perByte == 1) return codes_;
     std::vector<Value> planes;
     for (int i = 0; i < w_.perByte; ++i) planes.push_back(unpackPlane(i));
-    if (g_.order == Order::Planar) return p_.concatenate(planes, 1);
+    if (g_.order == CodeOrder::Planar) return p_.concatenate(planes, 1);
     for (auto& plane : planes) plane = p_.reshape(plane, {g_.rows, g_.rowBytes, 1});
     return p_.reshape(p_.concatenate(planes, 2), {g_.rows, g_.cols});
 }
@@ -68,7 +68,7 @@ Value Decoder::decode(const Value& codes, const std::string& element) {
 Value Decoder::selectTree(const Value& codes) {
     // The constants serve every plane: planes have one shape.
     if (levels_.empty())
-        for (const float level : w_.table) levels_.push_back(p_.constant(level, "f32", codes.dims));
+        for (const float level : w_.levels) levels_.push_back(p_.constant(level, "f32", codes.dims));
     const auto zero = p_.constant(std::string("0"), "ui8", codes.dims);
     auto level = levels_;
     for (int bit = 0; bit < w_.bits; ++bit) {
@@ -98,14 +98,14 @@ Value Decoder::affine(const Value& codes, const std::string& element) {
     };
     auto value = p_.convert(codes, inner);
     if (w_.step != 1) value = p_.binary("multiply", value, splat(w_.step, value.dims));
-    if (w_.bias != 0) value = p_.binary("add", value, splat(w_.bias, value.dims));
+    if (w_.offset != 0) value = p_.binary("add", value, splat(w_.offset, value.dims));
     return p_.convert(value, element);
 }
 
 Value Decoder::blockScales(int index, const Dims& dims) {
     const bool joined = v_.planes == Planes::Joined, contiguous = v_.planes == Planes::Contiguous;
     Value scale = scale_; // [rows, blocks] or [blocks, cols]
-    if (w_.scale == ScaleOf::BlockOfRows) {
+    if (w_.share == ScaleShare::BlockOfRows) {
         if (contiguous)
             scale = p_.slice(scale, 1, index * dims[1], (index + 1) * dims[1]);
         else if (!joined)

@@ -62,15 +62,15 @@ void Writer::weightArguments() {
     const bool packed = w_.perByte > 1;
     codes_ =
         argument(Role::Codes, "w", packed ? ElementType::U8 : codeType_, {g_.rows, packed ? g_.rowBytes : g_.cols});
-    if (w_.scale != ScaleOf::None) {
-        Dims dims{w_.scaleCount()};
-        if (w_.scale == ScaleOf::Tensor) dims = {};
-        if (w_.scale == ScaleOf::BlockOfColumns) dims = {g_.rows, g_.blocksPerRow(w_)};
-        if (w_.scale == ScaleOf::BlockOfRows) dims = {g_.blocksPerColumn(w_), g_.cols};
+    if (w_.share != ScaleShare::None) {
+        Dims dims{std::int64_t(w_.scaleCount)};
+        if (w_.share == ScaleShare::Tensor) dims = {};
+        if (w_.share == ScaleShare::BlockOfColumns) dims = {g_.rows, g_.blocksPerRow(w_)};
+        if (w_.share == ScaleShare::BlockOfRows) dims = {g_.blocksPerColumn(w_), g_.cols};
         scale_ = argument(Role::Scale, "ws", ElementType::F32, dims);
     }
     if (v_.decode == Decode::Gather)
-        table_ = argument(Role::Table, "table", ElementType::F32, {std::int64_t(w_.table.size())});
+        table_ = argument(Role::Table, "table", ElementType::F32, {std::int64_t(w_.levels.size())});
     if (o_.bias && o_.op == Op::Matmul) bias_ = argument(Role::Bias, "bias", ElementType::F32, {o_.n});
 }
 
@@ -152,7 +152,7 @@ Value Writer::matmul() {
         y = p_.convert(sumOfPlanes(parts), "f32");
     }
     y = p_.slice(y, 1, 0, o_.n);
-    if (w_.scale == ScaleOf::Tensor) y = p_.binary("multiply", y, p_.broadcast(scale_, {}, y.dims));
+    if (w_.share == ScaleShare::Tensor) y = p_.binary("multiply", y, p_.broadcast(scale_, {}, y.dims));
     if (o_.act == Act::Int8Dynamic || o_.act == Act::Int8Given) y = perRow(y, actScale_);
     if (w_.scalePerOutput()) y = perColumn(y, scale_);
     if (o_.bias) y = p_.binary("add", y, p_.broadcast(bias_, {1}, y.dims));
@@ -163,10 +163,10 @@ Value Writer::dequantize() {
     weightArguments();
     Decoder decoder(p_, w_, v_, g_, codes_, scale_, table_);
     auto value = decoder.plane(0, "f32");
-    value = p_.slice(p_.slice(value, 0, 0, w_.rows), 1, 0, w_.cols);
-    if (w_.scale == ScaleOf::Tensor) value = p_.binary("multiply", value, p_.broadcast(scale_, {}, value.dims));
-    if (w_.scale == ScaleOf::Row) value = perRow(value, scale_);
-    if (w_.scale == ScaleOf::Column) value = perColumn(value, scale_);
+    value = p_.slice(p_.slice(value, 0, 0, w_.rows), 1, 0, w_.columns);
+    if (w_.share == ScaleShare::Tensor) value = p_.binary("multiply", value, p_.broadcast(scale_, {}, value.dims));
+    if (w_.share == ScaleShare::Row) value = perRow(value, scale_);
+    if (w_.share == ScaleShare::Column) value = perColumn(value, scale_);
     return p_.convert(value, o_.out);
 }
 

@@ -16,7 +16,7 @@ namespace qs::pjrt {
 struct Geometry {
     std::int64_t rows = 0, cols = 0; ///< padded, in elements
     std::int64_t rowBytes = 0;       ///< of packed codes; elements when they are not packed
-    Order order = Order::OnePerElement;
+    CodeOrder order = CodeOrder::OnePerElement;
     std::int64_t k(bool kn) const { return kn ? rows : cols; }
     std::int64_t n(bool kn) const { return kn ? cols : rows; }
     std::int64_t blocksPerRow(const Weight& w) const { return cols / w.block; }
@@ -34,6 +34,6 @@ std::vector<std::byte> repackCodes(const Weight& weight, const Geometry& geometr
                                    std::int64_t rowBytes, std::int64_t elementBytes);
 /// Scales as f32, block scales padded with zeros to the geometry's blocks. `dtype` as the host stores them.
 std::vector<float> repackScales(const Weight& weight, const Geometry& geometry, std::span<const std::byte> scales);
-std::size_t scaleBytes(const std::string& dtype);
+std::size_t scaleBytes(std::string_view dtype);
 
 } // namespace qs::pjrt

@@ -35,10 +35,10 @@ Stored stored(const qs_tensor* t, const char* role, std::size_t elementBytes) {
 /// In which type unpacked codes reach the program.
 ElementType codeTypeFor(const Weight& w, const Variant& v, const qs_tensor* t) {
     if (w.perByte > 1) return ElementType::U8;
-    if (v.decode == Decode::Convert && w.meaning == Meaning::Table)
+    if (v.decode == Decode::Convert && w.isTable())
         return w.format == "fp8_e4m3" ? ElementType::F8E4M3FN : ElementType::F8E5M2;
-    if (w.meaning == Meaning::Table) return ElementType::U8;
-    if (w.meaning == Meaning::Float) return elementTypeOf(w.format.c_str());
+    if (w.isTable()) return ElementType::U8;
+    if (w.meaning == CodeMeaning::Float) return elementTypeOf(w.format.c_str());
     const auto given = t == nullptr || t->dtype == nullptr ? ElementType::S8 : elementTypeOf(t->dtype);
     return given == ElementType::U8 ? ElementType::U8 : ElementType::S8;
 }
@@ -51,22 +51,23 @@ const std::byte* codesOf(const Weight& w, const Geometry& g, ElementType type, c
         refuse(std::string("weights of type ") + (t->dtype ? t->dtype : "NULL") + " do not hold " + w.format);
     const auto s = stored(t, "weight", size);
     const auto multiple = std::max<std::int64_t>(1, w.rowMultiple);
-    const auto padded = (w.cols + multiple - 1) / multiple * multiple;
+    const auto padded = (w.columns + multiple - 1) / multiple * multiple;
     const auto expected = (padded + w.perByte - 1) / w.perByte;
     const auto rowElements = w.rows > 0 ? s.elements / w.rows : 0;
     if (s.elements % w.rows != 0 || rowElements != expected)
         refuse("the weight tensor has " + std::to_string(s.elements) + " elements where " + std::to_string(w.rows) +
                " rows of " + std::to_string(expected) + " were expected");
-    if (w.order == Order::Planar && padded != w.cols) refuse("planar rows are padded, so their planes cannot be found");
+    if (w.order == CodeOrder::Planar && padded != w.columns)
+        refuse("planar rows are padded, so their planes cannot be found");
     if (g.order == w.order && g.rows == w.rows && rowElements == g.rowBytes) return s.bytes.data();
     moved = repackCodes(w, g, s.bytes, rowElements * std::int64_t(size), std::int64_t(size));
     return moved.data();
 }
 
 std::vector<float> scalesOf(const Weight& w, const Geometry& g, const qs_tensor* t) {
-    const auto s = stored(t, "scale", scaleBytes(w.scaleDtype));
-    if (s.elements != w.scaleCount())
-        refuse("there are " + std::to_string(s.elements) + " scales where " + std::to_string(w.scaleCount()) +
+    const auto s = stored(t, "scale", scaleBytes(w.scaleType));
+    if (std::uint64_t(s.elements) != w.scaleCount)
+        refuse("there are " + std::to_string(s.elements) + " scales where " + std::to_string(w.scaleCount) +
                " were expected");
     return repackScales(w, g, s.bytes);
 }
@@ -137,7 +138,7 @@ Prepared prepare(Client& client, const Operands& operands, const Variant& varian
     const qs_tensor* bias = findTensor(tensors, "bias");
     if (hasWeight && !client.compileOnly()) {
         codes = codesOf(w, geometry, type, weight, moved);
-        if (w.scale != ScaleOf::None) scales = scalesOf(w, geometry, findTensor(tensors, "scale"));
+        if (w.share != ScaleShare::None) scales = scalesOf(w, geometry, findTensor(tensors, "scale"));
         if (operands.bias) demandInput(bias, "bias", {ElementType::F32, {operands.n}});
     }
     p.repackMs = millisecondsSince(start);
@@ -152,7 +153,7 @@ Prepared prepare(Client& client, const Operands& operands, const Variant& varian
         case Role::ActMax: p.kernel->uploadConstant(&most); break;
         case Role::Codes: p.kernel->uploadConstant(codes); break;
         case Role::Scale: p.kernel->uploadConstant(scales.data()); break;
-        case Role::Table: p.kernel->uploadConstant(w.table.data()); break;
+        case Role::Table: p.kernel->uploadConstant(w.levels.data()); break;
         case Role::Bias: p.kernel->uploadConstant(bias->data); break;
         }
     p.uploadMs = millisecondsSince(start);

@@ -54,14 +54,14 @@ Variant make(const Operands& o, Decode decode, Planes planes, Compute compute) {
     v.compute = compute;
     std::string format;
     for (const char c : w.format) format += (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '_';
-    const bool approximate = decode == Decode::Poly5 && polynomialLevels(w) != w.table;
+    const bool approximate = decode == Decode::Poly5 && polynomialLevels(w) != w.levels;
     v.id = format + "_" + words(decode).id + (approximate ? "_approx" : "") + words(planes).id + words(compute).id;
     v.title = w.format + ", " + words(decode).title + words(planes).title;
     v.note = words(compute).title;
     v.product = isInteger(compute) ? "i8" : compute == Compute::BF16 ? "bf16" : "f32";
     v.nmseLimit = compute == Compute::BF16 ? kBf16Nmse : compute == Compute::Int8 ? 1e-12 : 1e-9;
     if (o.out == "bf16") v.nmseLimit = std::max(v.nmseLimit, 1e-5);
-    if (w.meaning == Meaning::Float) {
+    if (w.meaning == CodeMeaning::Float) {
         v.flags |= QS_VARIANT_BASELINE;
         v.id = "dense_" + format + words(compute).id;
         v.title = "dense " + w.format;
@@ -80,14 +80,14 @@ void addMatmul(const Operands& o, std::vector<Variant>& list) {
     const auto add = [&](Decode decode, Planes planes, Compute compute) {
         if (planesFit(w, planes)) list.push_back(make(o, decode, planes, compute));
     };
-    const auto natural = w.meaning == Meaning::Float     ? Decode::Convert
-                         : w.meaning == Meaning::Integer ? Decode::Affine
+    const auto natural = w.meaning == CodeMeaning::Float ? Decode::Convert
+                         : w.isAffine                    ? Decode::Affine
                                                          : Decode::Gather;
-    const bool packed = w.perByte > 1, smallTable = w.meaning == Meaning::Table && w.bits <= 4;
+    const bool packed = w.perByte > 1, smallTable = w.isTable() && w.bits <= 4;
     const bool nativeFp8 = w.format == "fp8_e4m3" || w.format == "fp8_e5m2";
     for (const auto compute : {Compute::F32, Compute::BF16}) {
         add(natural, Planes::Joined, compute);
-        if (nativeFp8 && w.meaning == Meaning::Table) add(Decode::Convert, Planes::Joined, compute);
+        if (nativeFp8 && w.isTable()) add(Decode::Convert, Planes::Joined, compute);
         if (!packed) continue;
         const auto inPlanes = smallTable ? Decode::Select : natural;
         add(inPlanes, Planes::Interleaved, compute);
@@ -97,8 +97,8 @@ void addMatmul(const Operands& o, std::vector<Variant>& list) {
             add(Decode::Poly5, Planes::Contiguous, compute);
         }
     }
-    if (!integerAct || w.meaning != Meaning::Integer || o.k > kLongestInt8Sum) return;
-    if (w.scale == ScaleOf::None || w.scale == ScaleOf::Tensor || w.scalePerOutput()) {
+    if (!integerAct || !w.isAffine || o.k > kLongestInt8Sum) return;
+    if (w.share == ScaleShare::None || w.share == ScaleShare::Tensor || w.scalePerOutput()) {
         add(Decode::Affine, Planes::Joined, Compute::Int8);
         if (packed) {
             add(Decode::Affine, Planes::Interleaved, Compute::Int8);
@@ -116,9 +116,9 @@ void addDequantize(const Operands& o, std::vector<Variant>& list) {
         v.note = "f32 products of value and scale";
         list.push_back(v);
     };
-    if (w.meaning == Meaning::Float) add(Decode::Convert);
-    if (w.meaning == Meaning::Integer) add(Decode::Affine);
-    if (w.meaning != Meaning::Table) return;
+    if (w.meaning == CodeMeaning::Float) add(Decode::Convert);
+    if (w.isAffine) add(Decode::Affine);
+    if (!w.isTable()) return;
     add(Decode::Gather);
     if (w.bits <= 4) add(Decode::Select);
     if (!polynomialLevels(w).empty()) add(Decode::Poly5);

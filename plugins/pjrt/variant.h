@@ -26,7 +26,7 @@ enum class Compute { F32, BF16, Int8, Int8Blocks };
 struct Variant {
     std::string id, title, note;
     std::string product = "f32"; ///< type of the products, as qs_variant::compute
-    std::uint32_t flags = 0; ///< QS_VARIANT_*
+    std::uint32_t flags = 0;     ///< QS_VARIANT_*
     double nmseLimit = 0;
     std::vector<float> levels; ///< of an approximate decode
     Decode decode = Decode::Convert;

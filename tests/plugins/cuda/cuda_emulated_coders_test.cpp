@@ -70,7 +70,7 @@ void CudaCodersEmulated::quantizes() {
                                           plan.coder->on(plan.coder->thresholds.data(), plan.coder->stored.data()),
                                           codes.data(), scales.data(), nullptr),
                          0);
-            else if (plan.weight.signedBytes)
+            else if (plan.weight.isSignedBytes())
                 QCOMPARE(quantizeInt8(x, c.n, c.k, expected.block, reinterpret_cast<std::int8_t*>(codes.data()),
                                       scales.data(), nullptr),
                          0);
@@ -104,7 +104,7 @@ void CudaCodersEmulated::measures() {
                                           plan.coder->on(plan.coder->thresholds.data(), plan.coder->stored.data()),
                                           codes.data(), scales.data(), nullptr, measuring),
                          0);
-            else if (plan.weight.signedBytes)
+            else if (plan.weight.isSignedBytes())
                 QCOMPARE(quantizeInt8(x, c.n, c.k, expected.block, reinterpret_cast<std::int8_t*>(codes.data()),
                                       scales.data(), nullptr, measuring),
                          0);

@@ -36,7 +36,7 @@ struct Product {
     /// The same steps as Product::run() of the backend. Returns the problem, or an empty string.
     std::string run(const VariantRow& row) const {
         const bool large = row.path == Path::Large, bf16 = c.act == "bf16", outBf16 = c.out == "bf16";
-        const Stored& stored = plan.weight;
+        const qs::plugin::WeightLayout& stored = plan.weight;
         const TiledWeight w =
             tiled(stored, *plan.tiling, c.kn, c.n, c.k, static_cast<const std::uint8_t*>(problem.inputs[0]->data),
                   stored.scaleCount ? static_cast<const float*>(problem.inputs[1]->data) : nullptr);
@@ -203,7 +203,7 @@ void CudaEmulated::multipliesE4m3() {
         const AbiProblem problem(c);
         const Plan plan = planFor(problem.problem, {});
         QVERIFY2(!plan.variants.empty() && plan.variants.front()->path == Path::E4m3, plan.refusal.c_str());
-        const Stored& w = plan.weight;
+        const qs::plugin::WeightLayout& w = plan.weight;
         const auto act = exact(problem.acts[0]);
         const auto* codes = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
         const auto* scales = static_cast<const float*>(problem.inputs[1]->data);

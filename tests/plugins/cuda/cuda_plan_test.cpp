@@ -27,8 +27,6 @@ class CudaPlan : public QObject {
 private Q_SLOTS:
     void saysWhatIsMissing();
     void everyCodeHasItsOwnPlace();
-    void readsStoredCodes_data();
-    void readsStoredCodes();
     void multipliesAsAWarpDoes_data();
     void multipliesAsAWarpDoes();
     void codesAsTheReference_data();
@@ -72,30 +70,6 @@ void CudaPlan::everyCodeHasItsOwnPlace() {
     }
 }
 
-void CudaPlan::readsStoredCodes_data() {
-    QTest::addColumn<QString>("format");
-    for (const char* format : {"nf4", "int8", "int4", "ternary", "binary", "fp8_e4m3"})
-        QTest::addRow("%s", format) << QString::fromLatin1(format);
-}
-void CudaPlan::readsStoredCodes() {
-    QFETCH(QString, format);
-    for (const char* scale : {"row", "column", "tensor", "block"}) {
-        const AbiProblem problem({.weight = format.toStdString(), .n = 5, .k = 67, .scale = scale, .block = 32}, 1,
-                                 false);
-        Stored stored;
-        QCOMPARE(readFormat(*problem.problem.weight, 5, 67, stored), std::string());
-        QCOMPARE(std::string(stored.dtype), std::string(problem.inputs[0]->dtype));
-        QCOMPARE(stored.weightBytes(), problem.inputs[0]->bytes);
-        QCOMPARE(4 * stored.scaleCount, problem.inputs[1]->bytes);
-        const auto* bytes = static_cast<const std::uint8_t*>(problem.inputs[0]->data);
-        const auto* scales = static_cast<const float*>(problem.inputs[1]->data);
-        for (std::int64_t r = 0; r < 5; ++r)
-            for (std::int64_t c = 0; c < 67; ++c)
-                QCOMPARE(stored.levels[stored.codeAt(bytes, r, c)] * scales[stored.scaleIndex(r, c)],
-                         problem.dense[std::size_t(r * 67 + c)]);
-    }
-}
-
 void CudaPlan::multipliesAsAWarpDoes_data() { addWeightRows(); }
 
 /// The operands of one lane in mma.m16n8k16, by the description of the instruction: row and k of the two halves of
@@ -107,8 +81,8 @@ void CudaPlan::multipliesAsAWarpDoes() {
     constexpr std::int64_t n = 37, k = 200;
     const AbiProblem problem(
         {.weight = format.toStdString(), .n = n, .k = k, .kn = kn, .scale = scale.toStdString(), .block = 32});
-    Stored stored;
-    QCOMPARE(readFormat(*problem.problem.weight, kn ? k : n, kn ? n : k, stored), std::string());
+    qs::plugin::WeightLayout stored;
+    QCOMPARE(readWeight(*problem.problem.weight, kn ? k : n, kn ? n : k, stored), std::string());
     const auto tiling = tilingOf(stored, kn, n, k);
     QVERIFY(tiling.has_value());
     const bool perChannel =
@@ -192,8 +166,8 @@ void CudaPlan::codesAsTheReference() {
     QFETCH(int, block);
     const qs::FormatTraits& traits = *qs::findFormat(format.toStdString());
     constexpr std::int64_t columns = 200;
-    Stored stored;
-    stored.kind = Stored::Kind::Codes;
+    qs::plugin::WeightLayout stored;
+    stored.meaning = qs::plugin::CodeMeaning::Level;
     stored.rows = 1, stored.columns = columns, stored.rowStride = block > 0 ? (columns + block - 1) / block : block + 1;
     if (block > 0) stored.columnBlock = block, stored.columnStride = 1;
     stored.scaleCount = std::uint64_t(stored.rowStride);
@@ -249,7 +223,9 @@ void CudaPlan::codesAsTheReference() {
     // The place of a code in its byte must be the one that products and the decoder use.
     stored.rowBytes = columns * stored.bits / 8;
     for (const bool highFirst : {false, true}) {
-        stored.highFirst = highFirst && stored.bits == 4;
+        stored.order =
+            highFirst && stored.bits == 4 ? qs::plugin::CodeOrder::HighFirst : qs::plugin::CodeOrder::LowFirst;
+        stored.perByte = 8 / stored.bits;
         QCOMPARE(coderFor(traits.id, stored, coder), std::string());
         for (int place = 0; place < 8 / stored.bits; ++place) {
             const auto byte = std::uint8_t(1u << shiftOf(coder.coding, place));

@@ -38,11 +38,12 @@ struct StoredOperands {
     std::vector<unsigned char> codes, scales;
     cuda::StoredMatrix matrix;
     StoredOperands(const AbiProblem& problem, const cuda::Plan& plan) : codes(exact(problem.inputs[0])) {
-        const cuda::Stored& w = plan.weight;
+        const plugin::WeightLayout& w = plan.weight;
         if (w.scaleCount) scales = exact(problem.inputs[1]);
         matrix.codes = codes.data();
         matrix.scales = w.scaleCount ? reinterpret_cast<const float*>(scales.data()) : nullptr;
-        matrix.levels = w.levels.data(), matrix.bits = w.bits, matrix.highFirst = w.highFirst;
+        matrix.levels = w.levels.data(), matrix.bits = w.bits,
+        matrix.highFirst = w.order == plugin::CodeOrder::HighFirst;
         matrix.rows = w.rows, matrix.columns = w.columns, matrix.rowBytes = w.rowBytes;
         matrix.rowBlock = w.rowBlock, matrix.rowStride = w.rowStride;
         matrix.columnBlock = w.columnBlock, matrix.columnStride = w.columnStride;

@@ -193,7 +193,7 @@ const qs_problem* MadeProblem::problem() {
     weight_.block_axis = shape_.blockAxis;
     weight_.channel_axis = shape_.channelAxis;
     weight_.code_bias = format_.codeBias;
-    weight_.block = shape_.block;
+    weight_.block = format_.scaleDtype == "none" ? 0 : shape_.block; // blocks without scales are refused
     weight_.codebook = format_.codebook.empty() ? nullptr : format_.codebook.data();
     weight_.codebook_n = std::uint32_t(format_.codebook.size());
     return &problem_;
