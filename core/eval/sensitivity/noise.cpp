@@ -55,26 +55,31 @@ Result<std::vector<float>> noisy(const TensorInfo& tensor, const TensorView& sto
 } // namespace
 
 WeightChange withNoise(double nmse) {
-    return {fmt::format("noise {}", nmse),
-            fmt::format("normal noise of {:a} of the squared weights, seed {}", nmse, kNoiseSeed), isNoisy,
-            [nmse](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
-                return noisy(tensor, stored, nmse, job);
-            }};
+    WeightChange change;
+    change.name = fmt::format("noise {}", nmse);
+    change.detail = fmt::format("normal noise of {:a} of the squared weights, seed {}", nmse, kNoiseSeed);
+    change.touches = isNoisy;
+    change.values = [nmse](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
+        return noisy(tensor, stored, nmse, job);
+    };
+    return change;
 }
 
 WeightChange withRounding() {
-    return {"floor", "f32 rounding", isNoisy,
-            [](const TensorInfo& tensor, const TensorView& stored, const Job&) -> Result<std::vector<float>> {
-                auto values = valuesOf(tensor, stored);
-                const std::uint64_t stream = streamOf(tensor.name);
-                parallelFor(values.size(), kNoiseGrain, [&](std::size_t begin, std::size_t end, unsigned) {
-                    for (std::size_t i = begin; i < end; ++i) {
-                        const double u = double(randomBits(kNoiseSeed, stream, i) >> 11) * 0x1p-52 - 1; // in [-1, 1)
-                        values[i] = float(double(values[i]) * (1 + u * 0x1p-23));
-                    }
-                });
-                return values;
-            }};
+    WeightChange change;
+    change.name = "floor", change.detail = "f32 rounding", change.touches = isNoisy;
+    change.values = [](const TensorInfo& tensor, const TensorView& stored, const Job&) -> Result<std::vector<float>> {
+        auto values = valuesOf(tensor, stored);
+        const std::uint64_t stream = streamOf(tensor.name);
+        parallelFor(values.size(), kNoiseGrain, [&](std::size_t begin, std::size_t end, unsigned) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const double u = double(randomBits(kNoiseSeed, stream, i) >> 11) * 0x1p-52 - 1; // in [-1, 1)
+                values[i] = float(double(values[i]) * (1 + u * 0x1p-23));
+            }
+        });
+        return values;
+    };
+    return change;
 }
 
 Result<SquaredError> squaredError(const TensorInfo& tensor, const TensorView& stored, const WeightChange& change,

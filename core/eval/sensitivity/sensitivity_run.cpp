@@ -87,7 +87,7 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
     auto records = Records::open(plan.cache, *about);
     if (!records) return tl::unexpected(records.error());
     out->records_ = std::move(*records);
-    auto head = Head::load(*out->network_, *out->weights_, job);
+    auto head = Head::load(*out->network_, *out->weights_, nullptr, job);
     if (!head) return tl::unexpected(head.error());
     out->head_.emplace(std::move(*head));
     return out;
