@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/declare.h"
+#include "app/cli/eval_changes.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/eval/run/base_reference.h"
 #include "core/eval/run/evaluate.h"
+#include "core/eval/run/llama_text.h"
 #include "core/eval/run/report.h"
+#include "core/eval/run/self_noise.h"
 
 #include <fmt/format.h>
 
@@ -13,62 +17,164 @@ namespace qs::cli {
 namespace {
 
 struct Options {
-    std::string path, text, tokens, scored = "second-half";
-    std::vector<std::string> specs;
+    std::string path, text, tokens, base, saveBase, scored = "second-half";
+    std::vector<std::string> specs, recipes, others;
     unsigned context = 512, chunks = 0;
+    bool contextGiven = false, llama = false, noFloor = false;
     OutputFiles outputs;
     std::string commandLine;
 };
 
 constexpr const char* kSecondHalf = "second-half";
 constexpr const char* kAll = "all";
+constexpr std::size_t kPrintedPairs = 10; ///< the files have all
 
-Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval::Evaluation& result) {
-    std::vector<std::string_view> ids = {"spec",     "mean_kld", "mean_kld_error_chunks", "kld_99",
-                                         "same_top", "ppl",      "ppl_reference"};
-    std::string text = tableText(withColumns(makeTable({}, eval::evaluationColumns(), rows), ids));
-    for (const auto& row : rows)
+Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval::EvaluationPlan& plan,
+                       const eval::Evaluation& result) {
+    std::string text;
+    if (!rows.empty())
+        text = tableText(
+            withColumns(eval::evaluationTable({}, rows),
+                        {"spec", "recipe", "against", "kl_mean", "kl_se_chunk", "kl_p99", "top1", "ppl", "ppl_ref"}));
+    for (const auto& row : rows) {
         if (!row.reason.empty()) text += fmt::format("{}: {}\n", row.spec, row.reason);
-    text += fmt::format("\n{} tokens in {} chunks; f32 activations: the effect of the weights alone.\n", result.tokens,
+        if (row.summary && row.summary->notFinite > 0)
+            text += fmt::format("{}: {} more tokens have logits that are not finite and are in no figure.\n", row.spec,
+                                row.summary->notFinite);
+        if (row.belowFloor())
+            text += fmt::format("{}: the mean KL is below twice the noise floor and says nothing.\n", row.spec);
+    }
+    auto pairs = eval::pairedOf(plan, result);
+    if (const std::size_t all = pairs.size(); all > 0) {
+        pairs.resize(std::min(all, kPrintedPairs));
+        text += "\nPaired by token, errors by chunk:\n" +
+                tableText(withColumns(
+                    makeTable({}, eval::pairedColumns(), pairs),
+                    {"first", "second", "kl_difference", "kl_difference_low", "kl_difference_high", "better"}));
+        if (all > pairs.size()) text += fmt::format("and {} more pairs; --json has all\n", all - pairs.size());
+    }
+    text += "\n";
+    if (result.floor)
+        text += fmt::format("Noise floor: {:.2g} nats, the mean KL of the reference against itself in another order of "
+                            "sums.\n",
+                            *result.floor);
+    if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
+    text += fmt::format("{} tokens in {} chunks; f32 activations: the effect of the weights alone.\n", result.tokens,
                         result.chunks);
     return print(text);
 }
 
-Result<void> run(const Options& options) {
-    if (options.text.empty() == options.tokens.empty())
-        return fail("eval needs one text: use --text FILE, or --tokens FILE for one that is token ids already.");
-    eval::EvaluationPlan plan;
-    plan.context = options.context, plan.chunks = options.chunks;
-    plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
+Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const Model& model) {
+    std::vector<eval::WeightChange> changes;
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        plan.changes.push_back(eval::quantizedAs(std::move(*spec)));
+        changes.push_back(eval::quantizedAs(std::move(*spec)));
     }
+    for (const auto& path : options.recipes) {
+        auto change = changeByRecipe(path, model);
+        if (!change) return tl::unexpected(change.error());
+        changes.push_back(std::move(*change));
+    }
+    for (const auto& path : options.others) {
+        auto change = changeByModel(path);
+        if (!change) return tl::unexpected(change.error());
+        changes.push_back(std::move(*change));
+    }
+    return changes;
+}
+
+/// The text, or the tokens of a base file; with the base file as the reference.
+Result<void> readTexts(const Options& options, const Model& model, eval::EvaluationPlan& plan) {
+    if (!options.text.empty() || !options.tokens.empty()) {
+        auto text = options.tokens.empty() ? eval::textFromFile(model, options.text, processJob())
+                                           : eval::textFromTokens(options.tokens, processJob());
+        if (!text) return tl::unexpected(text.error());
+        plan.text = std::move(*text);
+    }
+    if (options.base.empty()) return {};
+    auto base = eval::BaseFile::open(options.base);
+    if (!base) return tl::unexpected(base.error());
+    if (!options.contextGiven) plan.context = base->header().context;
+    if (plan.text.tokens.empty()) {
+        auto hash = sha256OfFile(options.base, processJob());
+        if (!hash) return tl::unexpected(hash.error());
+        plan.text.path = options.base, plan.text.sha256 = std::move(*hash);
+        plan.text.first = eval::firstTokenOf(model);
+    }
+    return eval::takeReference(plan, std::make_shared<const eval::BaseFile>(std::move(*base)));
+}
+
+Result<void> checkOptions(const Options& options) {
+    const int texts = int(!options.text.empty()) + int(!options.tokens.empty());
+    if (texts == 2 || (texts == 0 && options.base.empty()))
+        return fail("eval needs one text: use --text FILE, --tokens FILE for one that is token ids already, or --base "
+                    "FILE for the tokens of a base-logits file.");
+    if (options.specs.empty() && options.recipes.empty() && options.others.empty() && options.saveBase.empty())
+        return fail("eval needs something to compare with the reference: use --spec SPEC, --recipe FILE or --against "
+                    "MODEL.");
+    if (!options.base.empty() && !options.saveBase.empty())
+        return fail("--save-base writes what this model says, and --base takes the place of that: use one of them.");
+    if (options.llama && options.scored != kSecondHalf)
+        return fail("llama.cpp scores the second half of every chunk, so --llama-cpp needs --scored second-half.");
+    return options.outputs.check();
+}
+
+Result<void> run(const Options& options) {
+    if (auto fine = checkOptions(options); !fine) return fine;
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
-    if (auto fine = options.outputs.check(); !fine) return fine;
-    auto text = options.tokens.empty() ? eval::textFromFile(**model, options.text, processJob())
-                                       : eval::textFromTokens(options.tokens, processJob());
-    if (!text) return tl::unexpected(text.error());
-    plan.text = std::move(*text);
-    const auto result = eval::evaluate(*model, plan, processJob());
+    auto changes = changesOf(options, **model);
+    if (!changes) return tl::unexpected(changes.error());
+    eval::EvaluationPlan plan;
+    plan.changes = std::move(*changes);
+    plan.context = options.context, plan.chunks = options.chunks;
+    plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
+    if (auto done = readTexts(options, **model, plan); !done) return done;
+
+    std::optional<eval::BaseSaver> saver;
+    if (!options.saveBase.empty()) {
+        auto made = eval::BaseSaver::of(options.saveBase, plan);
+        if (!made) return tl::unexpected(made.error());
+        saver.emplace(std::move(*made));
+    }
+    eval::LlamaText llama(plan);
+    plan.compared = [&](const eval::LogitRows& rows) -> Result<void> {
+        if (options.llama) llama.take(rows);
+        return saver ? saver->take(rows) : Result<void>();
+    };
+    auto result = eval::evaluate(*model, plan, processJob());
     if (!result) return tl::unexpected(result.error());
+    if (saver)
+        if (auto done = saver->finish(processJob()); !done) return done;
+    if (!options.noFloor && !plan.changes.empty()) {
+        const auto floor = eval::selfNoise(*model, plan, processJob());
+        if (!floor) return tl::unexpected(floor.error());
+        result->floor = *floor;
+    }
     const auto rows = eval::evaluationRows(plan, *result);
-    if (!options.outputs.standardOutput())
-        if (auto done = printRows(rows, *result); !done) return done;
+    if (!options.outputs.standardOutput()) {
+        if (auto done = printRows(rows, plan, *result); !done) return done;
+        for (std::size_t i = 0; options.llama && i < rows.size(); ++i)
+            if (auto done = print(fmt::format("\n{} as llama-perplexity prints it:\n{}", rows[i].spec, llama.text(i)));
+                !done)
+                return done;
+    }
     if (options.outputs.any()) {
         auto report = eval::evaluationReport(**model, plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         auto paths = pathsOf(model->get());
         paths.push_back(options.path), paths.push_back(plan.text.path);
+        for (const auto* given : {&options.recipes, &options.others})
+            paths.insert(paths.end(), given->begin(), given->end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     }
     for (const auto& reason : result->reasons)
         if (reason.empty()) return {};
-    return fail(
-        fmt::format("No spec could be evaluated; the first, {}: {}", options.specs.front(), result->reasons.front()),
-        options.path);
+    if (plan.changes.empty()) return {};
+    return fail(fmt::format("Nothing could be evaluated; the first, {}: {}", plan.changes.front().name,
+                            result->reasons.front()),
+                options.path);
 }
 
 } // namespace
@@ -79,7 +185,17 @@ Run declareEval(CLI::App& app) {
     option(app, "--spec", options->specs,
            "What the matrices of all layers are quantized as; may be given several times")
         .type("SPEC")
-        .required()
+        .oneAtATime();
+    option(
+        app, "--recipe", options->recipes,
+        "A recipe as export takes it, over all matrices with the embedding and the head; may be\ngiven several times")
+        .type("FILE")
+        .reads()
+        .oneAtATime();
+    option(app, "--against", options->others,
+           "Another model with the same vocabulary, of any family and file format; may be given\nseveral times")
+        .type("PATH")
+        .reads()
         .oneAtATime();
     option(
         app, "--text", options->text,
@@ -90,10 +206,20 @@ Run declareEval(CLI::App& app) {
            "The text as token ids: an array of integers (.npy), or whole numbers in a text file")
         .type("FILE")
         .reads();
-    option(app, "--ctx", options->context, "Tokens of a chunk; positions start at 0 in each")
-        .type("N")
-        .showDefault()
-        .range(2u, 1u << 20);
+    option(app, "--base", options->base,
+           "A base-logits file of llama.cpp, which takes the place of the model as the reference; its\ntokens are the "
+           "text where there is no other")
+        .type("FILE")
+        .reads();
+    option(app, "--save-base", options->saveBase, "Write what the model says as such a file").type("FILE").writes();
+    flag(app, "--llama-cpp", options->llama,
+         "Print the figures of llama-perplexity --kl-divergence too, by its own definitions");
+    flag(app, "--no-floor", options->noFloor,
+         "Do not measure the noise floor: the reference against itself in another order of sums");
+    const Option context = option(app, "--ctx", options->context, "Tokens of a chunk; positions start at 0 in each")
+                               .type("N")
+                               .showDefault()
+                               .range(2u, 1u << 20);
     option(app, "--chunks", options->chunks, "Chunks to evaluate at most (default: all)").type("N");
     option(app, "--scored", options->scored,
            "Which predictions count: those of the second half of a chunk, as llama.cpp\ndoes, or all")
@@ -101,11 +227,19 @@ Run declareEval(CLI::App& app) {
         .showDefault()
         .oneOf({kSecondHalf, kAll});
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
-    return [options] {
+    return [options, context] {
+        options->contextGiven = context.given();
         std::string line = "quantscope-cli eval " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
-        line += options->tokens.empty() ? " --text " + options->text : " --tokens " + options->tokens;
-        line += fmt::format(" --ctx {}", options->context);
+        for (const auto& path : options->recipes) line += " --recipe " + path;
+        for (const auto& path : options->others) line += " --against " + path;
+        if (!options->text.empty()) line += " --text " + options->text;
+        if (!options->tokens.empty()) line += " --tokens " + options->tokens;
+        if (!options->base.empty()) line += " --base " + options->base;
+        if (!options->saveBase.empty()) line += " --save-base " + options->saveBase;
+        if (options->llama) line += " --llama-cpp";
+        if (options->noFloor) line += " --no-floor";
+        if (options->base.empty() || options->contextGiven) line += fmt::format(" --ctx {}", options->context);
         if (options->chunks > 0) line += fmt::format(" --chunks {}", options->chunks);
         if (options->scored != kSecondHalf) line += " --scored " + options->scored;
         options->commandLine = line;

@@ -2,6 +2,7 @@
 #include "core/eval/run/evaluate.h"
 
 #include "core/eval/forward/head.h"
+#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -99,6 +100,7 @@ public:
         return out;
     }
     const Network& net() const { return networks_.front().net; }
+    std::vector<LayerMatrix> matrices() const { return networks_.front().weights.matrices(); }
     std::vector<Runner>& runners() { return runners_; }
 
     /// Loads and passes all that is not read from elsewhere.
@@ -197,6 +199,11 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     Evaluation out;
     out.tokens = scored->inputs, out.chunks = scored->chunks;
     out.scores.resize(plan.changes.size());
+    for (const LayerMatrix& matrix : contest->matrices()) {
+        const TensorInfo& tensor = *matrix.tensor;
+        ++out.matrices;
+        out.quantizedMatrices += tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
+    }
     Comparison comparison(plan, *contest, out);
     const auto& ranges = scored->ranges;
     for (std::size_t r = 0; r < ranges.size(); ++r) {

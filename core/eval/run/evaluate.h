@@ -41,9 +41,11 @@ struct EvaluationPlan {
 };
 
 struct Evaluation {
-    std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
-    std::vector<std::vector<TokenScore>> scores; ///< of every change, in the order of the text
-    std::vector<std::string> reasons;            ///< of every change: why it has no scores; empty: it has
+    std::size_t tokens = 0, chunks = 0;              ///< tokens that were inputs
+    std::vector<std::vector<TokenScore>> scores;     ///< of every change, in the order of the text
+    std::vector<std::string> reasons;                ///< of every change: why it has no scores; empty: it has
+    std::size_t matrices = 0, quantizedMatrices = 0; ///< of the reference's layers; those that are stored quantized
+    std::optional<double> floor;                     ///< what selfNoise() says, where it was asked for; nats
 };
 
 /// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()

@@ -11,6 +11,16 @@
 
 namespace qs::eval {
 
+static std::optional<std::int32_t> firstToken(const Tokenizer& tokenizer) {
+    const auto before = tokenizer.encode({}, Job());
+    return before && before->size() == 1 ? std::optional(before->front()) : std::nullopt;
+}
+
+std::optional<std::int32_t> firstTokenOf(const Model& model) {
+    const auto tokenizer = tokenizerOf(model);
+    return tokenizer ? firstToken(**tokenizer) : std::nullopt;
+}
+
 std::vector<std::int32_t> inputsOf(const EvaluationText& text, std::size_t count, std::size_t context) {
     std::vector<std::int32_t> out(text.tokens.begin(), text.tokens.begin() + std::ptrdiff_t(count));
     if (text.first)
@@ -34,8 +44,7 @@ Result<EvaluationText> textFromFile(const Model& model, const std::string& path,
     auto hash = sha256OfFile(path, job);
     if (!hash) return tl::unexpected(hash.error());
     EvaluationText out{path, std::move(*hash), std::move(*tokens)};
-    const auto before = (*tokenizer)->encode({}, job);
-    if (before && before->size() == 1) out.first = before->front();
+    out.first = firstToken(**tokenizer);
     return out;
 }
 

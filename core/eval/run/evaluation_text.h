@@ -16,6 +16,8 @@ struct EvaluationText {
     /// puts before a text. It stays as a prediction. None: nothing does.
     std::optional<std::int32_t> first = {};
 };
+/// The token that the model's tokenizer puts before a text; none where there is no tokenizer, or none or several tokens.
+std::optional<std::int32_t> firstTokenOf(const Model& model);
 /// The first `count` tokens as inputs, in chunks of `context`.
 std::vector<std::int32_t> inputsOf(const EvaluationText& text, std::size_t count, std::size_t context);
 

@@ -2,6 +2,7 @@
 #include "core/eval/run/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/eval/scores/chunk_rows.h"
 
 #include <fmt/format.h>
 
@@ -9,10 +10,59 @@ namespace qs::eval {
 
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result) {
     std::vector<EvaluationRow> rows;
-    for (std::size_t i = 0; i < plan.changes.size(); ++i)
-        rows.push_back({plan.changes[i].name, summarize(result.scores[i]), result.reasons[i]});
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+        const WeightChange& change = plan.changes[i];
+        rows.push_back({change.name, summarize(result.scores[i]), result.reasons[i],
+                        change.network      ? RowKind::Against
+                        : change.everywhere ? RowKind::Recipe
+                                            : RowKind::Spec,
+                        result.floor});
+    }
     return rows;
 }
+
+std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result) {
+    std::vector<std::string> names;
+    for (const WeightChange& change : plan.changes) names.push_back(change.name);
+    return pairedRows(names, result.scores);
+}
+
+std::string referenceRemark(const Evaluation& result) {
+    if (result.quantizedMatrices == 0) return {};
+    return fmt::format(
+        "The reference is itself quantized: {} of the {} matrices of its layers are stored quantized, and "
+        "every figure is relative to what they decode to.",
+        result.quantizedMatrices, result.matrices);
+}
+
+namespace {
+
+std::vector<ChunkRow> chunkRowsOf(const EvaluationPlan& plan, const Evaluation& result) {
+    std::vector<ChunkRow> rows;
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) appendChunkRows(plan.changes[i].name, result.scores[i], rows);
+    return rows;
+}
+
+Section pairsSection(Table pairs) {
+    Section section;
+    section.title = "Pairs";
+    section.brief = true;
+    section.text =
+        "The difference of the KL of two candidates at the same tokens. Chunks are independent; the interval "
+        "is Student's, with one degree of freedom less than there are chunks.";
+    section.tables.push_back(std::move(pairs));
+    return section;
+}
+
+Section chunksSection(Table chunks) {
+    Section section;
+    section.title = "Chunks";
+    section.text = "The figures of every chunk of the text by itself.";
+    section.tables.push_back(std::move(chunks));
+    return section;
+}
+
+} // namespace
 
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
                                 const std::string& commandLine, const Job& job) {
@@ -25,23 +75,33 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     provenance->emplace_back("context", std::to_string(plan.context));
     provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
+    if (plan.text.first) provenance->emplace_back("first_token", std::to_string(*plan.text.first));
+    if (result.floor) provenance->emplace_back("noise_floor", fmt::format("{}", *result.floor));
 
     Report report;
     report.title = model.title;
     report.subtitle = fmt::format("The output of the network under {} specs, over {} tokens in {} chunks",
                                   plan.changes.size(), result.tokens, result.chunks);
     report.provenance = std::move(*provenance);
-    report.data = makeTable({}, evaluationColumns(), evaluationRows(plan, result));
+    report.data = evaluationTable({}, evaluationRows(plan, result));
     Section section;
     section.title = "Evaluation";
     section.brief = true;
     section.note = "Activations are f32: the figures show the effect of the quantized weights alone.";
+    if (const std::string remark = referenceRemark(result); !remark.empty()) section.note += " " + remark;
     section.text = "KL is the divergence of the quantized network's next-token distribution from that of the "
                    "reference. Errors by chunk treat chunks as independent; errors by token are too small, because "
                    "neighbouring tokens are alike.";
     section.tables.push_back(report.data);
     section.tables.front().title = "Specs";
     report.sections.push_back(std::move(section));
+    if (auto pairs = makeTable("Pairs", pairedColumns(), pairedOf(plan, result)); !pairs.rows.empty()) {
+        report.more.emplace_back("pairs", pairs);
+        report.sections.push_back(pairsSection(std::move(pairs)));
+    }
+    auto chunks = makeTable("Chunks", chunkColumns(), chunkRowsOf(plan, result));
+    report.more.emplace_back("chunks", chunks);
+    report.sections.push_back(chunksSection(std::move(chunks)));
     return report;
 }
 

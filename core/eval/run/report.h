@@ -2,12 +2,17 @@
 #pragma once
 
 #include "core/eval/run/evaluate.h"
+#include "core/eval/scores/paired.h"
 #include "core/report/report.h"
 
 namespace qs::eval {
 
 /// One row for each change of the plan.
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result);
+/// Pairs of changes; see pairedRows().
+std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result);
+/// That the reference is itself quantized; empty where it is not.
+std::string referenceRemark(const Evaluation& result);
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
                                 const std::string& commandLine, const Job& job);
 

@@ -23,6 +23,11 @@ Estimate estimate(std::span<const double> values, std::span<const std::size_t> c
 /// Linear between the two nearest of `sorted`, ascending; at fraction * (n - 1). Not empty.
 double percentile(std::span<const double> sorted, double fraction);
 
+/// Percentiles of the change of p(token).
+struct ChangeSpread {
+    double least = 0, p1 = 0, p5 = 0, median = 0, p95 = 0, p99 = 0, largest = 0;
+};
+
 struct ScoreSummary {
     std::size_t tokens = 0, notFinite = 0, chunks = 0; ///< `tokens`: those with finite logits
     Estimate divergence;                               ///< KL, nats a token
@@ -33,16 +38,25 @@ struct ScoreSummary {
     Estimate sameTop;                               ///< share of tokens
     Estimate probabilityChange;
     double probabilityChangeRms = 0;
+    std::optional<ChangeSpread> changeSpread; ///< none in figures that were kept without it
 };
 /// Nothing where no token has finite logits.
 std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores);
 
-/// A spec (or another model) beside the reference.
+/// What is beside the reference.
+enum class RowKind { Spec, Recipe, Against };
+
 struct EvaluationRow {
-    std::string spec; ///< as it was given
+    std::string spec; ///< as it was given: the spec, the recipe's file or the other model
     std::optional<ScoreSummary> summary;
     std::string reason; ///< why there are no figures
+    RowKind kind = RowKind::Spec;
+    std::optional<double> floor = {}; ///< mean KL of the reference against itself in another order of sums, nats
+    /// Whether the mean KL is below twice the floor, so that it says nothing.
+    bool belowFloor() const { return floor && summary && summary->divergence.mean < 2 * *floor; }
 };
 const Columns<EvaluationRow>& evaluationColumns();
+/// All columns but those of kinds that no row has.
+Table evaluationTable(std::string title, const std::vector<EvaluationRow>& rows);
 
 } // namespace qs::eval

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/eval_changes.h"
+
+#include "app/cli/selection.h"
+#include "core/base/text.h"
+#include "core/export/recipe.h"
+
+#include <QRegularExpression>
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs::cli {
+
+Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
+    auto read = readRecipe(path);
+    if (!read) return tl::unexpected(read.error());
+    for (const TensorRule& rule : read->rules)
+        if (const QRegularExpression regex(QString::fromStdString(rule.regex)); !regex.isValid())
+            return fail(fmt::format("{}: the rule '{}' is not a regular expression: {} at character {}.",
+                                    escapeForPeople(path, 200), escapeForPeople(rule.regex, 80),
+                                    regex.errorString().toStdString(), regex.patternErrorOffset()),
+                        path);
+    const auto recipe = std::make_shared<const Recipe>(std::move(*read));
+    const auto specOf = [recipe](const TensorInfo& tensor) -> const QuantSpec* {
+        const TensorRule* rule = firstRule(recipe->rules, tensor.name);
+        const std::optional<QuantSpec>& spec = rule ? rule->spec : recipe->rest;
+        return spec ? &*spec : nullptr;
+    };
+    const bool changesAny = std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorInfo& tensor) {
+        return tensor.isWeight() && specOf(tensor) != nullptr;
+    });
+    if (!changesAny)
+        return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
+    return eval::quantizedBy(path, recipeText(*recipe), specOf);
+}
+
+Result<eval::WeightChange> changeByModel(const std::string& path) {
+    auto model = openServed(path);
+    if (!model) return tl::unexpected(model.error());
+    return eval::replacedBy(std::move(*model), path);
+}
+
+} // namespace qs::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What an evaluation compares with its reference, as options of a command name it.
+
+#include "core/eval/network/weight_change.h"
+
+namespace qs::cli {
+
+/// A recipe over all matrices of a model, as an export would apply it. Errors: no recipe; a rule that is no regular
+/// expression; a recipe that changes no matrix of the model.
+Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model);
+/// Another model.
+Result<eval::WeightChange> changeByModel(const std::string& path);
+
+} // namespace qs::cli

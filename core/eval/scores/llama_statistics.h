@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The figures of llama.cpp's `llama-perplexity --kl-divergence`, with its steps in f32 and f64, so that the same logits
+// give the same printed digits. They differ from ScoreSummary: the reference is not renormalized, tokens below e^-16 of
+// it do not count, percentiles are computed in f32. Source: tools/perplexity/perplexity.cpp of llama.cpp.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace qs::eval {
+
+struct LlamaScore {
+    float nll = 0, baseNll = 0;  ///< -ln p(token), nats
+    double divergence = 0;       ///< nats
+    float probabilityChange = 0; ///< p(token) minus that of the base
+    bool sameTop = false;
+};
+/// `base`: ln p of every token, as a base file decodes (see files/base_logits.h). `logits`: of the other network.
+LlamaScore scoreAsLlama(std::span<const float> base, std::span<const float> logits, std::int32_t token);
+
+class LlamaStatistics {
+public:
+    void add(const LlamaScore& score);
+    std::size_t count() const { return divergences_.size(); }
+    /// One line of running figures, under chunkHeader(). `chunk` counts from 0. Not before add().
+    std::string chunkLine(std::size_t chunk) const;
+    static std::string chunkHeader();
+    /// The three blocks at the end. llama.cpp prints none below 100 tokens; this function does from one token on.
+    std::string summary() const;
+
+private:
+    struct Sums {
+        double sum = 0, squares = 0;
+        void add(double value, double square) { sum += value, squares += square; }
+    };
+    struct Mean {
+        double value = 0, error = 0;
+    };
+    Mean mean(const Sums& sums) const;
+    double covariance() const; ///< of both mean nll
+    Mean logRatio() const;
+    Mean rms() const;
+    Mean sameTop() const;
+
+    Sums nll_, baseNll_, divergence_, change_, changeSquared_;
+    double products_ = 0; ///< of both nll
+    std::size_t sameTop_ = 0;
+    std::vector<float> divergences_, changes_;
+};
+
+} // namespace qs::eval
