@@ -18,17 +18,17 @@ struct Network;
 struct WeightChange {
     std::string name;   ///< for people: the spec, the recipe or the file
     std::string detail; ///< what it is to the last setting, for provenance
-    /// Another network in place of this one with its own configuration and weights; then the rest says nothing.
-    std::shared_ptr<const Model> network;
-    /// Whether the embedding, positions and the head may change too; false: weights of layers alone.
-    bool everywhere = false;
     /// Whether the values of a weight change at all; null: none. The others are used as they are stored.
     std::function<bool(const TensorInfo& tensor)> touches;
     /// The new values, in the stored shape. `stored`: the values as they are.
     std::function<Result<std::vector<float>>(const TensorInfo& tensor, const TensorView& stored, const Job& job)>
         values;
+    /// Another network in place of this one with its own configuration and weights; then `touches`, `values` and the rest say nothing.
+    std::shared_ptr<const Model> network = nullptr;
+    /// Whether the embedding, positions and the head may change too; false: weights of layers alone.
+    bool everywhere = false;
     /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.
-    std::function<void(const Network& network, LayerWeights& weights)> rearranged;
+    std::function<void(const Network& network, LayerWeights& weights)> rearranged = {};
 };
 
 /// All matrices of the layers quantized under one spec and decoded again.

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command eval on the real program: what it compares, base-logits files, and refusals.
+#include "cli_run.h"
+#include "tests/support/test_program.h"
+
+#include <QTemporaryDir>
+
+#include <cmath>
+
+using namespace clitest;
+
+namespace {
+
+const QString kSample = QStringLiteral("resources/samples/tiny-llama");
+
+QJsonObject rowOf(const Ran& ran, int index = 0) { return rows(ran.out)[index].toObject(); }
+double figure(const QJsonObject& row, const char* id) {
+    return row[s(id)].isDouble() ? row[s(id)].toDouble() : std::nan("");
+}
+
+} // namespace
+
+class TestEval : public QObject {
+    Q_OBJECT
+    QTemporaryDir dir_;
+    QString path(const char* name) { return dir_.filePath(s(name)); }
+    /// eval over the first chunks of the sample's text.
+    Ran eval(const QStringList& more, const QString& model = kSample) {
+        return run(QStringList{s("eval"), model, s("--ctx"), s("64"), s("--chunks"), s("3")} + more);
+    }
+    QStringList text() const { return {s("--text"), kSample + s("/heldout.txt")}; }
+    static QStringList json() { return {s("--json"), s("-")}; }
+    void refuses(const Ran& ran, const char* why) {
+        QCOMPARE(ran.code, 1);
+        QVERIFY2(isSentence(ran.err) && ran.err.contains(why), ran.err.constData());
+    }
+
+private Q_SLOTS:
+    void recipesAndModelsAreRows();
+    void aRecipeIsWhatItSays();
+    void theFloorIsFarBelow();
+    void baseFilesComeBack();
+    void llamaFigures();
+    void badRequests();
+    void badTexts();
+    void badModels();
+};
+
+void TestEval::recipesAndModelsAreRows() {
+    const QString recipe = put(path("recipe.json"), R"({"version":1,"default":"int4:block=32","rules":[]})");
+    const auto ran = eval(
+        text() + QStringList{s("--spec"), s("int4:block=32"), s("--recipe"), recipe, s("--against"), kSample} + json());
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QCOMPARE(rows(ran.out).size(), 3);
+    QCOMPARE(rowOf(ran, 0)[s("spec")].toString(), s("int4:block=32"));
+    QCOMPARE(rowOf(ran, 1)[s("recipe")].toString(), s("recipe.json"));
+    QCOMPARE(rowOf(ran, 2)[s("against")].toString(), s("tiny-llama"));
+    QCOMPARE(figure(rowOf(ran, 2), "kl_mean"), 0.0); // the same model
+    QVERIFY(figure(rowOf(ran, 0), "kl_mean") > 1e-4);
+    // The recipe takes the embedding and the head too.
+    QVERIFY(figure(rowOf(ran, 1), "kl_mean") > figure(rowOf(ran, 0), "kl_mean"));
+    const auto pairs = rows(ran.out, "pairs");
+    QCOMPARE(pairs.size(), 3);
+    QCOMPARE(pairs[0].toObject()[s("first")].toString(), s("int4:block=32"));
+    const double difference = figure(rowOf(ran, 1), "kl_mean") - figure(rowOf(ran, 0), "kl_mean");
+    QVERIFY(std::fabs(figure(pairs[0].toObject(), "kl_difference") - difference) < 1e-12);
+    QCOMPARE(rows(ran.out, "chunks").size(), 9);
+    QCOMPARE(rowOf(ran, 0)[s("status")].toString(), s("ok"));
+    QCOMPARE(rowOf(ran, 0)[s("nonfinite")].toInt(), 0);
+}
+
+void TestEval::aRecipeIsWhatItSays() {
+    // All matrices of layers and nothing else: what --spec does.
+    const QString recipe = put(path("layers.json"),
+                               R"({"version":1,"default":"keep","rules":[{"tensor":"layers","spec":"nf4:block=32"}]})");
+    const auto ran =
+        eval(text() + QStringList{s("--spec"), s("nf4:block=32"), s("--recipe"), recipe, s("--no-floor")} + json());
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QCOMPARE(figure(rowOf(ran, 1), "kl_mean"), figure(rowOf(ran, 0), "kl_mean"));
+    QVERIFY(rowOf(ran, 0)[s("floor_kl")].isNull());
+}
+
+void TestEval::theFloorIsFarBelow() {
+    const auto ran = eval(text() + QStringList{s("--spec"), s("f32"), s("--spec"), s("int8:block=32")} + json());
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const double floor = figure(rowOf(ran), "floor_kl");
+    QVERIFY2(floor > 0 && floor < 1e-9, ran.out.constData()); // sums of f32 in another order are not the same
+    QVERIFY(rowOf(ran, 0)[s("below_floor")].toBool());
+    QVERIFY(!rowOf(ran, 1)[s("below_floor")].toBool());
+}
+
+void TestEval::baseFilesComeBack() {
+    const QString base = path("base.logits");
+    const auto saved = eval(text() + QStringList{s("--save-base"), base});
+    QVERIFY2(saved.code == 0, saved.err.constData());
+    QCOMPARE(get(base).size(), qsizetype(20 + 4 * 192 + 3 * 31 * 2 * (256 + 4)));
+    const QStringList specs{s("--spec"), s("f32"), s("--spec"), s("int3:block=32")};
+    const auto with = eval(QStringList{s("--base"), base} + specs + json());
+    QVERIFY2(with.code == 0, with.err.constData());
+    const auto without = eval(text() + specs + json());
+    QVERIFY(std::fabs(figure(rowOf(with), "kl_mean")) < 1e-5); // 16 bits
+    QVERIFY(std::fabs(figure(rowOf(with, 1), "kl_mean") / figure(rowOf(without, 1), "kl_mean") - 1) < 1e-3);
+    QVERIFY(figure(rowOf(with), "floor_kl") > figure(rowOf(without), "floor_kl"));
+    // With the text beside it, which must be the same.
+    QCOMPARE(eval(text() + QStringList{s("--base"), base} + specs).code, 0);
+    QString other = put(path("other.txt"), QByteArray("X") + get(kSample + s("/heldout.txt")));
+    refuses(eval(QStringList{s("--text"), other, s("--base"), base} + specs), "another text or with another tokenizer");
+    refuses(run({s("eval"), kSample, s("--base"), base, s("--spec"), s("f32"), s("--ctx"), s("32")}),
+            "was made with a context of 64 tokens, not 32: use --ctx 64.");
+    refuses(run({s("eval"), s("tests/data/eval/llama"), s("--base"), base, s("--spec"), s("f32")}), "vocabulary");
+    put(path("cut.logits"), get(base).chopped(1));
+    refuses(eval(QStringList{s("--base"), path("cut.logits")} + specs), "is no base-logits file of llama.cpp");
+}
+
+void TestEval::llamaFigures() {
+    const auto ran = run(QStringList{s("eval"), kSample, s("--ctx"), s("128"), s("--chunks"), s("2"), s("--spec"),
+                                     s("int3:block=32"), s("--llama-cpp"), s("--no-floor")} +
+                         text());
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    for (const char* line : {"chunk             PPL", "\n   2    ",
+                             "Mean PPL(Q)                   : ", "99.9%   KLD: ", "RMS Δp    : ", "Same top p: "})
+        QVERIFY2(ran.out.contains(line), ran.out.constData());
+}
+
+void TestEval::badRequests() {
+    refuses(eval(text()), "use --spec SPEC, --recipe FILE or --against MODEL.");
+    refuses(eval({s("--spec"), s("nf4")}), "eval needs one text");
+    refuses(eval(text() + QStringList{s("--spec"), s("nf4"), s("--llama-cpp"), s("--scored"), s("all")}),
+            "needs --scored second-half");
+    refuses(eval(text() + QStringList{s("--recipe"), put(path("bad.json"), "{}")}), "is not a recipe");
+    const QString none = put(path("none.json"), R"({"version":1,"rules":[{"tensor":"nothing","spec":"nf4"}]})");
+    refuses(eval(text() + QStringList{s("--recipe"), none}), "quantizes no matrix of this model");
+    const QString regex = put(path("regex.json"), R"({"version":1,"rules":[{"tensor":"(","spec":"nf4"}]})");
+    refuses(eval(text() + QStringList{s("--recipe"), regex}), "is not a regular expression");
+    refuses(eval(text() + QStringList{s("--against"), s("tests/data/eval/llama")}), "Its vocabulary has ");
+}
+
+void TestEval::badTexts() {
+    const QStringList spec{s("--spec"), s("nf4:block=32")};
+    refuses(eval(QStringList{s("--text"), put(path("short.txt"), "abc")} + spec),
+            "The text has 3 tokens; a context of 64 needs at least 64.");
+    refuses(eval(QStringList{s("--tokens"), put(path("ids.txt"), "1 2 3 256 5")} + spec),
+            "Token 4 of the text is 256; the vocabulary has 256 tokens, from 0 on.");
+    refuses(eval(QStringList{s("--text"), put(path("latin.txt"), "\xff\xfe abc")} + spec), "UTF-8");
+    refuses(eval(QStringList{s("--text"), kSample + s("/heldout.txt")} + spec, s("tests/data/eval/llama")),
+            "tokenizer");
+}
+
+void TestEval::badModels() {
+    const QStringList more = QStringList{s("--tokens"), put(path("few.txt"), "1 2 3 4 5 6 7 8"), s("--spec"), s("nf4")};
+    QDir().mkpath(path("wrong"));
+    QFile::copy(s("tests/data/eval/llama/model.safetensors"), path("wrong/model.safetensors"));
+    QByteArray config = get(s("tests/data/eval/llama/config.json"));
+    config.replace("\"num_hidden_layers\": ", "\"num_hidden_layers\": 1");
+    put(path("wrong/config.json"), config);
+    refuses(eval(more, path("wrong")), "has no tensor ");
+    put(path("wrong/config.json"),
+        get(s("tests/data/eval/llama/config.json")).replace("\"hidden_size\": ", "\"hidden_size\": 1"));
+    const auto ran = eval(more, path("wrong"));
+    refuses(ran, "the configuration says");
+}
+
+QS_TEST(TestEval)
+#include "eval_test.moc"
