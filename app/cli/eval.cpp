@@ -5,6 +5,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/text.h"
 #include "core/eval/run/base_reference.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/run/llama_text.h"
@@ -42,7 +43,7 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
             text += fmt::format("{}: {} more tokens have logits that are not finite and are in no figure.\n", row.spec,
                                 row.summary->notFinite);
         if (row.belowFloor())
-            text += fmt::format("{}: the mean KL is below twice the noise floor and says nothing.\n", row.spec);
+            text += fmt::format("{}: the mean KL is below twice the noise floor: no difference shows.\n", row.spec);
     }
     auto pairs = eval::pairedOf(plan, result);
     if (const std::size_t all = pairs.size(); all > 0) {
@@ -53,11 +54,11 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
                     {"first", "second", "kl_difference", "kl_difference_low", "kl_difference_high", "better"}));
         if (all > pairs.size()) text += fmt::format("and {} more pairs; --json has all\n", all - pairs.size());
     }
-    text += "\n";
+    if (!text.empty()) text += "\n";
     if (result.floor)
-        text += fmt::format("Noise floor: {:.2g} nats, the mean KL of the reference against itself in another order of "
-                            "sums.\n",
-                            *result.floor);
+        text +=
+            fmt::format("Noise floor: {:.2g} nats, the mean KL of the unchanged model, its sums in another order.\n",
+                        *result.floor);
     if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
     text += fmt::format("{} tokens in {} chunks; f32 activations: the effect of the weights alone.\n", result.tokens,
                         result.chunks);
@@ -147,6 +148,8 @@ Result<void> run(const Options& options) {
     if (!result) return tl::unexpected(result.error());
     if (saver)
         if (auto done = saver->finish(processJob()); !done) return done;
+    if (saver && !options.outputs.standardOutput())
+        if (auto done = print(fmt::format("Wrote {}.\n", escapeForPeople(options.saveBase, 300))); !done) return done;
     if (!options.noFloor && !plan.changes.empty()) {
         const auto floor = eval::selfNoise(*model, plan, processJob());
         if (!floor) return tl::unexpected(floor.error());

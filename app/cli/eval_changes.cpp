@@ -4,12 +4,24 @@
 #include "app/cli/selection.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
+#include "core/report/report.h"
 
 #include <QRegularExpression>
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
+namespace {
+
+/// "q_proj=int8, else nf4:block=64", for provenance.
+std::string detailOf(const Recipe& recipe) {
+    const auto text = [](const std::optional<QuantSpec>& spec) { return spec ? canonicalText(*spec) : "keep"; };
+    std::string out;
+    for (const TensorRule& rule : recipe.rules) out += fmt::format("{}={}, ", rule.regex, text(rule.spec));
+    return out + "else " + text(recipe.rest);
+}
+
+} // namespace
 
 Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
     auto read = readRecipe(path);
@@ -31,13 +43,13 @@ Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& 
     });
     if (!changesAny)
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
-    return eval::quantizedBy(path, recipeText(*recipe), specOf);
+    return eval::quantizedBy(nameOfPath(path), detailOf(*recipe), specOf);
 }
 
 Result<eval::WeightChange> changeByModel(const std::string& path) {
     auto model = openServed(path);
     if (!model) return tl::unexpected(model.error());
-    return eval::replacedBy(std::move(*model), path);
+    return eval::replacedBy(std::move(*model), nameOfPath(path));
 }
 
 } // namespace qs::cli

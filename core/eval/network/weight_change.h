@@ -23,7 +23,7 @@ struct WeightChange {
     /// The new values, in the stored shape. `stored`: the values as they are.
     std::function<Result<std::vector<float>>(const TensorInfo& tensor, const TensorView& stored, const Job& job)>
         values;
-    /// Another network in place of this one with its own configuration and weights; then `touches`, `values` and the rest say nothing.
+    /// Another network, with its own configuration and weights, in place of this one; then nothing else here counts.
     std::shared_ptr<const Model> network = nullptr;
     /// Whether the embedding, positions and the head may change too; false: weights of layers alone.
     bool everywhere = false;

@@ -44,7 +44,7 @@ Result<EvaluationText> textFromFile(const Model& model, const std::string& path,
     auto hash = sha256OfFile(path, job);
     if (!hash) return tl::unexpected(hash.error());
     EvaluationText out{path, std::move(*hash), std::move(*tokens)};
-    out.first = firstToken(**tokenizer);
+    out.first = firstToken(**tokenizer), out.tokenized = true;
     return out;
 }
 

@@ -15,6 +15,7 @@ struct EvaluationText {
     /// What takes the place of the first token of every chunk as an input, as in llama.cpp: the token that the tokenizer
     /// puts before a text. It stays as a prediction. None: nothing does.
     std::optional<std::int32_t> first = {};
+    bool tokenized = false; ///< by the model's tokenizer; false: the file held ids
 };
 /// The token that the model's tokenizer puts before a text; none where there is no tokenizer, or none or several tokens.
 std::optional<std::int32_t> firstTokenOf(const Model& model);

@@ -4,6 +4,7 @@
 #include "core/analysis/analysis_report.h"
 #include "core/eval/scores/chunk_rows.h"
 
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -43,6 +44,18 @@ std::vector<ChunkRow> chunkRowsOf(const EvaluationPlan& plan, const Evaluation& 
     return rows;
 }
 
+/// Where the tokens came from. Texts are never put into a chat template.
+Result<void> addTokenizer(const Model& model, const EvaluationPlan& plan, Provenance& into, const Job& job) {
+    into.emplace_back("tokenizer", plan.text.tokenized ? "of the model" : "none: the text is token ids");
+    into.emplace_back("template", "none");
+    const std::string file = model.folder + "/tokenizer.json";
+    if (!plan.text.tokenized || model.folder.empty() || !std::filesystem::exists(file)) return {};
+    auto hash = sha256OfFile(file, job);
+    if (!hash) return tl::unexpected(hash.error());
+    into.emplace_back("tokenizer_sha256", std::move(*hash));
+    return {};
+}
+
 Section pairsSection(Table pairs) {
     Section section;
     section.title = "Pairs";
@@ -75,6 +88,14 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     provenance->emplace_back("context", std::to_string(plan.context));
     provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
+    if (auto added = addTokenizer(model, plan, *provenance, job); !added) return tl::unexpected(added.error());
+    for (const WeightChange& change : plan.changes) {
+        if (!change.network) continue;
+        const auto other = modelProvenance(*change.network, {}, {}, job);
+        if (!other) return tl::unexpected(other.error());
+        for (const auto& [key, value] : *other)
+            if (key == "input_sha256") provenance->emplace_back("against_sha256", value);
+    }
     if (plan.text.first) provenance->emplace_back("first_token", std::to_string(*plan.text.first));
     if (result.floor) provenance->emplace_back("noise_floor", fmt::format("{}", *result.floor));
 
