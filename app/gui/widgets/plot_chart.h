@@ -95,7 +95,6 @@ Q_SIGNALS:
     void viewChanged(double xLo, double xHi, double yLo, double yHi);
 
 protected:
-    bool eventFilter(QObject*, QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
     void focusInEvent(QFocusEvent*) override;
     void focusOutEvent(QFocusEvent*) override;
@@ -103,7 +102,6 @@ protected:
     void changeEvent(QEvent*) override;
 
 private:
-    friend class PlotChartView;
     struct Private;
     std::unique_ptr<Private> d;
 };

@@ -16,7 +16,7 @@
 
 namespace qs::gui {
 
-PlotChartView::PlotChartView(PlotChart::Private& plot, QWidget* parent)
+PlotChartView::PlotChartView(PlotContents& plot, QWidget* parent)
     : QChartView(parent), plot_(plot), chart_(chart()), x_(new QValueAxis(chart_)), y_(new QValueAxis(chart_)) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::NoFocus);
@@ -156,6 +156,11 @@ void PlotChartView::recolour() {
     viewport()->update();
 }
 
+void PlotChartView::setFocusShown(bool on) {
+    focusShown_ = on;
+    viewport()->update();
+}
+
 void PlotChartView::drawBackground(QPainter* painter, const QRectF&) {
     plot_.frame.paintBack(*painter);
     for (int i = 0; i < std::min(slots_.size(), plot_.series.size()); ++i) {
@@ -167,7 +172,7 @@ void PlotChartView::drawBackground(QPainter* painter, const QRectF&) {
 
 void PlotChartView::drawForeground(QPainter* painter, const QRectF&) {
     plot_.frame.paintFront(*painter, plot_.series, plot_.markers, plot_.readout);
-    if (!plot_.keyboardFocus) return;
+    if (!focusShown_) return;
     painter->setRenderHint(QPainter::Antialiasing);
     painter->setPen(QPen(Theme::instance().tokens().accent, 2));
     painter->setBrush(Qt::NoBrush);

@@ -32,10 +32,11 @@ target_sources(qs_gui PRIVATE
   widgets/shared_painting.cpp
   widgets/plot_axis.cpp
   widgets/plot_chart.cpp
-  widgets/plot_chart_copy.cpp
-  widgets/plot_chart_input.cpp
   widgets/plot_chart_view.cpp
+  widgets/plot_contents.cpp
+  widgets/plot_copy.cpp
   widgets/plot_frame.cpp
+  widgets/plot_input.cpp
   widgets/plot_range.cpp
   widgets/plot_shapes.cpp
   widgets/plot_analysis.cpp
