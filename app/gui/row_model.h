@@ -35,6 +35,7 @@ public:
         rows_.insert(rows_.end(), all.begin() + std::ptrdiff_t(rows_.size()), all.end());
         endInsertRows();
     }
+    int columnOf(std::string_view id) const { return int(columns_.indexOf(id)); } ///< `id` must be there
     const Row& row(int index) const { return rows_.at(std::size_t(index)); }
     const std::vector<Row>& rows() const { return rows_; }
 

@@ -26,10 +26,6 @@ Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     return out;
 }
 
-constexpr int kVariant = 2; // column of times and correctness
-constexpr int kMedian = 4;  // columns of the times
-constexpr int kSpeedup = 5;
-
 /// "cpu/cpu:0", then the other parts of the name.
 QStringList wordsOf(const ComparedRow& row) {
     QStringList words{QString::fromStdString(row.parts[0] + '/' + row.parts[1])};
@@ -41,8 +37,12 @@ QStringList wordsOf(const ComparedRow& row) {
 class SortedRows : public QSortFilterProxyModel {
 public:
     SortedRows(const BenchRun& bench, QObject* parent) : QSortFilterProxyModel(parent), bench_(bench) {}
-    void setTimes(const QAbstractItemModel* times) { times_ = times; }
-    void setRows(const QAbstractItemModel* rows) { rows_ = rows; }
+    void setTimes(const RowModel<BenchmarkRow>* times) {
+        times_ = {times, times->columnOf("variant")};
+        median_ = times->columnOf("median_ns");
+        speedup_ = times->columnOf("speedup_vs_f32");
+    }
+    void setCorrectness(const RowModel<BenchmarkRow>* rows) { correctness_ = {rows, rows->columnOf("variant")}; }
     void setCompared(const RowModel<ComparedRow>* compared) { compared_ = compared; }
     /// Words that the names of all rows of the baseline share are not shown.
     void setCommon(const QStringList& words, bool oneDevice) {
@@ -50,7 +50,7 @@ public:
         oneDevice_ = oneDevice;
     }
     QVariant data(const QModelIndex& index, int role) const override {
-        const bool ofRows = sourceModel() == times_ || sourceModel() == rows_;
+        const bool ofTimes = sourceModel() == times_.model, ofRows = ofTimes || sourceModel() == correctness_.model;
         if (!ofRows && role == Qt::ToolTipRole && index.column() == 0) // the name may be elided
             return QSortFilterProxyModel::data(index, Qt::DisplayRole);
         if (sourceModel() == compared_ && role == Qt::DisplayRole && index.column() == 0) {
@@ -66,19 +66,26 @@ public:
         if (at < 0 || std::size_t(at) >= bench_.rows().size()) return QSortFilterProxyModel::data(index, role);
         const auto& row = bench_.rows()[std::size_t(at)];
         if (role == Qt::ToolTipRole)
-            return QString::fromStdString(
-                row.verdict.reason.empty() && index.column() == kVariant ? row.answer.variant.id : row.verdict.reason);
+            return QString::fromStdString(row.verdict.reason.empty() &&
+                                                  index.column() == (ofTimes ? times_ : correctness_).variant
+                                              ? row.answer.variant.id
+                                              : row.verdict.reason);
         // Threads waited for each other: a ratio means nothing.
-        if (sourceModel() == times_ && index.column() == kSpeedup && row.timing.busy)
+        if (ofTimes && index.column() == speedup_ && row.timing.busy)
             return QCoreApplication::translate("qs::gui::BenchTables", "busy");
-        if (sourceModel() != times_ || index.column() != kMedian || row.timing.medianNs)
+        if (!ofTimes || index.column() != median_ || row.timing.medianNs)
             return QSortFilterProxyModel::data(index, role);
         return QString::fromUtf8(rowStateText(row.verdict.status)).replace(u'_', u' ');
     }
 
 private:
     const BenchRun& bench_;
-    const QAbstractItemModel *times_ = nullptr, *rows_ = nullptr;
+    struct Rows {
+        const RowModel<BenchmarkRow>* model = nullptr;
+        int variant = -1; ///< column
+    };
+    Rows times_, correctness_;
+    int median_ = -1, speedup_ = -1; ///< columns of the times
     const RowModel<ComparedRow>* compared_ = nullptr;
     QStringList common_;
     bool oneDevice_ = false; ///< each backend has only one device
@@ -113,7 +120,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
                    "k", "checked_outputs", "outputs", "checked_shapes", "approx", "variant_note", "reason"}),
         this);
     sorted->setTimes(times_);
-    sorted->setRows(correctness_);
+    sorted->setCorrectness(correctness_);
     roofs_ = new RowModel<MeasuredRoof>(roofColumns(), this);
     passes_ = new RowModel<ModelPassRow>(
         modelPassColumns().pick({"backend", "spec", "m", "pass_ns", "tokens_per_second", "speedup_vs_f32", "products",
@@ -168,17 +175,23 @@ void BenchTables::fitColumns() {
     giveWay();
 }
 
-int BenchTables::nameColumn() const { return sorted_->sourceModel() == compared_ ? 0 : kVariant; }
+int BenchTables::nameColumn() const {
+    const auto* model = sorted_->sourceModel();
+    if (model == compared_) return compared_->columnOf("row");
+    return (model == times_ ? times_ : correctness_)->columnOf("variant");
+}
 
 /// The compared columns stay visible: names of variants and rows are elided, and the tooltip has the full name.
 void BenchTables::giveWay() {
     const auto* model = sorted_->sourceModel();
     if (model != times_ && model != correctness_ && model != compared_) return;
     const bool named = model == compared_;
-    const int compared = named ? 3 : 6, // there the change and its verdict matter most
-        least = named ? 160 : 84, name = nameColumn();
+    const int last = named             ? compared_->columnOf("verdict")
+                     : model == times_ ? times_->columnOf("speedup_vs_f32")
+                                       : correctness_->columnOf("nmse");
+    const int least = named ? 160 : 84, name = nameColumn();
     int others = 0;
-    for (int column = 0; column < compared; ++column) others += column == name ? 0 : view_->columnWidth(column);
+    for (int column = 0; column <= last; ++column) others += column == name ? 0 : view_->columnWidth(column);
     const int room = std::max(least, view_->viewport()->width() - others);
     view_->setColumnWidth(name, std::min(nameWidth_, room));
 }

@@ -20,15 +20,16 @@ QString shorter(QString figure) {
 /// Figures are text, because units differ by row, but are aligned as numbers. The verdict has a colour and a word.
 class FigureDelegate : public QStyledItemDelegate {
 public:
-    using QStyledItemDelegate::QStyledItemDelegate;
+    FigureDelegate(const RowModel<FigureRow>& rows, QObject* parent)
+        : QStyledItemDelegate(parent), title_(rows.columnOf("figure")), verdict_(rows.columnOf("verdict")) {}
     void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
         QStyledItemDelegate::initStyleOption(option, index);
-        if (index.column() == 0) {
+        if (index.column() == title_) {
             option->font = Theme::words(11);
             return;
         }
         option->displayAlignment = Qt::AlignRight | Qt::AlignVCenter;
-        option->font = index.column() == 4 ? Theme::words(11) : Theme::numbers(10);
+        option->font = index.column() == verdict_ ? Theme::words(11) : Theme::numbers(10);
         if (QFontMetrics(option->font).horizontalAdvance(option->text) + 8 > option->rect.width()) {
             if (option->text == u"not measured")
                 option->text = QStringLiteral("–"); // the cards beside it give the reason
@@ -36,11 +37,14 @@ public:
                 option->text = shorter(option->text.left(unit)) + option->text.mid(unit);
         }
         const auto& tokens = Theme::instance().tokens();
-        if (index.column() == 4)
+        if (index.column() == verdict_)
             option->palette.setColor(QPalette::Text, option->text == u"worse"    ? tokens.warn
                                                      : option->text == u"better" ? tokens.dataC
                                                                                  : tokens.muted);
     }
+
+private:
+    int title_, verdict_; // columns
 };
 
 } // namespace
@@ -49,22 +53,25 @@ FigureTable::FigureTable(QWidget* parent) : QTableView(parent), rows_(new RowMod
     setObjectName(QStringLiteral("figureTable"));
     asDataTable(*this, tr("Key figures of A and B and their difference"), 20);
     setModel(rows_);
-    setItemDelegate(new FigureDelegate(this));
+    setItemDelegate(new FigureDelegate(*rows_, this));
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     auto* header = horizontalHeader();
     header->setDefaultAlignment(Qt::AlignRight | Qt::AlignVCenter);
     header->setSectionResizeMode(QHeaderView::Stretch);
     header->setMinimumSectionSize(40);
-    for (const int column : {0, 3, 4}) header->setSectionResizeMode(column, QHeaderView::ResizeToContents);
+    for (const char* id : {"figure", "delta", "verdict"})
+        header->setSectionResizeMode(rows_->columnOf(id), QHeaderView::ResizeToContents);
 }
 
 void FigureTable::resizeEvent(QResizeEvent* event) {
     // A wide table gives its three columns of figures equal widths; a narrow one needs all pixels for the differences.
-    horizontalHeader()->setSectionResizeMode(3, width() > 480 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
+    horizontalHeader()->setSectionResizeMode(rows_->columnOf("delta"),
+                                             width() > 480 ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
     // In a narrow table the longest names are elided; the tooltip has the full name.
     const bool narrow = width() < 380;
-    horizontalHeader()->setSectionResizeMode(0, narrow ? QHeaderView::Fixed : QHeaderView::ResizeToContents);
-    if (narrow) setColumnWidth(0, 84);
+    const int title = rows_->columnOf("figure");
+    horizontalHeader()->setSectionResizeMode(title, narrow ? QHeaderView::Fixed : QHeaderView::ResizeToContents);
+    if (narrow) setColumnWidth(title, 84);
     QTableView::resizeEvent(event);
 }
 
