@@ -8,8 +8,11 @@ target_sources(qs_gui PRIVATE
   pages/backends/backends_matrix.cpp
   pages/backends/backends_page.cpp
   pages/backends/backends_plan.cpp
-  pages/backends/backends_plan_fields.cpp
-  pages/backends/backends_plan_lists.cpp
+  pages/backends/plan_fields.cpp
+  pages/backends/plan_list.cpp
+  pages/backends/plan_shapes.cpp
+  pages/backends/plan_sources.cpp
+  pages/backends/plan_specs.cpp
   pages/backends/backends_rows.cpp
   pages/backends/backends_tables.cpp
   pages/compare/compare_figures.cpp

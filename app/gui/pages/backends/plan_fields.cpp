@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a benchmark is run: M, operation, activations, cache, time, threads, and the topology to compile for.
-#include "app/gui/pages/backends/backends_plan.h"
+#include "app/gui/pages/backends/plan_fields.h"
 
+#include "app/gui/pages/backends/plan_list.h"
 #include "app/gui/theme.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
@@ -16,6 +16,7 @@
 #include <QRegularExpression>
 #include <QSettings>
 #include <QSpinBox>
+#include <QVBoxLayout>
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -40,7 +41,7 @@ QString topologyText(const BackendSource& source) {
 
 } // namespace
 
-QLayout* BackendsPlan::fields() {
+PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
     auto* grid = new QGridLayout;
     grid->setContentsMargins(0, 4, 0, 0);
     grid->setHorizontalSpacing(Theme::kSpace);
@@ -49,7 +50,7 @@ QLayout* BackendsPlan::fields() {
     const auto line = [&](const QString& title, QWidget* widget, const char* name) {
         widget->setObjectName(QLatin1String(name));
         widget->setAccessibleName(title);
-        grid->addWidget(caption(title), grid->rowCount(), 0);
+        grid->addWidget(planCaption(title), grid->rowCount(), 0);
         grid->addWidget(widget, grid->rowCount() - 1, 1);
     };
     ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
@@ -121,32 +122,63 @@ QLayout* BackendsPlan::fields() {
            "compiles for v6e:2x2."));
     line(tr("Topology"), topology_, "planTopology");
     topologyCaption_ = qobject_cast<QLabel*>(grid->itemAtPosition(grid->rowCount() - 1, 0)->widget());
-    for (auto* box : {op_, act_, cache_}) connect(box, &QComboBox::currentIndexChanged, this, &BackendsPlan::estimate);
-    connect(bias_, &QCheckBox::toggled, this, &BackendsPlan::estimate);
-    connect(ms_, &QLineEdit::textChanged, this, &BackendsPlan::estimate);
-    connect(seconds_, &QDoubleSpinBox::valueChanged, this, &BackendsPlan::estimate);
-    connect(memory_, &QSpinBox::valueChanged, this, &BackendsPlan::estimate);
+    for (auto* box : {op_, act_, cache_}) connect(box, &QComboBox::currentIndexChanged, this, &PlanFields::changed);
+    connect(bias_, &QCheckBox::toggled, this, &PlanFields::changed);
+    connect(ms_, &QLineEdit::textChanged, this, &PlanFields::changed);
+    connect(seconds_, &QDoubleSpinBox::valueChanged, this, &PlanFields::changed);
+    connect(memory_, &QSpinBox::valueChanged, this, &PlanFields::changed);
     connect(threads_, &QSpinBox::valueChanged, this, [this](int value) {
         QSettings().setValue(QLatin1String(kThreads), value == threads_->maximum() ? 0 : value);
-        estimate();
+        Q_EMIT changed();
     });
     connect(topology_, &QLineEdit::textEdited, this, [this](const QString& text) {
         QSettings().setValue(QLatin1String(kTopology), text.trimmed());
-        estimate();
+        Q_EMIT changed();
     });
-    return grid;
+    column.addLayout(grid);
 }
 
-void BackendsPlan::showTopology() {
-    const auto plugin = std::find_if(sources_.begin(), sources_.end(), runsPlugin);
-    topology_->setVisible(plugin != sources_.end());
-    topologyCaption_->setVisible(plugin != sources_.end());
+const BenchOp* PlanFields::op() const { return findBenchOp(op_->currentData().toString().toStdString()); }
+
+void PlanFields::enableForOperation() {
+    for (QWidget* ofProducts : {static_cast<QWidget*>(ms_), static_cast<QWidget*>(act_), static_cast<QWidget*>(bias_)})
+        ofProducts->setEnabled(op() && op()->product);
+}
+
+void PlanFields::fill(BenchmarkPlan& plan) const {
+    plan.ops = {op_->currentData().toString().toStdString()};
+    plan.acts = {act_->currentData().toString().toStdString()};
+    plan.caches = cache_->currentIndex() == 2   ? std::vector{CacheState::Cold, CacheState::Warm}
+                  : cache_->currentIndex() == 1 ? std::vector{CacheState::Warm}
+                                                : std::vector{CacheState::Cold};
+    plan.bias = bias_->isChecked();
+    plan.secondsPerRow = seconds_->value();
+    plan.threads = threads_->value() == threads_->maximum() ? 0 : unsigned(threads_->value());
+    plan.memoryBytes = std::uint64_t(memory_->value()) << 20;
+}
+
+Result<std::vector<std::int64_t>> PlanFields::ms() const {
+    std::vector<std::int64_t> ms;
+    const auto words = ms_->text().split(QRegularExpression(QStringLiteral("[^0-9]+")), Qt::SkipEmptyParts);
+    for (const auto& word : words) ms.push_back(word.toLongLong());
+    if (op() && !op()->product) ms = {1};
+    if (ms.empty() || *std::min_element(ms.begin(), ms.end()) < 1 || *std::max_element(ms.begin(), ms.end()) > 4096)
+        return fail("M must be one or more numbers from 1 to 4096");
+    std::sort(ms.begin(), ms.end());
+    ms.erase(std::unique(ms.begin(), ms.end()), ms.end());
+    return ms;
+}
+
+void PlanFields::offerTopology(std::span<const BackendSource> sources) {
+    const auto plugin = std::find_if(sources.begin(), sources.end(), runsPlugin);
+    topology_->setVisible(plugin != sources.end());
+    topologyCaption_->setVisible(plugin != sources.end());
     const QVariant kept = QSettings().value(QLatin1String(kTopology));
     // The field shows the value from the environment until another one is typed.
-    if (plugin != sources_.end()) topology_->setText(kept.isValid() ? kept.toString() : topologyText(*plugin));
+    if (plugin != sources.end()) topology_->setText(kept.isValid() ? kept.toString() : topologyText(*plugin));
 }
 
-Result<BackendSource> BackendsPlan::withTopology(BackendSource source) const {
+Result<BackendSource> PlanFields::withTopology(BackendSource source) const {
     if (!runsPlugin(source)) return source;
     std::erase_if(source.options, [](const auto& option) { return option.first == kName || option.first == kBounds; });
     const QString text = topology_->text().trimmed();

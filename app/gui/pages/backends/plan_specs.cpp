@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/backends/plan_specs.h"
+
+#include "app/gui/distinct_specs.h"
+#include "app/gui/pages/backends/plan_list.h"
+#include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/tick_list.h"
+#include "core/base/text.h"
+#include "core/bench/run/operands.h"
+
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace qs::gui {
+
+PlanSpecs::PlanSpecs(QVBoxLayout& column, Session& session, QWidget* parent)
+    : QObject(parent), session_(session), list_(addPlanList(column, tr("Weights"), "planSpecs", 72)),
+      typed_(new QLineEdit) {
+    typed_->setObjectName(QStringLiteral("planAddSpec"));
+    typed_->setFont(Theme::code());
+    typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
+    typed_->setAccessibleName(tr("Add a spec"));
+    column.addWidget(typed_);
+    connect(typed_, &QLineEdit::returnPressed, this, &PlanSpecs::addTyped);
+    connect(list_, &QListWidget::itemChanged, this, &PlanSpecs::changed);
+    refresh();
+}
+
+std::vector<PlanSpecs::Spec> PlanSpecs::ticked() const {
+    std::vector<Spec> out;
+    for (int i = 0; i < list_->count(); ++i)
+        if (list_->ticked(i)) out.push_back(specs_[std::size_t(i)]);
+    return out;
+}
+
+void PlanSpecs::fit() { list_->fit(); }
+
+void PlanSpecs::addTyped() {
+    const QString text = typed_->text().trimmed();
+    const auto spec = parseSpec(text.toStdString());
+    if (!spec) return Q_EMIT complained(QString::fromStdString(oneSentence(spec.error().message)));
+    if (const auto why = whyNotCrossing(*spec)) return Q_EMIT complained(QString::fromStdString(*why));
+    specs_.emplace_back(text.toStdString(), *spec);
+    list_->add(text, true);
+    typed_->clear();
+    Q_EMIT changed();
+}
+
+/// Order: A and B, formats that do not quantize, one spec for each other format. Initially A, another format and the
+/// widest are ticked; later the ticks are kept.
+void PlanSpecs::refresh() {
+    if (!stale_) return;
+    stale_ = false;
+    std::vector<std::string> on = {specText(session_.spec())};
+    const auto presets = SpecSetView::presets();
+    if (list_->count() > 0) {
+        for (int i = 0; i < list_->count(); ++i)
+            if (list_->ticked(i)) on.push_back(specs_[std::size_t(i)].first);
+    } else {
+        const auto other = std::find_if(presets.begin(), presets.end(),
+                                        [&](const auto& spec) { return spec.format != session_.spec().format; });
+        if (other != presets.end()) on.push_back(specText(*other));
+        const auto widest = std::max_element(formats().begin(), formats().end(),
+                                             [](const auto& a, const auto& b) { return a.bits < b.bits; });
+        on.push_back(widest->id);
+    }
+    DistinctSpecs all;
+    all.add(session_.spec());
+    if (session_.comparing()) all.add(session_.specB());
+    for (const auto& format : formats()) {
+        if (format.kind != FormatKind::Identity) continue;
+        QuantSpec spec;
+        spec.format = format.id;
+        all.add(spec);
+    }
+    for (const auto& spec : presets) all.add(spec);
+    for (const auto& [text, spec] : specs_) all.add(spec);
+    specs_.clear();
+    for (const auto& spec : all.inOrder()) specs_.emplace_back(specText(spec), spec);
+    const QSignalBlocker blocker(list_);
+    list_->clear();
+    for (const auto& [text, spec] : specs_) {
+        const auto why = whyNotCrossing(spec);
+        QString name = QString::fromStdString(text), tip = QString::fromStdString(canonicalText(spec));
+        if (why) name += tr("   no backend"), tip += u'\n' + QString::fromStdString(*why);
+        list_->add(name, !why && std::find(on.begin(), on.end(), text) != on.end(), tip);
+        if (why) list_->disable(list_->count() - 1);
+    }
+    Q_EMIT changed();
+}
+
+} // namespace qs::gui
