@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window operated by events: pages, keys, drops, errors, state, and the longest time the event loop was blocked.
+// The window operated by events: pages, drops, errors, banners, and state over a restart.
 #include "app/gui/main_window.h"
-#include "app/gui/menus.h"
 #include "app/gui/page.h"
-#include "app/gui/spec_edit.h"
-#include "app/gui/task.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
-#include "app/gui/widgets/job_lane.h"
-#include "app/gui/widgets/key_figures.h"
-#include "app/gui/widgets/tensor_browser.h"
 #include "core/layouts/layout.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/model_file.h"
@@ -17,84 +11,16 @@
 #include "tests/support/test_program.h"
 
 #include <QApplication>
-#include <QClipboard>
 #include <QDropEvent>
-#include <QElapsedTimer>
 #include <QLabel>
-#include <QLineEdit>
-#include <QMenu>
 #include <QMimeData>
-#include <QProgressBar>
 #include <QPushButton>
-#include <QSemaphore>
 #include <QSettings>
-#include <QSlider>
 #include <QTemporaryDir>
-#include <QThreadPool>
-#include <QTimer>
 #include <QToolButton>
-#include <QTreeView>
-
-#include <ctime>
 
 using namespace qs;
 using namespace qs::gui;
-
-namespace {
-
-// The longest time between two turns of the event loop: wall-clock time, and CPU time of this thread. The test checks
-// CPU time, because it does not depend on other load.
-class Probe : public QObject {
-public:
-    Probe() {
-        timer_.setTimerType(Qt::PreciseTimer);
-        connect(&timer_, &QTimer::timeout, this, [this] {
-            longest_ = std::max(longest_, clock_.restart());
-            const double now = cpuMs();
-            longestCpu_ = std::max(longestCpu_, now - cpu_);
-            cpu_ = now;
-        });
-        clock_.start();
-        cpu_ = cpuMs();
-        timer_.start(1);
-    }
-    qint64 longestMs() const { return longest_; }
-    double longestCpuMs() const { return longestCpu_; }
-
-private:
-    static double cpuMs() {
-        timespec t{};
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-        return double(t.tv_sec) * 1e3 + double(t.tv_nsec) / 1e6;
-    }
-    QTimer timer_;
-    QElapsedTimer clock_;
-    qint64 longest_ = 0;
-    double cpu_ = 0, longestCpu_ = 0;
-};
-
-// Blocks all threads of the pool, so that new jobs do not start.
-class HeldPool {
-public:
-    HeldPool() : threads_(QThreadPool::globalInstance()->maxThreadCount()) {
-        for (int i = 0; i < threads_; ++i)
-            QThreadPool::globalInstance()->start([this] {
-                begun_.release();
-                held_.acquire();
-            });
-        begun_.acquire(threads_);
-    }
-    ~HeldPool() {
-        held_.release(threads_);
-        QThreadPool::globalInstance()->waitForDone();
-    }
-
-private:
-    int threads_;
-    QSemaphore begun_, held_;
-};
-
-} // namespace
 
 class TestMainWindow : public QObject {
     Q_OBJECT
@@ -199,212 +125,6 @@ private Q_SLOTS:
         QVERIFY(everythingMeasured(session, session.spec()));
         QCOMPARE(session.modelRows(session.spec()).refused(), qsizetype(0)); // the offered spec fits all tensors, not
                                                                              // only this one
-    }
-
-    void keysDoWhatTheMenuSays() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
-        QVERIFY(openModel(session, samplePath()));
-        QVERIFY(everythingMeasured(session, session.spec()));
-        QCOMPARE(session.page(), QStringLiteral("overview"));
-        QTest::keyClick(&window, Qt::Key_3);
-        QCOMPARE(session.spec(), presets()[2]);
-        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier);
-        QCOMPARE(session.spec().format, std::string("nf4"));
-        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
-        QCOMPARE(session.spec(), presets()[2]);
-        QTest::keyClick(&window, Qt::Key_B);
-        QVERIFY(session.comparing());
-        QTest::keyClick(&window, Qt::Key_B);
-        QVERIFY(!session.comparing());
-        QTest::keyClick(&window, Qt::Key_R, Qt::ControlModifier);
-        QCOMPARE(session.page(), QStringLiteral("report"));
-        QTest::keyClick(&window, Qt::Key_C);
-        QCOMPARE(session.page(), QStringLiteral("compare"));
-
-        session.selectTensor(session.model()->find("model.layers.1.self_attn.q_proj.weight"));
-        QTest::keyClick(&window, Qt::Key_BracketRight);
-        QCOMPARE(session.tensor()->name, std::string("model.layers.2.self_attn.q_proj.weight"));
-        QTest::keyClick(&window, Qt::Key_BracketLeft);
-        QCOMPARE(session.tensor()->name, std::string("model.layers.1.self_attn.q_proj.weight"));
-        window.browser().view()->setFocus();
-        QTest::keyClick(window.browser().view(), Qt::Key_Down);
-        QVERIFY(session.tensor()->name != "model.layers.1.self_attn.q_proj.weight");
-
-        QTest::keyClick(&window, Qt::Key_F, Qt::ControlModifier);
-        auto* filter = window.findChild<QLineEdit*>(QStringLiteral("filter"));
-        QVERIFY(filter->hasFocus());
-        const bool comparing = session.comparing();
-        QTest::keyClicks(filter, QStringLiteral("b3")); // in a text field, letters and digits are text, not shortcuts
-        QCOMPARE(filter->text(), QStringLiteral("b3"));
-        QCOMPARE(session.comparing(), comparing);
-        session.cancelJobs();
-        QTest::keyClick(filter, Qt::Key_Escape);
-        QVERIFY(filter->text().isEmpty());
-
-        window.browser().view()->setFocus();
-        QTest::keyClick(&window, Qt::Key_C, Qt::ControlModifier);
-        QVERIFY(QApplication::clipboard()->text().startsWith(QLatin1String("Tensor\t")));
-        QTest::keyClick(&window, Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);
-        QVERIFY(QApplication::clipboard()->mimeData()->hasImage());
-        QTest::keyClick(window.browser().view(), Qt::Key_Space);
-        QVERIFY(QApplication::activePopupWidget());
-        keepPicture(*QApplication::activePopupWidget(), QStringLiteral("peek"));
-        QTest::keyClick(QApplication::activePopupWidget(), Qt::Key_Space);
-        QVERIFY(!QApplication::activePopupWidget());
-        QTest::keyClick(&window, Qt::Key_F1);
-        auto* keys = window.findChild<QWidget*>(QStringLiteral("keys"));
-        QVERIFY(keys && keys->isVisible());
-        keepPicture(*keys, QStringLiteral("keys"));
-        keys->close();
-    }
-
-    /// A run over the model is replaced by a spec that is already measured: nothing runs, and the job lane says so.
-    void aWithdrawnRunLeavesTheLane() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
-        QVERIFY(openModel(session, samplePath()));
-        QTest::keyClick(&window, Qt::Key_1);
-        QVERIFY(everythingMeasured(session, session.spec()));
-        QTRY_VERIFY(!session.busy());
-        auto* lane = window.findChild<JobLane*>();
-        auto* bar = lane->findChild<QProgressBar*>();
-        auto* rate = lane->findChild<QLabel*>(QStringLiteral("laneRate"));
-        session.selectTensor(nullptr); // otherwise its chart would be computed first
-        session.showPage(QStringLiteral("start"));
-        QTRY_COMPARE(window.currentPage()->objectName(), QStringLiteral("page-start"));
-        QTest::qWait(50);
-        const HeldPool held; // Qt paints large areas on the same pool, so no page with charts may be shown now
-        const auto analysing = [&] { return bar->isVisible() && lane->text().startsWith(u"Analysing"); };
-        QTest::keyClick(&window, Qt::Key_7);
-        QTRY_VERIFY(analysing());
-        QVERIFY(session.laneBusy() && !rate->isVisible()); // the rate of the run before is not shown
-        QTest::keyClick(&window, Qt::Key_1);
-        QVERIFY(!session.laneBusy());
-        QVERIFY(!bar->isVisible());
-        QCOMPARE(lane->text(), QStringLiteral("Ready"));
-        QTest::keyClick(&window, Qt::Key_7);
-        QTRY_VERIFY(analysing());
-        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier);
-        QCOMPARE(session.spec(), presets()[0]);
-        QCOMPARE(lane->text(), QStringLiteral("Ready"));
-
-        // When a job ends, the lane shows a job that still runs. Late messages of the ended job are not shown.
-        QTest::keyClick(&window, Qt::Key_7);
-        QTRY_VERIFY(analysing());
-        Task second(&session.tasks()), first(&session.tasks());
-        const auto nothing = [](const Job&) -> Result<int> { return 0; };
-        second.run("Second", nothing, [](int) {});
-        first.run("First", nothing, [](int) {});
-        QCOMPARE(lane->text(), QStringLiteral("First")); // the newest
-        QTest::keyClick(&window, Qt::Key_1);
-        QVERIFY(session.laneBusy());
-        QCOMPARE(lane->text(), QStringLiteral("First"));
-        first.drop();
-        QCOMPARE(lane->text(), QStringLiteral("Second"));
-        QTest::qWait(60); // progress is looked for 20 times a second
-        QCOMPARE(lane->text(), QStringLiteral("Second"));
-        QTest::keyClick(&window, Qt::Key_Escape);
-        QCOMPARE(lane->text(), QStringLiteral("Cancelled; what was measured is kept"));
-    }
-
-    void commandsOfAModelNeedOne() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
-        const auto named = [&](const QString& title) -> QAction* {
-            for (auto* action : window.findChildren<QAction*>())
-                if (action->text().remove(u'&').section(u'\t', 0, 0) == title) return action;
-            return nullptr;
-        };
-        const QStringList ofModel{QStringLiteral("Close model"),   QStringLiteral("Report"),
-                                  QStringLiteral("Export"),        QStringLiteral("Copy table"),
-                                  QStringLiteral("Filter"),        QStringLiteral("Next"),
-                                  QStringLiteral("Peek"),          QStringLiteral("Second spec B beside A"),
-                                  QStringLiteral("Overview"),      QStringLiteral("Analyse the model under A"),
-                                  QStringLiteral("Tensor browser")};
-        for (const auto& title : ofModel) QVERIFY2(named(title) && !named(title)->isEnabled(), qPrintable(title));
-        for (const char* title : {"Open file…", "Keys", "Open"})
-            QVERIFY2(named(QString::fromUtf8(title)) && named(QString::fromUtf8(title))->isEnabled(), title);
-        const auto before = session.spec();
-        QTest::keyClick(&window, Qt::Key_3);
-        QCOMPARE(session.spec(), before);
-        QVERIFY(openModel(session, samplePath()));
-        for (const auto& title : ofModel) QVERIFY2(named(title)->isEnabled(), qPrintable(title));
-        QTest::keyClick(&window, Qt::Key_W, Qt::ControlModifier);
-        QTRY_VERIFY(!session.model());
-        for (const auto& title : ofModel) QVERIFY2(!named(title)->isEnabled(), qPrintable(title));
-    }
-
-    /// Key repeat while the space bar is held must neither hide nor show the preview again.
-    void spaceThatIsHeldPeeksOnce() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
-        QVERIFY(openModel(session, samplePath()));
-        QTRY_VERIFY(window.browser().isVisible() && window.browser().view()->currentIndex().isValid());
-        auto* view = window.browser().view();
-        view->setFocus();
-        QTest::keyPress(view, Qt::Key_Space);
-        auto* peek = QApplication::activePopupWidget();
-        QVERIFY(peek);
-        for (int i = 0; i < 3; ++i) {
-            QKeyEvent again(QEvent::KeyPress, Qt::Key_Space, Qt::NoModifier, QStringLiteral(" "), true);
-            QApplication::sendEvent(peek, &again);
-            QCOMPARE(QApplication::activePopupWidget(), peek);
-        }
-        QTest::keyClick(peek, Qt::Key_Space);
-        QVERIFY(!QApplication::activePopupWidget());
-        QKeyEvent again(QEvent::KeyPress, Qt::Key_Space, Qt::NoModifier, QStringLiteral(" "), true);
-        QApplication::sendEvent(view, &again);
-        QVERIFY(!QApplication::activePopupWidget());
-    }
-
-    /// A button that is disabled while its job runs gets the focus back when it is enabled again.
-    void theFocusWaitsForAPressedButton() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
-        QVERIFY(openModel(session, samplePath()));
-        QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("rail-audit")), Qt::LeftButton);
-        QTRY_VERIFY(window.findChild<QPushButton*>(QStringLiteral("auditStart")));
-        auto* start = window.findChild<QPushButton*>(QStringLiteral("auditStart"));
-        QTRY_VERIFY(start->isVisible() && start->isEnabled() && !session.laneBusy());
-        start->setFocus();
-        {
-            const HeldPool held;
-            QTest::keyClick(start, Qt::Key_Space);
-            QVERIFY(!start->isEnabled());
-            auto* there = QApplication::focusWidget();
-            QVERIFY2(there && !there->inherits("QAbstractButton"),
-                     there ? there->metaObject()->className() : "nothing");
-        }
-        QTRY_VERIFY(start->isEnabled());
-        QCOMPARE(QApplication::focusWidget(), start);
-    }
-
-    void everyKeyIsListedOnce() {
-        Session session;
-        MainWindow window(session);
-        QStringList keys;
-        for (const auto& line : keyLines(window)) keys << line.keys;
-        for (const char* wanted :
-             {"Ctrl+O", "Ctrl+Shift+O", "Ctrl+F", "Up",           "Down",   "[",   "]",  "Space", "B", "C", "1", "9",
-              "Ctrl+Z", "Ctrl+Shift+Z", "Ctrl+C", "Ctrl+Shift+C", "Ctrl+R", "Esc", "F1", "Ctrl+Q"})
-            QVERIFY2(keys.count(QString::fromLatin1(wanted)) == 1, wanted);
-        QCOMPARE(keys.removeDuplicates(), 0);
     }
 
     void errorIsShownInPlaceAndTheWindowGoesOn() {
@@ -527,60 +247,6 @@ private Q_SLOTS:
         QCOMPARE(canonicalText(session.spec()), canonicalText(*parseSpec("int8:block=32")));
         QTRY_COMPARE(session.page(), QStringLiteral("tensor"));
         QVERIFY(tensorMeasured(session));
-    }
-
-    void keyFiguresFollowInTheFrameOfTheCharts() {
-        Session session;
-        MainWindow window(session);
-        window.show();
-        QVERIFY(openModel(session, samplePath()));
-        auto* figures = window.findChild<KeyFigures*>();
-        QTRY_COMPARE(session.page(), QStringLiteral("overview"));
-        QCOMPARE(figures->owner(), QStringLiteral("Model")); // the card says what the figures are about
-        session.showPage(QStringLiteral("tensor"));
-        QCOMPARE(figures->owner(), QStringLiteral("Tensor"));
-        QVERIFY(tensorMeasured(session));
-        const auto before = figures->text(0);
-        QString atSignal;
-        connect(&session, &Session::currentChanged, this, [&] { atSignal = figures->text(0); });
-        session.setSpec(withBlock(session.spec(), 16));
-        QVERIFY(tensorMeasured(session));
-        QTRY_VERIFY(!atSignal.isEmpty());
-        QCOMPARE(atSignal, figures->text(0));
-        QVERIFY(atSignal != before);
-    }
-
-    void slidingNeverHoldsTheEventLoop() {
-        const auto path = home_.filePath(QStringLiteral("big.safetensors"));
-        QVERIFY(writeModelFile(
-            path,
-            {{QStringLiteral("model.layers.0.mlp.up_proj.weight"), {2048, 4096}, normalValues(2048 * 4096, 0.02, 1)}}));
-        Session session;
-        MainWindow window(session);
-        window.show();
-        QVERIFY(openModel(session, path));
-        session.showPage(QStringLiteral("tensor"));
-        QVERIFY(tensorMeasured(session));
-        auto* slider = window.findChild<QSlider*>(QStringLiteral("block"));
-        QElapsedTimer handler;
-        qint64 slowestNs = 0;
-        Probe probe;
-        for (int turn = 0; turn < 3; ++turn)
-            for (int at = 0; at <= slider->maximum(); ++at) {
-                handler.start();
-                slider->setValue(at);
-                slowestNs = std::max(slowestNs, handler.nsecsElapsed());
-                QTest::qWait(25);
-            }
-        QVERIFY(tensorMeasured(session));
-        QTest::qWait(100);
-        qInfo("while sliding the event loop was held at most %lld ms, %.1f ms of them computing; slowest slider step "
-              "%.2f ms",
-              static_cast<long long>(probe.longestMs()), probe.longestCpuMs(), double(slowestNs) / 1e6);
-#if !defined(__SANITIZE_ADDRESS__)
-        QVERIFY(probe.longestCpuMs() < 100);
-#endif
-        QCOMPARE(session.current()->spec, session.spec()); // the last request was answered
     }
 };
 
