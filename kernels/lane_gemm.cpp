@@ -42,15 +42,16 @@ public:
 
     bool run(const MatmulInput& in, const MatmulOutput& out, ThreadTeam& team, const StopRequest& stop) override {
         const std::size_t most = kernels_->microRows, m = problem_.m, blocks = (m + most - 1) / most;
+        room_ = &roomOfThread();
         room_->input.reset(problem_, weights_, std::size_t(team.size()) * most, LaneInput::Keep::Words);
         const std::size_t packed = blocks * most * room_->input.rowWords();
-        if (room_->packed.size() != packed) room_->packed = Aligned<std::uint32_t>(packed);
+        if (room_->packed.size() < packed) room_->packed = Aligned<std::uint32_t>(packed);
         room_->starts.resize(weights_.products == LaneProducts::I8 ? blocks * most * weights_.groups : 0);
         std::atomic<bool> stopped{false};
         // Every part decodes the panel again, so a part must have many rows.
         const std::size_t parts = team.size() > 1 ? std::clamp<std::size_t>(m / kPartRows, 1, 4) : 1;
         Shares rowShares(blocks, team.size()), panelShares(weights_.panels, team.size(), parts);
-        room_->scratch.resize(std::size_t(team.size()));
+        room_->scratch.resize(std::max(room_->scratch.size(), std::size_t(team.size())));
         team.run([&](int worker) {
             rowShares.each(worker, [&](std::size_t b, std::size_t, std::size_t) {
                 if (stopped || stop()) return stopped = true, false;
@@ -142,10 +143,9 @@ private:
         if (w.products == LaneProducts::I8) chunk = std::max<std::size_t>(chunk / w.groupSteps, 1) * w.groupSteps;
         chunk = std::min(chunk, w.steps);
         const bool asStored = kernels_->multiplied[int(w.codes)] && (w.products == LaneProducts::I8 || !w.scaled());
-        if (!scratch.sums.size()) {
-            if (!asStored) scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
-            scratch.sums = Aligned<float>(m * kPanel);
-        }
+        if (!asStored && scratch.panel.size() < chunk * perStep * kPanel)
+            scratch.panel = Aligned<std::uint32_t>(chunk * perStep * kPanel);
+        if (scratch.sums.size() < m * kPanel) scratch.sums = Aligned<float>(m * kPanel);
         for (std::size_t step = 0; step < w.steps; step += chunk) {
             std::array<DecodeCall, kPanel / kLanes> strips{};
             for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
@@ -209,9 +209,13 @@ private:
         }
     }
 
-    /// Shared by all clones. A clone is made to find its weights in memory; its own buffers would add page faults to
-    /// its first run.
-    std::shared_ptr<Room> room_ = std::make_shared<Room>();
+    /// Of the thread that runs: all weights share it, clones too. So many prepared weights have one working memory, and
+    /// the first run of a clone finds its weights in memory without page faults of buffers.
+    static Room& roomOfThread() {
+        thread_local Room room;
+        return room;
+    }
+    Room* room_ = nullptr; ///< during a run
 };
 
 } // namespace

@@ -51,8 +51,8 @@ void LaneInput::reset(const MatmulProblem& problem, const LaneWeights& weights, 
     rowWords_ = ((words + 15) / 16 | 1) * 16;
     rowFloats_ = weights.xFloats() + 16;
     groups_ = weights.groups, keep_ = keep;
-    if (words_.size() != slots * rowWords_) words_ = Aligned<std::uint32_t>(slots * rowWords_);
-    if (keep == Keep::Floats && floats_.size() != slots * rowFloats_) floats_ = Aligned<float>(slots * rowFloats_);
+    if (words_.size() < slots * rowWords_) words_ = Aligned<std::uint32_t>(slots * rowWords_);
+    if (keep == Keep::Floats && floats_.size() < slots * rowFloats_) floats_ = Aligned<float>(slots * rowFloats_);
     const std::size_t rows = std::max(slots, problem.m);
     if (weights.products == LaneProducts::I8) sums_.assign(rows * groups_, 0);
     scales_.assign(rows, 1.0f);

@@ -2,6 +2,7 @@
 #include "core/value/product.h"
 
 #include "core/value/kept_variants.h"
+#include "kernels/matmul_operands.h"
 
 #include <algorithm>
 
@@ -21,16 +22,20 @@ std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem
     return found;
 }
 
-PreparedProduct::PreparedProduct(const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn) {
+PreparedProduct::PreparedProduct(ProductWeights w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn,
+                                 std::shared_ptr<ThreadTeam> team)
+    : team_(team ? std::move(team) : std::make_shared<ThreadTeam>()) {
     problem_.m = m, problem_.n = n, problem_.k = k, problem_.weightIsKn = weightIsKn;
     problem_.compute = NumberType::F32;
-    problem_.weight.id = "f32";
+    problem_.weight.element = w.element;
+    problem_.weight.bits = int(8 * bytesOf(w.element));
+    problem_.weight.id = w.element == NumberType::Bf16 ? "bf16" : w.element == NumberType::F16 ? "f16" : "f32";
     if (whyImpossible(problem_)) return;
     WeightOperand operand;
-    operand.codes = w;
-    operand.rowBytes = problem_.cols() * sizeof(float);
+    operand.codes = w.values;
+    operand.rowBytes = problem_.cols() * bytesOf(w.element);
     variant_ = &variantChoices().fastest(productCandidates(problem_), problem_);
-    prepared_ = variant_->prepare(problem_, operand, team_);
+    prepared_ = variant_->prepare(problem_, operand, *team_);
 }
 
 bool PreparedProduct::run(const float* x, float* y, const Job& job) {
@@ -39,7 +44,7 @@ bool PreparedProduct::run(const float* x, float* y, const Job& job) {
         return !job.cancelled();
     }
     const StopRequest stop{[](const void* user) { return static_cast<const Job*>(user)->cancelled(); }, &job};
-    return prepared_->run({x, nullptr}, {y, nullptr}, team_, stop);
+    return prepared_->run({x, nullptr}, {y, nullptr}, *team_, stop);
 }
 
 bool product(const float* x, const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn, float* y,

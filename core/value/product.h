@@ -11,19 +11,31 @@ namespace qs::value {
 /// Kernels with f32 products and sums for this problem, the expected fastest first.
 std::vector<const MatmulVariant*> productCandidates(const MatmulProblem& problem);
 
+/// Weights as they are stored: f32, or f16 or bf16, whose values are multiplied as f32 and never stored as such.
+struct ProductWeights {
+    ProductWeights(const float* values) : values(values) {}
+    ProductWeights(const void* values, NumberType element) : values(values), element(element) {}
+    const void* values;
+    NumberType element = NumberType::F32;
+};
+
 /// Holds a repacked copy of w, for many products with the same w.
 class PreparedProduct {
 public:
-    PreparedProduct(const float* w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn);
+    /// `team`: its threads prepare and multiply; other products of the same thread may share it. Null: an own one.
+    PreparedProduct(ProductWeights w, std::size_t m, std::size_t n, std::size_t k, bool weightIsKn,
+                    std::shared_ptr<ThreadTeam> team = nullptr);
     /// False if the job was cancelled.
     bool run(const float* x, float* y, const Job& job);
     /// Id of the kernel in use; "" for an empty shape.
     std::string kernel() const { return variant_ ? variant_->id : ""; }
+    /// Bytes of the repacked w.
+    std::size_t bytes() const { return prepared_ ? prepared_->weightBytes() : 0; }
 
 private:
     MatmulProblem problem_;
     const MatmulVariant* variant_ = nullptr;
-    ThreadTeam team_;
+    std::shared_ptr<ThreadTeam> team_;
     std::unique_ptr<PreparedMatmul> prepared_; ///< null for an empty shape
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/forward/feed_forward.h"
 
-#include "core/base/parallel.h"
 #include "core/eval/forward/rows.h"
+#include "kernels/network/row_math.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -13,44 +12,54 @@ namespace {
 
 constexpr std::size_t kTokensPerTask = 8;
 
-float activated(Activation activation, float x) {
+/// y = activation(x) * factor; a null factor is 1.
+void activated(Activation activation, const float* x, const float* factor, std::size_t n, float* y) {
+    const auto each = [&](auto function) {
+        for (std::size_t i = 0; i < n; ++i) y[i] = function(x[i]) * (factor ? factor[i] : 1.0f);
+    };
     switch (activation) {
-    case Activation::Silu: return x / (1 + std::exp(-x));
-    case Activation::GeluTanh: {
-        constexpr float kScale = 0.7978845608028654f; // sqrt(2 / pi)
-        return 0.5f * x * (1 + std::tanh(kScale * (x + 0.044715f * x * x * x)));
+    case Activation::Silu: return rowMath().silu(x, factor, n, y);
+    case Activation::GeluTanh: return rowMath().geluTanh(x, factor, n, y);
+    case Activation::GeluErf:
+        return each([](float v) { return 0.5f * v * (1 + std::erf(v * float(1 / std::numbers::sqrt2))); });
+    case Activation::Relu: return each([](float v) { return std::max(v, 0.0f); });
     }
-    case Activation::GeluErf: return 0.5f * x * (1 + std::erf(x * float(1 / std::numbers::sqrt2)));
-    case Activation::Relu: break;
-    }
-    return std::max(x, 0.0f);
 }
 
 } // namespace
 
-FeedForward::FeedForward(const Network& network, const LayerWeights& weights, std::size_t context)
+FeedForward::FeedForward(const Network& network, LayerWeights& weights, const PassRoom& room)
     : net_(network), w_(weights), inner_(std::size_t(network.intermediate)),
       isGated_(weights.gateUp.size() == 2 * inner_ * std::size_t(network.hidden)),
-      gateUp_(weights.gateUp.data(), context, isGated_ ? 2 * inner_ : inner_, std::size_t(network.hidden), false),
-      down_(weights.down.data(), context, std::size_t(network.hidden), inner_, false),
-      wide_(context * (isGated_ ? 2 : 1) * inner_), activated_(context * inner_) {}
+      gateUp_(prepared(std::move(weights.gateUp), room.sizes.rowsOfBlock, isGated_ ? 2 * inner_ : inner_,
+                       std::size_t(network.hidden), room.workers)),
+      down_(prepared(std::move(weights.down), room.sizes.rowsOfBlock, std::size_t(network.hidden), inner_,
+                     room.workers)) {}
 
-bool FeedForward::operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap) {
-    if (tap) tap(WeightRole::GateUp, {x, length * std::size_t(net_.hidden)});
-    if (!gateUp_.run(x, wide_.data(), job)) return false;
-    addBias(w_.gateUpBias, length, wide_.data());
-    std::fill(activated_.begin() + std::ptrdiff_t(length * inner_), activated_.end(), 0.0f);
-    parallelFor(length, kTokensPerTask, [&](std::size_t begin, std::size_t end, unsigned) {
+void FeedForward::activate(std::size_t tokens, PassRoom& room) const {
+    const std::size_t width = isGated_ ? 2 * inner_ : inner_;
+    room.workers.each(tokens, kTokensPerTask, [&](std::size_t begin, std::size_t end, std::size_t) {
+        addBias(w_.gateUpBias, end - begin, room.wide.data() + begin * width);
         for (std::size_t t = begin; t < end; ++t) {
-            const float* row = wide_.data() + t * (isGated_ ? 2 : 1) * inner_;
-            float* out = activated_.data() + t * inner_;
-            for (std::size_t i = 0; i < inner_; ++i)
-                out[i] = activated(net_.activation, row[i]) * (isGated_ ? row[inner_ + i] : 1.0f);
+            const float* row = room.wide.data() + t * width;
+            activated(net_.activation, row, isGated_ ? row + inner_ : nullptr, inner_,
+                      room.activated.data() + t * inner_);
         }
     });
-    if (tap) tap(WeightRole::Down, std::span(activated_).first(length * inner_));
-    if (!down_.run(activated_.data(), y, job)) return false;
-    addBias(w_.downBias, length, y);
+    std::fill(room.activated.begin() + std::ptrdiff_t(tokens * inner_), room.activated.end(), 0.0f);
+}
+
+bool FeedForward::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
+    const auto hidden = std::size_t(net_.hidden);
+    if (tap) tap(WeightRole::GateUp, {room.input.data(), tokens * hidden});
+    for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock) {
+        const std::size_t count = std::min(room.sizes.rowsOfBlock, tokens - at);
+        if (!gateUp_.run(room.input.data() + at * hidden, room.wide.data(), job)) return false;
+        activate(count, room);
+        if (tap) tap(WeightRole::Down, std::span(room.activated).first(count * inner_));
+        if (!down_.run(room.activated.data(), room.result.data() + at * hidden, job)) return false;
+    }
+    addBias(w_.downBias, tokens, room.result.data());
     return true;
 }
 

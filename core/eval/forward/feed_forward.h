@@ -4,25 +4,28 @@
 
 #include "core/base/job.h"
 #include "core/eval/forward/input_tap.h"
+#include "core/eval/forward/pass_room.h"
 #include "core/eval/network/network_weights.h"
 #include "core/value/product.h"
 
 namespace qs::eval {
 
-/// The MLP of one layer, with its products prepared and the buffers of one chunk of `context` tokens.
+/// The MLP of one layer with its products prepared.
 class FeedForward {
 public:
-    FeedForward(const Network& network, const LayerWeights& weights, std::size_t context);
-    /// `x` and `y`: [context, hidden], of which `length` rows count; the others of `x` are 0. False: cancelled.
-    bool operator()(const float* x, std::size_t length, float* y, const Job& job, const InputTap& tap = {});
+    /// Takes the matrices out of `weights`; the rest of it must live as long.
+    FeedForward(const Network& network, LayerWeights& weights, const PassRoom& room);
+    /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
+    bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
+    std::size_t bytes() const { return gateUp_.bytes() + down_.bytes(); } ///< of the products
 
 private:
+    void activate(std::size_t tokens, PassRoom& room) const;
     const Network& net_;
     const LayerWeights& w_;
     std::size_t inner_; ///< values between the two products, of a token
     bool isGated_;
-    value::PreparedProduct gateUp_, down_;
-    std::vector<float> wide_, activated_;
+    mutable value::PreparedProduct gateUp_, down_;
 };
 
 } // namespace qs::eval

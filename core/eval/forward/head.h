@@ -8,7 +8,7 @@
 namespace qs::eval {
 
 /// Rows of logits that are computed at once, so that only so many are in memory.
-constexpr std::size_t kLogitRows = 64;
+constexpr std::size_t kLogitRows = 192;
 
 class Head {
 public:
@@ -22,9 +22,10 @@ public:
                     const Job& job);
 
 private:
-    Head(const Network& network, std::vector<float> norm, std::vector<float> bias, const std::vector<float>& matrix);
+    Head(const Network& network, std::vector<float> norm, std::vector<float> bias, WeightMatrix matrix);
     const Network* net_;
     std::vector<float> norm_, bias_;
+    Workers workers_;
     std::unique_ptr<value::PreparedProduct> product_;
 };
 

@@ -1,75 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/forward/hidden_states.h"
 
-#include "core/eval/forward/attention.h"
-#include "core/eval/forward/feed_forward.h"
-#include "core/eval/forward/rows.h"
-
 #include <algorithm>
 
 namespace qs::eval {
-namespace {
 
-/// One layer over chunks, with the buffers of one chunk of `context` tokens.
-class LayerPass {
-public:
-    LayerPass(const Network& net, const LayerWeights& weights, const LayerPlan& plan, std::size_t context)
-        : net_(net), w_(weights), hidden_(std::size_t(net.hidden)), attention_(net, weights, plan, context),
-          feedForward_(net, weights, context), input_(context * hidden_), result_(context * hidden_) {}
-
-    /// `x`: [length, hidden], changed in place. False: cancelled.
-    bool operator()(float* x, std::size_t length, const Job& job, const InputTap& tap) {
-        enter(x, length, w_.attentionNorm, w_.attentionNormBias);
-        if (!attention_(input_.data(), length, result_.data(), job, tap)) return false;
-        leave(x, length, w_.afterAttentionNorm);
-        enter(x, length, w_.mlpNorm, w_.mlpNormBias);
-        if (!feedForward_(input_.data(), length, result_.data(), job, tap)) return false;
-        leave(x, length, w_.afterMlpNorm);
-        return true;
-    }
-
-private:
-    /// The products take all rows of a chunk: those beyond `length` are 0.
-    void enter(const float* x, std::size_t length, std::span<const float> norm, std::span<const float> bias) {
-        std::fill(input_.begin() + std::ptrdiff_t(length * hidden_), input_.end(), 0.0f);
-        if (norm.empty())
-            std::copy_n(x, length * hidden_, input_.begin());
-        else
-            normalize(net_, {x, length * hidden_}, hidden_, norm, bias, input_.data());
-    }
-    void leave(float* x, std::size_t length, std::span<const float> norm) {
-        if (!norm.empty()) normalize(net_, {result_.data(), length * hidden_}, hidden_, norm, {}, result_.data());
-        for (std::size_t i = 0; i < length * hidden_; ++i) x[i] += result_[i];
-    }
-
-    const Network& net_;
-    const LayerWeights& w_;
-    std::size_t hidden_;
-    Attention attention_;
-    FeedForward feedForward_;
-    std::vector<float> input_, result_;
-};
-
-} // namespace
-
-Result<void> HiddenStates::pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job,
-                                const InputTap& tap) {
-    HiddenStates* one = this;
-    return passAll(std::span(&one, 1), weights, plan, job, tap);
+Result<void> HiddenStates::pass(const PreparedLayer& layer, PassRoom& room, const Job& job, const InputTap& tap) {
+    const auto hidden = std::size_t(network_.hidden);
+    const std::size_t together = room.sizes.tokens();
+    for (std::size_t begin = 0; begin < tokens(); begin += together)
+        if (!layer(values_.data() + begin * hidden, std::min(together, tokens() - begin), room, job, tap) ||
+            job.cancelled())
+            return cancelledError();
+    return {};
 }
 
-Result<void> HiddenStates::passAll(std::span<HiddenStates* const> states, const LayerWeights& weights,
-                                   const LayerPlan& plan, const Job& job, const InputTap& tap) {
+Result<void> HiddenStates::pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap) {
+    HiddenStates* one = this;
+    return passAll(std::span(&one, 1), std::move(weights), plan, job, tap);
+}
+
+Result<void> HiddenStates::passAll(std::span<HiddenStates* const> states, LayerWeights weights, const LayerPlan& plan,
+                                   const Job& job, const InputTap& tap) {
     if (states.empty()) return {};
-    const Network& network = states.front()->network_;
-    const auto hidden = std::size_t(network.hidden);
-    const std::size_t context = states.front()->context_, tokens = states.front()->tokens();
-    LayerPass layer(network, weights, plan, std::min(context, tokens));
+    const HiddenStates& first = *states.front();
+    PassRoom room(first.network_, {first.context_, (first.tokens() + first.context_ - 1) / first.context_});
+    const PreparedLayer layer(first.network_, std::move(weights), plan, room);
     for (HiddenStates* each : states)
-        for (std::size_t begin = 0; begin < tokens; begin += context)
-            if (!layer(each->values_.data() + begin * hidden, std::min(context, tokens - begin), job, tap) ||
-                job.cancelled())
-                return cancelledError();
+        if (auto done = each->pass(layer, room, job, tap); !done) return done;
     return {};
 }
 

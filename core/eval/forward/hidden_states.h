@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The forward pass of a decoder network in f32, one layer over all chunks of a text at a time. Memory: the hidden states
-// of all tokens, one layer's weights, and the buffers of one chunk. Sums of a product are added in one order whatever
-// the number of threads is.
+// The forward pass of a decoder network in f32, one layer over all chunks of a text at a time. Sums are added in one order
+// whatever the number of threads is, and whatever chunks go together.
 
-#include "core/eval/forward/input_tap.h"
-#include "core/eval/network/network_weights.h"
+#include "core/eval/forward/prepared_layer.h"
 
 namespace qs::eval {
 
@@ -17,11 +15,13 @@ public:
         : network_(network), values_(std::move(values)), context_(context) {}
 
     /// Puts every chunk through one layer. Error: cancelled.
-    Result<void> pass(const LayerWeights& weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {});
+    Result<void> pass(const PreparedLayer& layer, PassRoom& room, const Job& job, const InputTap& tap = {});
+    /// The same with a layer and a room that are made for it.
+    Result<void> pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {});
     /// The same for several states of one network, text length and context, one after another, with the layer's weights
     /// prepared once.
-    static Result<void> passAll(std::span<HiddenStates* const> states, const LayerWeights& weights,
-                                const LayerPlan& plan, const Job& job, const InputTap& tap = {});
+    static Result<void> passAll(std::span<HiddenStates* const> states, LayerWeights weights, const LayerPlan& plan,
+                                const Job& job, const InputTap& tap = {});
     /// [count, hidden] from a token on.
     std::span<const float> rows(std::size_t first, std::size_t count) const;
     std::span<const float> values() const { return values_; } ///< [tokens, hidden]

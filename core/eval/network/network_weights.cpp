@@ -170,50 +170,92 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
     return turned;
 }
 
+Result<WeightMatrix> NetworkWeights::stored(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
+                                            const Job& job) const {
+    const bool isHalf = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
+    if (!isHalf || inputsFirst || (change && change->touches && change->touches(tensor))) {
+        auto values = matrix(tensor, inputsFirst, change, job);
+        if (!values) return tl::unexpected(values.error());
+        return WeightMatrix(std::move(*values));
+    }
+    const auto view = model_->view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    std::vector<std::uint16_t> values(tensor.elements);
+    parallelFor(values.size(), 1u << 20, [&](std::size_t begin, std::size_t end, unsigned) {
+        if (!job.cancelled())
+            view->readInto(begin * sizeof(std::uint16_t),
+                           std::as_writable_bytes(std::span(values).subspan(begin, end - begin)));
+    });
+    if (job.cancelled()) return cancelledError();
+    if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
+    return WeightMatrix(std::move(values), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
+}
+
+Result<void> NetworkWeights::appendBias(const Found& found, const Job& job, std::vector<float>& bias) const {
+    if (!found.bias) return {};
+    auto more = matrix(*found.bias, false, nullptr, job);
+    if (!more) return tl::unexpected(more.error());
+    bias.insert(bias.end(), more->begin(), more->end());
+    return {};
+}
+
+Result<void> NetworkWeights::loadNorm(const Weights& weights, WeightRole role, const WeightChange* change,
+                                      const Job& job, std::vector<float>& norm, std::vector<float>* bias) const {
+    const auto found = weights.find(role);
+    if (found == weights.end()) return {};
+    auto values = matrix(*found->second.weight, false, change, job);
+    if (!values) return tl::unexpected(values.error());
+    norm = std::move(*values);
+    return bias ? appendBias(found->second, job, *bias) : Result<void>();
+}
+
 Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
-                                    std::vector<float>& into, std::vector<float>* bias) const {
+                                    WeightMatrix& into, std::vector<float>& bias) const {
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_ && &weights != &outside_;
-    auto values = matrix(*found->second.weight, inputsFirst, change, job);
+    auto values = stored(*found->second.weight, inputsFirst, change, job);
     if (!values) return tl::unexpected(values.error());
-    if (into.empty())
-        into = std::move(*values);
-    else
-        into.insert(into.end(), values->begin(), values->end());
-    if (!bias || !found->second.bias) return {};
-    auto more = matrix(*found->second.bias, false, nullptr, job);
-    if (!more) return tl::unexpected(more.error());
-    bias->insert(bias->end(), more->begin(), more->end());
-    return {};
+    into.append(std::move(*values));
+    return appendBias(found->second, job, bias);
 }
 
 Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange* change, const Job& job) const {
     const Weights& weights = layers_[index];
     LayerWeights out;
     using enum WeightRole;
-    struct Part {
+    struct Norm {
         WeightRole role;
-        std::vector<float>* matrix;
+        std::vector<float>* values;
         std::vector<float>* bias;
     };
-    const Part parts[] = {{AttentionNorm, &out.attentionNorm, &out.attentionNormBias},
-                          {QueryKeyValue, &out.queryKeyValue, &out.queryKeyValueBias},
-                          {Query, &out.queryKeyValue, &out.queryKeyValueBias},
-                          {Key, &out.queryKeyValue, &out.queryKeyValueBias},
-                          {Value, &out.queryKeyValue, &out.queryKeyValueBias},
+    const Norm norms[] = {{AttentionNorm, &out.attentionNorm, &out.attentionNormBias},
                           {QueryNorm, &out.queryNorm, nullptr},
                           {KeyNorm, &out.keyNorm, nullptr},
-                          {Output, &out.output, &out.outputBias},
                           {AfterAttentionNorm, &out.afterAttentionNorm, nullptr},
                           {MlpNorm, &out.mlpNorm, &out.mlpNormBias},
-                          {GateUp, &out.gateUp, &out.gateUpBias},
-                          {Gate, &out.gateUp, &out.gateUpBias},
-                          {Up, &out.gateUp, &out.gateUpBias},
-                          {Down, &out.down, &out.downBias},
                           {AfterMlpNorm, &out.afterMlpNorm, nullptr}};
-    for (const Part& part : parts)
-        if (auto done = append(weights, part.role, change, job, *part.matrix, part.bias); !done)
+    for (const Norm& norm : norms)
+        if (auto done = loadNorm(weights, norm.role, change, job, *norm.values, norm.bias); !done)
+            return tl::unexpected(done.error());
+    struct Matrix {
+        WeightRole role;
+        WeightMatrix& matrix;
+        std::vector<float>& bias;
+    };
+    const Matrix matrices[] = {
+        {QueryKeyValue, out.queryKeyValue, out.queryKeyValueBias},
+        {Query, out.queryKeyValue, out.queryKeyValueBias},
+        {Key, out.queryKeyValue, out.queryKeyValueBias},
+        {Value, out.queryKeyValue, out.queryKeyValueBias},
+        {Output, out.output, out.outputBias},
+        {GateUp, out.gateUp, out.gateUpBias},
+        {Gate, out.gateUp, out.gateUpBias},
+        {Up, out.gateUp, out.gateUpBias},
+        {Down, out.down, out.downBias},
+    };
+    for (const Matrix& part : matrices)
+        if (auto done = append(weights, part.role, change, job, part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
     if (change && change->rearranged) change->rearranged(network_, out);
     return out;
@@ -221,8 +263,8 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
 
 Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> tokens, std::size_t context,
                                                  const WeightChange* change, const Job& job) const {
-    auto table = matrix(*outside_.at(WeightRole::Embedding).weight, false, change, job);
-    if (!table) return tl::unexpected(table.error());
+    auto found = embeddings(tokens, change, job);
+    if (!found) return found;
     std::vector<float> positions;
     if (outside_.contains(WeightRole::PositionEmbedding)) {
         auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight, false, change, job);
@@ -230,13 +272,34 @@ Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> t
         positions = std::move(*loaded);
     }
     const auto hidden = std::size_t(network_.hidden);
-    std::vector<float> out(tokens.size() * hidden);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
-        const float* row = table->data() + std::size_t(tokens[t]) * hidden;
+        float* row = found->data() + t * hidden;
         const float* at = positions.empty() ? nullptr : positions.data() + t % context * hidden;
-        for (std::size_t i = 0; i < hidden; ++i)
-            out[t * hidden + i] = row[i] * network_.embeddingScale + (at ? at[i] : 0.0f);
+        for (std::size_t i = 0; i < hidden; ++i) row[i] = row[i] * network_.embeddingScale + (at ? at[i] : 0.0f);
     }
+    return found;
+}
+
+Result<std::vector<float>> NetworkWeights::embeddings(std::span<const std::int32_t> tokens, const WeightChange* change,
+                                                      const Job& job) const {
+    const TensorInfo& table = *outside_.at(WeightRole::Embedding).weight;
+    const auto hidden = std::size_t(network_.hidden);
+    std::vector<float> out(tokens.size() * hidden);
+    if (change && change->touches && change->touches(table)) {
+        const auto values = matrix(table, false, change, job);
+        if (!values) return values;
+        for (std::size_t t = 0; t < tokens.size(); ++t)
+            std::copy_n(values->data() + std::size_t(tokens[t]) * hidden, hidden, out.data() + t * hidden);
+        return out;
+    }
+    const auto view = model_->view(table);
+    if (!view) return tl::unexpected(view.error());
+    parallelFor(tokens.size(), 64, [&](std::size_t begin, std::size_t end, unsigned) {
+        for (std::size_t t = begin; t < end && !job.cancelled(); ++t)
+            loadF32(*view, std::size_t(tokens[t]) * hidden, hidden, out.data() + t * hidden);
+    });
+    if (job.cancelled()) return cancelledError();
+    if (auto same = model_->unchanged(table); !same) return tl::unexpected(same.error());
     return out;
 }
 
@@ -250,10 +313,10 @@ Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
     return matrix(*bias, false, nullptr, job);
 }
 
-Result<std::vector<float>> NetworkWeights::head(const WeightChange* change, const Job& job) const {
+Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job& job) const {
     const auto own = outside_.find(WeightRole::Head);
     const bool tied = own == outside_.end() || network_.tied;
-    return matrix(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, change, job);
+    return stored(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, change, job);
 }
 
 } // namespace qs::eval

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The weights of a network as f32 matrices, one layer at a time. Every tensor and every shape is checked before anything
+// The weights of a network as matrices, one layer at a time. Every tensor and every shape is checked before anything
 // is loaded.
 
 #include "core/eval/network/architecture.h"
 #include "core/eval/network/weight_change.h"
+#include "core/eval/network/weight_matrix.h"
 
 #include <map>
 #include <memory>
@@ -14,12 +15,16 @@ namespace qs::eval {
 /// Matrices are [outputs, inputs], row after row. Empty where the family has none.
 struct LayerWeights {
     std::vector<float> attentionNorm, attentionNormBias, afterAttentionNorm;
-    std::vector<float> queryKeyValue, queryKeyValueBias; ///< rows: all of the query, then key, then value
+    WeightMatrix queryKeyValue; ///< rows: all of the query, then key, then value
+    std::vector<float> queryKeyValueBias;
     std::vector<float> queryNorm, keyNorm;
-    std::vector<float> output, outputBias;
+    WeightMatrix output;
+    std::vector<float> outputBias;
     std::vector<float> mlpNorm, mlpNormBias, afterMlpNorm;
-    std::vector<float> gateUp, gateUpBias; ///< rows: all of the gate, then up; without a gate: up
-    std::vector<float> down, downBias;
+    WeightMatrix gateUp; ///< rows: all of the gate, then up; without a gate: up
+    std::vector<float> gateUpBias;
+    WeightMatrix down;
+    std::vector<float> downBias;
 };
 
 /// A matrix of a layer.
@@ -49,7 +54,7 @@ public:
     Result<std::vector<float>> finalNorm(const Job& job) const;
     Result<std::vector<float>> finalNormBias(const Job& job) const;
     /// [vocabulary, hidden]; the embedding where the two are tied.
-    Result<std::vector<float>> head(const WeightChange* change, const Job& job) const;
+    Result<WeightMatrix> head(const WeightChange* change, const Job& job) const;
 
 private:
     struct Found {
@@ -58,9 +63,19 @@ private:
     using Weights = std::map<WeightRole, Found>;
     Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
                                       const Job& job) const;
-    /// Appends the rows of a weight and its bias; nothing where the family has none.
+    /// [tokens, hidden]: rows of the embedding as they are stored, or changed.
+    Result<std::vector<float>> embeddings(std::span<const std::int32_t> tokens, const WeightChange* change,
+                                          const Job& job) const;
+    /// The values of matrix(); f16 and bf16 stay what they are where no value changes.
+    Result<WeightMatrix> stored(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
+                                const Job& job) const;
+    /// The values of a norm, and its bias; nothing where the family has none.
+    Result<void> loadNorm(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
+                          std::vector<float>& norm, std::vector<float>* bias) const;
+    /// Appends the rows of a matrix, and its bias; nothing where the family has none.
     Result<void> append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
-                        std::vector<float>& matrix, std::vector<float>* bias) const;
+                        WeightMatrix& matrix, std::vector<float>& bias) const;
+    Result<void> appendBias(const Found& found, const Job& job, std::vector<float>& bias) const;
     Result<void> find(std::span<const WeightName> names, const std::string& before, Weights& into) const;
 
     std::shared_ptr<const Model> model_;

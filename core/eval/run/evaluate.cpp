@@ -53,12 +53,12 @@ Result<void> passLayers(const Served& network, std::span<Runner> runners, const 
         for (Runner& runner : runners) {
             if (runner.served != &network || !runner.reason.empty()) continue;
             job.progress({double(layer), double(layers), fmt::format("Evaluating layer {}", layer), layer + 1, layers});
-            const auto loaded = network.weights.layer(layer, runner.inside(), job);
+            auto loaded = network.weights.layer(layer, runner.inside(), job);
             if (!loaded) {
                 if (auto done = runner.failed(loaded.error()); !done) return done;
                 continue;
             }
-            if (auto done = runner.states->pass(*loaded, network.net.layers[layer], job); !done) return done;
+            if (auto done = runner.states->pass(std::move(*loaded), network.net.layers[layer], job); !done) return done;
         }
     return {};
 }

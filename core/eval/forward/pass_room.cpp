@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/forward/pass_room.h"
+
+#include <cmath>
+
+namespace qs::eval {
+namespace {
+
+constexpr std::size_t kRowsTogether = 512, kMostRows = 768, kFewestRows = 48;
+
+} // namespace
+
+Angles::Angles(const Rope& rope, std::size_t positions) : frequencies(rope.frequency.size()) {
+    sines.resize(positions * frequencies), cosines.resize(sines.size());
+    for (std::size_t p = 0; p < positions; ++p)
+        for (std::size_t i = 0; i < frequencies; ++i) {
+            // As transformers computes it: frequency and product in f32.
+            const float angle = float(p) * float(rope.frequency[i]);
+            sines[p * frequencies + i] = float(std::sin(double(angle)) * rope.scale);
+            cosines[p * frequencies + i] = float(std::cos(double(angle)) * rope.scale);
+        }
+}
+
+PassSizes::PassSizes(std::size_t chunkTokens, std::size_t textChunks)
+    : context(chunkTokens), chunks(std::clamp<std::size_t>(kRowsTogether / context, 1, textChunks)),
+      blocks((tokens() + kMostRows - 1) / kMostRows),
+      rowsOfBlock(std::max(kFewestRows, (tokens() + blocks - 1) / blocks)) {}
+
+PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned threads)
+    : sizes(wanted), workers(threads), scratch(workers.count()) {
+    const auto hidden = std::size_t(network.hidden), inner = std::size_t(network.intermediate);
+    const auto queries = std::size_t(network.heads * network.headSize);
+    const auto keys = std::size_t(network.keyValueHeads * network.headSize);
+    for (const Rope& rope : network.ropes) angles.emplace_back(rope, sizes.context);
+    input.resize(sizes.rows() * hidden), result.resize(input.size());
+    projected.resize(sizes.rows() * (queries + 2 * keys)), attended.resize(sizes.rows() * queries);
+    packed.resize(packedHeadSize(sizes.tokens(), keys));
+    wide.resize(sizes.rowsOfBlock * 2 * inner), activated.resize(sizes.rowsOfBlock * inner);
+}
+
+std::size_t PassRoom::bytes() const {
+    std::size_t values = 0;
+    for (const auto* each : {&input, &result, &projected, &packed, &attended, &wide, &activated})
+        values += each->size();
+    return values * sizeof(float);
+}
+
+} // namespace qs::eval

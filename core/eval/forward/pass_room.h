@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What all layers of a network share while chunks go through them: threads, angles, and the values between products.
+
+#include "core/base/parallel.h"
+#include "core/eval/forward/workers.h"
+#include "core/eval/network/network.h"
+#include "kernels/network/attend.h"
+
+namespace qs::eval {
+
+/// Sines and cosines of all positions of a chunk: [positions, frequencies].
+struct Angles {
+    Angles(const Rope& rope, std::size_t positions);
+    std::vector<float> sines, cosines;
+    std::size_t frequencies = 0;
+};
+
+/// How many tokens go through a layer at once: some whole chunks, and for a product a part of their rows. Products have
+/// enough rows to be dense ones, so that a row has the same result whatever else goes with it.
+struct PassSizes {
+    /// `chunks`: of the text.
+    PassSizes(std::size_t context, std::size_t chunks);
+    std::size_t context, chunks;     ///< chunks that go together
+    std::size_t blocks, rowsOfBlock; ///< of a product; together at least chunks * context rows
+    std::size_t tokens() const { return context * chunks; }
+    std::size_t rows() const { return blocks * rowsOfBlock; }
+};
+
+struct PassRoom {
+    PassRoom(const Network& network, const PassSizes& sizes, unsigned threads = workerCount());
+    /// Bytes of the values.
+    std::size_t bytes() const;
+
+    PassSizes sizes;
+    Workers workers;
+    std::vector<Angles> angles;                     ///< of Network::ropes
+    std::vector<float> input, result;               ///< [rows, hidden] before and after attention and MLP
+    std::vector<float> projected, packed, attended; ///< of attention: see there
+    std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP
+    std::vector<AttentionScratch> scratch;          ///< of every worker
+};
+
+} // namespace qs::eval

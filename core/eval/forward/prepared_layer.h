@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// One layer of a network, ready to run: its matrices are held once, repacked for products.
+
+#include "core/eval/forward/attention.h"
+#include "core/eval/forward/feed_forward.h"
+
+namespace qs::eval {
+
+class PreparedLayer {
+public:
+    /// For passes with rooms of the same sizes and workers as `room`.
+    PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room);
+    PreparedLayer(const PreparedLayer&) = delete;
+    PreparedLayer& operator=(const PreparedLayer&) = delete;
+
+    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last, at most PassSizes::tokens() of them.
+    /// False: cancelled.
+    bool operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
+    std::size_t bytes() const { return attention_.bytes() + feedForward_.bytes(); } ///< of the repacked matrices
+
+private:
+    void enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
+               PassRoom& room) const;
+    void leave(float* x, std::size_t tokens, std::span<const float> norm, PassRoom& room) const;
+    const Network& net_;
+    LayerWeights w_; ///< without its matrices
+    Attention attention_;
+    FeedForward feedForward_;
+};
+
+} // namespace qs::eval

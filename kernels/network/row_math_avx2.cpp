@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#define QS_LANES 8
+#include "kernels/network/row_math_needs.h"
+
+namespace qs {
+namespace {
+
+QS_TARGET_BEGIN("avx2,fma,f16c,bmi,bmi2,popcnt")
+#include "kernels/network/row_math_text.h"
+QS_TARGET_END
+
+} // namespace
+
+const RowMath& avx2RowMath() {
+    static const RowMath set = setOf("avx2");
+    return set;
+}
+
+} // namespace qs
