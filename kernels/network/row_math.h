@@ -35,10 +35,11 @@ struct RowMath {
 
     double (*sum)(const float* x, std::size_t n);
     double (*squares)(const float* x, std::size_t n, double mean);    ///< sum of (x - mean)^2
-    float (*largest)(const float* x, std::size_t n);                  ///< n > 0; NaN where one is NaN or Inf
+    float (*largest)(const float* x, std::size_t n);                  ///< n > 0; NaN where one is NaN or +Inf
     double (*sumOfExps)(const float* x, std::size_t n, double shift); ///< sum of exp(x - shift) in f64
     /// Kullback-Leibler divergence of two softmaxes of logits a and b, in nats: sum of exp(a - lnA) ((a - lnA) - (b - lnB)).
-    /// lnA, lnB: ln of the sum of all exp of a, of b.
+    /// lnA, lnB: ln of the sum of all exp of a, of b. Terms with a probability below exp(-700) are 0, whatever
+    /// b is: a may be -Inf.
     double (*divergence)(const float* a, double lnA, const float* b, double lnB, std::size_t n);
 };
 const RowMath& rowMathOf(const KernelSet& kernels);

@@ -217,7 +217,8 @@ double divergence(const float* a, double lnA, const float* b, double lnB, std::s
     return sumOf(
         a, b, n, [=](Doubles p, Doubles q) __attribute__((always_inline)) {
             const Doubles lnP = p - lnA;
-            return expOf(lnP) * (lnP - (q - lnB));
+            const Doubles term = expOf(lnP) * (lnP - (q - lnB));
+            return lnP < -700.0 ? Doubles{} : term; // a probability of 0, also of a logit of -Inf
         });
 }
 
@@ -226,11 +227,12 @@ float largest(const float* x, std::size_t n) {
     std::size_t i = 0;
     for (; i + kWide <= n; i += kWide) {
         const Floats v = load(x + i);
-        most = larger(v, most), wrong += v - v; // Inf - Inf is NaN
+        most = larger(v, most), wrong += v < -std::numeric_limits<float>::max() ? Floats{} : v - v; // Inf - Inf: NaN
     }
     float out = x[0], bad = 0;
     for (std::size_t lane = 0; lane < kWide; ++lane) out = most[lane] > out ? most[lane] : out, bad += wrong[lane];
-    for (; i < n; ++i) out = x[i] > out ? x[i] : out, bad += x[i] - x[i];
+    for (; i < n; ++i)
+        out = x[i] > out ? x[i] : out, bad += x[i] < -std::numeric_limits<float>::max() ? 0.0f : x[i] - x[i];
     return bad == 0 ? out : std::numeric_limits<float>::quiet_NaN();
 }
 

@@ -104,6 +104,7 @@ void RowMathTest::specialValues() {
     QCOMPARE(math.largest(x.data(), 4), 100.0f);
     QVERIFY(std::isnan(math.largest(x.data(), 5)));
     QVERIFY(std::isnan(math.largest(x.data() + 5, 2)));
+    QCOMPARE(math.largest(x.data() + 5, 1), -kInfinity);
 }
 
 void RowMathTest::sums() {

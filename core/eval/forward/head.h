@@ -8,7 +8,7 @@
 namespace qs::eval {
 
 /// Rows of logits that are computed at once, so that only so many are in memory.
-constexpr std::size_t kLogitRows = 192;
+constexpr std::size_t kLogitRows = 96;
 
 class Head {
 public:

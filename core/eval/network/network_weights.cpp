@@ -4,6 +4,8 @@
 #include "core/base/parallel.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/model/derived_tensor.h"
+#include "core/model/mapped_file.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>
@@ -48,6 +50,24 @@ std::string biasName(std::string_view weight) {
 }
 
 bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2; }
+
+bool changes(const WeightChange* change, const TensorInfo& tensor) {
+    return change && change->touches && change->touches(tensor);
+}
+
+/// Whether a weight stays in 16 bits.
+bool staysHalf(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change) {
+    const bool isHalf = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
+    return isHalf && !inputsFirst && !changes(change, tensor) && !(change && change->rearranged);
+}
+
+/// Frees the pages of a mapped file after a tensor was read.
+void drop(const TensorView& view) {
+    if (view.info->derived)
+        view.info->derived->release();
+    else if (view.file)
+        view.file->dropPages(view.info->offset, view.info->bytes);
+}
 
 } // namespace
 
@@ -148,7 +168,7 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
     const auto view = model_->view(tensor);
     if (!view) return tl::unexpected(view.error());
     std::vector<float> values;
-    if (change && change->touches && change->touches(tensor)) {
+    if (changes(change, tensor)) {
         auto changed = change->values(tensor, *view, job);
         if (!changed) return changed;
         values = std::move(*changed);
@@ -159,6 +179,7 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
         });
     }
     if (job.cancelled()) return cancelledError();
+    drop(*view);
     if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
     if (!inputsFirst || !isMatrix(tensor)) return values;
     const auto inputs = std::size_t(tensor.shape.front()), outputs = std::size_t(tensor.shape.back());
@@ -172,8 +193,7 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
 
 Result<WeightMatrix> NetworkWeights::stored(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
                                             const Job& job) const {
-    const bool isHalf = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
-    if (!isHalf || inputsFirst || (change && change->touches && change->touches(tensor))) {
+    if (!staysHalf(tensor, inputsFirst, change)) {
         auto values = matrix(tensor, inputsFirst, change, job);
         if (!values) return tl::unexpected(values.error());
         return WeightMatrix(std::move(*values));
@@ -187,6 +207,7 @@ Result<WeightMatrix> NetworkWeights::stored(const TensorInfo& tensor, bool input
                            std::as_writable_bytes(std::span(values).subspan(begin, end - begin)));
     });
     if (job.cancelled()) return cancelledError();
+    drop(*view);
     if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
     return WeightMatrix(std::move(values), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
 }
@@ -285,7 +306,7 @@ Result<std::vector<float>> NetworkWeights::embeddings(std::span<const std::int32
     const TensorInfo& table = *outside_.at(WeightRole::Embedding).weight;
     const auto hidden = std::size_t(network_.hidden);
     std::vector<float> out(tokens.size() * hidden);
-    if (change && change->touches && change->touches(table)) {
+    if (changes(change, table)) {
         const auto values = matrix(table, false, change, job);
         if (!values) return values;
         for (std::size_t t = 0; t < tokens.size(); ++t)
@@ -299,6 +320,7 @@ Result<std::vector<float>> NetworkWeights::embeddings(std::span<const std::int32
             loadF32(*view, std::size_t(tokens[t]) * hidden, hidden, out.data() + t * hidden);
     });
     if (job.cancelled()) return cancelledError();
+    drop(*view);
     if (auto same = model_->unchanged(table); !same) return tl::unexpected(same.error());
     return out;
 }
@@ -313,10 +335,26 @@ Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
     return matrix(*bias, false, nullptr, job);
 }
 
-Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job& job) const {
+const TensorInfo& NetworkWeights::headTensor() const {
     const auto own = outside_.find(WeightRole::Head);
     const bool tied = own == outside_.end() || network_.tied;
-    return stored(*(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight), false, change, job);
+    return *(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight);
+}
+
+Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job& job) const {
+    return stored(headTensor(), false, change, job);
+}
+
+std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* change) const {
+    std::uint64_t bytes = 0;
+    const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_;
+    for (const auto& [role, found] : layers_[index])
+        bytes += found.weight->elements * (staysHalf(*found.weight, inputsFirst, change) ? 2 : 4);
+    return bytes;
+}
+
+std::uint64_t NetworkWeights::headBytes(const WeightChange* change) const {
+    return headTensor().elements * (staysHalf(headTensor(), false, change) ? 2 : 4);
 }
 
 } // namespace qs::eval

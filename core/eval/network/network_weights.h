@@ -56,6 +56,11 @@ public:
     /// [vocabulary, hidden]; the embedding where the two are tied.
     Result<WeightMatrix> head(const WeightChange* change, const Job& job) const;
 
+    std::size_t layers() const { return layers_.size(); }
+    /// Bytes of the values that layer() and head() return.
+    std::uint64_t layerBytes(std::size_t index, const WeightChange* change) const;
+    std::uint64_t headBytes(const WeightChange* change) const;
+
 private:
     struct Found {
         const TensorInfo *weight = nullptr, *bias = nullptr;
@@ -76,6 +81,7 @@ private:
     Result<void> append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
                         WeightMatrix& matrix, std::vector<float>& bias) const;
     Result<void> appendBias(const Found& found, const Job& job, std::vector<float>& bias) const;
+    const TensorInfo& headTensor() const;
     Result<void> find(std::span<const WeightName> names, const std::string& before, Weights& into) const;
 
     std::shared_ptr<const Model> model_;

@@ -2,6 +2,7 @@
 #include "core/eval/run/evaluate.h"
 
 #include "core/eval/forward/head.h"
+#include "core/eval/run/memory_plan.h"
 #include "core/model/derived_tensor.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace {
 struct Served {
     Network net;
     NetworkWeights weights;
+    std::unique_ptr<PassRoom> room = nullptr;
     std::shared_ptr<Head> head = nullptr; ///< as it is stored; loaded when it is asked for
 };
 
@@ -23,6 +25,7 @@ struct Runner {
     const WeightChange* change = nullptr; ///< null: the reference
     Served* served = nullptr;
     std::optional<HiddenStates> states;
+    std::vector<std::unique_ptr<PreparedLayer>> layers; ///< those that are kept
     std::shared_ptr<Head> head;
     std::string reason; ///< not empty: it has fallen out
 
@@ -30,10 +33,11 @@ struct Runner {
     const WeightChange* outside() const { return change && change->everywhere ? change : nullptr; }
     /// What `change` says of layers.
     const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
+    bool isOther() const { return change && change->network; }
     /// The error, where it ends the evaluation; else this runner falls out.
     Result<void> failed(const Error& error) {
         if (error.cancelled || !change) return tl::unexpected(error);
-        reason = error.message, states.reset();
+        reason = error.message, states.reset(), layers.clear(), head.reset();
         return {};
     }
 };
@@ -46,19 +50,35 @@ Result<Served> served(std::shared_ptr<const Model> model) {
     return Served{std::move(*net), std::move(*weights)};
 }
 
+/// Where an evaluation is, for people.
+struct Step {
+    std::size_t group = 0, groups = 1;
+    void say(std::size_t layer, std::size_t layers, const Job& job) const {
+        const std::size_t at = group * layers + layer, all = groups * layers;
+        job.progress({double(at), double(all), fmt::format("Evaluating layer {}", layer), at + 1, all});
+    }
+};
+
+/// Puts the states of a runner through one layer, whose weights are kept or made anew.
+Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, const Job& job) {
+    Served& network = *runner.served;
+    if (layer < runner.layers.size()) return runner.states->pass(*runner.layers[layer], *network.room, job);
+    auto loaded = network.weights.layer(layer, runner.inside(), job);
+    if (!loaded) return runner.failed(loaded.error());
+    auto prepared =
+        std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer], *network.room);
+    if (auto done = runner.states->pass(*prepared, *network.room, job); !done) return done;
+    if (keep) runner.layers.push_back(std::move(prepared));
+    return {};
+}
+
 /// Puts all runners of a network through its layers.
-Result<void> passLayers(const Served& network, std::span<Runner> runners, const Job& job) {
-    const auto layers = network.net.layers.size();
-    for (std::size_t layer = 0; layer < layers; ++layer)
+Result<void> passLayers(Served& network, std::span<Runner> runners, bool keep, const Step& step, const Job& job) {
+    for (std::size_t layer = 0; layer < network.net.layers.size(); ++layer)
         for (Runner& runner : runners) {
             if (runner.served != &network || !runner.reason.empty()) continue;
-            job.progress({double(layer), double(layers), fmt::format("Evaluating layer {}", layer), layer + 1, layers});
-            auto loaded = network.weights.layer(layer, runner.inside(), job);
-            if (!loaded) {
-                if (auto done = runner.failed(loaded.error()); !done) return done;
-                continue;
-            }
-            if (auto done = runner.states->pass(std::move(*loaded), network.net.layers[layer], job); !done) return done;
+            step.say(layer, network.net.layers.size(), job);
+            if (auto done = passLayer(runner, layer, keep, job); !done) return done;
         }
     return {};
 }
@@ -71,6 +91,7 @@ Result<void> embed(Runner& runner, std::span<const std::int32_t> tokens, std::si
 }
 
 Result<void> loadHead(Runner& runner, const Job& job) {
+    if (runner.head) return {};
     Served& network = *runner.served;
     if (!runner.outside() && network.head) {
         runner.head = network.head;
@@ -87,13 +108,13 @@ Result<void> loadHead(Runner& runner, const Job& job) {
 class Contest {
 public:
     static Result<Contest> of(std::shared_ptr<const Model> model, const EvaluationPlan& plan) {
-        Contest out;
+        Contest out(plan);
         auto first = served(std::move(model));
         if (!first) return tl::unexpected(first.error());
         out.networks_.push_back(std::move(*first));
         out.runners_.resize(1 + plan.changes.size());
         for (Runner& runner : out.runners_) runner.served = &out.networks_.front();
-        for (std::size_t i = 0; i < plan.changes.size(); ++i) out.enter(out.runners_[i + 1], plan.changes[i], plan);
+        for (std::size_t i = 0; i < plan.changes.size(); ++i) out.enter(out.runners_[i + 1], plan.changes[i]);
         if (plan.reference && std::int64_t(plan.reference->vocabulary) != out.net().vocabulary)
             return fail(fmt::format("The reference has logits of {} tokens; the network's vocabulary has {}.",
                                     plan.reference->vocabulary, out.net().vocabulary));
@@ -103,22 +124,45 @@ public:
     std::vector<LayerMatrix> matrices() const { return networks_.front().weights.matrices(); }
     std::vector<Runner>& runners() { return runners_; }
 
-    /// Loads and passes all that is not read from elsewhere.
-    Result<void> pass(std::span<const std::int32_t> inputs, const EvaluationPlan& plan, const Job& job) {
-        const std::span<Runner> running = std::span(runners_).subspan(plan.reference ? 1 : 0);
-        for (Runner& runner : running)
+    /// Decides what is in memory together: chunks of a group, and whether weights are kept.
+    void planFor(std::size_t chunks) {
+        std::size_t roomBytes = 0;
+        for (Served& network : networks_) {
+            network.room = std::make_unique<PassRoom>(network.net, PassSizes(plan_.context, chunks));
+            roomBytes += network.room->bytes();
+        }
+        std::vector<MemoryUser> users;
+        for (const Runner& runner : running())
+            users.push_back({&runner.served->weights, runner.inside(), runner.outside(),
+                             !users.empty() && !runner.outside() && !runner.isOther()});
+        memory_ = planMemory(users, net(), plan_.context, chunks, roomBytes, plan_.memory);
+    }
+    std::size_t tokensOfGroup() const { return memory_.chunksOfGroup * plan_.context; }
+
+    /// Loads and passes all that is not read from elsewhere, for one group of chunks.
+    Result<void> pass(std::span<const std::int32_t> inputs, const Step& step, const Job& job) {
+        for (Runner& runner : running())
             if (runner.reason.empty())
-                if (auto done = embed(runner, inputs, plan.context, job); !done) return done;
+                if (auto done = embed(runner, inputs, plan_.context, job); !done) return done;
         for (Served& network : networks_)
-            if (auto done = passLayers(network, running, job); !done) return done;
-        for (Runner& runner : running)
+            if (auto done = passLayers(network, running(), memory_.keepsWeights, step, job); !done) return done;
+        for (Runner& runner : running())
             if (runner.reason.empty())
                 if (auto done = loadHead(runner, job); !done) return done;
         return {};
     }
+    /// After the logits of a group: frees what is not kept.
+    void leaveGroup() {
+        if (memory_.keepsWeights) return;
+        for (Runner& runner : runners_) runner.head.reset();
+        for (Served& network : networks_) network.head.reset();
+    }
 
 private:
-    void enter(Runner& runner, const WeightChange& change, const EvaluationPlan& plan) {
+    explicit Contest(const EvaluationPlan& plan) : plan_(plan) {}
+    /// All but a reference that is read from elsewhere.
+    std::span<Runner> running() { return std::span(runners_).subspan(plan_.reference ? 1 : 0); }
+    void enter(Runner& runner, const WeightChange& change) {
         runner.change = &change;
         if (!change.network) return;
         auto other = served(change.network);
@@ -129,12 +173,14 @@ private:
         if (other->net.vocabulary != net().vocabulary)
             runner.reason = fmt::format("Its vocabulary has {} tokens, that of the reference {}.",
                                         other->net.vocabulary, net().vocabulary);
-        else if (auto fits = checkTokens({}, plan.context, other->net); !fits)
+        else if (auto fits = checkTokens({}, plan_.context, other->net); !fits)
             runner.reason = fits.error().message;
         networks_.push_back(std::move(*other));
         runner.served = &networks_.back();
     }
 
+    const EvaluationPlan& plan_;
+    MemoryPlan memory_;
     std::list<Served> networks_; ///< their addresses stay
     std::vector<Runner> runners_;
 };
@@ -145,9 +191,20 @@ public:
     Comparison(const EvaluationPlan& plan, Contest& contest, Evaluation& out)
         : plan_(plan), runners_(contest.runners()), vocabulary_(std::size_t(contest.net().vocabulary)), out_(out) {}
 
-    /// Predictions after `count` inputs from `first` on, at most kLogitRows, of one chunk.
-    Result<void> compare(std::size_t chunk, std::size_t first, std::size_t count, const Job& job) {
-        if (auto done = readReference(first, count, job); !done) return done;
+    /// Predictions of a range in steps of kLogitRows. `begin`: of the group whose hidden states are there.
+    Result<void> compare(const ScoredRange& range, std::size_t begin, const Job& job) {
+        for (std::size_t first = range.begin; first < range.end; first += kLogitRows) {
+            const std::size_t count = std::min(kLogitRows, range.end - first);
+            if (auto done = compareRows(range.chunk, first, first - begin, count, job); !done) return done;
+        }
+        return {};
+    }
+
+private:
+    /// Predictions after `count` inputs from `first` on, of one chunk; `state`: where their hidden states are.
+    Result<void> compareRows(std::size_t chunk, std::size_t first, std::size_t state, std::size_t count,
+                             const Job& job) {
+        if (auto done = readReference(state, count, job); !done) return done;
         LogitRows rows{row_,
                        std::span(plan_.text.tokens).subspan(first + 1, count),
                        std::span(reference_).first(count * vocabulary_),
@@ -157,7 +214,7 @@ public:
         for (std::size_t i = 0; i < plan_.changes.size(); ++i) {
             Runner& runner = runners_[i + 1];
             if (!runner.reason.empty()) continue;
-            if (!(*runner.head)(*runner.states, first, count, other_, job)) return cancelledError();
+            if (!(*runner.head)(*runner.states, state, count, other_, job)) return cancelledError();
             compareLogits(plan_.text.tokens, plan_.context, chunk, first, count, vocabulary_, reference_, other_,
                           out_.scores[i]);
             rows.change = i, rows.other = std::span(other_).first(count * vocabulary_);
@@ -167,13 +224,11 @@ public:
         row_ += count;
         return {};
     }
-
-private:
-    Result<void> readReference(std::size_t first, std::size_t count, const Job& job) {
+    Result<void> readReference(std::size_t state, std::size_t count, const Job& job) {
         reference_.resize(kLogitRows * vocabulary_);
         if (plan_.reference)
             return plan_.reference->read(row_, count, std::span(reference_).first(count * vocabulary_));
-        if (!(*runners_[0].head)(*runners_[0].states, first, count, reference_, job)) return cancelledError();
+        if (!(*runners_[0].head)(*runners_[0].states, state, count, reference_, job)) return cancelledError();
         return {};
     }
     Result<void> show(const LogitRows& rows) const { return plan_.compared ? plan_.compared(rows) : Result<void>(); }
@@ -194,7 +249,7 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     if (!scored) return tl::unexpected(scored.error());
     const auto inputs = inputsOf(plan.text, scored->inputs, plan.context);
     if (auto fine = checkTokens(inputs, plan.context, contest->net()); !fine) return tl::unexpected(fine.error());
-    if (auto done = contest->pass(inputs, plan, job); !done) return tl::unexpected(done.error());
+    contest->planFor(scored->chunks);
 
     Evaluation out;
     out.tokens = scored->inputs, out.chunks = scored->chunks;
@@ -205,16 +260,19 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
         out.quantizedMatrices += tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
     }
     Comparison comparison(plan, *contest, out);
-    const auto& ranges = scored->ranges;
-    for (std::size_t r = 0; r < ranges.size(); ++r) {
-        job.progress({double(r), double(ranges.size()), "Comparing logits", r + 1, ranges.size()});
-        for (std::size_t first = ranges[r].begin; first < ranges[r].end; first += kLogitRows) {
-            const std::size_t count = std::min(kLogitRows, ranges[r].end - first);
-            if (auto done = comparison.compare(ranges[r].chunk, first, count, job); !done)
-                return tl::unexpected(done.error());
-        }
+    const std::size_t together = contest->tokensOfGroup(), groups = (inputs.size() + together - 1) / together;
+    auto range = scored->ranges.begin();
+    for (std::size_t group = 0; group < groups; ++group) {
+        const std::size_t begin = group * together, end = std::min(begin + together, inputs.size());
+        if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {group, groups}, job); !done)
+            return tl::unexpected(done.error());
+        for (; range != scored->ranges.end() && range->begin < end; ++range)
+            if (auto done = comparison.compare(*range, begin, job); !done) return tl::unexpected(done.error());
+        contest->leaveGroup();
     }
     for (const Runner& runner : std::span(contest->runners()).subspan(1)) out.reasons.push_back(runner.reason);
+    for (std::size_t i = 0; i < out.scores.size(); ++i)
+        if (!out.reasons[i].empty()) out.scores[i].clear();
     return out;
 }
 
@@ -225,7 +283,8 @@ Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::spa
     auto contest = Contest::of(std::move(model), plan);
     if (!contest) return tl::unexpected(contest.error());
     if (auto checked = checkTokens(tokens, context, contest->net()); !checked) return tl::unexpected(checked.error());
-    if (auto done = contest->pass(tokens, plan, job); !done) return tl::unexpected(done.error());
+    contest->planFor((tokens.size() + context - 1) / context);
+    if (auto done = contest->pass(tokens, {}, job); !done) return tl::unexpected(done.error());
     Runner& runner = contest->runners().front();
     std::vector<float> out, rows;
     for (std::size_t first = 0; first < tokens.size(); first += kLogitRows) {

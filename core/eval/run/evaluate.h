@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // What other weights do to a network's output: the reference and every change of its weights go through the same tokens
-// side by side, layer by layer, and their logits are compared at once, so that none are kept.
+// side by side, layer by layer, and their logits are compared at once, so that none are kept. Groups of chunks go one
+// after another, as many chunks together as the memory takes. No figure depends on the groups.
 
 #include "core/eval/network/network_weights.h"
 #include "core/eval/run/evaluation_text.h"
@@ -31,6 +32,7 @@ struct EvaluationPlan {
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
     std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
     Scored scored = Scored::SecondHalf;
+    std::uint64_t memory = 0; ///< bytes that the evaluation may hold, see planMemory(); 0: half of what is free
     std::vector<WeightChange> changes;      ///< each makes another network, which is compared with the reference
     std::optional<ReferenceRows> reference; ///< none: a forward pass of the stored weights
     /// Called by the thread that evaluates with logits as they are compared. An error ends the evaluation.

@@ -22,10 +22,11 @@ void reverseHeadValues(const Network& net, LayerWeights& weights) {
         for (std::size_t head = 0; head < sharedHeads; ++head)
             reverseRows(std::span(rows).subspan((heads + sharedHeads + head) * size * width, size * width), size);
     };
-    reverseValues(weights.queryKeyValue);
+    reverseValues(weights.queryKeyValue.singles());
     if (!weights.queryKeyValueBias.empty()) reverseValues(weights.queryKeyValueBias);
-    for (std::size_t at = 0; at < weights.output.size(); at += size)
-        std::reverse(weights.output.begin() + std::ptrdiff_t(at), weights.output.begin() + std::ptrdiff_t(at + size));
+    std::vector<float>& output = weights.output.singles();
+    for (std::size_t at = 0; at < output.size(); at += size)
+        std::reverse(output.begin() + std::ptrdiff_t(at), output.begin() + std::ptrdiff_t(at + size));
 }
 
 } // namespace

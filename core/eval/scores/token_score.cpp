@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/scores/token_score.h"
 
+#include "kernels/network/row_math.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace qs::eval {
 namespace {
 
-constexpr float kNone = -std::numeric_limits<float>::infinity();
-
+/// Logits of which some may be minus infinity: a probability of 0.
 struct Logits {
-    double largest = 0, logSum = 0; ///< logSum: ln of the sum of exp(logit - largest)
+    std::span<const float> values;
+    double lnSum = 0; ///< ln of the sum of exp(logit)
     std::size_t top = 0;
-    bool finite = true;
-    /// `mayBeNone`: minus infinity stands for a probability of 0.
-    explicit Logits(std::span<const float> values, bool mayBeNone) {
-        top = std::size_t(std::max_element(values.begin(), values.end()) - values.begin());
-        largest = double(values[top]);
-        double sum = 0;
-        for (const float value : values) {
-            sum += std::exp(double(value) - largest);
-            finite &= std::isfinite(value) || (mayBeNone && value == kNone);
-        }
-        finite &= std::isfinite(largest);
-        logSum = std::log(sum);
+    bool finite = true; ///< none is NaN or infinity, and not all are minus infinity
+    explicit Logits(std::span<const float> logits) : values(logits) {
+        const float largest = rowMath().largest(values.data(), values.size());
+        finite = std::isfinite(largest);
+        if (!finite) return;
+        top = std::size_t(std::find(values.begin(), values.end(), largest) - values.begin());
+        lnSum = double(largest) + std::log(rowMath().sumOfExps(values.data(), values.size(), double(largest)));
     }
-    double logProbability(float logit) const { return double(logit) - largest - logSum; }
+    double nll(std::int32_t token) const { return lnSum - double(values[std::size_t(token)]); }
 };
 
 } // namespace
@@ -34,18 +30,15 @@ struct Logits {
 TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token) {
     TokenScore score;
     score.token = token;
-    const Logits p(reference, true), q(other, false);
-    score.finite = p.finite && q.finite && std::isfinite(reference[std::size_t(token)]);
+    const Logits p(reference), q(other);
+    score.finite = p.finite && q.finite;
     if (!score.finite) return score;
-    score.referenceNll = -p.logProbability(reference[std::size_t(token)]);
-    score.nll = -q.logProbability(other[std::size_t(token)]);
-    double sum = 0;
-    for (std::size_t v = 0; v < reference.size(); ++v) {
-        if (reference[v] == kNone) continue;
-        const double logP = p.logProbability(reference[v]);
-        sum += std::exp(logP) * (logP - q.logProbability(other[v]));
-    }
-    score.divergence = sum;
+    const double referenceNll = p.nll(token), nll = q.nll(token);
+    // Infinite where the other network excludes a token that the reference does not.
+    const double divergence = rowMath().divergence(reference.data(), p.lnSum, other.data(), q.lnSum, reference.size());
+    score.finite = std::isfinite(referenceNll) && std::isfinite(nll) && std::isfinite(divergence);
+    if (!score.finite) return score;
+    score.referenceNll = referenceNll, score.nll = nll, score.divergence = divergence;
     score.probabilityChange = std::exp(-score.nll) - std::exp(-score.referenceNll);
     score.sameTop = p.top == q.top;
     return score;

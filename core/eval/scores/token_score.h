@@ -21,7 +21,7 @@ struct TokenScore {
 };
 
 /// From the logits of both networks after the same input; both have a value for every token of the vocabulary.
-/// Sums are f64 in the order of the vocabulary. KL = sum p (ln p - ln q), p = softmax(reference), q = softmax(other). A
+/// Sums are f64, in one order whatever the processor is. KL = sum p (ln p - ln q), p = softmax(reference), q = softmax(other). A
 /// logit of the reference may be minus infinity, a probability of 0, but not that of `token`.
 TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token);
 
