@@ -5,6 +5,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/byte_count.h"
 #include "core/base/text.h"
 #include "core/eval/run/base_reference.h"
 #include "core/eval/run/evaluate.h"
@@ -18,7 +19,7 @@ namespace qs::cli {
 namespace {
 
 struct Options {
-    std::string path, text, tokens, base, saveBase, scored = "second-half";
+    std::string path, text, tokens, base, saveBase, memory, scored = "second-half";
     std::vector<std::string> specs, recipes, others;
     unsigned context = 512, chunks = 0;
     bool contextGiven = false, llama = false, noFloor = false;
@@ -130,6 +131,12 @@ Result<void> run(const Options& options) {
     eval::EvaluationPlan plan;
     plan.changes = std::move(*changes);
     plan.context = options.context, plan.chunks = options.chunks;
+    if (!options.memory.empty()) {
+        const auto bytes = parseByteCount(options.memory);
+        if (!bytes) return tl::unexpected(bytes.error());
+        if (*bytes == 0) return fail("--memory must be above 0.");
+        plan.memory = *bytes;
+    }
     plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
     if (auto done = readTexts(options, **model, plan); !done) return done;
 
@@ -224,6 +231,10 @@ Run declareEval(CLI::App& app) {
                                .showDefault()
                                .range(2u, 1u << 20);
     option(app, "--chunks", options->chunks, "Chunks to evaluate at most (default: all)").type("N");
+    option(app, "--memory", options->memory,
+           "What the evaluation may hold, such as 1GiB (default: half of what is free). It decides\nwhich chunks go "
+           "together and changes no figure; a layer, the head and a chunk are held\nin any case")
+        .type("SIZE");
     option(app, "--scored", options->scored,
            "Which predictions count: those of the second half of a chunk, as llama.cpp\ndoes, or all")
         .type("RANGE")
@@ -244,6 +255,7 @@ Run declareEval(CLI::App& app) {
         if (options->noFloor) line += " --no-floor";
         if (options->base.empty() || options->contextGiven) line += fmt::format(" --ctx {}", options->context);
         if (options->chunks > 0) line += fmt::format(" --chunks {}", options->chunks);
+        if (!options->memory.empty()) line += " --memory " + options->memory;
         if (options->scored != kSecondHalf) line += " --scored " + options->scored;
         options->commandLine = line;
         return run(*options);

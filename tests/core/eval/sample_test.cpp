@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The forward pass over the sample model, against what PyTorch computed for every byte of its held-out text.
+#include "core/eval/forward/hidden_states.h"
 #include "core/eval/run/evaluate.h"
 #include "core/value/npy.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QtTest>
-
-#include <cstdlib>
 
 using namespace qs;
 using namespace qs::eval;
@@ -48,6 +47,8 @@ private Q_SLOTS:
     void everyTokenIsPyTorchs();
     void specsAreOrderedByTheirBits();
     void threadsChangeNothing();
+    void groupsChangeNothing();
+    void memoryStaysInItsBudget();
     void badPlansAreRefused();
 };
 
@@ -88,15 +89,75 @@ void SampleTest::specsAreOrderedByTheirBits() {
 }
 
 void SampleTest::threadsChangeNothing() {
-    auto plan = planOf({"nf4:block=32"});
+    const auto model = openModel(kFolder);
+    QVERIFY(model);
+    auto net = readNetwork(**model);
+    QVERIFY(net);
+    const auto weights = NetworkWeights::of(*model, *net);
+    QVERIFY(weights);
+    const auto tokens = planOf({}).text.tokens;
+    const auto statesWith = [&](unsigned threads, std::size_t chunks) {
+        PassRoom room(*net, PassSizes(kContext, chunks), threads);
+        HiddenStates states(*net, *weights->embed(std::span(tokens).first(kContext * 3), kContext, nullptr, Job()),
+                            kContext);
+        for (std::size_t layer = 0; layer < net->layers.size(); ++layer) {
+            const PreparedLayer prepared(*net, *weights->layer(layer, nullptr, Job()), net->layers[layer], room);
+            if (!states.pass(prepared, room, Job())) qFatal("cancelled");
+        }
+        return std::vector<float>(states.values().begin(), states.values().end());
+    };
+    const auto one = statesWith(1, 1);
+    for (const unsigned threads : {2u, 3u, 5u}) QCOMPARE(statesWith(threads, 1), one);
+    QCOMPARE(statesWith(2, 3), one); // nor do chunks that go together
+}
+
+/// A figure of this process in /proc/self/status, in bytes.
+std::uint64_t processBytes(const char* key) {
+    QFile file(QStringLiteral("/proc/self/status"));
+    if (!file.open(QIODevice::ReadOnly)) return 0;
+    for (const QByteArray& line : file.readAll().split('\n'))
+        if (line.startsWith(key)) return line.simplified().split(' ').at(1).toULongLong() * 1024;
+    return 0;
+}
+/// The most memory that `run` added to that of the process.
+template<class Run> std::uint64_t peakOf(const Run& run) {
+    QFile file(QStringLiteral("/proc/self/clear_refs"));
+    if (!file.open(QIODevice::WriteOnly) || file.write("5") != 1) return 0; // resets VmHWM
+    file.close();
+    const std::uint64_t before = processBytes("VmRSS");
+    run();
+    return processBytes("VmHWM") - before;
+}
+
+void SampleTest::memoryStaysInItsBudget() {
+    constexpr std::uint64_t kBudget = std::uint64_t(120) << 20;
+    auto plan = planOf({});
+    for (int i = 0; i < 24; ++i) plan.changes.push_back(quantizedAs(*parseSpec("int4:block=32")));
     plan.chunks = 2;
-    const auto all = evaluated(plan);
-    qputenv("QS_THREADS", "1");
-    const auto one = evaluated(plan);
-    qunsetenv("QS_THREADS");
-    for (std::size_t i = 0; i < all.scores[0].size(); ++i) {
-        QCOMPARE(all.scores[0][i].nll, one.scores[0][i].nll);
-        QCOMPARE(all.scores[0][i].divergence, one.scores[0][i].divergence);
+    Evaluation within, free;
+    plan.memory = kBudget;
+    const std::uint64_t peak = peakOf([&] { within = evaluated(plan); });
+    if (peak == 0) QSKIP("The peak of the process cannot be reset here.");
+    QVERIFY2(peak < kBudget, qPrintable(QString::number(peak)));
+    plan.memory = std::uint64_t(4) << 30; // keeps the weights of 25 networks of 7 MB
+    const std::uint64_t most = peakOf([&] { free = evaluated(plan); });
+    QVERIFY2(most > kBudget, qPrintable(QString::number(most)));
+    for (std::size_t i = 0; i < within.scores[0].size(); ++i) {
+        QCOMPARE(within.scores[0][i].nll, free.scores[0][i].nll);
+        QCOMPARE(within.scores[0][i].divergence, free.scores[0][i].divergence);
+    }
+}
+
+void SampleTest::groupsChangeNothing() {
+    auto plan = planOf({"nf4:block=32"});
+    const auto together = evaluated(plan);
+    plan.memory = 1; // a chunk at a time
+    const auto alone = evaluated(plan);
+    QCOMPARE(alone.scores[0].size(), together.scores[0].size());
+    for (std::size_t i = 0; i < alone.scores[0].size(); ++i) {
+        QCOMPARE(alone.scores[0][i].nll, together.scores[0][i].nll);
+        QCOMPARE(alone.scores[0][i].divergence, together.scores[0][i].divergence);
+        QCOMPARE(alone.scores[0][i].chunk, together.scores[0][i].chunk);
     }
 }
 
