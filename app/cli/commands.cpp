@@ -6,7 +6,7 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 21> kCommands = {{
+const auto kCommands = std::to_array<Command>({
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"export", "Write a copy whose tensors are quantized as a recipe says, and prove it", declareExport},
@@ -14,6 +14,8 @@ const std::array<Command, 21> kCommands = {{
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
     {"sweep", "Measure formats times block sizes, and find which of them nothing beats", declareSweep},
     {"eval", "Measure what specs do to the output of a language model", declareEval},
+    {"sensitivity", "Find which matrices of a language model its output depends on", declareSensitivity},
+    {"capture", "Record the inputs of a language model's layers, for solvers and importance weights", declareCapture},
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",
      declareAudit},
     {"diff", "Compare two checkpoints tensor by tensor, under the names and orders of other ecosystems", declareDiff},
@@ -29,7 +31,7 @@ const std::array<Command, 21> kCommands = {{
     {"layouts", "List the export layouts and what each takes", declareLayouts},
     {"calibrations", "List the calibrations, the ways to choose a scale", declareCalibrations},
     {"solvers", "List the solvers, which keep a layer's output instead of its weights", declareSolvers},
-}};
+});
 
 } // namespace
 

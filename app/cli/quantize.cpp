@@ -157,7 +157,8 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
         request.solve = [&rows, &request, &settings,
                          learning](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
             auto inputs = solve::inputsOf(learning.file.get(), *view.info,
-                                          learning.file ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows);
+                                          learning.file ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows,
+                                          solve::findSolver(settings->solver)->needsRows);
             if (!inputs) return tl::unexpected(inputs.error());
             const solve::Problem problem{view, request.spec, *settings, *inputs};
             auto solution = solve::solve(problem, processJob());

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/gguf/imatrix.h"
+#include "core/solve/cholesky.h"
 #include "core/solve/problem.h"
 #include "core/value/synthetic.h"
 
@@ -44,6 +45,67 @@ Importance importanceOf(const Model& file, const TensorInfo& layer) {
     return {};
 }
 
+/// X^T X of the layer; null where the file has none.
+const TensorInfo* gramOf(const Model& file, const TensorInfo& layer) { return file.find(layer.name + ".gram"); }
+
+Result<std::vector<double>> loadedGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
+    const std::int64_t k = layer.lastAxis();
+    if (gram.dtype != DType::F64 || gram.shape.size() != 2 || gram.shape[0] != k || gram.shape[1] != k)
+        return fail(fmt::format("tensor '{}' of {} is {} {}: X^T X of a layer of shape {} is F64 ({}, {})",
+                                escapeForPeople(gram.name, 80), escapeForPeople(file.title, 60), gram.typeId(),
+                                shapeText(gram.shape), shapeText(layer.shape), k, k));
+    const auto view = file.view(gram);
+    if (!view) return tl::unexpected(view.error());
+    std::vector<std::byte> scratch;
+    const auto bytes = view->read(0, gram.bytes, scratch);
+    std::vector<double> out(gram.elements);
+    std::memcpy(out.data(), bytes.data(), gram.bytes);
+    if (auto same = file.unchanged(gram); !same) return tl::unexpected(same.error());
+    const bool finite = std::all_of(out.begin(), out.end(), [](double value) { return std::isfinite(value); });
+    if (!finite)
+        return fail(fmt::format("tensor '{}' of {} has values that are not finite", escapeForPeople(gram.name, 80),
+                                escapeForPeople(file.title, 60)));
+    return out;
+}
+
+/// How many inputs an X^T X was added up from.
+Result<double> rowsBehind(const Model& file, const TensorInfo& layer) {
+    const TensorInfo* rows = file.find(layer.name + ".rows");
+    std::int64_t count = 0;
+    if (rows && rows->dtype == DType::I64 && rows->elements == 1) {
+        const auto view = file.view(*rows);
+        if (!view) return tl::unexpected(view.error());
+        view->readInto(0, std::as_writable_bytes(std::span(&count, 1)));
+    }
+    if (count > 0) return double(count);
+    return fail(fmt::format("{} does not say with how many inputs X^T X of '{}' was made: it needs a tensor NAME.rows, "
+                            "I64 (1)",
+                            escapeForPeople(file.title, 60), escapeForPeople(layer.name, 80)));
+}
+
+Result<std::optional<std::vector<float>>> usableWeights(const Model& file, const TensorInfo& found,
+                                                        std::vector<float> weights) {
+    const bool usable =
+        std::all_of(weights.begin(), weights.end(), [](float a) { return a >= 0 && std::isfinite(a); }) &&
+        std::any_of(weights.begin(), weights.end(), [](float a) { return a > 0; });
+    if (!usable)
+        return fail(fmt::format("the column weights of tensor '{}' in {} are not numbers from 0 on with one above 0",
+                                escapeForPeople(found.name, 80), escapeForPeople(file.title, 60)));
+    return std::optional(std::move(weights));
+}
+
+/// Rows whose products of columns are those of the gram: the transposed Cholesky factor.
+Result<value::Tensor> rowsOfGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
+    auto values = loadedGram(file, gram, layer);
+    if (!values) return tl::unexpected(values.error());
+    const auto k = std::size_t(layer.lastAxis());
+    value::Tensor out;
+    out.shape = {std::int64_t(k), std::int64_t(k)};
+    const std::vector<double> factor = choleskyOf(std::move(*values), k);
+    out.values.assign(factor.begin(), factor.end());
+    return out;
+}
+
 Result<double> sumOf(const Model& file, const TensorInfo& counts) {
     const auto view = file.view(counts);
     if (!view) return tl::unexpected(view.error());
@@ -74,9 +136,15 @@ Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& 
 
 } // namespace
 
-Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most) {
+Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most, bool asTheyWere) {
     if (!file) return value::syntheticInputs(most, layer.lastAxis(), 1);
     const TensorInfo* found = inputTensor(*file, layer);
+    if (const TensorInfo* gram = found ? nullptr : gramOf(*file, layer)) {
+        if (!asTheyWere) return rowsOfGram(*file, *gram, layer);
+        return fail(fmt::format("{} holds X^T X, and this solver needs the inputs themselves: capture them with "
+                                "--what rows",
+                                escapeForPeople(file->title, 60)));
+    }
     if (!found && importanceOf(*file, layer).sums)
         return fail(
             fmt::format("{} is an importance matrix: it holds column weights, not the inputs that a solver needs",
@@ -99,6 +167,16 @@ Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::
 
 Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer) {
     const TensorInfo* found = inputTensor(file, layer);
+    if (const TensorInfo* gram = found ? nullptr : gramOf(file, layer)) {
+        const auto values = loadedGram(file, *gram, layer);
+        if (!values) return tl::unexpected(values.error());
+        const auto rows = rowsBehind(file, layer);
+        if (!rows) return tl::unexpected(rows.error());
+        const auto columns = std::size_t(layer.lastAxis());
+        std::vector<float> weights(columns);
+        for (std::size_t j = 0; j < columns; ++j) weights[j] = float((*values)[j * columns + j] / *rows);
+        return usableWeights(file, *gram, std::move(weights));
+    }
     const Importance importance = found ? Importance() : importanceOf(file, layer);
     if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
@@ -119,13 +197,7 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
     } else {
         weights = found->shape.size() < 2 ? std::move(values->values) : meanSquares(*values);
     }
-    const bool usable =
-        std::all_of(weights.begin(), weights.end(), [](float a) { return a >= 0 && std::isfinite(a); }) &&
-        std::any_of(weights.begin(), weights.end(), [](float a) { return a > 0; });
-    if (!usable)
-        return fail(fmt::format("the column weights of tensor '{}' in {} are not numbers from 0 on with one above 0",
-                                escapeForPeople(found->name, 80), escapeForPeople(file.title, 60)));
-    return std::optional(std::move(weights));
+    return usableWeights(file, *found, std::move(weights));
 }
 
 } // namespace qs::solve

@@ -16,13 +16,13 @@ constexpr Solver kSolvers[] = {
      "the inputs.",
      "[:damp=0.01][:order=given|act][:block=128]", "damp order block",
      "Frantar et al. 2022, arXiv 2210.17323; groups as in AutoGPTQ, with order=act those of the unchanged weights",
-     false, gptqAccepts, runGptq},
+     false, false, gptqAccepts, runGptq},
     {"awq", "AWQ",
      "Multiplies the columns of strong inputs by a power of their mean magnitude before rounding, and divides them "
      "again "
      "after; of the powers from 0 to 1 the one with the best output.",
      "[:grid=20][:duo=no|yes][:clip=no|yes]", "grid duo clip",
-     "Lin et al. 2023, arXiv 2306.00978; duo=yes and clip=yes as in AutoAWQ", true, awqAccepts, runAwq},
+     "Lin et al. 2023, arXiv 2306.00978; duo=yes and clip=yes as in AutoAWQ", true, true, awqAccepts, runAwq},
 };
 
 } // namespace

@@ -51,6 +51,7 @@ struct Solver {
     const char* keys;    ///< space-separated
     const char* source;
     bool columnScales; ///< its Solved may have them
+    bool needsRows;    ///< X^T X is not enough: it needs the inputs as they were
     /// Fails with the reason if the solver cannot take a spec, and names the nearest one that it can.
     Result<void> (*accepts)(const QuantSpec& spec, const Settings& settings);
     Result<Solved> (*run)(const Problem& problem, std::string& remark, const Job& job);

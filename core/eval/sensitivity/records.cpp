@@ -72,7 +72,10 @@ Result<Records> Records::open(const std::string& folder, const std::string& abou
         return notKept(folder);
     }
     std::ifstream file(out.path_);
-    for (std::string line; std::getline(file, line);) readLine(line, out.known_);
+    for (std::string line; std::getline(file, line);) {
+        readLine(line, out.known_);
+        out.isTorn_ = file.eof();
+    }
     return out;
 }
 
@@ -84,7 +87,7 @@ std::optional<std::vector<double>> Records::find(const std::string& key) const {
 Result<void> Records::add(const std::string& key, const std::vector<double>& values) {
     if (path_.empty()) return {};
     const std::string hash = sha256OfText(about_ + key);
-    const std::string line = lineOf(hash, values);
+    const std::string line = (isTorn_ ? "\n" : "") + lineOf(hash, values);
     const int fd = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0) return notKept(path_);
     const ssize_t written = ::write(fd, line.data(), line.size()); // one call: lines of two programs do not mix
@@ -92,6 +95,7 @@ Result<void> Records::add(const std::string& key, const std::vector<double>& val
     ::close(fd);
     errno = problem;
     if (written != ssize_t(line.size())) return notKept(path_);
+    isTorn_ = false;
     known_[hash] = values;
     return {};
 }

@@ -149,16 +149,20 @@ std::string ggufNameOf(std::string_view name) {
     static constexpr Pair kWhole[] = {{"model.embed_tokens.weight", "token_embd.weight"},
                                       {"lm_head.weight", "output.weight"},
                                       {"model.norm.weight", "output_norm.weight"}};
-    static constexpr Pair kInLayer[] = {{"self_attn.q_proj", "attn_q"},          {"self_attn.k_proj", "attn_k"},
-                                        {"self_attn.v_proj", "attn_v"},          {"self_attn.o_proj", "attn_output"},
-                                        {"mlp.gate_proj", "ffn_gate"},           {"mlp.up_proj", "ffn_up"},
-                                        {"mlp.down_proj", "ffn_down"},           {"input_layernorm", "attn_norm"},
-                                        {"post_attention_layernorm", "ffn_norm"}};
+    static constexpr Pair kInLayer[] = {
+        {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},   {"self_attn.v_proj", "attn_v"},
+        {"self_attn.o_proj", "attn_output"}, {"mlp.gate_proj", "ffn_gate"},    {"mlp.up_proj", "ffn_up"},
+        {"mlp.down_proj", "ffn_down"},       {"input_layernorm", "attn_norm"}, {"post_attention_layernorm", "ffn_norm"},
+        {"self_attn.qkv_proj", "attn_qkv"},  {"mlp.gate_up_proj", "ffn_up"},   {"attn.c_attn", "attn_qkv"},
+        {"attn.c_proj", "attn_output"},      {"mlp.c_fc", "ffn_up"},           {"mlp.c_proj", "ffn_down"}};
     for (const auto& [theirs, gguf] : kWhole)
         if (name == theirs) return std::string(gguf);
-    constexpr std::string_view kLayers = "model.layers.", kEnd = ".weight";
-    if (!name.starts_with(kLayers) || !name.ends_with(kEnd)) return {};
-    name.remove_prefix(kLayers.size());
+    constexpr std::string_view kEnd = ".weight";
+    static constexpr std::string_view kLayers[] = {"model.layers.", "transformer.h.", "h.", "layers."};
+    const auto layers =
+        std::find_if(std::begin(kLayers), std::end(kLayers), [&](auto l) { return name.starts_with(l); });
+    if (layers == std::end(kLayers) || !name.ends_with(kEnd)) return {};
+    name.remove_prefix(layers->size());
     const auto dot = name.find('.');
     const auto number = name.substr(0, dot);
     if (dot == name.npos || number.empty() || number.find_first_not_of("0123456789") != number.npos) return {};

@@ -18,7 +18,8 @@ Result<std::vector<TensorInfo>> parseImatrix(std::uint64_t fileSize, const ReadB
 bool looksLikeImatrix(std::span<const std::byte> head);
 Result<std::shared_ptr<Model>> openImatrix(const std::string& path);
 
-/// The GGUF name of a tensor of the Llama family: "blk.0.attn_q.weight" for "model.layers.0.self_attn.q_proj.weight".
+/// The GGUF name of a tensor of the Llama, Phi-3 and GPT-2 families: "blk.0.attn_q.weight" for
+/// "model.layers.0.self_attn.q_proj.weight".
 /// "" for other names.
 std::string ggufNameOf(std::string_view huggingFaceName);
 

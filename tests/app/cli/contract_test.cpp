@@ -122,6 +122,10 @@ private Q_SLOTS:
                                 s("SEVERITY"),
                                 s("RANGE"),
                                 s("SIZE"),
+                                s("DIR"),
+                                s("HOW"),
+                                s("UNIT"),
+                                s("WHAT"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;

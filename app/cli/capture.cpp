@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/capture/capture.h"
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "app/cli/text_options.h"
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::string path, output, what;
+    TextOptions text;
+    unsigned rows = 1024;
+    Option rowsOption;
+};
+
+Result<void> run(const Options& options) {
+    if (auto fine = options.text.check("capture"); !fine) return fine;
+    const auto kind = eval::captureKindOf(options.output, options.what);
+    if (!kind) return tl::unexpected(kind.error());
+    if (options.rowsOption.given() && !(*kind)->limitsRows)
+        return fail(
+            fmt::format("--rows limits inputs that are written as they are; \"{}\" adds up all of them.", (*kind)->id));
+    auto model = openServed(options.path);
+    if (!model) return tl::unexpected(model.error());
+    auto text = options.text.read(**model, processJob());
+    if (!text) return tl::unexpected(text.error());
+    eval::CapturePlan plan;
+    plan.text = std::move(*text);
+    plan.context = options.text.context, plan.chunks = options.text.chunks, plan.rows = options.rows;
+    const auto done = (*kind)->write(*model, plan, options.output, processJob());
+    if (!done) return tl::unexpected(done.error());
+    return print(fmt::format("Wrote {} ({}): {} matrices, {} tokens in {} chunks of {}.\n",
+                             escapeForPeople(options.output, 300), bytesText(done->bytes), done->matrices, done->tokens,
+                             done->chunks, plan.context));
+}
+
+} // namespace
+
+Run declareCapture(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    options->text.declare(app);
+    std::vector<std::string> ids;
+    for (const auto& kind : eval::captureKinds()) ids.emplace_back(kind.id);
+    option(app, "-o,--output", options->output,
+           "The file to write: .safetensors for inputs of layers, .gguf or .dat for an\nimportance matrix of llama.cpp")
+        .type("OUT")
+        .required()
+        .writes();
+    option(app, "--what", options->what,
+           "rows: inputs; gram: X^T X of all inputs, for gptq; imatrix, imatrix-dat: sums of\n"
+           "squares (default: the first that OUT's ending allows)")
+        .type("WHAT")
+        .oneOf(std::move(ids));
+    options->rowsOption = option(app, "--rows", options->rows,
+                                 "Inputs of a matrix at most, spread evenly over the text; 0: all (default: 1024)")
+                              .type("N");
+    return [options] { return run(*options); };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/declare.h"
+#include "app/cli/interrupt.h"
+#include "app/cli/output_files.h"
+#include "app/cli/selection.h"
+#include "app/cli/terminal.h"
+#include "app/cli/text_options.h"
+#include "core/base/byte_count.h"
+#include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/eval/sensitivity/report.h"
+
+#include <fmt/format.h>
+#include <unordered_set>
+
+namespace qs::cli {
+namespace {
+
+constexpr const char* kNoCache = "none";
+constexpr std::size_t kMostPrinted = 40;
+
+struct Options {
+    std::string path, how = eval::sensitivityHows().front().id, by = eval::groupings().front().id, cache, memory;
+    std::vector<std::string> specs, tensors;
+    TextOptions text;
+    OutputFiles outputs;
+    std::string commandLine;
+};
+
+Result<eval::SensitivityPlan> planOf(const Options& options) {
+    eval::SensitivityPlan plan;
+    plan.context = options.text.context, plan.chunks = options.text.chunks;
+    plan.how = eval::findSensitivityHow(options.how), plan.by = eval::findGrouping(options.by);
+    plan.cache = options.cache.empty() ? eval::defaultSensitivityCache() : options.cache;
+    if (options.cache == kNoCache) plan.cache.clear();
+    for (const auto& text : options.specs) {
+        auto spec = parseSpec(text);
+        if (!spec) return tl::unexpected(spec.error());
+        plan.specs.push_back(std::move(*spec));
+    }
+    if (options.memory.empty()) return plan;
+    const auto bytes = parseByteCount(options.memory);
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (*bytes == 0) return fail("--memory must be above 0.");
+    plan.memory = *bytes;
+    return plan;
+}
+
+Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitivity& result) {
+    auto rows = eval::ranked(result.rows);
+    const std::size_t all = rows.size();
+    if (all > kMostPrinted) rows.resize(kMostPrinted);
+    std::string text = tableText(eval::sensitivityTable({}, rows));
+    if (all > kMostPrinted)
+        text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+    if (!result.additivity.empty())
+        text += "\n" + tableText(makeTable({}, eval::additivityColumns(), result.additivity));
+    text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
+                        result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
+                        eval::sensitivityNote(*plan.how));
+    return print(text);
+}
+
+Result<void> run(const Options& options) {
+    if (auto fine = options.text.check("sensitivity"); !fine) return fine;
+    auto plan = planOf(options);
+    if (!plan) return tl::unexpected(plan.error());
+    auto model = openServed(options.path);
+    if (!model) return tl::unexpected(model.error());
+    if (auto fine = options.outputs.check(); !fine) return fine;
+    std::unordered_set<const TensorInfo*> taken;
+    if (!options.tensors.empty()) {
+        const auto selected = select(**model, options.tensors);
+        if (!selected) return tl::unexpected(selected.error());
+        taken.insert(selected->begin(), selected->end());
+        plan->takes = [&](const TensorInfo& tensor) { return taken.contains(&tensor); };
+    }
+    auto text = options.text.read(**model, processJob());
+    if (!text) return tl::unexpected(text.error());
+    plan->text = std::move(*text);
+    std::size_t rows = 0;
+    plan->arrived = [&](const eval::SensitivityRow&) { ++rows; };
+    const auto result = eval::sensitivity(*model, *plan, processJob());
+    if (!result && result.error().cancelled && !plan->cache.empty())
+        stoppedWith(
+            fmt::format("stopped; {} rows were done; finished runs are kept in {}, and the same command goes on.", rows,
+                        escapeForPeople(plan->cache, 200)));
+    if (!result) return tl::unexpected(result.error());
+    if (!options.outputs.standardOutput())
+        if (auto done = printResult(*plan, *result); !done) return done;
+    if (options.outputs.any()) {
+        auto report = eval::sensitivityReport(**model, *plan, *result, options.commandLine, processJob());
+        if (!report) return tl::unexpected(report.error());
+        auto paths = pathsOf(model->get());
+        paths.push_back(options.path), paths.push_back(plan->text.path);
+        if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
+    }
+    for (const auto& row : result->rows)
+        if (row.reason.empty()) return {};
+    const auto& first = result->rows.front();
+    return fail(fmt::format("Nothing could be measured; the first, {} under {}: {}", quotedName(first.unit),
+                            first.spec.empty() ? "noise" : first.spec, first.reason),
+                options.path);
+}
+
+template<class Rows> std::vector<std::string> idsOf(const Rows& rows) {
+    std::vector<std::string> ids;
+    for (const auto& row : rows) ids.emplace_back(row.id);
+    return ids;
+}
+
+} // namespace
+
+Run declareSensitivity(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    addPath(app, options->path);
+    option(app, "--spec", options->specs,
+           "What a matrix is quantized as; may be given several times. slope needs none, and\nwith some predicts them")
+        .type("SPEC")
+        .oneAtATime();
+    options->text.declare(app);
+    option(app, "--how", options->how,
+           "alone: only one unit is quantized; spared: all but one; slope: noise of known size\n"
+           "in one; output: the error of a layer's own output")
+        .type("HOW")
+        .showDefault()
+        .oneOf(idsOf(eval::sensitivityHows()));
+    option(app, "--by", options->by, "What a unit is: a tensor, a role in all layers, or a layer")
+        .type("UNIT")
+        .showDefault()
+        .oneOf(idsOf(eval::groupings()));
+    option(app, "--tensor", options->tensors,
+           "Only matrices whose name matches; may be given several times\n(default: those of all layers)")
+        .type("REGEX")
+        .oneAtATime();
+    option(app, "--cache", options->cache,
+           "Folder that keeps finished runs, so that a stopped command goes on; none keeps\n"
+           "nothing (default: XDG_CACHE_HOME/quantscope/sensitivity)")
+        .type("DIR");
+    option(app, "--memory", options->memory,
+           "Memory for hidden states, such as 2GiB; more go to a temporary file (default: 1GiB)")
+        .type("SIZE");
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] {
+        std::string line = "quantscope-cli sensitivity " + options->path;
+        for (const auto& spec : options->specs) line += " --spec " + spec;
+        line += options->text.commandLine() + " --how " + options->how + " --by " + options->by;
+        for (const auto& tensor : options->tensors) line += " --tensor " + tensor;
+        options->commandLine = line;
+        return run(*options);
+    };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Inputs of a network's matrices while a text goes forward, in a file: for solvers, learned codebooks and figures that
+// weigh errors by what a layer really sees. The stored weights go forward in f32; sums are f64 in the order of the text.
+
+#include "core/eval/network/network_weights.h"
+#include "core/eval/run/evaluation_text.h"
+
+#include <span>
+
+namespace qs::eval {
+
+struct CapturePlan {
+    EvaluationText text;
+    std::size_t context = 512; ///< tokens of a chunk; whole chunks are taken
+    std::size_t chunks = 0;    ///< at most; 0: all
+    std::size_t rows = 1024;   ///< of each matrix at most, spread evenly over the text; 0: all. Only for "rows"
+};
+
+struct Captured {
+    std::size_t tokens = 0, chunks = 0, matrices = 0;
+    std::uint64_t bytes = 0; ///< of the file
+};
+
+/// What can be captured. A file is written whole or not at all.
+struct CaptureKind {
+    const char* id;
+    const char* title;
+    const char* extension; ///< of its file: ".gguf"
+    bool limitsRows;       ///< CapturePlan::rows has an effect
+    Result<Captured> (*write)(std::shared_ptr<const Model> model, const CapturePlan& plan, const std::string& path,
+                              const Job& job);
+};
+std::span<const CaptureKind> captureKinds();
+/// By the end of the file's name and, where several kinds have it, by `id` (empty: the first). The error lists what works.
+Result<const CaptureKind*> captureKindOf(std::string_view path, std::string_view id);
+
+} // namespace qs::eval

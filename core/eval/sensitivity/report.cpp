@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/sensitivity/report.h"
+
+#include "core/analysis/analysis_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+constexpr std::size_t kMostBars = 40;
+
+std::string titleOf(const SensitivityRow& row) { return row.spec.empty() ? row.how : row.how + ", " + row.spec; }
+
+/// Rows of one spec, as they come.
+std::vector<std::vector<SensitivityRow>> bySpec(const std::vector<SensitivityRow>& rows) {
+    std::vector<std::vector<SensitivityRow>> out;
+    for (const SensitivityRow& row : rows) {
+        const auto same = [&](const auto& one) { return one.front().spec == row.spec; };
+        auto found = std::find_if(out.begin(), out.end(), same);
+        if (found == out.end()) found = out.insert(out.end(), std::vector<SensitivityRow>());
+        found->push_back(row);
+    }
+    return out;
+}
+
+Plot barsOf(const std::vector<SensitivityRow>& rows) {
+    Plot plot;
+    plot.title = "Ranked: " + titleOf(rows.front()), plot.yTitle = "figure of the rank";
+    plot.namesTensors = rows.front().isTensor;
+    Plot::Series series;
+    series.name = titleOf(rows.front());
+    for (const SensitivityRow& row : rows) {
+        const auto figure = row.rank();
+        if (!figure || plot.categories.size() == kMostBars) continue;
+        plot.categories.push_back(row.unit), series.y.push_back(figure->mean);
+    }
+    plot.series.push_back(std::move(series));
+    return plot;
+}
+
+/// Layer by role; only where every unit is one tensor.
+Plot mapOf(const std::vector<SensitivityRow>& rows) {
+    Plot plot;
+    plot.kind = Plot::Kind::HeatMap, plot.title = "Layer by role: " + titleOf(rows.front());
+    plot.cellTitle = "figure of the rank", plot.cellDecimals = 5;
+    int layers = 0;
+    for (const SensitivityRow& row : rows) {
+        layers = std::max(layers, row.layer + 1);
+        if (std::find(plot.categories.begin(), plot.categories.end(), row.role) == plot.categories.end())
+            plot.categories.push_back(row.role);
+    }
+    for (int layer = 0; layer < layers; ++layer) plot.rowLabels.push_back(std::to_string(layer));
+    plot.cells.assign(plot.rowLabels.size() * plot.categories.size(), std::numeric_limits<double>::quiet_NaN());
+    for (const SensitivityRow& row : rows) {
+        const auto role = std::find(plot.categories.begin(), plot.categories.end(), row.role);
+        const auto column = std::size_t(role - plot.categories.begin());
+        if (const auto figure = row.rank(); figure && row.layer >= 0)
+            plot.cells[std::size_t(row.layer) * plot.categories.size() + column] = figure->mean;
+    }
+    return plot;
+}
+
+} // namespace
+
+std::vector<SensitivityRow> ranked(std::vector<SensitivityRow> rows) {
+    std::vector<SensitivityRow> out;
+    for (auto& same : bySpec(rows)) {
+        const auto key = [](const SensitivityRow& row) {
+            const auto figure = row.rank();
+            return figure && std::isfinite(figure->mean) ? figure->mean : -INFINITY;
+        };
+        std::stable_sort(same.begin(), same.end(), [&](const auto& a, const auto& b) { return key(a) > key(b); });
+        std::move(same.begin(), same.end(), std::back_inserter(out));
+    }
+    return out;
+}
+
+Table sensitivityTable(const std::string& title, const std::vector<SensitivityRow>& rows) {
+    Columns<SensitivityRow> columns;
+    for (const auto& column : sensitivityColumns())
+        if (std::any_of(rows.begin(), rows.end(),
+                        [&](const auto& row) { return !std::holds_alternative<std::monostate>(column.value(row)); }))
+            columns.push_back(column);
+    return makeTable(title, columns, rows);
+}
+
+std::string sensitivityNote(const SensitivityHow& how) {
+    return fmt::format("{} Activations are f32: the figures show the effect of the weights alone.{}", how.summary,
+                       how.isSumMeaningful ? " Read the additivity beside them: where it is far from 1, single figures "
+                                             "do not add up to that of all at once."
+                                           : "");
+}
+
+Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan, const Sensitivity& result,
+                                 const std::string& commandLine, const Job& job) {
+    std::string specs;
+    for (const QuantSpec& spec : plan.specs) specs += (specs.empty() ? "" : "; ") + canonicalText(spec);
+    auto provenance = modelProvenance(model, specs, commandLine, job);
+    if (!provenance) return tl::unexpected(provenance.error());
+    provenance->emplace_back("text_file", plan.text.path);
+    provenance->emplace_back("text_sha256", plan.text.sha256);
+    provenance->emplace_back("context", std::to_string(plan.context));
+    provenance->emplace_back("chunks", std::to_string(result.chunks));
+    provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
+    provenance->emplace_back("how", plan.how->id);
+    provenance->emplace_back("by", plan.by->id);
+    provenance->emplace_back("runs", std::to_string(result.runs));
+    provenance->emplace_back("runs_kept", std::to_string(result.keptRuns));
+
+    Report report;
+    report.title = model.title;
+    report.subtitle = fmt::format("Sensitivity, {}: {} rows over {} tokens in {} chunks", plan.how->id,
+                                  result.rows.size(), result.tokens, result.chunks);
+    report.provenance = std::move(*provenance);
+    report.data = makeTable({}, sensitivityColumns(), result.rows);
+    Section section;
+    section.title = fmt::format("Sensitivity: {}", plan.how->title);
+    section.brief = true;
+    section.note = sensitivityNote(*plan.how);
+    section.text = "Errors by chunk treat chunks as independent. Two units differ where the difference is well above "
+                   "both errors.";
+    const auto rows = ranked(result.rows);
+    for (const auto& same : bySpec(rows)) {
+        section.plots.push_back(barsOf(same));
+        if (std::all_of(same.begin(), same.end(), [](const auto& row) { return row.isTensor; }))
+            section.plots.push_back(mapOf(same));
+    }
+    if (!result.additivity.empty()) {
+        section.tables.push_back(makeTable("Additivity", additivityColumns(), result.additivity));
+        report.more.emplace_back("additivity", section.tables.back());
+    }
+    section.tables.push_back(sensitivityTable("Ranked", rows));
+    report.sections.push_back(std::move(section));
+    return report;
+}
+
+} // namespace qs::eval

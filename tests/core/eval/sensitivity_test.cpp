@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sensitivities of the sample model, against evaluations of the same changed networks from the first layer on.
+#include "core/eval/forward/hidden_states.h"
+#include "core/eval/run/evaluate.h"
+#include "core/eval/sensitivity/noise.h"
+#include "core/eval/sensitivity/sensitivity.h"
+#include "core/quant/encode/quantizer.h"
+#include "tests/support/test_program.h"
+
+#include <QFile>
+#include <QTemporaryDir>
+#include <QtTest>
+
+#include <cmath>
+
+using namespace qs;
+using namespace qs::eval;
+
+namespace {
+
+constexpr auto kFolder = "resources/samples/tiny-llama";
+constexpr double kClose = 1e-9; ///< relative: sums of the same scores in another order
+
+std::shared_ptr<const Model> sample() {
+    const auto model = openModel(kFolder);
+    if (!model) qFatal("%s", model.error().message.c_str());
+    return *model;
+}
+
+EvaluationText text() {
+    QFile file(QString::fromLatin1(kFolder) + QStringLiteral("/heldout.txt"));
+    if (!file.open(QIODevice::ReadOnly)) qFatal("no text");
+    EvaluationText out;
+    for (const char byte : file.readAll()) out.tokens.push_back(std::uint8_t(byte));
+    return out;
+}
+
+SensitivityPlan planOf(const char* how, std::initializer_list<const char*> specs) {
+    SensitivityPlan plan;
+    plan.text = text();
+    plan.context = 128, plan.chunks = 3;
+    plan.how = findSensitivityHow(how);
+    for (const char* spec : specs) plan.specs.push_back(*parseSpec(spec));
+    return plan;
+}
+
+Sensitivity measured(const SensitivityPlan& plan) {
+    auto result = sensitivity(sample(), plan, Job());
+    if (!result) qFatal("%s", result.error().message.c_str());
+    return std::move(*result);
+}
+
+/// The scores of a changed network from the first layer on.
+ScoreSummary evaluated(WeightChange change) {
+    EvaluationPlan plan;
+    plan.text = text();
+    plan.context = 128, plan.chunks = 3;
+    plan.changes.push_back(std::move(change));
+    const auto result = evaluate(sample(), plan, Job());
+    if (!result || !result->reasons.front().empty()) qFatal("not evaluated");
+    return *summarize(result->scores.front());
+}
+
+WeightChange within(WeightChange change, std::function<bool(const TensorInfo&)> touches) {
+    change.touches = [all = change.touches, touches](const TensorInfo& t) { return all(t) && touches(t); };
+    return change;
+}
+
+bool isInLayers(const TensorInfo& tensor) { return placeOf(tensor.name).layer >= 0; }
+
+bool near(double a, double b) { return std::fabs(a - b) <= kClose * std::max(std::fabs(a), std::fabs(b)); }
+
+bool same(const std::optional<Estimate>& a, const std::optional<Estimate>& b) {
+    if (a.has_value() != b.has_value()) return false;
+    return !a || (a->mean == b->mean && a->independent == b->independent && a->byChunk == b->byChunk);
+}
+
+/// All figures to the last bit.
+bool same(const Sensitivity& a, const Sensitivity& b) {
+    if (a.rows.size() != b.rows.size()) return false;
+    for (std::size_t i = 0; i < a.rows.size(); ++i) {
+        const auto &x = a.rows[i], &y = b.rows[i];
+        if (x.unit != y.unit || x.spec != y.spec || x.nmse != y.nmse || x.bend != y.bend || x.tokens != y.tokens)
+            return false;
+        if (!same(x.divergence, y.divergence) || !same(x.gain, y.gain) || !same(x.slope, y.slope) ||
+            !same(x.predicted, y.predicted) || !same(x.outputNmse, y.outputNmse) ||
+            !same(x.weightedNmse, y.weightedNmse))
+            return false;
+    }
+    return true;
+}
+
+} // namespace
+
+class SensitivityTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void aloneIsAnEvaluationOfOneChange();
+    void sparedIsAnEvaluationOfAllOtherChanges();
+    void rolesAndLayersCoverAllMatrices();
+    void slopesAreKlOfNoise();
+    void noiseHasItsSize();
+    void outputErrorsAreThoseOfTheProducts();
+    void nothingDependsOnThreadsMemoryOrCache_data();
+    void nothingDependsOnThreadsMemoryOrCache();
+    void aStoppedMeasurementGoesOn();
+    void brokenRecordsAreMeasuredAgain();
+    void badPlansAreRefused();
+};
+
+void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
+    auto plan = planOf("alone", {"nf4:block=64", "int8"});
+    std::size_t arrived = 0;
+    plan.arrived = [&](const SensitivityRow&) { ++arrived; };
+    const auto result = measured(plan);
+    QCOMPARE(arrived, result.rows.size());
+    QCOMPARE(result.rows.size() % 2, std::size_t(0));
+    QVERIFY(result.rows.size() >= 14);
+    double sum = 0;
+    for (const SensitivityRow& row : result.rows)
+        if (row.spec == "nf4:block=64") sum += row.divergence->mean;
+    for (const std::size_t i : {std::size_t(0), result.rows.size() / 2, result.rows.size() - 1}) {
+        const SensitivityRow& row = result.rows[i];
+        const auto expected = evaluated(
+            within(quantizedAs(*parseSpec(row.spec)), [&](const TensorInfo& t) { return t.name == row.unit; }));
+        QVERIFY(near(row.divergence->mean, expected.divergence.mean));
+        QVERIFY(near(*row.divergence->byChunk, *expected.divergence.byChunk));
+        QVERIFY(near(*row.divergence->independent, *expected.divergence.independent));
+        QVERIFY(near(row.nllChange->mean, expected.nllChange.mean));
+        QCOMPARE(*row.largestDivergence, expected.largestDivergence);
+        QCOMPARE(row.tokens, expected.tokens);
+    }
+    QCOMPARE(result.additivity.size(), std::size_t(2));
+    const Additivity& added = result.additivity.front();
+    QVERIFY(near(added.all->mean, evaluated(within(quantizedAs(plan.specs.front()), isInLayers)).divergence.mean));
+    QVERIFY(near(added.sum, sum));
+    QVERIFY(added.floor > 0 && added.floor < 1e-3 * added.all->mean);
+    QVERIFY(near(*added.ratio, (sum - double(added.units) * added.floor) / (added.all->mean - added.floor)));
+}
+
+void SensitivityTest::sparedIsAnEvaluationOfAllOtherChanges() {
+    const auto result = measured(planOf("spared", {"nf4:block=64"}));
+    const QuantSpec spec = *parseSpec("nf4:block=64");
+    const auto all = evaluated(within(quantizedAs(spec), isInLayers));
+    for (const std::size_t i : {std::size_t(1), result.rows.size() - 1}) {
+        const SensitivityRow& row = result.rows[i];
+        const auto expected = evaluated(
+            within(quantizedAs(spec), [&](const TensorInfo& t) { return isInLayers(t) && t.name != row.unit; }));
+        QVERIFY(near(row.divergence->mean, expected.divergence.mean));
+        QVERIFY(std::fabs(row.gain->mean - (all.divergence.mean - expected.divergence.mean)) < 1e-12);
+        QVERIFY(*row.gain->byChunk > 0);
+    }
+}
+
+void SensitivityTest::rolesAndLayersCoverAllMatrices() {
+    std::size_t matrices = 0;
+    for (const Grouping& by : groupings()) {
+        auto plan = planOf("alone", {"int8"});
+        plan.by = &by;
+        const auto result = measured(plan);
+        std::size_t tensors = 0;
+        for (const SensitivityRow& row : result.rows) tensors += row.tensors.size();
+        if (by.id == std::string_view("tensor")) matrices = tensors;
+        QCOMPARE(tensors, matrices);
+        const SensitivityRow& last = result.rows.back();
+        const auto expected = evaluated(within(quantizedAs(plan.specs.front()), [&](const TensorInfo& t) {
+            return std::find(last.tensors.begin(), last.tensors.end(), t.name) != last.tensors.end();
+        }));
+        QVERIFY(near(last.divergence->mean, expected.divergence.mean));
+    }
+}
+
+void SensitivityTest::slopesAreKlOfNoise() {
+    const auto result = measured(planOf("slope", {"nf4:block=64"}));
+    const SensitivityRow& row = result.rows.front();
+    const auto touches = [&](const TensorInfo& t) { return t.name == row.unit; };
+    const double small = evaluated(within(withNoise(0.0025), touches)).divergence.mean;
+    const double large = evaluated(within(withNoise(0.01), touches)).divergence.mean;
+    const double slope = (0.0025 * small + 0.01 * large) / (0.0025 * 0.0025 + 0.01 * 0.01);
+    QVERIFY(near(row.slope->mean, slope));
+    QVERIFY(near(*row.bend, large / 0.01 / (small / 0.0025)));
+    QVERIFY(near(row.predicted->mean, slope * *row.nmse));
+    QVERIFY(*row.slope->byChunk > 0);
+    // Predictions say something of what is measured: within a factor of 3 for nearly all tensors.
+    const auto alone = measured(planOf("alone", {"nf4:block=64"}));
+    std::size_t close = 0;
+    for (std::size_t i = 0; i < alone.rows.size(); ++i) {
+        QCOMPARE(alone.rows[i].unit, result.rows[i].unit);
+        const double ratio = result.rows[i].predicted->mean / alone.rows[i].divergence->mean;
+        close += ratio > 1.0 / 3 && ratio < 3;
+    }
+    QVERIFY2(close * 10 >= alone.rows.size() * 8, qPrintable(QString::number(close)));
+}
+
+void SensitivityTest::noiseHasItsSize() {
+    const auto model = sample();
+    for (const TensorInfo& tensor : model->tensors) {
+        if (!isInLayers(tensor) || tensor.shape.size() != 2) continue;
+        const auto sums = squaredError(tensor, *model->view(tensor), withNoise(0.01), Job());
+        QVERIFY(sums);
+        QVERIFY(std::fabs(sums->error / sums->power / 0.01 - 1) < 1e-4);
+    }
+}
+
+void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
+    const auto plan = planOf("output", {"nf4:block=64"});
+    const auto model = sample();
+    const auto result = measured(plan);
+    // The first layer's down_proj, from inputs seen by a tap, in f64.
+    auto net = readNetwork(*model);
+    QVERIFY(net);
+    const auto weights = NetworkWeights::of(model, *net);
+    QVERIFY(weights);
+    const std::size_t count = plan.chunks * plan.context;
+    auto embedded = weights->embed(std::span(plan.text.tokens).first(count), plan.context, nullptr, Job());
+    QVERIFY(embedded);
+    HiddenStates states(*net, std::move(*embedded), plan.context);
+    std::vector<float> x;
+    const InputTap tap = [&](WeightRole role, std::span<const float> inputs) {
+        if (role == WeightRole::Down) x.insert(x.end(), inputs.begin(), inputs.end());
+    };
+    const auto layer = weights->layer(0, nullptr, Job());
+    QVERIFY(layer && states.pass(*layer, net->layers[0], Job(), tap));
+    for (const LayerMatrix& matrix : weights->matrices()) {
+        if (matrix.layer > 0 || matrix.role != WeightRole::Down) continue;
+        const TensorInfo& tensor = *matrix.tensor;
+        const auto changed = quantizedAs(plan.specs.front()).values(tensor, *model->view(tensor), Job());
+        QVERIFY(changed);
+        std::vector<float> w(tensor.elements);
+        loadF32(*model->view(tensor), 0, w.size(), w.data());
+        const auto k = std::size_t(tensor.shape[1]), n = std::size_t(tensor.shape[0]);
+        QCOMPARE(x.size(), count * k);
+        double lost = 0, whole = 0, weightedLost = 0, weightedWhole = 0;
+        for (std::size_t t = 0; t < count; ++t)
+            for (std::size_t row = 0; row < n; ++row) {
+                double y = 0, e = 0;
+                for (std::size_t i = 0; i < k; ++i) {
+                    const double input = double(x[t * k + i]), value = double(w[row * k + i]);
+                    const double error = double((*changed)[row * k + i]) - value;
+                    y += input * value, e += input * error;
+                    weightedLost += input * input * error * error, weightedWhole += input * input * value * value;
+                }
+                lost += e * e, whole += y * y;
+            }
+        const auto row = std::find_if(result.rows.begin(), result.rows.end(),
+                                      [&](const auto& one) { return one.unit == tensor.name; });
+        QVERIFY(row != result.rows.end());
+        QVERIFY(std::fabs(row->outputNmse->mean / (lost / whole) - 1) < 1e-5);
+        QVERIFY(std::fabs(row->weightedNmse->mean / (weightedLost / weightedWhole) - 1) < 1e-5);
+        QVERIFY(*row->outputNmse->byChunk > 0);
+    }
+}
+
+void SensitivityTest::nothingDependsOnThreadsMemoryOrCache_data() {
+    QTest::addColumn<QString>("how");
+    for (const SensitivityHow& how : sensitivityHows()) QTest::newRow(how.id) << QString::fromLatin1(how.id);
+}
+
+void SensitivityTest::nothingDependsOnThreadsMemoryOrCache() {
+    QFETCH(QString, how);
+    auto plan = planOf(how.toLatin1().constData(), {"nf4:block=64"});
+    plan.chunks = 2;
+    const auto expected = measured(plan);
+    plan.memory = 1; // one run at a time, borders in a file
+    qputenv("QS_THREADS", "1");
+    QVERIFY(same(measured(plan), expected));
+    qunsetenv("QS_THREADS");
+    QTemporaryDir folder;
+    plan.cache = folder.filePath(QStringLiteral("runs")).toStdString();
+    const auto first = measured(plan), second = measured(plan);
+    QVERIFY(same(first, expected) && same(second, expected));
+    QCOMPARE(second.runs, std::size_t(0));
+    QCOMPARE(second.keptRuns, first.runs + first.keptRuns);
+    plan.chunks = 1; // other tokens: nothing that was kept is taken
+    const auto other = measured(plan);
+    QCOMPARE(other.runs, first.runs);
+}
+
+void SensitivityTest::aStoppedMeasurementGoesOn() {
+    auto plan = planOf("alone", {"nf4:block=64"});
+    plan.chunks = 2, plan.memory = 1;
+    const auto expected = measured(plan);
+    QTemporaryDir folder;
+    plan.cache = folder.path().toStdString();
+    const Job job;
+    std::size_t rows = 0;
+    plan.arrived = [&](const SensitivityRow&) {
+        if (++rows == 5) job.cancel();
+    };
+    const auto stopped = sensitivity(sample(), plan, job);
+    QVERIFY(!stopped && stopped.error().cancelled);
+    plan.arrived = {};
+    const auto rest = measured(plan);
+    QVERIFY(rest.keptRuns >= 5);
+    QCOMPARE(rest.runs + rest.keptRuns, expected.runs + expected.keptRuns);
+    QVERIFY(same(rest, expected));
+}
+
+void SensitivityTest::brokenRecordsAreMeasuredAgain() {
+    auto plan = planOf("alone", {"int8"});
+    plan.chunks = 1;
+    QTemporaryDir folder;
+    plan.cache = folder.path().toStdString();
+    const auto expected = measured(plan);
+    const QStringList names = QDir(folder.path()).entryList(QDir::Files);
+    QCOMPARE(names.size(), 1);
+    QFile file(folder.filePath(names.front()));
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    QByteArray bytes = file.readAll();
+    bytes[100] = bytes[100] == '0' ? '1' : '0'; // a number of the first line
+    bytes.chop(20);                             // the last line is torn
+    bytes = "nonsense\n" + bytes;
+    QVERIFY(file.resize(0) && file.seek(0) && file.write(bytes) == bytes.size());
+    file.close();
+    const auto again = measured(plan);
+    QCOMPARE(again.runs, std::size_t(2));
+    QVERIFY(same(again, expected));
+    QCOMPARE(measured(plan).runs, std::size_t(0)); // nothing was appended to the torn line
+}
+
+void SensitivityTest::badPlansAreRefused() {
+    auto plan = planOf("alone", {});
+    auto refused = sensitivity(sample(), plan, Job());
+    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--spec")));
+    plan = planOf("alone", {"int8"});
+    plan.takes = [](const TensorInfo&) { return false; };
+    refused = sensitivity(sample(), plan, Job());
+    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--tensor")));
+    plan = planOf("alone", {"int8"});
+    plan.text.tokens.resize(100);
+    refused = sensitivity(sample(), plan, Job());
+    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("needs at least 128")));
+    plan = planOf("alone", {"int8"});
+    plan.cache = "/proc/none/here";
+    refused = sensitivity(sample(), plan, Job());
+    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--cache")));
+    // A spec that no matrix takes is a row with its reason.
+    plan = planOf("alone", {"q4_k", "int8"});
+    const auto rows = measured(plan).rows;
+    std::size_t reasons = 0;
+    for (const SensitivityRow& row : rows) {
+        reasons += row.reason.empty() ? 0 : 1;
+        QVERIFY(row.reason.empty() || row.spec == "q4_k");
+    }
+    QVERIFY(reasons > 0);
+}
+
+QS_TEST(SensitivityTest)
+#include "sensitivity_test.moc"
