@@ -94,6 +94,30 @@ constexpr CardEntry kEntries[] = {
      "the specs that no other spec beats. Up and left is better.",
      "sqnr_db"},
     {"Frontier", "The specs that no other one beats in size and error together.", "sqnr_db nmse"},
+    // Evidence
+    {"What is evaluated",
+     "A text, cut into chunks, that the model reads with its stored weights and with those of each ticked spec. "
+     "Positions "
+     "start at 0 in each chunk.",
+     ""},
+    {"Effect on the output",
+     "One row for each spec. KL is the mean over tokens of sum p ln(p / q): p the next-token distribution of the "
+     "stored "
+     "weights, q that of the quantized ones; 0 is equal. Perplexity is exp(mean negative log likelihood). Compare "
+     "specs by the error by chunk.",
+     ""},
+    {"Mean KL so far",
+     "The mean KL over the first x scored tokens. The band is one standard error by chunk of the chosen spec: where it "
+     "is narrow, more text would change little.",
+     ""},
+    {"KL per token",
+     "How many tokens have which KL, on a logarithmic axis. The lines are percentiles; few tokens often make most of "
+     "the mean.",
+     ""},
+    {"KL against position",
+     "The mean KL at each position of a chunk. A rise to the right: errors add up with the context.", ""},
+    {"Worst tokens in their text", "The tokens with the largest KL under the chosen spec, each in the text around it.",
+     ""},
     // Audit
     {"Findings",
      "What is wrong or unusual in the checkpoint, with the figures that say so. A fault changes values; a "
