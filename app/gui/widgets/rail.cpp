@@ -17,7 +17,7 @@ namespace qs::gui {
 namespace {
 
 constexpr int kButtonWidth = 67, kButton = 55, kLeastButton = 40; ///< px; heights of a button
-constexpr int kCaption = 15;                                      ///< px, height of a group's name
+constexpr int kCaption = 18;                                      ///< px, height of a group's name
 constexpr int kTop = 60, kBottom = 8;                             ///< px: the menu; the lower margin
 
 } // namespace
@@ -115,6 +115,8 @@ void Rail::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), tokens.surface);
     painter.fillRect(width() - 1, 0, 1, height(), tokens.line);
+    for (const QLabel* caption : captions_)
+        painter.fillRect(caption->x(), caption->y() + 2, caption->width(), 1, tokens.line);
 }
 
 } // namespace qs::gui

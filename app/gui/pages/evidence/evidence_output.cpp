@@ -21,11 +21,11 @@ namespace qs::gui {
 namespace {
 
 constexpr int kTableRows = 5; ///< seen at once in a small window
+constexpr int kTableAir = 4;  ///< px below the last row
 
 Columns<eval::EvaluationRow> tableColumns() {
-    return eval::evaluationColumns().pick({"spec", "mean_kld", "mean_kld_error_chunks", "median_kld", "kld_99",
-                                           "max_kld", "same_top", "ppl", "ln_ppl_ratio", "rms_dp", "tokens",
-                                           "tokens_not_finite", "reason"});
+    return eval::evaluationColumns().pick({"spec", "mean_kld", "mean_kld_error_chunks", "kld_99", "max_kld", "same_top",
+                                           "ppl", "ln_ppl_ratio", "rms_dp", "tokens_not_finite", "reason"});
 }
 
 } // namespace
@@ -100,13 +100,25 @@ void EvidenceOutput::setRecord(std::shared_ptr<const eval::EvaluationRecord> rec
     const int count = int(rows.size()), before = chosen();
     drawing_ = true;
     rows_->setRows(std::move(rows));
-    for (int i = 0; i + 1 < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
+    showColumns();
     if (count > 0) table_->selectRow(std::clamp(before, 0, count - 1));
     const int shown = std::clamp(count, 1, kTableRows);
     table_->setFixedHeight(table_->horizontalHeader()->sizeHint().height() +
-                           shown * table_->verticalHeader()->defaultSectionSize() + 2);
+                           shown * table_->verticalHeader()->defaultSectionSize() + kTableAir);
     drawing_ = false;
     draw();
+}
+
+/// What every spec lacks is not a column.
+void EvidenceOutput::showColumns() {
+    bool bad = false, refused = false;
+    for (const auto& row : rows_->rows()) {
+        bad |= row.summary && row.summary->notFinite > 0;
+        refused |= !row.summary;
+    }
+    table_->setColumnHidden(int(tableColumns().indexOf("tokens_not_finite")), !bad);
+    table_->setColumnHidden(int(tableColumns().indexOf("reason")), !refused);
+    for (int i = 0; i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
 }
 
 void EvidenceOutput::setLive(QStringList specs, EvidenceMail profiles) {

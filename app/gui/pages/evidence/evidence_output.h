@@ -34,6 +34,7 @@ public:
 
 private:
     void build();
+    void showColumns();
     void draw();
     int chosen() const; ///< row of the table
     std::vector<NamedProfile> profiles() const;

@@ -16,6 +16,7 @@
 #include "core/base/text.h"
 #include "core/session/kept_evidence.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QPushButton>
@@ -250,8 +251,11 @@ bool EvidencePage::takeRestored() {
 void EvidencePage::draw() {
     const bool busy = running();
     const EvidenceSettings settings = choice_->settings();
+    const auto* focus = QApplication::focusWidget();
+    const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
     start_->setVisible(!busy);
     stop_->setVisible(busy);
+    if (focused && (busy || record_)) (busy ? stop_ : start_)->setFocus(); // what had the focus is hidden
     start_->setEnabled(session_.model() && !ground_.trouble && !settings.path.empty() && !settings.specs.empty());
     start_->setToolTip(settings.path.empty()    ? tr("Choose a text first")
                        : settings.specs.empty() ? tr("Tick a spec first")

@@ -93,10 +93,7 @@ QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary) {
     QVector<PlotMarker> out;
     for (const auto& [name, value] : all)
         if (value > 0)
-            out.append(
-                {std::log10(value),
-                 QStringLiteral("%1  %2").arg(QLatin1String(name), QString::fromStdString(significantText(value, 3))),
-                 true, false, 2});
+            out.append({std::log10(value), QLatin1String(name), true, true, 2});
     return out;
 }
 

@@ -53,7 +53,10 @@ public:
         if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, tokens.selection);
         painter->setFont(font);
         const QRect area = option.rect.adjusted(8, 0, -8, 0);
-        const QString token = metrics.elidedText(paintable(text.token), Qt::ElideRight, area.width() / 4);
+        const QString whole = paintable(text.token);
+        const QString token = whole.trimmed().isEmpty()
+                                  ? QString(whole.size(), u'␣')
+                                  : metrics.elidedText(whole, Qt::ElideRight, area.width() / 4);
         QRect before = area;
         before.setWidth(int(area.width() * kBeforeShare) - kTokenAir);
         QRect mark(before.right() + kTokenAir, area.top() + 2, metrics.horizontalAdvance(token) + 2 * kTokenAir,
