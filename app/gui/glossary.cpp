@@ -116,6 +116,25 @@ constexpr CardEntry kEntries[] = {
      ""},
     {"KL against position",
      "The mean KL at each position of a chunk. A rise to the right: errors add up with the context.", ""},
+    {"Effect by layer × role",
+     "One cell for each tensor: what quantizing it does to the model's output, by the way that is chosen above. Bright "
+     "is worse. Hatched: not measured.",
+     ""},
+    {"Tensors by their effect",
+     "The same figure as bars, the largest first, with one standard error by chunk. A click opens the tensor.", ""},
+    {"Predicted against measured",
+     "One dot for each tensor: KL predicted from its slope and its NMSE against the KL with this tensor alone "
+     "quantized. "
+     "On the dashed line both are equal.",
+     ""},
+    {"Proxies against the output",
+     "One panel for each pair: the order by a figure of the weights against the order by a figure of the output. On a "
+     "rising line the proxy ranks right. τ is Kendall's tau-b with its 95 % interval.",
+     ""},
+    {"Agreement of proxies",
+     "Kendall's tau-b of both orders: 1 is the same, 0 none, -1 the reverse; the interval is over samples of what is "
+     "ranked. The last column names what the proxy ranks wrongly most often.",
+     ""},
     {"Worst tokens in their text", "The tokens with the largest KL under the chosen spec, each in the text around it.",
      ""},
     // Audit

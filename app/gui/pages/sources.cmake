@@ -22,7 +22,10 @@ target_sources(qs_gui PRIVATE
   pages/evidence/evidence_page.cpp
   pages/evidence/evidence_plots.cpp
   pages/evidence/evidence_run.cpp
+  pages/evidence/evidence_tensor_plots.cpp
+  pages/evidence/evidence_tensors.cpp
   pages/evidence/evidence_tokens.cpp
+  pages/evidence/evidence_trust.cpp
   pages/export/export_page.cpp
   pages/export/export_plan_view.cpp
   pages/labs/lab_operations.cpp

@@ -6,6 +6,8 @@
 #include "app/gui/pages/evidence/evidence_choice.h"
 #include "app/gui/pages/evidence/evidence_guide.h"
 #include "app/gui/pages/evidence/evidence_output.h"
+#include "app/gui/pages/evidence/evidence_tensors.h"
+#include "app/gui/pages/evidence/evidence_trust.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
@@ -17,10 +19,12 @@
 #include "core/session/kept_evidence.h"
 
 #include <QApplication>
+#include <QButtonGroup>
 #include <QFileInfo>
 #include <QGridLayout>
 #include <QPushButton>
 #include <QStackedLayout>
+#include <QToolButton>
 
 namespace qs::gui {
 namespace {
@@ -101,12 +105,48 @@ QWidget* EvidencePage::results() {
     guide_ = new EvidenceGuide;
     output_ = new EvidenceOutput;
     auto* side = new QWidget;
-    right_ = new QStackedLayout(side);
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins({});
+    column->setSpacing(Theme::kSpace);
+    tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
+    trust_ = new EvidenceTrust(session_);
+    right_ = new QStackedLayout;
     right_->addWidget(guide_);
     right_->addWidget(output_);
+    auto* first = new QWidget;
+    first->setLayout(right_);
+    views_ = new QStackedLayout;
+    for (QWidget* view : std::initializer_list<QWidget*>{first, tensors_, trust_}) views_->addWidget(view);
+    column->addLayout(tabs());
+    column->addLayout(views_, 1);
+    connect(tensors_, &EvidenceTensors::changed, this, [this] { trust_->setTensors(tensors_->rows()); });
+    connect(choice_, &EvidenceChoice::changed, tensors_, &EvidenceTensors::follow);
     connect(guide_, &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
     connect(guide_, &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
     return side;
+}
+
+QLayout* EvidencePage::tabs() {
+    const std::tuple<const char*, QString, QString> all[] = {
+        {"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
+        {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
+        {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    auto* group = new QButtonGroup(this);
+    for (const auto& [name, title, tip] : all) {
+        auto* tab = new QToolButton;
+        tab->setObjectName(QLatin1String(name));
+        tab->setText(title);
+        tab->setToolTip(tip);
+        tab->setCheckable(true);
+        tab->setChecked(group->buttons().isEmpty());
+        group->addButton(tab, int(group->buttons().size()));
+        row->addWidget(tab);
+    }
+    row->addStretch(1);
+    connect(group, &QButtonGroup::idClicked, views_, &QStackedLayout::setCurrentIndex);
+    return row;
 }
 
 void EvidencePage::connectSession() {
@@ -133,6 +173,8 @@ void EvidencePage::modelChanged() {
     status_->say({});
     output_->setRecord(nullptr);
     session_.setEvidence(nullptr);
+    tensors_->clear();
+    trust_->setRecord(nullptr);
     empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     choice_->setText({}, false);
@@ -224,6 +266,7 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
 
 void EvidencePage::keep() {
     session_.setEvidence(record_);
+    trust_->setRecord(record_);
     session_.keep(QLatin1String(kEvidenceKept), [held = record_] { return keptEvidence(*held); });
 }
 
@@ -237,6 +280,7 @@ bool EvidencePage::takeRestored() {
             if (record_ || running()) return;
             record_ = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
             session_.setEvidence(record_);
+            trust_->setRecord(record_);
             EvidenceSettings settings{record_->textPath, record_->ids,    record_->context,
                                       record_->wanted,   record_->scored, {}};
             for (const auto& change : record_->changes)

@@ -16,6 +16,8 @@ class EmptyState;
 class EvidenceChoice;
 class EvidenceGuide;
 class EvidenceOutput;
+class EvidenceTensors;
+class EvidenceTrust;
 class Session;
 class StatusLine;
 
@@ -27,6 +29,8 @@ public:
     const std::shared_ptr<const eval::EvaluationRecord>& record() const { return record_; }
     EvidenceChoice* choice() const { return choice_; }
     EvidenceOutput* output() const { return output_; }
+    EvidenceTensors* tensors() const { return tensors_; }
+    EvidenceTrust* trust() const { return trust_; }
 
 Q_SIGNALS:
     void settled();
@@ -34,6 +38,7 @@ Q_SIGNALS:
 private:
     QWidget* sidebar();
     QWidget* results();
+    QLayout* tabs();
     void connectSession();
     void modelChanged();
     void judge(); ///< asks what the model allows
@@ -49,7 +54,7 @@ private:
     Task task_, judging_, restoring_;
     EvidenceGround ground_;
     std::shared_ptr<const eval::EvaluationRecord> record_;
-    QStackedLayout *stack_, *right_ = nullptr;
+    QStackedLayout *stack_, *right_ = nullptr, *views_ = nullptr;
     EmptyState* empty_;
     QLabel* facts_;
     Banner* banner_;
@@ -58,6 +63,8 @@ private:
     StatusLine* status_ = nullptr;
     EvidenceGuide* guide_ = nullptr;
     EvidenceOutput* output_ = nullptr;
+    EvidenceTensors* tensors_ = nullptr;
+    EvidenceTrust* trust_ = nullptr;
 };
 
 } // namespace qs::gui

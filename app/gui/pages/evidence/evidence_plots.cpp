@@ -92,8 +92,7 @@ QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary) {
                                                   {"p99.9", summary.divergence999}};
     QVector<PlotMarker> out;
     for (const auto& [name, value] : all)
-        if (value > 0)
-            out.append({std::log10(value), QLatin1String(name), true, true, 2});
+        if (value > 0) out.append({std::log10(value), QLatin1String(name), true, true, 2});
     return out;
 }
 

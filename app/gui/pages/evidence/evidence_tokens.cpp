@@ -54,9 +54,8 @@ public:
         painter->setFont(font);
         const QRect area = option.rect.adjusted(8, 0, -8, 0);
         const QString whole = paintable(text.token);
-        const QString token = whole.trimmed().isEmpty()
-                                  ? QString(whole.size(), u'␣')
-                                  : metrics.elidedText(whole, Qt::ElideRight, area.width() / 4);
+        const QString token = whole.trimmed().isEmpty() ? QString(whole.size(), u'␣')
+                                                        : metrics.elidedText(whole, Qt::ElideRight, area.width() / 4);
         QRect before = area;
         before.setWidth(int(area.width() * kBeforeShare) - kTokenAir);
         QRect mark(before.right() + kTokenAir, area.top() + 2, metrics.horizontalAdvance(token) + 2 * kTokenAir,
