@@ -6,10 +6,14 @@
 #include "app/gui/pages/evidence/evidence_figures.h"
 #include "app/gui/pages/evidence/evidence_output.h"
 #include "app/gui/pages/evidence/evidence_page.h"
+#include "app/gui/pages/evidence/evidence_tensors.h"
 #include "app/gui/pages/evidence/evidence_tokens.h"
+#include "app/gui/pages/evidence/evidence_trust.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/plot_chart.h"
+#include "app/gui/widgets/ranked_bars.h"
+#include "app/gui/widgets/small_multiples.h"
 #include "app/gui/widgets/tick_list.h"
 #include "artefacts.h"
 #include "core/base/text.h"
@@ -67,6 +71,7 @@ class TestEvidencePage : public QObject {
 
 private Q_SLOTS:
     void initTestCase() {
+        qputenv("XDG_CACHE_HOME", folder_.path().toLocal8Bit()); // of finished runs
         Theme::install(Theme::Mode::Dark);
         session_ = std::make_unique<Session>();
         page_.reset(createEvidencePage(*session_, nullptr));
@@ -212,6 +217,39 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QVERIFY2(evidence()->record()->ids, qPrintable(trouble()));
         QVERIFY(evidence()->record()->changes[0].worst[0].token.starts_with("["));
+    }
+
+    /// Each matrix alone, on the text of ids: bars from the largest, a click that opens the tensor, and the trust meter.
+    void tensorsAreMeasuredAndJudged() {
+        onlyTick({QStringLiteral("int3:block=32")});
+        click("evidenceTabTensors");
+        auto* tensors = evidence()->tensors();
+        QVERIFY(tensors->isVisible());
+        click("evidenceTensorStart");
+        QVERIFY(tensors->running());
+        QVERIFY(QTest::qWaitFor([&] { return !tensors->running(); }, 150'000));
+        const auto rows = tensors->rows();
+        QVERIFY2(rows.size() >= 50, qPrintable(the<QLabel>("evidenceTensorStatus")->text()));
+        auto* bars = tensors->bars();
+        QCOMPARE(bars->count(), int(rows.size()));
+        double most = 0;
+        for (const auto& row : rows) most = std::max(most, row.divergence->mean);
+        QCOMPARE(bars->bar(0).value, most);
+        for (int i = 1; i < bars->count(); ++i) QVERIFY(bars->bar(i - 1).value >= bars->bar(i).value);
+        QVERIFY(bars->bar(0).text.contains(u'±'));
+        QTest::qWait(60);
+        keepPicture(*page_, QStringLiteral("evidence-tensors"));
+        click("evidenceTabTrust");
+        QTRY_VERIFY(evidence()->trust()->table()->model()->rowCount() > 0);
+        QCOMPARE(evidence()->trust()->table()->model()->index(0, 0).data().toString(), QStringLiteral("NMSE"));
+        QCOMPARE(evidence()->trust()->plots()->panels().front().dots.size(), rows.size());
+        QTest::qWait(60);
+        keepPicture(*page_, QStringLiteral("evidence-trust"));
+        click("evidenceTabTensors");
+        QTest::mouseClick(bars->viewport(), Qt::LeftButton, {}, bars->barRect(0).center());
+        QCOMPARE(session_->page(), QStringLiteral("tensor"));
+        QVERIFY(session_->tensor());
+        click("evidenceTabOutput");
     }
 
     /// A file of tensors alone has no network: the sentence says so, a button opens what works.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Kendall's tau-b against values of scipy.stats.kendalltau (scipy 1.x), its interval, and which items are misjudged.
-#include "core/eval/trust/trust.h"
+#include "core/eval/trust/trust_tables.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -16,6 +16,7 @@ private Q_SLOTS:
     void intervalsCoverAndRepeat();
     void whatHasNoTau();
     void theMisjudgedIsNamed();
+    void tablesOfTensorsAndSpecs();
 };
 
 void TrustTest::tauIsScipys() {
@@ -75,6 +76,43 @@ void TrustTest::theMisjudgedIsNamed() {
     QCOMPARE(rows[0].misjudged[0].share, 1.0);
     QCOMPARE(QString::fromStdString(rows[0].misjudgedNames), QStringLiteral("t4 (too high)"));
     QVERIFY(!rows[1].agreement && rows[1].misjudged.empty());
+}
+
+void TrustTest::tablesOfTensorsAndSpecs() {
+    std::vector<SensitivityRow> rows;
+    for (int i = 0; i < 6; ++i) {
+        SensitivityRow alone;
+        alone.unit = "t" + std::to_string(i), alone.spec = "nf4", alone.nmse = 0.01 * i;
+        SensitivityRow spared = alone, other = alone;
+        alone.divergence = Estimate{0.1 * i, {}, {}};
+        spared.divergence = Estimate{9, {}, {}}, spared.gain = Estimate{-0.1 * i, {}, {}};
+        other.spec = "int4";
+        rows.insert(rows.end(), {alone, spared, other});
+    }
+    const auto table = tensorTrust(rows, "nf4");
+    QCOMPARE(table.items.size(), std::size_t(6));
+    QCOMPARE(table.proxies.size(), std::size_t(1)); // NMSE: nothing else is known
+    QCOMPARE(table.measured.size(), std::size_t(2));
+    QCOMPARE(table.measured[0].values[5], 0.5); // alone, not what is left without it
+    const auto judged = trustRows(table);
+    QVERIFY(judged[0].agreement && judged[0].agreement->tau == 1);
+    QVERIFY(judged[1].agreement && judged[1].agreement->tau == -1);
+
+    std::vector<EvaluationRow> specs;
+    std::vector<SpecProxies> proxies;
+    for (int i = 0; i < 5; ++i) {
+        ScoreSummary summary;
+        summary.divergence.mean = 0.1 * i, summary.sameTop.mean = 1 - 0.01 * i, summary.nllChange.mean = -0.1 * i;
+        specs.push_back({"s" + std::to_string(i), summary, ""});
+        proxies.push_back({specs.back().spec, 8.0 - i, 0.02 * i, {}, {}});
+    }
+    specs.push_back({"refused", {}, "why"});
+    const auto over = specTrust(proxies, specs);
+    QCOMPARE(over.items.size(), std::size_t(5));
+    QCOMPARE(over.proxies.size(), std::size_t(2)); // NMSE and fewer bits
+    const auto meter = trustRows(over);
+    QCOMPARE(meter.size(), std::size_t(6));
+    for (const auto& row : meter) QCOMPARE(row.agreement->tau, row.measuredTitle == "ln PPL ratio" ? -1.0 : 1.0);
 }
 
 QS_TEST(TrustTest)
