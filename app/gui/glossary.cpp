@@ -94,6 +94,49 @@ constexpr CardEntry kEntries[] = {
      "the specs that no other spec beats. Up and left is better.",
      "sqnr_db"},
     {"Frontier", "The specs that no other one beats in size and error together.", "sqnr_db nmse"},
+    // Evidence
+    {"What is evaluated",
+     "A text, cut into chunks, that the model reads with its stored weights and with those of each ticked spec. "
+     "Positions "
+     "start at 0 in each chunk.",
+     ""},
+    {"Effect on the output",
+     "One row for each spec. KL is the mean over tokens of sum p ln(p / q): p the next-token distribution of the "
+     "stored "
+     "weights, q that of the quantized ones; 0 is equal. Perplexity is exp(mean negative log likelihood). Compare "
+     "specs by the error by chunk.",
+     ""},
+    {"Mean KL so far",
+     "The mean KL over the first x scored tokens. The band is one standard error by chunk of the chosen spec: where it "
+     "is narrow, more text would change little.",
+     ""},
+    {"KL per token",
+     "How many tokens have which KL, on a logarithmic axis. The lines are percentiles; few tokens often make most of "
+     "the mean.",
+     ""},
+    {"KL against position",
+     "The mean KL at each position of a chunk. A rise to the right: errors add up with the context.", ""},
+    {"Effect by layer × role",
+     "One cell for each tensor: what quantizing it does to the model's output, by the way that is chosen above. Bright "
+     "is worse. Hatched: not measured.",
+     ""},
+    {"Tensors by their effect",
+     "The same figure as bars, the largest first, with one standard error by chunk. A click opens the tensor.", ""},
+    {"Predicted against measured",
+     "One dot for each tensor: KL predicted from its slope and its NMSE against the KL with this tensor alone "
+     "quantized. "
+     "On the dashed line both are equal.",
+     ""},
+    {"Proxies against the output",
+     "One panel for each pair: the order by a figure of the weights against the order by a figure of the output. On a "
+     "rising line the proxy ranks right. τ is Kendall's tau-b with its 95 % interval.",
+     ""},
+    {"Agreement of proxies",
+     "Kendall's tau-b of both orders: 1 is the same, 0 none, -1 the reverse; the interval is over samples of what is "
+     "ranked. The last column names what the proxy ranks wrongly most often.",
+     ""},
+    {"Worst tokens in their text", "The tokens with the largest KL under the chosen spec, each in the text around it.",
+     ""},
     // Audit
     {"Findings",
      "What is wrong or unusual in the checkpoint, with the figures that say so. A fault changes values; a "

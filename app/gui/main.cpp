@@ -96,7 +96,11 @@ int main(int argc, char** argv) {
     const QCommandLineOption shot(QStringLiteral("screenshot"),
                                   QStringLiteral("for developers: write a picture when all work is done, and quit"),
                                   QStringLiteral("PNG"));
-    parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot});
+    const QCommandLineOption press(
+        QStringLiteral("press"),
+        QStringLiteral("for developers: click the button of this name before the picture is made"),
+        QStringLiteral("NAME"));
+    parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot, press});
     QStringList arguments;
     for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
     // QApplication removes Qt's own options from the list, but needs a display; --help and --version work without one.
@@ -193,7 +197,7 @@ int main(int argc, char** argv) {
         session.showPage(parser.value(page));
     }
     if (timed) timeStart(session, window);
-    if (parser.isSet(shot)) shootWhenSettled(session, window, parser.value(shot));
+    if (parser.isSet(shot)) shootWhenSettled(session, window, parser.value(shot), parser.value(press));
     const int code = application.exec();
     session.cancelJobs();
     QThreadPool::globalInstance()->waitForDone();

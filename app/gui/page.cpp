@@ -10,6 +10,7 @@ std::span<const PageTraits> pages() {
          .title = "Open",
          .icon = "open",
          .tip = "Open a checkpoint, a recent one or the sample.",
+         .group = PageGroup::Open,
          .usesSpecBar = false,
          .usesBrowser = false,
          .create = createStartPage},
@@ -17,6 +18,7 @@ std::span<const PageTraits> pages() {
          .title = "Overview",
          .icon = "overview",
          .tip = "The whole model: which tensor hurts.",
+         .group = PageGroup::Look,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createOverviewPage},
@@ -24,6 +26,7 @@ std::span<const PageTraits> pages() {
          .title = "Tensor",
          .icon = "tensor",
          .tip = "One tensor: density and levels, error, block map, the block under the mouse.",
+         .group = PageGroup::Look,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createTensorPage},
@@ -31,6 +34,7 @@ std::span<const PageTraits> pages() {
          .title = "Codebook",
          .icon = "codebook",
          .tip = "Levels, boundaries, occupancy, and what the decode costs.",
+         .group = PageGroup::Look,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createCodebookPage},
@@ -38,6 +42,7 @@ std::span<const PageTraits> pages() {
          .title = "Compare",
          .icon = "compare",
          .tip = "One tensor under two specs, and the difference.",
+         .group = PageGroup::Look,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createComparePage},
@@ -45,27 +50,39 @@ std::span<const PageTraits> pages() {
          .title = "Sweep",
          .icon = "sweep",
          .tip = "Formats times block sizes: SQNR against true bits per weight, and the frontier.",
+         .group = PageGroup::Decide,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createSweepPage},
-        {.id = "audit",
-         .title = "Audit",
-         .icon = "audit",
-         .tip = "Whether the checkpoint is what it says it is, and how it differs from another one.",
-         .usesSpecBar = false,
-         .usesBrowser = true,
-         .create = createAuditPage},
         {.id = "labs",
          .title = "Labs",
          .icon = "labs",
          .tip = "Tensor operations, training through the rounding, the products of a layer, the KV cache.",
+         .group = PageGroup::Decide,
          .usesSpecBar = true,
          .usesBrowser = true,
          .create = createLabsPage},
+        {.id = "evidence",
+         .title = "Evidence",
+         .icon = "evidence",
+         .tip = "What quantization does to the model's output on a text: KL, perplexity, the worst tokens.",
+         .group = PageGroup::Check,
+         .usesSpecBar = true,
+         .usesBrowser = false,
+         .create = createEvidencePage},
+        {.id = "audit",
+         .title = "Audit",
+         .icon = "audit",
+         .tip = "Whether the checkpoint is what it says it is, and how it differs from another one.",
+         .group = PageGroup::Check,
+         .usesSpecBar = false,
+         .usesBrowser = true,
+         .create = createAuditPage},
         {.id = "backends",
          .title = "Backends",
          .icon = "backends",
          .tip = "Quantized matrix products on every backend: right first, then how fast.",
+         .group = PageGroup::Check,
          .usesSpecBar = true,
          .usesBrowser = false,
          .create = createBackendsPage},
@@ -73,6 +90,7 @@ std::span<const PageTraits> pages() {
          .title = "Report",
          .icon = "report",
          .tip = "The whole model as a document: HTML, PDF, Markdown, JSON, CSV.",
+         .group = PageGroup::Deliver,
          .usesSpecBar = true,
          .usesBrowser = false,
          .create = createReportPage},
@@ -80,11 +98,23 @@ std::span<const PageTraits> pages() {
          .title = "Export",
          .icon = "export",
          .tip = "Write the quantized model, open it again, and prove every value: the certificate.",
+         .group = PageGroup::Deliver,
          .usesSpecBar = true,
          .usesBrowser = false,
          .create = createExportPage},
     };
     return list;
+}
+
+const char* groupTitle(PageGroup group) {
+    switch (group) {
+    case PageGroup::Open: return "";
+    case PageGroup::Look: return "Look";
+    case PageGroup::Decide: return "Decide";
+    case PageGroup::Check: return "Check";
+    case PageGroup::Deliver: return "Deliver";
+    }
+    return "";
 }
 
 } // namespace qs::gui

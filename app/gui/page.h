@@ -11,16 +11,21 @@ namespace qs::gui {
 
 class Session;
 
+/// What a page is for: the rail shows pages of one group together.
+enum class PageGroup { Open, Look, Decide, Check, Deliver };
+const char* groupTitle(PageGroup group); ///< one word; "" of Open
+
 struct PageTraits {
     const char* id;    ///< "overview"
     const char* title; ///< "Overview"
     const char* icon;  ///< resource name under :/icons/, single colour, tinted by the rail
     const char* tip;   ///< one sentence
+    PageGroup group;   ///< pages of one group stand together
     bool usesSpecBar;  ///< the top bar's spec editor is shown
     bool usesBrowser;  ///< the tensor browser is shown
     QWidget* (*create)(Session& session, QWidget* parent);
 };
-/// start, overview, tensor, codebook, compare, sweep, audit, labs, backends, report, export, in rail order.
+/// In rail order.
 std::span<const PageTraits> pages();
 
 // One factory per file in pages/.
@@ -32,6 +37,7 @@ QWidget* createComparePage(Session& session, QWidget* parent);
 QWidget* createBackendsPage(Session& session, QWidget* parent);
 QWidget* createSweepPage(Session& session, QWidget* parent);
 QWidget* createAuditPage(Session& session, QWidget* parent);
+QWidget* createEvidencePage(Session& session, QWidget* parent);
 QWidget* createLabsPage(Session& session, QWidget* parent);
 QWidget* createReportPage(Session& session, QWidget* parent);
 QWidget* createExportPage(Session& session, QWidget* parent);

@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 
+#include <QAbstractButton>
 #include <QApplication>
 #include <QFile>
 #include <QPixmap>
@@ -33,18 +34,24 @@ double sinceStartMs() {
 
 } // namespace
 
-void shootWhenSettled(Session& session, QWidget& window, const QString& path) {
+void shootWhenSettled(Session& session, QWidget& window, const QString& path, const QString& press) {
     auto* timer = new QTimer(&window);
-    QObject::connect(timer, &QTimer::timeout, &window, [&session, &window, path, quiet = 0, waited = 0]() mutable {
+    const auto look = [&session, &window, path, press = press, quiet = 0, waited = 0]() mutable {
         const bool busy = session.busy() || QThreadPool::globalInstance()->activeThreadCount() > 0;
         quiet = busy ? 0 : quiet + 1;
         if (quiet < 10 && ++waited < 1200) return;
+        if (auto* button = press.isEmpty() ? nullptr : window.findChild<QAbstractButton*>(press)) {
+            press.clear();
+            quiet = waited = 0;
+            return button->click();
+        }
         // layouts of texts that have just changed
         QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);
         const bool written = window.grab().save(path, "PNG");
         if (!written) std::fprintf(stderr, "quantscope: cannot write '%s'\n", qPrintable(path));
         QCoreApplication::exit(written ? 0 : 1);
-    });
+    };
+    QObject::connect(timer, &QTimer::timeout, &window, look);
     timer->start(50);
 }
 

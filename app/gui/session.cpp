@@ -362,6 +362,11 @@ void Session::showPage(const QString& id) {
 
 void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
 const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
+void Session::setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence) {
+    if (evidence_ == evidence) return;
+    evidence_ = std::move(evidence);
+    Q_EMIT evidenceChanged();
+}
 std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 SessionState Session::state() const {

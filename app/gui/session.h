@@ -23,6 +23,9 @@
 namespace qs {
 struct SessionFile;
 }
+namespace qs::eval {
+struct EvaluationRecord;
+}
 
 namespace qs::gui {
 
@@ -126,6 +129,9 @@ public:
     const std::map<QString, Kept>& kept() const;
     /// The text of the opened session file; null: there is none, or the page has newer results.
     std::shared_ptr<const std::string> restored(const QString& name) const;
+    /// The last evaluation of the model's output; null: none.
+    const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
+    void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
     SessionState state() const;
     /// opens the path of the state; the rest is applied when the model is open
     void restore(const SessionState& state);
@@ -149,6 +155,7 @@ Q_SIGNALS:
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
+    void evidenceChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -178,6 +185,7 @@ private:
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
     QString rules_, metric_, page_;
     GivenInputs inputs_;
+    std::shared_ptr<const eval::EvaluationRecord> evidence_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

@@ -103,7 +103,8 @@ void ThemeStyle::drawComplexControl(ComplexControl control, const QStyleOptionCo
             drawBox(*painter, option->rect, box);
             auto label = *button;
             const bool rail = roleOf(widget) == Role::Rail;
-            label.rect = option->rect.adjusted(sides.left, rail ? 6 : 1, -sides.right, rail ? -4 : -1);
+            const int air = !rail ? 1 : option->rect.height() > 50 ? 6 : 3; // a low window has a low rail
+            label.rect = option->rect.adjusted(sides.left, air, -sides.right, rail ? 2 - air : -1);
             label.palette.setColor(QPalette::ButtonText, box.text);
             label.state &= ~(State_Raised | State_AutoRaise);
             return drawControl(CE_ToolButtonLabel, &label, painter, widget);

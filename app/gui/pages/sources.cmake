@@ -18,6 +18,17 @@ target_sources(qs_gui PRIVATE
   pages/compare/compare_figures.cpp
   pages/compare/compare_page.cpp
   pages/compare/compare_plots.cpp
+  pages/evidence/evidence_choice.cpp
+  pages/evidence/evidence_figures.cpp
+  pages/evidence/evidence_guide.cpp
+  pages/evidence/evidence_output.cpp
+  pages/evidence/evidence_page.cpp
+  pages/evidence/evidence_plots.cpp
+  pages/evidence/evidence_run.cpp
+  pages/evidence/evidence_tensor_plots.cpp
+  pages/evidence/evidence_tensors.cpp
+  pages/evidence/evidence_tokens.cpp
+  pages/evidence/evidence_trust.cpp
   pages/export/export_page.cpp
   pages/export/export_plan_view.cpp
   pages/labs/lab_operations.cpp

@@ -5,20 +5,30 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 
+#include <QLabel>
 #include <QMenu>
 #include <QPainter>
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace qs::gui {
+namespace {
+
+constexpr int kButtonWidth = 67, kButton = 55, kLeastButton = 40; ///< px; heights of a button
+constexpr int kCaption = 18;                                      ///< px, height of a group's name
+constexpr int kTop = 60, kBottom = 8;                             ///< px: the menu; the lower margin
+
+} // namespace
 
 Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
     : QWidget(parent), session_(session), menu_(new QToolButton) {
     setFixedWidth(84);
     setAccessibleName(QStringLiteral("Pages"));
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 0, 9, 8);
-    column->setSpacing(4);
+    column->setContentsMargins(8, 0, 9, kBottom);
+    column->setSpacing(2);
     menu_->setProperty("role", QStringLiteral("quiet"));
     menu_->setAccessibleName(QStringLiteral("Menu"));
     menu_->setToolTip(QStringLiteral("Menu (F10)"));
@@ -31,30 +41,55 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
     top->addStretch();
     top->setContentsMargins(0, 19, 0, 15);
     column->addLayout(top);
-    for (const auto& page : pages()) {
+    for (const PageTraits* before = nullptr; const auto& page : pages()) {
+        if (before && page.group != before->group) column->addWidget(caption(page.group));
         const auto id = QString::fromLatin1(page.id);
-        auto* button = new QToolButton;
-        button->setObjectName(QStringLiteral("rail-") + id);
-        button->setText(QString::fromLatin1(page.title));
-        button->setAccessibleName(button->text());
-        button->setCheckable(true);
-        button->setToolButtonStyle(Qt::ToolButtonTextUnderIcon);
-        button->setIconSize({20, 20});
-        button->setProperty("role", QStringLiteral("rail"));
-        button->setFont(Theme::words(11));
-        button->setFixedSize(67, 55);
-        connect(button, &QToolButton::clicked, this, [this, id] {
-            session_.showPage(id);
-            refresh(); // a click on the page in front must not uncheck it
-        });
-        buttons_.insert(id, button);
-        column->addWidget(button);
+        buttons_.insert(id, button(id, QString::fromLatin1(page.title)));
+        column->addWidget(buttons_.value(id));
+        before = &page;
     }
     column->addStretch();
     connect(&session, &Session::pageChanged, this, &Rail::refresh);
     connect(&session, &Session::modelChanged, this, &Rail::refresh);
     connect(&Theme::instance(), &Theme::changed, this, &Rail::refresh);
     refresh();
+}
+
+QLabel* Rail::caption(PageGroup group) {
+    auto* label = new QLabel(QString::fromLatin1(groupTitle(group)));
+    label->setFont(Theme::words(10));
+    label->setProperty("role", QStringLiteral("caption"));
+    label->setAlignment(Qt::AlignHCenter | Qt::AlignBottom);
+    label->setFixedSize(kButtonWidth, kCaption);
+    captions_.push_back(label);
+    return label;
+}
+
+QToolButton* Rail::button(const QString& id, const QString& title) {
+    auto* button = new QToolButton;
+    button->setObjectName(QStringLiteral("rail-") + id);
+    button->setText(title);
+    button->setAccessibleName(title);
+    button->setCheckable(true);
+    button->setToolButtonStyle(Qt::ToolButtonTextUnderIcon);
+    button->setIconSize({20, 20});
+    button->setProperty("role", QStringLiteral("rail"));
+    button->setFont(Theme::words(11));
+    button->setFixedSize(kButtonWidth, kLeastButton);
+    connect(button, &QToolButton::clicked, this, [this, id] {
+        session_.showPage(id);
+        refresh(); // a click on the page in front must not uncheck it
+    });
+    return button;
+}
+
+/// The buttons share the height that there is.
+void Rail::resizeEvent(QResizeEvent*) {
+    const int count = int(buttons_.size()), captions = int(captions_.size());
+    const int gaps = (count + captions) * layout()->spacing();
+    const int room = height() - kTop - kBottom - captions * kCaption - gaps;
+    const int each = std::clamp(room / count, kLeastButton, kButton);
+    for (auto* button : buttons_) button->setFixedHeight(each);
 }
 
 void Rail::openMenu() { menu_->showMenu(); }
@@ -80,6 +115,8 @@ void Rail::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.fillRect(rect(), tokens.surface);
     painter.fillRect(width() - 1, 0, 1, height(), tokens.line);
+    for (const QLabel* caption : captions_)
+        painter.fillRect(caption->x(), caption->y() + 2, caption->width(), 1, tokens.line);
 }
 
 } // namespace qs::gui

@@ -10,13 +10,14 @@ namespace qs::eval {
 namespace {
 
 constexpr SensitivityHow kHows[] = {
-    {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.", true,
-     true, measureAlone},
-    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", true, false, measureSpared},
+    {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.",
+     "KL alone, nats", true, true, measureAlone},
+    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false,
+     measureSpared},
     {"slope", "Slope", "Noise of two known sizes in this unit: KL a unit of relative squared error, for any spec.",
-     false, true, measureSlope},
-    {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.", true, false,
-     measureOutput}};
+     "predicted KL, nats", false, true, measureSlope},
+    {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.",
+     "layer output NMSE", true, false, measureOutput}};
 
 } // namespace
 

@@ -16,6 +16,7 @@ struct SensitivityHow {
     const char* id;
     const char* title;
     const char* summary;  ///< one sentence for people
+    const char* figure;   ///< what SensitivityRow::rank() is, with its unit
     bool needsSpecs;      ///< false: it can be measured without a spec
     bool isSumMeaningful; ///< whether figures of units are added up and held against all at once
     /// Measures all units of the run and hands over their rows. Errors: cancelled, and what stops every unit.

@@ -12,6 +12,7 @@
 #include "app/gui/widgets/status_line.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
+#include "core/eval/run/record.h"
 #include "core/model/output/atomic_file.h"
 
 #include <QCheckBox>
@@ -135,6 +136,17 @@ QWidget* ReportPage::sidebar() {
         partsColumn->addWidget(box);
         parts_.emplace_back(part, box);
     }
+    evidence_ = new QCheckBox(tr("Evidence of the output"));
+    evidence_->setObjectName(QStringLiteral("evidencePart"));
+    evidence_->setToolTip(tr("The last evaluation of the page Evidence"));
+    evidence_->setChecked(true);
+    evidence_->setEnabled(bool(session_.evidence()));
+    connect(evidence_, &QCheckBox::toggled, this, &ReportPage::changed);
+    connect(&session_, &Session::evidenceChanged, this, [this] {
+        evidence_->setEnabled(bool(session_.evidence()));
+        changed();
+    });
+    partsColumn->addWidget(evidence_);
     auto* partsCard = new Card(tr("Contents"));
     partsCard->setBody(parts);
 
@@ -323,10 +335,13 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     std::vector<std::string> paths = {plan_.model->path};
     for (const auto& file : plan_.model->files) paths.push_back(file.path);
     if (const auto& inputs = session_.inputs(); inputs.file) paths.push_back(inputs.file->path);
-    const auto work = [plan = plan_, result, parts = contents(), command, paths, dark = Theme::instance().isDark(),
-                       ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
+    const auto evidence = evidence_->isChecked() ? session_.evidence() : nullptr;
+    if (evidence) paths.push_back(evidence->textPath);
+    const auto work = [plan = plan_, result, parts = contents(), command, paths, evidence,
+                       dark = Theme::instance().isDark(), ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);
         if (!report) return tl::unexpected(report.error());
+        if (evidence) report->sections.push_back(eval::recordSection(*evidence));
         if (!parts.folders) withoutFolders(*report, paths);
         Made made{freedOnPool(std::make_shared<const Report>(std::move(*report))), {}};
         made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);

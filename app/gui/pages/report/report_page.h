@@ -62,6 +62,7 @@ private:
     TickList* specs_ = nullptr;
     std::vector<QuantSpec> listed_;
     std::vector<std::pair<bool ReportContents::*, QCheckBox*>> parts_;
+    QCheckBox* evidence_ = nullptr;
     std::vector<QPushButton*> buttons_;
     std::vector<QLabel*> names_;
     StatusLine* status_ = nullptr;

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/evidence/evidence_choice.h"
+
+#include "app/gui/distinct_specs.h"
+#include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/tick_list.h"
+#include "core/base/text.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+constexpr int kLongestContext = 1 << 20, kMostChunks = 1'000'000;
+
+QLabel* evidenceCaption(const QString& text) {
+    auto* label = new QLabel(text);
+    label->setProperty("role", QStringLiteral("caption"));
+    label->setFont(Theme::words(11));
+    return label;
+}
+
+/// Steps of the arrows double or halve.
+class PowerSpin : public QSpinBox {
+public:
+    void stepBy(int steps) override {
+        for (int i = 0; i < std::abs(steps); ++i)
+            setValue(steps > 0 ? std::min(value(), kLongestContext / 2) * 2 : value() / 2);
+    }
+};
+
+} // namespace
+
+EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), file_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
+      tokens_(new QPushButton(tr("Token ids…"))), context_(new PowerSpin), chunks_(new QSpinBox),
+      scored_(new QComboBox), specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))), typed_(new QLineEdit) {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins({});
+    column->setSpacing(4);
+    column->addWidget(evidenceCaption(tr("Text")));
+    file_->setFont(Theme::numbers());
+    file_->setObjectName(QStringLiteral("evidenceFile"));
+    column->addWidget(file_);
+    auto* files = new QHBoxLayout;
+    files->setSpacing(Theme::kSpace);
+    text_->setObjectName(QStringLiteral("evidenceText"));
+    text_->setToolTip(tr("A text in UTF-8, which the model's tokenizer turns into tokens"));
+    tokens_->setObjectName(QStringLiteral("evidenceTokens"));
+    tokens_->setToolTip(tr("Token ids: an array of integers (.npy), or whole numbers in a text file"));
+    files->addWidget(text_, 1);
+    files->addWidget(tokens_, 1);
+    column->addLayout(files);
+    connect(text_, &QPushButton::clicked, this, [this] { chooseText(false); });
+    connect(tokens_, &QPushButton::clicked, this, [this] { chooseText(true); });
+
+    auto* form = new QFormLayout;
+    form->setContentsMargins(0, Theme::kSpace, 0, Theme::kSpace);
+    form->setVerticalSpacing(4);
+    form->setHorizontalSpacing(Theme::kSpace);
+    const auto line = [&](const QString& title, QWidget* widget, const char* name, const QString& tip) {
+        widget->setObjectName(QLatin1String(name));
+        widget->setAccessibleName(title);
+        widget->setToolTip(tip);
+        form->addRow(evidenceCaption(title), widget);
+    };
+    context_->setRange(2, kLongestContext);
+    context_->setValue(512);
+    context_->setFont(Theme::numbers());
+    chunks_->setRange(0, kMostChunks);
+    chunks_->setSpecialValueText(tr("all"));
+    chunks_->setFont(Theme::numbers());
+    scored_->addItem(tr("second half"), int(eval::Scored::SecondHalf));
+    scored_->addItem(tr("all tokens"), int(eval::Scored::All));
+    line(tr("Context"), context_, "evidenceContext", tr("Tokens of a chunk; positions start at 0 in each"));
+    line(tr("Chunks"), chunks_, "evidenceChunks", tr("Chunks to evaluate at most; 0: all"));
+    line(tr("Scored"), scored_, "evidenceScored",
+         tr("Which predictions count: those of the second half of a chunk, as llama.cpp does, or all"));
+    column->addLayout(form);
+    for (auto* box : {context_, chunks_}) connect(box, &QSpinBox::valueChanged, this, &EvidenceChoice::changed);
+    connect(scored_, &QComboBox::currentIndexChanged, this, &EvidenceChoice::changed);
+
+    column->addWidget(evidenceCaption(tr("Specs")));
+    column->addWidget(specs_, 1);
+    typed_->setObjectName(QStringLiteral("evidenceAdd"));
+    typed_->setFont(Theme::code());
+    typed_->setPlaceholderText(tr("Add a spec, e.g. int3:block=32"));
+    typed_->setAccessibleName(tr("Add a spec"));
+    column->addWidget(typed_);
+    connect(typed_, &QLineEdit::returnPressed, this, &EvidenceChoice::addTyped);
+    connect(specs_, &QListWidget::itemChanged, this, &EvidenceChoice::changed);
+    setText({}, false);
+}
+
+EvidenceSettings EvidenceChoice::settings() const {
+    EvidenceSettings out;
+    out.path = path_.toStdString(), out.ids = ids_;
+    out.context = std::size_t(context_->value()), out.chunks = std::size_t(chunks_->value());
+    out.scored = eval::Scored(scored_->currentData().toInt());
+    for (int i = 0; i < specs_->count(); ++i)
+        if (specs_->ticked(i)) out.specs.push_back(listed_[std::size_t(i)]);
+    return out;
+}
+
+void EvidenceChoice::setSettings(const EvidenceSettings& settings) {
+    const QSignalBlocker blocker(this);
+    setText(QString::fromStdString(settings.path), settings.ids);
+    setContext(settings.context);
+    chunks_->setValue(int(std::min<std::size_t>(settings.chunks, kMostChunks)));
+    setScored(settings.scored);
+    for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
+    for (const QuantSpec& spec : settings.specs) add(spec, true);
+}
+
+void EvidenceChoice::setText(const QString& path, bool ids) {
+    path_ = path, ids_ = ids;
+    const QString name = QFileInfo(path).fileName();
+    file_->setText(path.isEmpty() ? tr("none chosen") : ids ? tr("%1 (token ids)").arg(name) : name);
+    file_->setToolTip(path.isEmpty() ? file_->text() : file_->text() + u'\n' + path);
+    Q_EMIT changed();
+}
+
+void EvidenceChoice::setContext(std::size_t tokens) {
+    context_->setValue(int(std::clamp<std::size_t>(tokens, 2, kLongestContext)));
+}
+
+void EvidenceChoice::setScored(eval::Scored scored) { scored_->setCurrentIndex(scored_->findData(int(scored))); }
+
+void EvidenceChoice::allowTexts(bool allowed) { text_->setEnabled(allowed); }
+
+void EvidenceChoice::chooseText(bool ids) {
+    auto* dialog = new QFileDialog(this, ids ? tr("Token ids to evaluate") : tr("Text to evaluate"));
+    dialog->setObjectName(QStringLiteral("evidenceDialog"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({ids ? tr("Token ids (*.npy *.txt)") : tr("Texts (*.txt *.md *.raw)"), tr("All files (*)")});
+    if (!path_.isEmpty()) dialog->setDirectory(QFileInfo(path_).absolutePath());
+    connect(dialog, &QFileDialog::fileSelected, this, [this, ids](const QString& path) { setText(path, ids); });
+    dialog->open();
+}
+
+void EvidenceChoice::add(const QuantSpec& spec, bool ticked) {
+    const std::string canonical = canonicalText(spec);
+    for (std::size_t i = 0; i < listed_.size(); ++i)
+        if (canonicalText(listed_[i]) == canonical) {
+            if (ticked) specs_->tick(int(i));
+            return;
+        }
+    listed_.push_back(spec);
+    specs_->add(QString::fromStdString(specText(spec)), ticked, QString::fromStdString(canonical));
+}
+
+/// Spec A, spec B while it is shown, what the session has measured, and one spec of each format. The ticks of A and B
+/// follow them, the others stay.
+void EvidenceChoice::followSpecs() {
+    const auto ticked = settings().specs;
+    const bool first = listed_.empty();
+    const QuantSpec before = first ? session_.spec() : listed_.front();
+    DistinctSpecs all;
+    all.add(session_.spec());
+    if (session_.comparing()) all.add(session_.specB());
+    for (const auto& spec : ticked) all.add(spec);
+    for (const auto& spec : session_.analysedSpecs()) all.add(spec);
+    for (const auto& spec : SpecSetView::presets()) all.add(spec);
+    const QSignalBlocker blocker(specs_);
+    specs_->clear();
+    listed_.clear();
+    for (const auto& spec : all.inOrder()) {
+        bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        if (spec == before && !(spec == session_.spec())) on = false; // the tick of A follows A
+        if (spec == session_.spec() || (session_.comparing() && spec == session_.specB())) on = true;
+        add(spec, on);
+    }
+    Q_EMIT changed();
+}
+
+void EvidenceChoice::addTyped() {
+    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
+    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().message)));
+    typed_->clear();
+    add(*spec, true);
+    specs_->scrollToBottom();
+    Q_EMIT changed();
+}
+
+} // namespace qs::gui

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What is evaluated: the text, chunks, which predictions count, and the specs.
+
+#include "app/gui/pages/evidence/evidence_run.h"
+
+#include <QWidget>
+
+class QComboBox;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+
+namespace qs::gui {
+
+class ElidedLabel;
+class Session;
+class TickList;
+
+class EvidenceChoice : public QWidget {
+    Q_OBJECT
+public:
+    explicit EvidenceChoice(Session& session, QWidget* parent = nullptr);
+    EvidenceSettings settings() const;
+    void setSettings(const EvidenceSettings& settings);
+    const QString& path() const { return path_; }
+    void setText(const QString& path, bool ids);
+    void setContext(std::size_t tokens);
+    void setScored(eval::Scored scored);
+    void allowTexts(bool allowed); ///< false: the model has no tokenizer
+    void chooseText(bool ids);     ///< by a dialog called "evidenceDialog"
+    void followSpecs();            ///< of the session
+
+Q_SIGNALS:
+    void changed();
+    void refused(const QString& why);
+
+private:
+    void addTyped();
+    void add(const QuantSpec& spec, bool ticked);
+    QWidget* field(const QString& title, const char* name, QWidget* widget);
+    Session& session_;
+    QString path_;
+    bool ids_ = false;
+    std::vector<QuantSpec> listed_;
+    ElidedLabel* file_;
+    QPushButton *text_, *tokens_;
+    QSpinBox *context_, *chunks_;
+    QComboBox* scored_;
+    TickList* specs_;
+    QLineEdit* typed_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/evidence/evidence_figures.h"
+
+#include "app/gui/theme.h"
+#include "core/base/text.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+namespace {
+
+QString digits(double value, int count) { return QString::fromStdString(significantText(value, count)); }
+QString percent(double share, int decimals) {
+    return QString::fromStdString(fixedText(100 * share, decimals)) + QStringLiteral(" %");
+}
+
+} // namespace
+
+EvidenceFigures::EvidenceFigures(QWidget* parent) : QWidget(parent) {
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins({});
+    row->setSpacing(24);
+    const std::pair<const char*, QString> all[] = {{"kld", tr("Mean KL, nats ↓")},
+                                                   {"top", tr("Same top token ↑")},
+                                                   {"ppl", tr("Perplexity ↓")},
+                                                   {"p99", tr("p99 KL, nats ↓")},
+                                                   {"max", tr("Max KL, nats ↓")}};
+    for (const auto& [id, title] : all) {
+        auto* column = new QVBoxLayout;
+        column->setSpacing(0);
+        auto* caption = new QLabel(title);
+        caption->setFont(Theme::words(10));
+        caption->setProperty("role", QStringLiteral("caption"));
+        auto* value = new QLabel;
+        value->setFont(Theme::numbers(18));
+        value->setObjectName(QStringLiteral("evidence-") + QLatin1String(id));
+        auto* note = new QLabel;
+        note->setFont(Theme::numbers(10));
+        note->setProperty("role", QStringLiteral("muted"));
+        note->setMinimumHeight(note->fontMetrics().height());
+        for (auto* label : {caption, value, note}) column->addWidget(label);
+        row->addLayout(column);
+        figures_.push_back({id, value, note});
+    }
+    row->addStretch(1);
+    clear({});
+}
+
+void EvidenceFigures::say(const char* id, const QString& value, const QString& note, const QString& tip) {
+    for (const Figure& figure : figures_) {
+        if (std::string_view(figure.id) != id) continue;
+        figure.value->setText(value);
+        figure.note->setText(note);
+        for (auto* label : {figure.value, figure.note}) label->setToolTip(tip);
+        return;
+    }
+}
+
+QString EvidenceFigures::text(const char* id) const {
+    for (const Figure& figure : figures_)
+        if (std::string_view(figure.id) == id) return figure.value->text();
+    return {};
+}
+
+void EvidenceFigures::setSummary(const eval::ScoreSummary& summary) {
+    const auto& kl = summary.divergence;
+    QString errors;
+    if (kl.byChunk) errors = tr("± %1 by chunk").arg(digits(*kl.byChunk, 2));
+    if (kl.independent) errors += tr("  ± %1 by token").arg(digits(*kl.independent, 2));
+    say("kld", digits(kl.mean, 4), errors,
+        tr("The error by chunk treats chunks as independent: compare with it. The error by token, which llama.cpp "
+           "prints, is too small, because neighbouring tokens are alike."));
+    say("top", percent(summary.sameTop.mean, 2),
+        summary.sameTop.byChunk ? tr("± %1 by chunk").arg(percent(*summary.sameTop.byChunk, 2)) : QString());
+    say("ppl", digits(summary.perplexity, 5), tr("reference %1").arg(digits(summary.referencePerplexity, 5)));
+    say("p99", digits(summary.divergence99, 3), tr("median %1").arg(digits(summary.medianDivergence, 3)));
+    say("max", digits(summary.largestDivergence, 3), tr("p99.9 %1").arg(digits(summary.divergence999, 3)));
+}
+
+void EvidenceFigures::setSoFar(const eval::ScoreProfile& profile) {
+    clear(tr("known when all tokens are scored"));
+    if (profile.running.empty()) return;
+    const auto& kl = profile.running.back().divergence;
+    say("kld", digits(kl.mean, 4), kl.byChunk ? tr("± %1 by chunk, so far").arg(digits(*kl.byChunk, 2)) : tr("so far"));
+    if (!profile.worst.empty()) say("max", digits(profile.worst.front().divergence, 3), tr("so far"));
+}
+
+void EvidenceFigures::clear(const QString& why) {
+    for (const Figure& figure : figures_) say(figure.id, QStringLiteral("–"), {}, why);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the page is for and what to do, before there is an evaluation.
+
+#include <QWidget>
+
+class QPushButton;
+
+namespace qs::gui {
+
+class EvidenceGuide : public QWidget {
+    Q_OBJECT
+public:
+    explicit EvidenceGuide(QWidget* parent = nullptr);
+    void setSampleText(bool there); ///< the opened model ships with a text
+    void allowTexts(bool allowed);
+
+Q_SIGNALS:
+    void sampleTextAsked();
+    void textAsked(bool ids);
+
+private:
+    QPushButton *sample_, *text_, *tokens_;
+};
+
+} // namespace qs::gui

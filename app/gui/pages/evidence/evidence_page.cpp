@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/evidence/evidence_page.h"
+
+#include "app/gui/output_check.h"
+#include "app/gui/page.h"
+#include "app/gui/pages/evidence/evidence_choice.h"
+#include "app/gui/pages/evidence/evidence_guide.h"
+#include "app/gui/pages/evidence/evidence_output.h"
+#include "app/gui/pages/evidence/evidence_tensors.h"
+#include "app/gui/pages/evidence/evidence_trust.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/banner.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/empty_state.h"
+#include "app/gui/widgets/job_lane.h"
+#include "app/gui/widgets/status_line.h"
+#include "core/base/text.h"
+#include "core/session/kept_evidence.h"
+
+#include <QApplication>
+#include <QButtonGroup>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QPushButton>
+#include <QStackedLayout>
+#include <QToolButton>
+
+namespace qs::gui {
+namespace {
+
+using Remedy = EvidenceTrouble::Remedy;
+constexpr const char* kEvidenceKept = "evidence"; ///< in session files
+
+QString sampleText(const Session& session) {
+    const QString sample = Session::samplePath();
+    if (!session.model() || sample.isEmpty()) return {};
+    if (QFileInfo(QString::fromStdString(session.model()->path)) != QFileInfo(sample)) return {};
+    const QString path = sample + QStringLiteral("/heldout.txt");
+    return QFileInfo::exists(path) ? path : QString();
+}
+
+} // namespace
+
+EvidencePage::EvidencePage(Session& session, QWidget* parent)
+    : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
+    setObjectName(QStringLiteral("evidence"));
+    setAccessibleName(tr("Evidence"));
+    auto* content = new QWidget;
+    auto* grid = new QGridLayout(content);
+    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
+    grid->setSpacing(Theme::kGap);
+    auto* title = new QLabel(tr("Evidence"));
+    title->setFont(Theme::words(18, QFont::DemiBold));
+    facts_->setFont(Theme::numbers());
+    facts_->setProperty("role", QStringLiteral("muted"));
+    auto* alone = new QLabel(tr("f32 activations: the effect of the weights alone"));
+    alone->setFont(Theme::words(11));
+    alone->setProperty("role", QStringLiteral("caption"));
+    auto* header = new QHBoxLayout;
+    header->setSpacing(Theme::kMargin);
+    header->addWidget(title);
+    header->addWidget(facts_, 1);
+    header->addWidget(alone);
+    grid->addLayout(header, 0, 0, 1, 2);
+    grid->setRowMinimumHeight(0, Theme::kControl);
+    banner_->setObjectName(QStringLiteral("evidenceTrouble"));
+    grid->addWidget(banner_, 1, 0, 1, 2);
+    addPart([this, grid] { grid->addWidget(sidebar(), 2, 0); });
+    addPart([this, grid] { grid->addWidget(results(), 2, 1); });
+    addPart([this] { connectSession(); });
+    grid->setColumnStretch(1, 1);
+    grid->setRowStretch(2, 1);
+    stack_->addWidget(empty_);
+    stack_->addWidget(content);
+}
+
+QWidget* EvidencePage::sidebar() {
+    auto* body = new QWidget;
+    auto* column = new QVBoxLayout(body);
+    column->setContentsMargins({});
+    column->setSpacing(4);
+    choice_ = new EvidenceChoice(session_);
+    column->addWidget(choice_, 1);
+    column->addSpacing(Theme::kSpace);
+    start_ = new QPushButton(tr("Evaluate"));
+    start_->setObjectName(QStringLiteral("evidenceStart"));
+    start_->setProperty("role", QStringLiteral("primary"));
+    stop_ = new QPushButton(tr("Cancel"));
+    stop_->setObjectName(QStringLiteral("evidenceStop"));
+    status_ = new StatusLine("evidenceStatus");
+    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, status_}) column->addWidget(widget);
+    connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
+    connect(choice_, &EvidenceChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
+    connect(start_, &QPushButton::clicked, this, &EvidencePage::begin);
+    connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
+    auto* card = new Card(tr("What is evaluated"));
+    card->setFixedWidth(260);
+    card->setBody(body);
+    return card;
+}
+
+QWidget* EvidencePage::results() {
+    guide_ = new EvidenceGuide;
+    output_ = new EvidenceOutput;
+    auto* side = new QWidget;
+    auto* column = new QVBoxLayout(side);
+    column->setContentsMargins({});
+    column->setSpacing(Theme::kSpace);
+    tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
+    trust_ = new EvidenceTrust(session_);
+    right_ = new QStackedLayout;
+    right_->addWidget(guide_);
+    right_->addWidget(output_);
+    auto* first = new QWidget;
+    first->setLayout(right_);
+    views_ = new QStackedLayout;
+    for (QWidget* view : std::initializer_list<QWidget*>{first, tensors_, trust_}) views_->addWidget(view);
+    column->addLayout(tabs());
+    column->addLayout(views_, 1);
+    connect(tensors_, &EvidenceTensors::changed, this, [this] { trust_->setTensors(tensors_->rows()); });
+    connect(choice_, &EvidenceChoice::changed, tensors_, &EvidenceTensors::follow);
+    connect(guide_, &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
+    connect(guide_, &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
+    return side;
+}
+
+QLayout* EvidencePage::tabs() {
+    const std::tuple<const char*, QString, QString> all[] = {
+        {"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
+        {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
+        {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
+    auto* row = new QHBoxLayout;
+    row->setSpacing(4);
+    auto* group = new QButtonGroup(this);
+    for (const auto& [name, title, tip] : all) {
+        auto* tab = new QToolButton;
+        tab->setObjectName(QLatin1String(name));
+        tab->setText(title);
+        tab->setToolTip(tip);
+        tab->setCheckable(true);
+        tab->setChecked(group->buttons().isEmpty());
+        group->addButton(tab, int(group->buttons().size()));
+        row->addWidget(tab);
+    }
+    row->addStretch(1);
+    connect(group, &QButtonGroup::idClicked, views_, &QStackedLayout::setCurrentIndex);
+    return row;
+}
+
+void EvidencePage::connectSession() {
+    status_->listenTo(task_);
+    connect(&session_, &Session::modelChanged, this, &EvidencePage::modelChanged);
+    connect(&session_, &Session::specChanged, choice_, &EvidenceChoice::followSpecs);
+    connect(&task_, &Task::cancelled, this, [this] {
+        output_->setRecord(record_);
+        status_->say(record_ ? tr("Cancelled: what is shown is the evaluation before.") : tr("Cancelled."));
+    });
+    for (const Task* task : {&task_, &restoring_, &judging_})
+        connect(task, &Task::over, this, [this] {
+            draw();
+            Q_EMIT settled();
+        });
+    modelChanged();
+}
+
+void EvidencePage::modelChanged() {
+    for (Task* task : {&task_, &judging_, &restoring_}) task->drop();
+    record_.reset();
+    ground_ = {};
+    banner_->say({});
+    status_->say({});
+    output_->setRecord(nullptr);
+    session_.setEvidence(nullptr);
+    tensors_->clear();
+    trust_->setRecord(nullptr);
+    empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    stack_->setCurrentIndex(session_.model() ? 1 : 0);
+    choice_->setText({}, false);
+    if (session_.model()) {
+        choice_->followSpecs();
+        judge();
+        takeRestored();
+    }
+    draw();
+}
+
+void EvidencePage::judge() {
+    const auto work = [model = session_.model()](const Job&) -> Result<EvidenceGround> {
+        return evidenceGround(*model);
+    };
+    judging_.run({}, work, [this](EvidenceGround ground) {
+        ground_ = std::move(ground);
+        if (ground_.positions > 0 && choice_->settings().context > ground_.positions)
+            choice_->setContext(ground_.positions);
+        for (const bool ok : {ground_.noTokenizer.empty()}) {
+            choice_->allowTexts(ok);
+            guide_->allowTexts(ok);
+        }
+        if (ground_.trouble)
+            offer(*ground_.trouble);
+        else if (!ground_.noTokenizer.empty())
+            offer({ground_.noTokenizer, Remedy::TokenIds});
+    });
+}
+
+void EvidencePage::useSampleText() {
+    choice_->setText(sampleText(session_), false);
+    begin();
+}
+
+void EvidencePage::begin() {
+    const EvidenceSettings settings = choice_->settings();
+    if (!session_.model() || settings.path.empty() || settings.specs.empty()) return;
+    banner_->say({});
+    restoring_.drop();
+    readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
+    QStringList specs;
+    for (const QuantSpec& spec : settings.specs) specs << QString::fromStdString(specText(spec));
+    const auto work = [model = session_.model(), settings](const Job& job, Inbox<EvidenceMail>& inbox) {
+        return runEvidence(model, settings, job, inbox);
+    };
+    const auto arrived = [this, specs](EvidenceMail profiles) { output_->setLive(specs, std::move(profiles)); };
+    task_.run<EvidenceMail>("Evaluating the model's output", work, arrived,
+                            [this](EvidenceAnswer answer) { take(std::move(answer)); });
+    status_->say({});
+    output_->setLive(specs, EvidenceMail(settings.specs.size()));
+    draw();
+}
+
+void EvidencePage::take(EvidenceAnswer answer) {
+    if (!answer.record) {
+        output_->setRecord(record_);
+        return offer(answer.trouble);
+    }
+    record_ = std::move(answer.record);
+    output_->setRecord(record_);
+    keep();
+}
+
+void EvidencePage::offer(const EvidenceTrouble& trouble) {
+    std::vector<Banner::Action> actions;
+    const QString sentence = QString::fromStdString(trouble.sentence);
+    switch (trouble.remedy) {
+    case Remedy::AnotherModel:
+        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(QStringLiteral("start")); }});
+        if (const QString sample = Session::samplePath(); !sample.isEmpty())
+            actions.push_back({tr("Open the sample"), {}, [this, sample] { session_.open(sample); }});
+        break;
+    case Remedy::AnotherText:
+        actions.push_back({tr("Choose another text…"), {}, [this] { choice_->chooseText(choice_->settings().ids); }});
+        break;
+    case Remedy::TokenIds:
+        actions.push_back({tr("Choose token ids…"), {}, [this] { choice_->chooseText(true); }});
+        break;
+    case Remedy::Context:
+        actions.push_back({tr("Use a context of %1").arg(trouble.context), {}, [this, context = trouble.context] {
+                               choice_->setContext(context);
+                               begin();
+                           }});
+        break;
+    }
+    banner_->offer(sentence, actions);
+}
+
+void EvidencePage::keep() {
+    session_.setEvidence(record_);
+    trust_->setRecord(record_);
+    session_.keep(QLatin1String(kEvidenceKept), [held = record_] { return keptEvidence(*held); });
+}
+
+bool EvidencePage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kEvidenceKept));
+    if (!text) return false;
+    restoring_.run(
+        {}, [text](const Job&) { return evidenceKept(*text); },
+        [this](Result<eval::EvaluationRecord> kept) {
+            if (!kept) return status_->say(QString::fromStdString(oneSentence(kept.error().message)), true);
+            if (record_ || running()) return;
+            record_ = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
+            session_.setEvidence(record_);
+            trust_->setRecord(record_);
+            EvidenceSettings settings{record_->textPath, record_->ids,    record_->context,
+                                      record_->wanted,   record_->scored, {}};
+            for (const auto& change : record_->changes)
+                if (auto spec = parseSpec(change.row.spec)) settings.specs.push_back(std::move(*spec));
+            choice_->setSettings(settings);
+            output_->setRecord(record_);
+            status_->say(tr("As it was evaluated before."));
+        });
+    return true;
+}
+
+void EvidencePage::draw() {
+    const bool busy = running();
+    const EvidenceSettings settings = choice_->settings();
+    const auto* focus = QApplication::focusWidget();
+    const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
+    start_->setVisible(!busy);
+    stop_->setVisible(busy);
+    if (focused && (busy || record_)) (busy ? stop_ : start_)->setFocus(); // what had the focus is hidden
+    start_->setEnabled(session_.model() && !ground_.trouble && !settings.path.empty() && !settings.specs.empty());
+    start_->setToolTip(settings.path.empty()    ? tr("Choose a text first")
+                       : settings.specs.empty() ? tr("Tick a spec first")
+                                                : QString());
+    guide_->setSampleText(!sampleText(session_).isEmpty());
+    right_->setCurrentIndex(record_ || busy ? 1 : 0);
+    facts_->setText(record_ && !busy ? tr("%1 tokens   %2 chunks   %3")
+                                           .arg(record_->tokens)
+                                           .arg(record_->chunks)
+                                           .arg(QString::fromStdString(durationText(record_->seconds)))
+                                     : QString());
+}
+
+QWidget* createEvidencePage(Session& session, QWidget* parent) { return new EvidencePage(session, parent); }
+
+} // namespace qs::gui

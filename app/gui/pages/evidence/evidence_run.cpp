@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/evidence/evidence_run.h"
+
+#include "core/base/text.h"
+#include "core/eval/network/architecture.h"
+#include "core/eval/network/network_weights.h"
+#include "core/eval/tokenizer/tokenizer.h"
+
+#include <bit>
+#include <chrono>
+
+namespace qs::gui {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Remedy = EvidenceTrouble::Remedy;
+constexpr auto kBetweenMails = std::chrono::milliseconds(60);
+
+EvidenceTrouble troubleOf(const Error& error, Remedy remedy, std::size_t context = 0) {
+    return {oneSentence(error.message), remedy, context};
+}
+
+/// What would make evaluate() take the plan, from the facts that it judges.
+EvidenceTrouble refusalOf(const Error& error, const eval::EvaluationPlan& plan, std::size_t positions) {
+    if (positions > 0 && plan.context > positions) return troubleOf(error, Remedy::Context, positions);
+    const std::size_t tokens = plan.text.tokens.size();
+    if (plan.scored == eval::Scored::SecondHalf && tokens < plan.context && tokens >= 4)
+        return troubleOf(error, Remedy::Context, std::bit_floor(tokens));
+    return troubleOf(error, Remedy::AnotherText);
+}
+
+} // namespace
+
+EvidenceGround evidenceGround(const Model& model) {
+    EvidenceGround out;
+    const auto network = eval::readNetwork(model);
+    if (!network) {
+        out.trouble = troubleOf(network.error(), Remedy::AnotherModel);
+        return out;
+    }
+    out.positions = std::size_t(std::max<std::int64_t>(0, network->positions));
+    if (const auto tokenizer = eval::tokenizerOf(model); !tokenizer)
+        out.noTokenizer = oneSentence(tokenizer.error().message);
+    return out;
+}
+
+Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
+                                   const Job& job, Inbox<EvidenceMail>& inbox) {
+    const auto started = Clock::now();
+    const EvidenceGround ground = evidenceGround(*model);
+    if (ground.trouble) return EvidenceAnswer{nullptr, *ground.trouble};
+    if (!settings.ids && !ground.noTokenizer.empty())
+        return EvidenceAnswer{nullptr, {ground.noTokenizer, Remedy::TokenIds}};
+    auto text =
+        settings.ids ? eval::textFromTokens(settings.path, job) : eval::textFromFile(*model, settings.path, job);
+    if (!text && text.error().cancelled) return tl::unexpected(text.error());
+    if (!text) return EvidenceAnswer{nullptr, troubleOf(text.error(), Remedy::AnotherText)};
+
+    eval::EvaluationPlan plan;
+    plan.text = std::move(*text);
+    plan.context = settings.context, plan.chunks = settings.chunks, plan.scored = settings.scored;
+    for (const QuantSpec& spec : settings.specs) plan.changes.push_back(eval::quantizedAs(spec));
+    std::vector<eval::ProfileGatherer> gatherers(plan.changes.size(), eval::ProfileGatherer(plan.context));
+    const auto profiles = [&] {
+        EvidenceMail out;
+        for (const auto& one : gatherers) out.push_back(one.profile());
+        return out;
+    };
+    auto sent = Clock::now();
+    plan.arrived = [&](std::size_t change, std::span<const eval::TokenScore> scores) {
+        gatherers[change].add(scores);
+        if (Clock::now() - sent < kBetweenMails) return;
+        inbox.write([&](EvidenceMail& mail) { mail = profiles(); });
+        sent = Clock::now();
+    };
+    const auto result = eval::evaluate(model, plan, job);
+    if (!result && result.error().cancelled) return tl::unexpected(result.error());
+    if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
+
+    std::shared_ptr<const eval::Tokenizer> tokenizer;
+    if (!settings.ids)
+        if (auto found = eval::tokenizerOf(*model)) tokenizer = *found;
+    auto record = eval::recordOf(plan, *result, profiles(), tokenizer.get());
+    record.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    return EvidenceAnswer{std::make_shared<const eval::EvaluationRecord>(std::move(record)), {}};
+}
+
+} // namespace qs::gui

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// One evaluation as the page asks for it, on a worker: the text is read, scores are gathered as they come, and where it
+// cannot be done, what would work is said as a fact beside the sentence.
+
+#include "app/gui/task.h"
+#include "core/eval/run/record.h"
+#include "core/quant/spec/spec.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace qs::gui {
+
+struct EvidenceSettings {
+    std::string path; ///< of the text
+    bool ids = false; ///< it holds token ids
+    std::size_t context = 512, chunks = 0;
+    eval::Scored scored = eval::Scored::SecondHalf;
+    std::vector<QuantSpec> specs;
+};
+
+/// Why there is no evaluation, and what would work.
+struct EvidenceTrouble {
+    enum class Remedy { AnotherModel, AnotherText, TokenIds, Context };
+    std::string sentence;
+    Remedy remedy = Remedy::AnotherText;
+    std::size_t context = 0; ///< Remedy::Context: one that works
+};
+
+/// What the model allows, before any text is chosen.
+struct EvidenceGround {
+    std::optional<EvidenceTrouble> trouble; ///< no evaluation at all
+    std::string noTokenizer;                ///< why only token ids can be evaluated; empty: texts too
+    std::size_t positions = 0;              ///< the longest context; 0: not said
+};
+EvidenceGround evidenceGround(const Model& model);
+
+/// The profiles so far, one for each spec.
+using EvidenceMail = std::vector<eval::ScoreProfile>;
+
+struct EvidenceAnswer {
+    std::shared_ptr<const eval::EvaluationRecord> record; ///< null: trouble
+    EvidenceTrouble trouble;
+};
+/// An Error only when it was cancelled.
+Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
+                                   const Job& job, Inbox<EvidenceMail>& inbox);
+
+} // namespace qs::gui

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Which tensor breaks: each tensor's effect on the output, as layer x role map, ranked bars with their errors, and
+// predictions against what was measured. What is finished is kept in the cache of core/eval/sensitivity: a run that was
+// cancelled goes on where it was.
+
+#include "app/gui/pages/evidence/evidence_run.h"
+#include "core/eval/sensitivity/sensitivity.h"
+
+#include <QWidget>
+
+#include <map>
+
+class QComboBox;
+class QPushButton;
+
+namespace qs::gui {
+
+class Card;
+class HeatMap;
+class PlotChart;
+class RankedBars;
+class Session;
+class StatusLine;
+
+class EvidenceTensors : public QWidget {
+    Q_OBJECT
+public:
+    /// `settings`: what the page evaluates.
+    EvidenceTensors(Session& session, std::function<EvidenceSettings()> settings, QWidget* parent = nullptr);
+    bool running() const { return task_.running(); }
+    void clear();  ///< of another model or text
+    void follow(); ///< the settings: whether a run can be begun
+    /// Of all ways that were measured on this text.
+    std::vector<eval::SensitivityRow> rows() const;
+    HeatMap* map() const { return map_; }
+    RankedBars* bars() const { return bars_; }
+    PlotChart* predictions() const { return predictions_; }
+
+Q_SIGNALS:
+    void changed(); ///< rows()
+    void settled();
+
+private:
+    QWidget* controls();
+    void begin();
+    void draw();
+    void drawTensors(const std::vector<const eval::SensitivityRow*>& ranked);
+    void drawPredictions();
+    void open(int weight);
+    const eval::SensitivityHow& how() const;
+
+    Session& session_;
+    std::function<EvidenceSettings()> settings_;
+    Task task_;
+    std::map<std::string, std::vector<eval::SensitivityRow>> rows_; ///< by the way they were measured
+    std::map<std::string, std::vector<eval::Additivity>> additivity_;
+    std::vector<int> weightOfBar_, weightOfCell_;
+    QComboBox *how_, *spec_;
+    QPushButton *start_, *stop_;
+    StatusLine* status_;
+    Card *mapCard_, *barsCard_, *predictionsCard_;
+    HeatMap* map_;
+    RankedBars* bars_;
+    PlotChart* predictions_;
+};
+
+} // namespace qs::gui

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What is kept of an evaluation when its scores are gone: what was evaluated, the figures and curves of every change, and
+// the worst tokens in their text.
+
+#include "core/eval/run/evaluate.h"
+#include "core/eval/scores/score_profile.h"
+#include "core/report/report.h"
+
+namespace qs::eval {
+
+class Tokenizer;
+
+/// A token and the text around it, in bytes as they stand; of a text given as ids, the ids in brackets.
+struct TokenInText {
+    std::string before, token, after;
+};
+
+struct RecordedChange {
+    EvaluationRow row;
+    ScoreProfile profile;
+    std::vector<TokenInText> worst; ///< of profile.worst, in its order
+};
+
+struct EvaluationRecord {
+    std::string textPath, textSha256;
+    bool ids = false;        ///< the file holds token ids
+    std::size_t context = 0; ///< tokens of a chunk
+    std::size_t wanted = 0;  ///< chunks at most; 0: all
+    Scored scored = Scored::SecondHalf;
+    std::size_t tokens = 0, chunks = 0; ///< inputs
+    double seconds = 0;
+    std::vector<RecordedChange> changes;
+};
+
+/// `profiles`: one for each change. `tokenizer`: null for a text of ids.
+EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
+                          const Tokenizer* tokenizer);
+
+/// The figures, the curves and the worst tokens as a part of a report.
+Section recordSection(const EvaluationRecord& record);
+
+struct WorstTokenRow {
+    std::string spec;
+    TokenScore score;
+    TokenInText text;
+};
+const Columns<WorstTokenRow>& worstTokenColumns();
+std::vector<WorstTokenRow> worstTokenRows(const RecordedChange& change);
+
+} // namespace qs::eval

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/session/kept_evidence.h"
+
+#include "core/session/kept_json.h"
+
+#include <algorithm>
+
+namespace qs {
+namespace kept {
+namespace {
+
+struct ProfileKept {
+    std::vector<eval::RunningPoint> running;
+    std::vector<std::uint64_t> bins;
+    std::uint64_t below = 0, above = 0;
+    std::vector<eval::PositionRange> positions;
+    std::vector<eval::TokenScore> worst;
+};
+struct ChangeKept {
+    std::string spec, reason;
+    std::optional<eval::ScoreSummary> summary;
+    ProfileKept profile;
+    std::vector<eval::TokenInText> texts;
+};
+struct EvidenceKept {
+    std::string path, sha256;
+    bool ids = false, all = false;
+    std::size_t context = 0, wanted = 0, tokens = 0, chunks = 0;
+    double seconds = 0;
+    std::vector<ChangeKept> changes;
+};
+
+bool isEstimate(const eval::Estimate& one) {
+    return std::isfinite(one.mean) && isMeasure(one.independent) && isMeasure(one.byChunk);
+}
+
+bool isProfile(const ProfileKept& profile, std::size_t context) {
+    if (profile.bins.size() != eval::kBins || profile.running.size() > eval::kRunningPoints + 1 ||
+        profile.worst.size() > eval::kWorstTokens)
+        return false;
+    std::size_t before = 0;
+    for (const auto& point : profile.running)
+        if (point.tokens <= std::exchange(before, point.tokens) || !isEstimate(point.divergence)) return false;
+    before = 0;
+    for (const auto& range : profile.positions)
+        if (range.begin < std::exchange(before, range.end) || range.end <= range.begin || range.end > context ||
+            !isEstimate(range.divergence))
+            return false;
+    return std::all_of(profile.worst.begin(), profile.worst.end(), [](const eval::TokenScore& score) {
+        return std::isfinite(score.divergence) && std::isfinite(score.nll) && std::isfinite(score.referenceNll);
+    });
+}
+
+bool isSummary(const eval::ScoreSummary& summary) {
+    for (const double one : {summary.medianDivergence, summary.divergence90, summary.divergence95, summary.divergence99,
+                             summary.divergence999, summary.largestDivergence, summary.referencePerplexity,
+                             summary.perplexity, summary.probabilityChangeRms})
+        if (!std::isfinite(one)) return false;
+    return isEstimate(summary.divergence) && isEstimate(summary.nllChange) && isEstimate(summary.sameTop) &&
+           isEstimate(summary.probabilityChange);
+}
+
+} // namespace
+} // namespace kept
+
+namespace eval { // where the fields are looked for
+
+template<class Io> static void fields(Io& io, Estimate& one) {
+    io("mean", one.mean);
+    io("independent", one.independent);
+    io("by_chunk", one.byChunk);
+}
+template<class Io> static void fields(Io& io, RunningPoint& point) {
+    io("tokens", point.tokens);
+    io("kld", point.divergence);
+}
+template<class Io> static void fields(Io& io, PositionRange& range) {
+    io("begin", range.begin);
+    io("end", range.end);
+    io("tokens", range.tokens);
+    io("kld", range.divergence);
+}
+template<class Io> static void fields(Io& io, TokenScore& score) {
+    io("token", score.token);
+    io("chunk", score.chunk);
+    io("position", score.position);
+    io("reference_nll", score.referenceNll);
+    io("nll", score.nll);
+    io("kld", score.divergence);
+    io("dp", score.probabilityChange);
+    io("same_top", score.sameTop);
+}
+template<class Io> static void fields(Io& io, TokenInText& text) {
+    io("before", text.before);
+    io("token", text.token);
+    io("after", text.after);
+}
+template<class Io> static void fields(Io& io, ScoreSummary& summary) {
+    io("tokens", summary.tokens);
+    io("not_finite", summary.notFinite);
+    io("chunks", summary.chunks);
+    io("kld", summary.divergence);
+    io("median", summary.medianDivergence);
+    io("p90", summary.divergence90);
+    io("p95", summary.divergence95);
+    io("p99", summary.divergence99);
+    io("p99_9", summary.divergence999);
+    io("max", summary.largestDivergence);
+    io("ppl_reference", summary.referencePerplexity);
+    io("ppl", summary.perplexity);
+    io("ln_ppl_ratio", summary.nllChange);
+    io("same_top", summary.sameTop);
+    io("dp", summary.probabilityChange);
+    io("rms_dp", summary.probabilityChangeRms);
+}
+
+} // namespace eval
+
+namespace kept {
+
+template<class Io> static void fields(Io& io, ProfileKept& profile) {
+    io("running", profile.running);
+    io("bins", profile.bins);
+    io("below", profile.below);
+    io("above", profile.above);
+    io("positions", profile.positions);
+    io("worst", profile.worst);
+}
+template<class Io> static void fields(Io& io, ChangeKept& change) {
+    io("spec", change.spec);
+    io("reason", change.reason);
+    io("summary", change.summary);
+    io("profile", change.profile);
+    io("texts", change.texts);
+}
+template<class Io> static void fields(Io& io, EvidenceKept& all) {
+    io("path", all.path);
+    io("sha256", all.sha256);
+    io("ids", all.ids);
+    io("all", all.all);
+    io("context", all.context);
+    io("wanted", all.wanted);
+    io("tokens", all.tokens);
+    io("chunks", all.chunks);
+    io("seconds", all.seconds);
+    io("changes", all.changes);
+}
+
+} // namespace kept
+
+std::string keptEvidence(const eval::EvaluationRecord& record) {
+    kept::EvidenceKept all{record.textPath, record.textSha256,
+                           record.ids,      record.scored == eval::Scored::All,
+                           record.context,  record.wanted,
+                           record.tokens,   record.chunks,
+                           record.seconds,  {}};
+    for (const auto& change : record.changes) {
+        const auto& p = change.profile;
+        all.changes.push_back({change.row.spec,
+                               change.row.reason,
+                               change.row.summary,
+                               {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
+                               change.worst});
+    }
+    return kept::textOf(all);
+}
+
+Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
+    auto all = kept::fromText<kept::EvidenceKept>(text);
+    if (!all) return fail("the kept evaluation is damaged: " + all.error());
+    if (all->context < 2 || !kept::isMeasure(all->seconds)) return fail("the kept evaluation is damaged: its settings");
+    eval::EvaluationRecord record;
+    record.textPath = all->path, record.textSha256 = all->sha256, record.ids = all->ids;
+    record.context = all->context, record.wanted = all->wanted;
+    record.scored = all->all ? eval::Scored::All : eval::Scored::SecondHalf;
+    record.tokens = all->tokens, record.chunks = all->chunks, record.seconds = all->seconds;
+    for (auto& change : all->changes) {
+        auto& p = change.profile;
+        if (!kept::isProfile(p, all->context) || change.texts.size() != p.worst.size() ||
+            (change.summary && !kept::isSummary(*change.summary)) ||
+            !kept::areWords({&change.spec, &change.reason, &record.textPath, &record.textSha256}))
+            return fail("the kept evaluation is damaged: figures of a spec");
+        eval::RecordedChange one;
+        one.row = {change.spec, change.summary, change.reason};
+        one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
+        one.profile.worst = std::move(p.worst);
+        std::copy(p.bins.begin(), p.bins.end(), one.profile.bins.begin());
+        one.profile.below = p.below, one.profile.above = p.above;
+        one.worst = std::move(change.texts);
+        record.changes.push_back(std::move(one));
+    }
+    return record;
+}
+
+} // namespace qs
