@@ -6,7 +6,7 @@
 namespace qs::cli {
 namespace {
 
-const std::array<Command, 21> kCommands = {{
+const std::array<Command, 22> kCommands = {{
     {"inspect", "List the tensors of a checkpoint: dtype, shape, bytes and, if asked, statistics", declareInspect},
     {"quantize", "Write a quantized copy of a checkpoint", declareQuantize},
     {"export", "Write a copy whose tensors are quantized as a recipe says, and prove it", declareExport},
@@ -14,6 +14,7 @@ const std::array<Command, 21> kCommands = {{
     {"analyze", "Measure what specs do to each tensor, and write reports", declareAnalyze},
     {"sweep", "Measure formats times block sizes, and find which of them nothing beats", declareSweep},
     {"eval", "Measure what specs do to the output of a language model", declareEval},
+    {"tokenize", "Turn a text into the token ids of a model", declareTokenize},
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",
      declareAudit},
     {"diff", "Compare two checkpoints tensor by tensor, under the names and orders of other ecosystems", declareDiff},

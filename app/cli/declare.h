@@ -15,6 +15,7 @@ Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
 Run declareEval(CLI::App& app);
+Run declareTokenize(CLI::App& app);
 Run declareAudit(CLI::App& app);
 Run declareDiff(CLI::App& app);
 Run declareVerify(CLI::App& app);

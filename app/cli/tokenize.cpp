@@ -53,7 +53,7 @@ Run declareTokenize(CLI::App& app) {
         .type("FILE")
         .required()
         .reads();
-    option(app, "-o,--out", options->ids, "Write the ids: an array of i32 (.npy), else one number a line")
+    option(app, "-o,--output", options->ids, "Write the ids: an array of i32 (.npy), else one number a line")
         .type("FILE")
         .writes();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
