@@ -30,6 +30,7 @@ Result<void> readAddedTokens(const json& list, TokenizerParts& into) {
     for (const json& entry : list) {
         auto token = readAddedToken(entry);
         if (!token) return tl::unexpected(token.error());
+        if (const std::int32_t own = vocabulary.idOf(token->text); own >= 0) token->id = own; // as the package takes it
         const std::string& other = vocabulary.tokenOf(token->id);
         if (!other.empty() && other != token->text)
             return fail(

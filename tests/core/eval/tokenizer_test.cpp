@@ -136,7 +136,7 @@ void TokenizerTest::damagedFilesAreRefused() {
 void TokenizerTest::aPatternThatExplodesEndsWithASentence() {
     json tree = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
     tree["pre_tokenizer"] = {
-        {"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "(a|a)*(a|a)*(a|a)*b$"}}}};
+        {"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "^(a+)+$"}}}};
     const auto tokenizer = parseTokenizer(tree.dump(), "t.json");
     QVERIFY(tokenizer);
     const auto ids = (*tokenizer)->encode(std::string(5000, 'a') + "c", Job());

@@ -162,14 +162,10 @@ def variants():
                                           "lowercase": True}}.items():
         yield name, "gpt2", {"normalizer": {"type": name, **more}, "pre_tokenizer": BYTES}
     added = [("a b", {"normalized": True}), ("'s", {"lstrip": True, "rstrip": True}), ("ab", {"single_word": True}), ("1\n", {})]
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
     for base in ("gpt2", "llama2"):
-        tokens = [{"id": 900 + i, "content": text, **flags, **more} for i, (text, more) in enumerate(added)]
-        own = json.loads((HERE / "tokenizers" / f"{base}.json").read_text())["added_tokens"]
-        size = tk.Tokenizer.from_file(str(HERE / "tokenizers" / f"{base}.json")).get_vocab_size()
-        for i, token in enumerate(tokens):
-            token["id"] = size + i
-        yield f"added {base}", base, {"added_tokens": own + tokens}
+        tokenizer = tk.Tokenizer.from_file(str(HERE / "tokenizers" / f"{base}.json"))
+        tokenizer.add_tokens([tk.AddedToken(text, **{"normalized": False, **more}) for text, more in added])
+        yield f"added {base}", base, {"added_tokens": json.loads(tokenizer.to_str())["added_tokens"]}
     yield "roberta", "gpt2", {"post_processor": {"type": "RobertaProcessing", "sep": ["</s>", 1], "cls": ["<s>", 0],
                                                  "trim_offsets": True, "add_prefix_space": False}}
     pieces = sorted({c for line in training_lines() for c in line if c.isalnum()})
