@@ -36,7 +36,7 @@ Result<AddedToken> readAddedToken(const nlohmann::json& entry) {
                      flagAt(entry, "single_word", false),
                      flagAt(entry, "normalized", false)};
     const auto id = countAt(entry, "id");
-    if (token.text.empty() || !id || *id >= std::uint64_t(kMostTokens))
+    if (token.text.empty() || !id || *id >= std::uint64_t(kMostIds))
         return fail("has an added token without text or id");
     token.id = std::int32_t(*id);
     return token;

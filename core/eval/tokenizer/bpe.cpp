@@ -12,22 +12,22 @@ namespace {
 constexpr std::size_t kFew = 96; ///< symbols up to which a plain search for the best pair is quicker
 constexpr std::int32_t kNoRank = 0x7FFFFFFF;
 
-struct Symbol {
-    std::int32_t id = -1;
-    std::uint32_t bytes = 0;
-    std::int32_t before = -1, after = -1; ///< neighbours by index
-};
-
-struct Candidate {
-    std::int32_t rank, left, leftId, rightId;
-    bool operator<(const Candidate& other) const { // the least is on top of a heap
-        return rank != other.rank ? rank > other.rank : left > other.left;
-    }
-};
-
 } // namespace
 
 struct Bpe::Work final : SubwordModel::Scratch {
+    struct Symbol {
+        std::int32_t id = -1;
+        std::uint32_t bytes = 0;
+        std::int32_t before = -1, after = -1; ///< neighbours by index
+    };
+
+    struct Candidate {
+        std::int32_t rank, left, leftId, rightId;
+        bool operator<(const Candidate& other) const { // the least is on top of a heap
+            return rank != other.rank ? rank > other.rank : left > other.left;
+        }
+    };
+
     WordCache cache;
     std::vector<Symbol> symbols;
     std::vector<Merge> pairs; ///< merge of each symbol with the next one
@@ -145,8 +145,8 @@ void Bpe::mergeMany(Work& work) const {
     }
     const auto consider = [&](std::int32_t left) {
         if (left < 0 || symbols[std::size_t(left)].after < 0) return;
-        const Symbol& a = symbols[std::size_t(left)];
-        const Symbol& b = symbols[std::size_t(a.after)];
+        const Work::Symbol& a = symbols[std::size_t(left)];
+        const Work::Symbol& b = symbols[std::size_t(a.after)];
         const Merge merge = merges_.find(a.id, b.id);
         if (merge.id < 0) return;
         heap.push_back({merge.rank, left, a.id, b.id});
@@ -155,12 +155,12 @@ void Bpe::mergeMany(Work& work) const {
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) consider(std::int32_t(i));
     while (!heap.empty()) {
         std::pop_heap(heap.begin(), heap.end());
-        const Candidate best = heap.back();
+        const Work::Candidate best = heap.back();
         heap.pop_back();
-        Symbol& a = symbols[std::size_t(best.left)];
+        Work::Symbol& a = symbols[std::size_t(best.left)];
         if (a.id != best.leftId || a.after < 0 || symbols[std::size_t(a.after)].id != best.rightId)
             continue; // merged since
-        Symbol& b = symbols[std::size_t(a.after)];
+        Work::Symbol& b = symbols[std::size_t(a.after)];
         a.id = merges_.find(best.leftId, best.rightId).id;
         a.bytes += b.bytes;
         b.id = -1;
@@ -171,7 +171,7 @@ void Bpe::mergeMany(Work& work) const {
     }
     std::size_t kept = 0;
     for (std::int32_t i = symbols.empty() ? -1 : 0; i >= 0;) {
-        const Symbol symbol = symbols[std::size_t(i)];
+        const Work::Symbol symbol = symbols[std::size_t(i)];
         symbols[kept++] = symbol;
         i = symbol.after;
     }
@@ -192,7 +192,7 @@ void Bpe::encodePart(std::string_view part, Work& work, std::vector<Token>& into
     else
         mergeMany(work);
     const std::size_t first = into.size();
-    for (const Symbol& symbol : work.symbols) {
+    for (const Work::Symbol& symbol : work.symbols) {
         if (symbol.id < vocabulary_.size()) {
             into.push_back({symbol.id, symbol.bytes});
             continue;

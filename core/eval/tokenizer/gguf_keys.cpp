@@ -48,7 +48,7 @@ std::uint64_t beginArray(GgufCursor& cursor, std::initializer_list<GgufType> ite
     bool known = false;
     for (const GgufType item : items) known = known || type == std::uint32_t(item);
     if (!fits || !known) cursor.refuse("it has another type than a vocabulary needs");
-    if (length > std::uint64_t(kMostTokens) || length > cursor.left()) cursor.refuse("it has too many items");
+    if (length > std::uint64_t(kMostIds) || length > cursor.left()) cursor.refuse("it has too many items");
     return cursor.failed() ? 0 : length;
 }
 
@@ -59,7 +59,7 @@ template<class T> void readNumbers(GgufCursor& cursor, std::initializer_list<Ggu
     for (T& value : into) value = cursor.number<T>();
 }
 
-struct Reader {
+struct KeyReader {
     GgufCursor& cursor;
     GgufKeys& keys;
     void operator()(std::vector<std::string> GgufKeys::*into) const {
@@ -108,7 +108,7 @@ Result<GgufKeys> readGgufKeys(std::span<const std::byte> head) {
         for (const KeyRow& each : kKeys)
             if (name.starts_with(kPrefix) && name.substr(kPrefix.size()) == each.name) row = &each;
         if (row)
-            std::visit(Reader{cursor, keys}, row->into);
+            std::visit(KeyReader{cursor, keys}, row->into);
         else
             readGgufValue(cursor);
         if (cursor.failed())

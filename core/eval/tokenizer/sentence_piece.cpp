@@ -51,7 +51,7 @@ Result<void> readPiece(std::string_view message, PieceModel& into) {
     }
     if (field.damaged() || invalidUtf8(text) != std::string_view::npos || !std::isfinite(score))
         return fail(fmt::format("has a damaged piece {}", into.pieces.size()));
-    if (into.pieces.size() == std::size_t(kMostTokens)) return fail("has too many pieces");
+    if (into.pieces.size() == std::size_t(kMostIds)) return fail("has too many pieces");
     into.pieces.push_back(std::move(text)), into.scores.push_back(score), into.types.push_back(type);
     return {};
 }

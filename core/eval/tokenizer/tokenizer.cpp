@@ -26,7 +26,7 @@ constexpr std::size_t kMostTokenizer = std::size_t(64) << 20; ///< bytes of toke
 Result<void> readAddedTokens(const json& list, TokenizerParts& into) {
     const Vocabulary& vocabulary = into.model->vocabulary();
     into.size = vocabulary.size();
-    if (list.is_array() && list.size() > std::size_t(kMostTokens)) return fail("has too many added tokens");
+    if (list.is_array() && list.size() > std::size_t(kMostIds)) return fail("has too many added tokens");
     for (const json& entry : list) {
         auto token = readAddedToken(entry);
         if (!token) return tl::unexpected(token.error());

@@ -17,17 +17,16 @@ using nlohmann::json;
 
 constexpr double kUnknownPenalty = 10; ///< an unknown character counts as much less than the worst token
 
-/// The best way to reach a byte of the piece.
-struct Step {
-    double score = 0;
-    std::size_t begin = 0; ///< of the token that ends here
-    std::int32_t id = -1;
-    bool reached = false;
-};
-
 } // namespace
 
 struct Unigram::Work final : SubwordModel::Scratch {
+    /// The best way to reach a byte of the piece.
+    struct Step {
+        double score = 0;
+        std::size_t begin = 0; ///< of the token that ends here
+        std::int32_t id = -1;
+        bool reached = false;
+    };
     std::vector<Step> steps;
     std::vector<std::size_t> ends;
 };
@@ -37,7 +36,7 @@ std::unique_ptr<SubwordModel::Scratch> Unigram::scratch() const { return std::ma
 Result<SubwordModelPtr> Unigram::read(const json& model, bool) {
     const json& list = valueAt(model, "vocab");
     if (!list.is_array() || list.empty()) return fail("has no vocabulary");
-    if (list.size() > std::size_t(kMostTokens)) return fail(fmt::format("has {} tokens, too many", list.size()));
+    if (list.size() > std::size_t(kMostIds)) return fail(fmt::format("has {} tokens, too many", list.size()));
     std::vector<std::string> tokens;
     std::vector<double> scores;
     for (const json& entry : list) {
@@ -111,7 +110,7 @@ void Unigram::search(std::string_view piece, Work& work) const {
     auto& steps = work.steps;
     steps.assign(piece.size() + 1, {});
     const auto reach = [&](std::size_t begin, std::size_t end, double score, std::int32_t id) {
-        Step& step = steps[end];
+        Work::Step& step = steps[end];
         if (!step.reached || score > step.score) step = {score, begin, id, true};
     };
     for (std::size_t at = 0; at < piece.size();) {

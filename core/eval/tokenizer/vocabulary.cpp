@@ -14,7 +14,7 @@ Result<Vocabulary> Vocabulary::read(const nlohmann::json& object) {
     Vocabulary out;
     std::int64_t most = -1;
     for (const auto& [token, id] : object.items()) {
-        if (!id.is_number_integer() || id < 0 || id >= kMostTokens)
+        if (!id.is_number_integer() || id < 0 || id >= kMostIds)
             return fail(fmt::format("has no id for the token {}", quotedName(token)));
         most = std::max(most, id.get<std::int64_t>());
     }

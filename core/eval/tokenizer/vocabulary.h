@@ -13,7 +13,7 @@
 
 namespace qs::eval {
 
-constexpr std::int32_t kMostTokens = 1 << 24;
+constexpr std::int32_t kMostIds = 1 << 24;
 
 class Vocabulary {
 public:
