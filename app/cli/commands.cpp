@@ -16,6 +16,7 @@ const auto kCommands = std::to_array<Command>({
     {"eval", "Measure what specs do to the output of a language model", declareEval},
     {"sensitivity", "Find which matrices of a language model its output depends on", declareSensitivity},
     {"capture", "Record the inputs of a language model's layers, for solvers and importance weights", declareCapture},
+    {"tokenize", "Turn a text into the token ids of a model", declareTokenize},
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",
      declareAudit},
     {"diff", "Compare two checkpoints tensor by tensor, under the names and orders of other ecosystems", declareDiff},

@@ -17,6 +17,7 @@ Run declareSweep(CLI::App& app);
 Run declareEval(CLI::App& app);
 Run declareSensitivity(CLI::App& app);
 Run declareCapture(CLI::App& app);
+Run declareTokenize(CLI::App& app);
 Run declareAudit(CLI::App& app);
 Run declareDiff(CLI::App& app);
 Run declareVerify(CLI::App& app);

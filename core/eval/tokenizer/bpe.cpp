@@ -1,136 +1,231 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/tokenizer/bpe.h"
 
-#include "core/base/json_tree.h"
-#include "core/base/tensor_name.h"
+#include "core/eval/tokenizer/byte_level.h"
+#include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <queue>
 
 namespace qs::eval {
 namespace {
 
-using nlohmann::json;
-
-/// Bytes of the character that begins with this byte of valid UTF-8.
-std::size_t characterLength(char first) {
-    const auto byte = static_cast<unsigned char>(first);
-    return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
-}
+constexpr std::size_t kFew = 96; ///< symbols up to which a plain search for the best pair is quicker
+constexpr std::int32_t kNoRank = 0x7FFFFFFF;
 
 } // namespace
 
-Result<Bpe> Bpe::read(const json& model) {
-    Bpe out;
-    const auto vocabulary = model.find("vocab"), merges = model.find("merges");
-    if (vocabulary == model.end() || !vocabulary->is_object() || merges == model.end() || !merges->is_array())
-        return fail("has no vocabulary or no merges");
-    for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"})
-        if (!textAt(model, key).empty()) return fail(fmt::format("has a {}, which is not known", key));
-    if (const auto dropout = model.find("dropout"); dropout != model.end() && dropout->is_number() && *dropout != 0)
-        return fail("drops merges at random");
-    for (const auto& [token, id] : vocabulary->items()) {
-        if (!id.is_number_integer() || id < 0 || id > (1 << 24))
-            return fail(fmt::format("has no id for the token {}", quotedName(token)));
-        const auto number = id.get<std::int32_t>();
-        out.vocabulary_.emplace(token, number);
-        out.size_ = std::max(out.size_, number + 1);
-    }
-    std::int32_t rank = 0;
-    for (const json& merge : *merges) {
-        std::string left, right;
-        if (merge.is_string()) {
-            const auto& text = merge.get_ref<const std::string&>();
-            const std::size_t space = text.find(' ');
-            if (space != std::string::npos) left = text.substr(0, space), right = text.substr(space + 1);
-        } else if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string()) {
-            left = merge[0].get<std::string>(), right = merge[1].get<std::string>();
-        }
-        const std::int32_t a = out.idOf(left), b = out.idOf(right), both = out.idOf(left + right);
-        if (a < 0 || b < 0 || both < 0)
-            return fail(fmt::format("has the merge {} of tokens that it does not have", rank));
-        out.merges_.emplace(pairKey(a, b), Merge{rank++, both});
-    }
-    out.byteFallback_ = flagAt(model, "byte_fallback", false);
-    out.fusesUnknown_ = flagAt(model, "fuse_unk", false);
-    out.ignoresMerges_ = flagAt(model, "ignore_merges", false);
-    out.unknown_ = out.idOf(textAt(model, "unk_token"));
-    for (int byte = 0; byte < 256; ++byte) out.bytes_[byte] = out.idOf(fmt::format("<0x{:02X}>", byte));
-    return out;
-}
-
-std::int32_t Bpe::idOf(const std::string& token) const {
-    const auto found = vocabulary_.find(token);
-    return token.empty() || found == vocabulary_.end() ? -1 : found->second;
-}
-
-int Bpe::byteOf(std::int32_t id) const {
-    if (!byteFallback_ || id < 0) return -1;
-    const auto found = std::find(std::begin(bytes_), std::end(bytes_), id);
-    return found == std::end(bytes_) ? -1 : int(found - std::begin(bytes_));
-}
-
-void Bpe::encode(std::string_view piece, std::vector<std::int32_t>& into) const {
-    if (ignoresMerges_)
-        if (const std::int32_t whole = idOf(std::string(piece)); whole >= 0) return into.push_back(whole);
+struct Bpe::Work final : SubwordModel::Scratch {
     struct Symbol {
-        std::int32_t id, before, after; ///< neighbours by index; -1: none
+        std::int32_t id = -1;
+        std::uint32_t bytes = 0;
+        std::int32_t before = -1, after = -1; ///< neighbours by index
     };
-    std::vector<Symbol> symbols;
-    const auto add = [&](std::int32_t id) {
-        const auto index = std::int32_t(symbols.size());
-        if (index > 0) symbols.back().after = index;
-        symbols.push_back({id, index - 1, -1});
-    };
-    bool wasUnknown = false;
-    for (std::size_t at = 0; at < piece.size();) {
-        const std::size_t length = std::min(characterLength(piece[at]), piece.size() - at);
-        const std::string_view character = piece.substr(at, length);
-        at += length;
-        const std::int32_t id = idOf(std::string(character));
-        const bool hasBytes = byteFallback_ && std::all_of(character.begin(), character.end(), [&](char c) {
-                                  return bytes_[static_cast<unsigned char>(c)] >= 0;
-                              });
-        if (id >= 0)
-            add(id);
-        else if (hasBytes)
-            for (const char c : character) add(bytes_[static_cast<unsigned char>(c)]);
-        else if (unknown_ >= 0 && !(fusesUnknown_ && wasUnknown))
-            add(unknown_);
-        wasUnknown = id < 0 && !hasBytes;
-    }
+
     struct Candidate {
         std::int32_t rank, left, leftId, rightId;
-        bool operator<(const Candidate& other) const { // the least is on top
+        bool operator<(const Candidate& other) const { // the least is on top of a heap
             return rank != other.rank ? rank > other.rank : left > other.left;
         }
     };
-    std::priority_queue<Candidate> queue;
+
+    WordCache cache;
+    std::vector<Symbol> symbols;
+    std::vector<Merge> pairs; ///< merge of each symbol with the next one
+    std::vector<Candidate> heap;
+};
+
+Bpe::Bpe(Vocabulary vocabulary, Settings settings)
+    : vocabulary_(std::move(vocabulary)), settings_(std::move(settings)) {}
+
+std::unique_ptr<SubwordModel::Scratch> Bpe::scratch() const { return std::make_unique<Work>(); }
+
+/// Which token a single byte or character is, and what a whole piece is.
+void Bpe::prepare() {
+    bytes_.fill(-1);
+    const auto& tokens = vocabulary_.tokens();
+    for (std::size_t at = 0; at < tokens.size() + inner_.size(); ++at) {
+        const std::string& token = at < tokens.size() ? tokens[at] : inner_[at - tokens.size()];
+        const auto id = std::int32_t(at);
+        if (token.empty() || (at < tokens.size() && vocabulary_.idOf(token) != id)) continue;
+        if (settings_.spellsBytes && !isSpelling(token)) continue; // no piece is spelled so
+        const std::string bytes = settings_.spellsBytes ? bytesSpelledBy(token) : token;
+        if (settings_.spellsBytes && bytes.size() == 1) bytes_[static_cast<unsigned char>(bytes[0])] = id;
+        if (!settings_.spellsBytes)
+            if (const int byte = byteOfToken(token); byte >= 0) bytes_[std::size_t(byte)] = id;
+        if (const Character c = characterAt(token, 0); c.bytes == token.size() && !settings_.spellsBytes) {
+            if (characters_.size() <= c.value) characters_.resize(c.value + 1, -1);
+            characters_[c.value] = id;
+        }
+        if (settings_.ignoresMerges && at < tokens.size()) whole_.emplace(bytes, id);
+    }
+    unknown_ = settings_.unknown.empty() ? -1 : vocabulary_.idOf(settings_.unknown);
+    cutsAtMarks_ = !settings_.spellsBytes && vocabulary_.idOf(kSpaceMark) >= 0;
+    for (const std::string& token : tokens) {
+        std::string_view rest = token;
+        while (rest.starts_with(kSpaceMark)) rest.remove_prefix(kSpaceMark.size());
+        if (rest.find(kSpaceMark) != std::string_view::npos) cutsAtMarks_ = false;
+    }
+}
+
+std::string Bpe::bytesOf(std::int32_t id) const {
+    const std::string& text = vocabulary_.tokenOf(id);
+    if (settings_.spellsBytes) return bytesSpelledBy(text);
+    if (const int byte = byteOfToken(text); byte >= 0 && settings_.byteFallback) return {char(byte)};
+    return unmarked(text);
+}
+
+/// The symbols that a piece begins with.
+void Bpe::begin(std::string_view piece, Work& work) const {
+    work.symbols.clear();
+    const auto add = [&](std::int32_t id, std::uint32_t bytes) { work.symbols.push_back({id, bytes, -1, -1}); };
+    if (settings_.spellsBytes) {
+        for (const char c : piece)
+            if (const std::int32_t id = bytes_[static_cast<unsigned char>(c)]; id >= 0)
+                add(id, 1);
+            else if (unknown_ >= 0)
+                add(unknown_, 1);
+        return;
+    }
+    bool wasUnknown = false;
+    for (std::size_t at = 0; at < piece.size();) {
+        const Character c = characterAt(piece, at);
+        const std::string_view character = piece.substr(at, c.bytes);
+        at += c.bytes;
+        const std::int32_t id = c.value < characters_.size() ? characters_[c.value] : -1;
+        const bool hasBytes = settings_.byteFallback && std::all_of(character.begin(), character.end(), [&](char b) {
+                                  return bytes_[static_cast<unsigned char>(b)] >= 0;
+                              });
+        const bool unknown = id < 0 && !hasBytes;
+        if (id >= 0)
+            add(id, c.bytes);
+        else if (hasBytes)
+            for (const char b : character) add(bytes_[static_cast<unsigned char>(b)], 1);
+        else if (unknown_ >= 0 && settings_.fusesUnknown && wasUnknown)
+            work.symbols.back().bytes += c.bytes;
+        else if (unknown_ >= 0)
+            add(unknown_, c.bytes);
+        wasUnknown = unknown;
+    }
+}
+
+/// Searches for the best pair anew after each merge: no heap for the few symbols of a word.
+void Bpe::mergeFew(Work& work) const {
+    auto& symbols = work.symbols;
+    auto& pairs = work.pairs;
+    const auto pairAt = [&](std::size_t i) {
+        const Merge merge = merges_.find(symbols[i].id, symbols[i + 1].id);
+        return merge.id < 0 ? Merge{kNoRank, -1} : merge;
+    };
+    pairs.resize(symbols.size());
+    for (std::size_t i = 0; i + 1 < symbols.size(); ++i) pairs[i] = pairAt(i);
+    std::size_t count = symbols.size();
+    while (count > 1) {
+        std::size_t best = 0;
+        for (std::size_t i = 1; i + 1 < count; ++i)
+            if (pairs[i].rank < pairs[best].rank) best = i;
+        if (pairs[best].id < 0) break;
+        symbols[best].id = pairs[best].id;
+        symbols[best].bytes += symbols[best + 1].bytes;
+        for (std::size_t i = best + 1; i + 1 < count; ++i) symbols[i] = symbols[i + 1], pairs[i] = pairs[i + 1];
+        --count;
+        if (best + 1 < count) pairs[best] = pairAt(best);
+        if (best > 0) pairs[best - 1] = pairAt(best - 1);
+    }
+    symbols.resize(count);
+}
+
+/// The same with a heap of pairs, for long pieces.
+void Bpe::mergeMany(Work& work) const {
+    auto& symbols = work.symbols;
+    auto& heap = work.heap;
+    heap.clear();
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+        symbols[i].before = std::int32_t(i) - 1;
+        symbols[i].after = i + 1 < symbols.size() ? std::int32_t(i) + 1 : -1;
+    }
     const auto consider = [&](std::int32_t left) {
         if (left < 0 || symbols[std::size_t(left)].after < 0) return;
-        const Symbol& a = symbols[std::size_t(left)];
-        const Symbol& b = symbols[std::size_t(a.after)];
-        if (const auto found = merges_.find(pairKey(a.id, b.id)); found != merges_.end())
-            queue.push({found->second.rank, left, a.id, b.id});
+        const Work::Symbol& a = symbols[std::size_t(left)];
+        const Work::Symbol& b = symbols[std::size_t(a.after)];
+        const Merge merge = merges_.find(a.id, b.id);
+        if (merge.id < 0) return;
+        heap.push_back({merge.rank, left, a.id, b.id});
+        std::push_heap(heap.begin(), heap.end());
     };
     for (std::size_t i = 0; i + 1 < symbols.size(); ++i) consider(std::int32_t(i));
-    while (!queue.empty()) {
-        const Candidate best = queue.top();
-        queue.pop();
-        Symbol& a = symbols[std::size_t(best.left)];
+    while (!heap.empty()) {
+        std::pop_heap(heap.begin(), heap.end());
+        const Work::Candidate best = heap.back();
+        heap.pop_back();
+        Work::Symbol& a = symbols[std::size_t(best.left)];
         if (a.id != best.leftId || a.after < 0 || symbols[std::size_t(a.after)].id != best.rightId)
             continue; // merged since
-        Symbol& b = symbols[std::size_t(a.after)];
-        a.id = merges_.at(pairKey(best.leftId, best.rightId)).id;
+        Work::Symbol& b = symbols[std::size_t(a.after)];
+        a.id = merges_.find(best.leftId, best.rightId).id;
+        a.bytes += b.bytes;
         b.id = -1;
         a.after = b.after;
         if (b.after >= 0) symbols[std::size_t(b.after)].before = best.left;
         consider(a.before);
         consider(best.left);
     }
-    for (std::int32_t i = symbols.empty() ? -1 : 0; i >= 0; i = symbols[std::size_t(i)].after)
-        into.push_back(symbols[std::size_t(i)].id);
+    std::size_t kept = 0;
+    for (std::int32_t i = symbols.empty() ? -1 : 0; i >= 0;) {
+        const Work::Symbol symbol = symbols[std::size_t(i)];
+        symbols[kept++] = symbol;
+        i = symbol.after;
+    }
+    symbols.resize(kept);
+}
+
+void Bpe::encodePart(std::string_view part, Work& work, std::vector<Token>& into) const {
+    const bool keeps = part.size() <= WordCache::kLongest;
+    const std::uint64_t hash = keeps ? WordCache::hashOf(part) : 0;
+    if (keeps)
+        if (const auto known = work.cache.find(part, hash); !known.empty()) {
+            into.insert(into.end(), known.begin(), known.end());
+            return;
+        }
+    begin(part, work);
+    if (work.symbols.size() <= kFew)
+        mergeFew(work);
+    else
+        mergeMany(work);
+    const std::size_t first = into.size();
+    for (const Work::Symbol& symbol : work.symbols) {
+        if (symbol.id < vocabulary_.size()) {
+            into.push_back({symbol.id, symbol.bytes});
+            continue;
+        }
+        // A character that is no token and was not merged.
+        for (const char c : inner_[std::size_t(symbol.id - vocabulary_.size())])
+            if (const auto byte = bytes_[static_cast<unsigned char>(c)]; settings_.byteFallback && byte >= 0)
+                into.push_back({byte, 1});
+            else if (unknown_ >= 0)
+                into.push_back({unknown_, 1});
+    }
+    if (keeps) work.cache.remember(part, hash, std::span(into).subspan(first));
+}
+
+/// The end of a part that no merge leaves: before a mark of a space behind another character.
+std::size_t Bpe::partEnd(std::string_view piece, std::size_t begin) const {
+    if (!cutsAtMarks_) return piece.size();
+    std::size_t at = begin;
+    while (piece.substr(at).starts_with(kSpaceMark)) at += kSpaceMark.size();
+    return std::min(piece.find(kSpaceMark, at), piece.size());
+}
+
+void Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<Token>& into) const {
+    if (piece.empty()) return;
+    if (settings_.ignoresMerges && piece.size() <= WordCache::kLongest * 16)
+        if (const auto whole = whole_.find(std::string(piece)); whole != whole_.end())
+            return into.push_back({whole->second, std::uint32_t(piece.size())});
+    auto& work = static_cast<Work&>(scratch);
+    for (std::size_t at = 0; at < piece.size();) {
+        const std::size_t end = partEnd(piece, at);
+        encodePart(piece.substr(at, end - at), work, into);
+        at = end;
+    }
 }
 
 } // namespace qs::eval

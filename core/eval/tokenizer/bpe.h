@@ -3,43 +3,59 @@
 // Byte-pair encoding (Sennrich et al. 2016) of one piece of a text: begins with its characters, then merges the pair of
 // neighbours with the lowest rank until none is left, the leftmost of equals first.
 
-#include "core/base/result.h"
+#include "core/eval/tokenizer/pair_table.h"
+#include "core/eval/tokenizer/subword_model.h"
+#include "core/eval/tokenizer/vocabulary.h"
 
-#include <cstdint>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <unordered_map>
-#include <vector>
+#include <array>
 
 namespace qs::eval {
 
-class Bpe {
+class Bpe final : public SubwordModel {
 public:
-    /// `model`: the value under "model" of tokenizer.json. Errors are the end of a sentence.
-    static Result<Bpe> read(const nlohmann::json& model);
+    struct Settings {
+        bool spellsBytes = false;   ///< pieces are bytes, spelled in the vocabulary as byteCharacters() says
+        bool byteFallback = false;  ///< a character that is no token becomes its bytes, "<0x0A>"
+        bool fusesUnknown = false;  ///< unknown characters in a row are one unknown token
+        bool ignoresMerges = false; ///< a piece that is a token is this token
+        std::string unknown;        ///< token of a character that has none; "": it is left out
+    };
+    /// A row of tokenizer.json.
+    static Result<SubwordModelPtr> read(const nlohmann::json& model, bool spellsBytes);
+    /// `merges`: pairs of tokens in the order of their ranks. Errors: a merge of tokens that are not there.
+    static Result<SubwordModelPtr> withMerges(Vocabulary vocabulary, Settings settings,
+                                              const std::vector<std::pair<std::string, std::string>>& merges);
+    /// SentencePiece's order: any two neighbours whose text is a token, the highest score first. `scores`: one a token;
+    /// NaN: no result of a merge.
+    static Result<SubwordModelPtr> withScores(Vocabulary vocabulary, Settings settings,
+                                              const std::vector<float>& scores);
 
-    /// Appends the ids of a piece in UTF-8. A character that the vocabulary does not have becomes its bytes (byte
-    /// fallback), else the unknown token, else nothing.
-    void encode(std::string_view piece, std::vector<std::int32_t>& into) const;
-    std::int32_t size() const { return size_; }
-    std::int32_t idOf(const std::string& token) const; ///< -1: there is none
-    const std::unordered_map<std::string, std::int32_t>& vocabulary() const { return vocabulary_; }
-    /// The byte that this token stands for by byte fallback; -1: none.
-    int byteOf(std::int32_t id) const;
+    std::unique_ptr<Scratch> scratch() const override;
+    void encode(std::string_view piece, Scratch& scratch, std::vector<Token>& into) const override;
+    const Vocabulary& vocabulary() const override { return vocabulary_; }
+    std::string bytesOf(std::int32_t id) const override;
 
 private:
-    struct Merge {
-        std::int32_t rank = 0, id = 0; ///< id of the merged token
-    };
-    static std::uint64_t pairKey(std::int32_t left, std::int32_t right) {
-        return std::uint64_t(std::uint32_t(left)) << 32 | std::uint32_t(right);
-    }
-    std::unordered_map<std::string, std::int32_t> vocabulary_;
-    std::unordered_map<std::uint64_t, Merge> merges_;
-    std::int32_t size_ = 0, unknown_ = -1;
-    bool byteFallback_ = false, fusesUnknown_ = false, ignoresMerges_ = false;
-    std::int32_t bytes_[256] = {}; ///< ids of "<0x00>" ...
+    struct Work;
+    Bpe(Vocabulary vocabulary, Settings settings);
+    void prepare();
+    void begin(std::string_view piece, Work& work) const;
+    void encodePart(std::string_view part, Work& work, std::vector<Token>& into) const;
+    void mergeFew(Work& work) const;
+    void mergeMany(Work& work) const;
+    std::size_t partEnd(std::string_view piece, std::size_t begin) const;
+
+    Vocabulary vocabulary_;
+    Settings settings_;
+    PairTable merges_;
+    std::vector<std::int32_t> characters_;  ///< token of each code point; -1: none
+    std::array<std::int32_t, 256> bytes_{}; ///< token of each byte; -1: none
+    /// Tokens that this model alone knows: characters of tokens that are no tokens themselves. Their ids follow the
+    /// vocabulary.
+    std::vector<std::string> inner_;
+    std::unordered_map<std::string, std::int32_t> whole_; ///< spelled as pieces are; filled where ignoresMerges
+    std::int32_t unknown_ = -1;
+    bool cutsAtMarks_ = false; ///< no merge has a mark of a space behind another character
 };
 
 } // namespace qs::eval

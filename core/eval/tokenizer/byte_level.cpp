@@ -24,6 +24,12 @@ const std::array<std::string, 256>& byteCharacters() {
     return table;
 }
 
+bool isSpelling(std::string_view token) {
+    std::string again;
+    for (const char c : bytesSpelledBy(token)) again += byteCharacters()[static_cast<unsigned char>(c)];
+    return again == token;
+}
+
 std::string bytesSpelledBy(std::string_view token) {
     static const std::unordered_map<std::string_view, char> byteOf = [] {
         std::unordered_map<std::string_view, char> out;

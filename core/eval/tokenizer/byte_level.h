@@ -11,6 +11,8 @@ namespace qs::eval {
 
 /// The character of each byte, as UTF-8.
 const std::array<std::string, 256>& byteCharacters();
+/// Whether a token has no character outside of this spelling.
+bool isSpelling(std::string_view token);
 /// The bytes that a token in this spelling stands for. A character outside the spelling stays as it is.
 std::string bytesSpelledBy(std::string_view token);
 

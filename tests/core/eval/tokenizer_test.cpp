@@ -38,6 +38,7 @@ private Q_SLOTS:
     void bytesOfTokensMakeTheText();
     void unknownPartsAreRefusedByName();
     void damagedFilesAreRefused();
+    void aPatternThatExplodesEndsWithASentence();
     void tokenFiles();
 };
 
@@ -104,7 +105,7 @@ void TokenizerTest::unknownPartsAreRefusedByName() {
     QVERIFY(refusal("normalizer", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
     QVERIFY(refusal("pre_tokenizer", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
     QVERIFY(refusal("post_processor", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
-    QVERIFY(refusal("model", {{"type", "WordPiece"}}).contains(QLatin1String("\"WordPiece\"")));
+    QVERIFY(refusal("model", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
     QVERIFY(refusal("pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "("}}}})
                 .contains(QLatin1String("no regular expression")));
 }
@@ -118,6 +119,29 @@ void TokenizerTest::damagedFilesAreRefused() {
     QVERIFY(!parseTokenizer(R"({"model":{"vocab":{"a":-1},"merges":[]}})", "t.json"));
     QVERIFY(!parseTokenizer(R"({"model":{"vocab":{"a":0},"merges":["a b"]}})", "t.json"));
     QVERIFY(!parseTokenizer(std::string(100000, '['), "t.json"));
+    const auto refused = [](const char* text, const char* why) {
+        const auto made = parseTokenizer(text, "t.json");
+        return !made && QString::fromStdString(made.error().message).contains(QLatin1String(why));
+    };
+    QVERIFY(refused(R"({"model":{"vocab":{"a":0,"b":0},"merges":[]}})", "gives the id 0"));
+    QVERIFY(refused(R"({"model":{"vocab":{"a":9999999},"merges":[]}})", "has the id 9999999 among 1 tokens"));
+    QVERIFY(refused(R"({"model":{"vocab":{"a":0},"merges":["a "]}})", "has the merge 0"));
+    QVERIFY(refused(R"({"model":{"vocab":{"a":0,"aa":1},"merges":["a a"]},"added_tokens":[{"id":0,"content":"x"}]})",
+                    "gives the id 0"));
+    QVERIFY(refused(R"({"model":{"type":"Unigram","unk_id":7,"vocab":[["a",-1.0]]}})", "unknown token 7"));
+    QVERIFY(refused(R"({"model":{"type":"WordPiece","vocab":{"a":0}}})", "no unknown token"));
+    QVERIFY(refused(R"({"normalizer":{"type":"Precompiled","precompiled_charsmap":"AAAA"}})", "cut short"));
+}
+
+void TokenizerTest::aPatternThatExplodesEndsWithASentence() {
+    json tree = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
+    tree["pre_tokenizer"] = {
+        {"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "^(a+)+$"}}}};
+    const auto tokenizer = parseTokenizer(tree.dump(), "t.json");
+    QVERIFY(tokenizer);
+    const auto ids = (*tokenizer)->encode(std::string(5000, 'a') + "c", Job());
+    QVERIFY(!ids);
+    QVERIFY2(QString::fromStdString(ids.error().message).contains(QLatin1String("steps")), ids.error().message.c_str());
 }
 
 void TokenizerTest::tokenFiles() {

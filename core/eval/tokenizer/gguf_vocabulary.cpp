@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The vocabulary of a GGUF file. The rules are those of llama.cpp (src/llama-vocab.cpp), but the regular expressions are
+// those of the tokenizer.json that a file was made from.
+#include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/eval/tokenizer/bpe.h"
+#include "core/eval/tokenizer/gguf_keys.h"
+#include "core/eval/tokenizer/pipeline.h"
+#include "core/eval/tokenizer/sources.h"
+#include "core/eval/tokenizer/splitter.h"
+#include "core/eval/tokenizer/word_piece.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+using nlohmann::json;
+
+enum TokenType : std::int32_t { kUnknownToken = 2, kControlToken = 3, kUserDefinedToken = 4 };
+
+constexpr const char* kDigit = R"(\p{N})";
+constexpr const char* kDigits = R"(\p{N}{1,3})";
+
+/// How texts are cut, by the name under tokenizer.ggml.pre.
+struct PreRow {
+    std::vector<const char*> names;
+    std::vector<const char*> cuts; ///< ids of splitters, else regular expressions; one after the other
+    bool ignoresMerges = false, addsBegin = false;
+};
+
+const std::vector<PreRow>& preRows() {
+    static const std::vector<PreRow> rows = {
+        {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
+         {"llama3"},
+         true,
+         true},
+        {{"dbrx", "smaug-bpe", "chatglm-bpe"}, {"llama3"}},
+        {{"glm4", "glm5"}, {"llama3"}, true},
+        {{"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es", "jina-v2-de", "jina-v2-code", "gigachat",
+          "a.x-4.0", "mellum", "modern-bert", "exaone4", "mpt", "olmo", "jais", "trillion", "granite-docling",
+          "roberta-bpe"},
+         {"gpt2"}},
+        {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"},
+         {kDigit, "gpt2"}},
+        {{"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open", "grok-2"},
+         {"qwen2"}},
+        {{"qwen35"}, {"qwen35"}},
+        {{"tekken"}, {"tekken"}, true, true},
+        {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, {"o200k"}},
+        {{"granite-embed-multi-97m"}, {"o200k"}, true},
+        {{"bailingmoe", "bailingmoe2", "llada-moe"}, {"bailing"}},
+        {{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"},
+         {kDigits, "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+          R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}},
+        {{"deepseek-coder"},
+         {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", kDigit}},
+        {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", "gpt2", "[0-9][0-9][0-9]"}},
+        {{"default", ""}, {R"([\p{P}\$\+<=>\^~\|]+)", "gpt2", R"(\p{N}+)", "[0-9][0-9][0-9]"}},
+    };
+    return rows;
+}
+
+Result<const PreRow*> preRowOf(const std::string& name) {
+    for (const PreRow& row : preRows())
+        for (const char* each : row.names)
+            if (name == each) return &row;
+    return fail(fmt::format("has the pre-tokenizer {} (tokenizer.ggml.pre), which is not known", quotedName(name)));
+}
+
+std::vector<std::pair<std::string, std::string>> mergesOf(const GgufKeys& keys) {
+    std::vector<std::pair<std::string, std::string>> out;
+    out.reserve(keys.merges.size());
+    for (const std::string& merge : keys.merges) {
+        const std::size_t space = merge.empty() ? std::string::npos : merge.find(' ', 1);
+        const bool pair = space != std::string::npos;
+        out.emplace_back(merge.substr(0, pair ? space : 0), pair ? merge.substr(space + 1) : std::string());
+    }
+    return out;
+}
+
+Result<void> readBytePairs(GgufKeys& keys, TokenizerParts& into) {
+    const auto row = preRowOf(keys.pre);
+    if (!row) return tl::unexpected(row.error());
+    into.cuts.spellsBytes = true;
+    for (const char* cut : (*row)->cuts) {
+        const Splitter* known = findSplitter(cut);
+        auto pattern = regexPattern(known ? known->expression : cut);
+        if (!pattern) return tl::unexpected(pattern.error());
+        into.cuts.steps.push_back({std::move(*pattern), false, Behavior::Isolated, {}});
+    }
+    Bpe::Settings settings;
+    settings.spellsBytes = true;
+    settings.ignoresMerges = (*row)->ignoresMerges;
+    auto model = Bpe::withMerges(Vocabulary::of(std::move(keys.tokens)), settings, mergesOf(keys));
+    if (!model) return tl::unexpected(model.error());
+    into.model = std::move(*model);
+    if (!keys.addsBegin) keys.addsBegin = (*row)->addsBegin;
+    return {};
+}
+
+Result<void> readScored(GgufKeys& keys, TokenizerParts& into) {
+    if (keys.scores.empty()) return fail("has no scores (tokenizer.ggml.scores)");
+    if (keys.addsSpace.value_or(true))
+        if (auto read = readNormalizer({{"type", "Prepend"}, {"prepend", kSpaceMark}}, into.normalizers); !read)
+            return read;
+    const json marks = {{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
+    if (auto read = readNormalizer(marks, into.normalizers); !read) return read;
+    Bpe::Settings settings;
+    settings.byteFallback = true;
+    if (keys.unknown) settings.unknown = keys.tokens[std::size_t(*keys.unknown)];
+    auto model = Bpe::withScores(Vocabulary::of(std::move(keys.tokens)), settings, keys.scores);
+    if (!model) return tl::unexpected(model.error());
+    into.model = std::move(*model);
+    if (!keys.addsBegin) keys.addsBegin = true;
+    return {};
+}
+
+Result<void> readWordPieces(GgufKeys& keys, TokenizerParts& into) {
+    const json normalizer = {{"type", "BertNormalizer"}, {"lowercase", keys.lowercase.value_or(true)}};
+    if (auto read = readNormalizer(normalizer, into.normalizers); !read) return read;
+    if (auto read = readPreTokenizer({{"type", "BertPreTokenizer"}}, into.cuts); !read) return read;
+    WordPiece::Settings settings;
+    settings.inside = "", settings.begin = kSpaceMark;
+    if (keys.unknown) settings.unknown = keys.tokens[std::size_t(*keys.unknown)];
+    auto model = WordPiece::with(Vocabulary::of(std::move(keys.tokens)), settings);
+    if (!model) return tl::unexpected(model.error());
+    into.model = std::move(*model);
+    const auto idOf = [&](const char* token) { return std::int64_t(into.model->vocabulary().idOf(token)); };
+    if (!keys.begin && idOf("[CLS]") >= 0) keys.begin = idOf("[CLS]");
+    if (!keys.separator && idOf("[SEP]") >= 0) keys.separator = idOf("[SEP]");
+    keys.end = keys.separator, keys.addsEnd = keys.separator.has_value();
+    if (!keys.addsBegin) keys.addsBegin = keys.begin.has_value();
+    return {};
+}
+
+/// By the name under tokenizer.ggml.model.
+struct GgufModelRow {
+    const char* id;
+    Result<void> (*read)(GgufKeys& keys, TokenizerParts& into); ///< may move the tokens away
+};
+constexpr GgufModelRow kGgufModels[] = {{"bert", readWordPieces}, {"gpt2", readBytePairs}, {"llama", readScored}};
+
+Result<TokenizerParts> readGgufParts(GgufKeys keys) {
+    TokenizerParts parts;
+    for (std::size_t id = 0; id < keys.types.size(); ++id)
+        if (keys.types[id] == kUserDefinedToken && !keys.tokens[id].empty())
+            parts.raw.add({keys.tokens[id], std::int32_t(id), false, false, false, false});
+    parts.size = std::int32_t(keys.tokens.size());
+    std::string known;
+    for (const GgufModelRow& row : kGgufModels) {
+        known += (known.empty() ? "" : ", ") + std::string(row.id);
+        if (keys.model != row.id) continue;
+        if (auto read = row.read(keys, parts); !read) return tl::unexpected(read.error());
+        if (keys.addsBegin.value_or(false)) {
+            if (!keys.begin)
+                return fail("puts a token before a text (tokenizer.ggml.add_bos_token) and does not say which");
+            parts.frame.before.push_back(std::int32_t(*keys.begin));
+        }
+        if (keys.addsEnd.value_or(false) && keys.end) parts.frame.after.push_back(std::int32_t(*keys.end));
+        return parts;
+    }
+    return fail(fmt::format("has a vocabulary of type {} (tokenizer.ggml.model), which is not known; known are {}",
+                            quotedName(keys.model), known));
+}
+
+} // namespace
+
+Result<std::shared_ptr<const Tokenizer>> parseGgufTokenizer(std::span<const std::byte> head, const std::string& path) {
+    const auto named = [&](const Error& error) {
+        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), error.message), path);
+    };
+    auto keys = readGgufKeys(head);
+    if (!keys) return named(keys.error());
+    auto parts = readGgufParts(std::move(*keys));
+    if (!parts) return named(parts.error());
+    parts->path = path;
+    return makeTokenizer(std::move(*parts));
+}
+
+} // namespace qs::eval

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/tokenizer/pattern.h"
+
+#include "core/base/json_tree.h"
+#include "core/base/tensor_name.h"
+#include "core/eval/tokenizer/splitter.h"
+#include "core/eval/tokenizer/unicode.h"
+
+#include <QRegularExpression>
+
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+constexpr int kMostSteps = 10'000'000; ///< of PCRE2, for one match
+constexpr std::size_t kLongestExpression = 1 << 14;
+
+class CharacterPattern final : public Pattern {
+public:
+    CharacterPattern(bool (*is)(std::uint16_t), bool single) : is_(is), single_(single) {}
+    Result<void> matches(std::string_view text, Found found) const override {
+        std::size_t begin = 0, end = 0; // of the run so far
+        for (Character c; (c = characterAt(text, end)).bytes > 0;) {
+            const bool matched = is_(flagsOf(c.value));
+            if (end > begin && (!matched || single_)) found(begin, end);
+            if (!matched || single_) begin = end;
+            end += c.bytes;
+            if (!matched) begin = end;
+        }
+        if (end > begin) found(begin, end);
+        return {};
+    }
+
+private:
+    bool (*is_)(std::uint16_t);
+    bool single_;
+};
+
+class NumberPattern final : public Pattern {
+public:
+    explicit NumberPattern(std::size_t most) : most_(most) {}
+    Result<void> matches(std::string_view text, Found found) const override {
+        std::size_t begin = 0, end = 0, count = 0;
+        for (Character c; (c = characterAt(text, end)).bytes > 0;) {
+            const bool number = inSet(flagsOf(c.value), kNumbers);
+            if (count > 0 && (!number || count == most_)) found(begin, end), count = 0;
+            if (count == 0) begin = end;
+            count += number;
+            end += c.bytes;
+        }
+        if (count > 0) found(begin, end);
+        return {};
+    }
+
+private:
+    std::size_t most_;
+};
+
+class LiteralPattern final : public Pattern {
+public:
+    explicit LiteralPattern(std::string text) : text_(std::move(text)) {}
+    Result<void> matches(std::string_view text, Found found) const override {
+        if (text_.empty()) return {};
+        for (std::size_t at = 0; (at = text.find(text_, at)) != std::string_view::npos; at += text_.size())
+            found(at, at + text_.size());
+        return {};
+    }
+
+private:
+    std::string text_;
+};
+
+class SplitterPattern final : public Pattern {
+public:
+    explicit SplitterPattern(const Splitter& rule) : rule_(rule) {}
+    Result<void> matches(std::string_view text, Found found) const override {
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t end = rule_.endOf(text, at);
+            found(at, end);
+            at = end;
+        }
+        return {};
+    }
+
+private:
+    const Splitter& rule_;
+};
+
+/// PCRE2 through Qt, which counts in UTF-16.
+class RegexPattern final : public Pattern {
+public:
+    RegexPattern(QRegularExpression expression, std::string text)
+        : expression_(std::move(expression)), text_(std::move(text)) {}
+    Result<void> matches(std::string_view text, Found found) const override {
+        const QString wide = QString::fromUtf8(text.data(), qsizetype(text.size()));
+        qsizetype units = 0;
+        std::size_t bytes = 0;
+        const auto bytesAt = [&](qsizetype unit) {
+            while (units < unit) {
+                const Character c = characterAt(text, bytes);
+                bytes += c.bytes;
+                units += c.value >= 0x10000 ? 2 : 1;
+            }
+            return bytes;
+        };
+        for (qsizetype at = 0; at <= wide.size();) {
+            const auto match = expression_.match(wide, at, QRegularExpression::NormalMatch,
+                                                 QRegularExpression::DontCheckSubjectStringMatchOption);
+            if (!match.isValid())
+                return fail(fmt::format("The tokenizer's pattern {} takes more than {} steps on this text.",
+                                        quotedName(text_), kMostSteps));
+            if (!match.hasMatch()) break;
+            at = match.capturedEnd();
+            if (match.capturedLength() > 0) {
+                const std::size_t begin = bytesAt(match.capturedStart());
+                found(begin, bytesAt(match.capturedEnd()));
+            } else {
+                at += at < wide.size() && wide[at].isHighSurrogate() ? 2 : 1;
+            }
+        }
+        return {};
+    }
+
+private:
+    QRegularExpression expression_;
+    std::string text_;
+};
+
+} // namespace
+
+PatternPtr characterPattern(bool (*is)(std::uint16_t flags), bool single) {
+    return std::make_shared<CharacterPattern>(is, single);
+}
+
+PatternPtr numberPattern(std::size_t most) { return std::make_shared<NumberPattern>(most); }
+
+PatternPtr literalPattern(std::string text) { return std::make_shared<LiteralPattern>(std::move(text)); }
+
+Result<PatternPtr> regexPattern(const std::string& text) {
+    if (const Splitter* known = findSplitterFor(text)) return std::make_shared<SplitterPattern>(*known);
+    if (text == R"(\p{N})") return numberPattern(1);
+    if (text == R"(\p{N}{1,3})") return numberPattern(3);
+    if (text.size() > kLongestExpression)
+        return fail(fmt::format("has a pattern of {} bytes, more than {}", text.size(), kLongestExpression));
+    QRegularExpression expression(QStringLiteral("(*LIMIT_MATCH=%1)").arg(kMostSteps) + QString::fromStdString(text),
+                                  QRegularExpression::UseUnicodePropertiesOption);
+    if (!expression.isValid())
+        return fail(fmt::format("has the pattern {}, which is no regular expression", quotedName(text)));
+    expression.optimize();
+    return std::make_shared<RegexPattern>(std::move(expression), text);
+}
+
+Result<PatternPtr> readPattern(const nlohmann::json& pattern) {
+    if (const std::string regex = textAt(pattern, "Regex"); !regex.empty()) return regexPattern(regex);
+    return literalPattern(textAt(pattern, "String"));
+}
+
+} // namespace qs::eval
