@@ -320,9 +320,9 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     const auto started = std::chrono::steady_clock::now();
     TensorAnalysis row = startRow(tensor, asked);
     const QuantSpec spec = forTensor(asked, tensor);
-    if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().message);
+    if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().sentence());
     const auto grid = scaleGrid(spec, tensor.shape);
-    if (!grid) return refused(std::move(row), grid.error().message);
+    if (!grid) return refused(std::move(row), grid.error().sentence());
     const auto size = storedSize(spec, tensor.shape, tensor.dtype);
     row.bytesAfter = size->total();
     row.bpw = bitsPerWeight(*size, tensor.elements);
@@ -333,7 +333,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (options.solve) {
         auto decision = options.solve(*view, spec);
         if (!decision && decision.error().cancelled) return tl::unexpected(decision.error());
-        if (!decision) return refused(std::move(row), decision.error().message);
+        if (!decision) return refused(std::move(row), decision.error().sentence());
         solved = std::move(*decision);
         row.solved = true;
         if (!solved->columnScales.empty()) {
@@ -367,7 +367,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (notTaken.any() && spec.effectiveNan() == NanPolicy::Refuse) {
-        std::string reason = notTakenReason(tensor, spec, notTaken);
+        std::string reason = notTakenError(tensor, spec, notTaken).sentence();
         return refused(std::move(row), std::move(reason));
     }
     if (std::string what = whyUnusable(row, tensor.elements); !what.empty()) {

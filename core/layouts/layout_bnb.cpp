@@ -20,8 +20,8 @@ namespace {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (!isOf(spec, kBitsandbytes4Dialect))
-        return fail(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}: use {}:dialect=bnb",
-                                specText(spec), spec.format == "fp4" ? "fp4" : "nf4"));
+        return advise(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}", specText(spec)),
+                      {spec.format == "fp4" ? "fp4:dialect=bnb" : "nf4:dialect=bnb"});
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     return {};
 }

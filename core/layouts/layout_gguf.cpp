@@ -35,8 +35,8 @@ const GgmlType* typeOf(const QuantSpec& spec) {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (!typeOf(spec))
-        return fail(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}: use q8_0 or q4_k",
-                                specText(spec)));
+        return advise(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}", specText(spec)),
+                      {"q8_0", "q4_k"});
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     return {};
 }

@@ -18,7 +18,7 @@ Result<MeasuredTensor> MeasuredTensor::of(const TensorView& view, const QuantSpe
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
     const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
-    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
+    if (!grid) return failAt(fmt::format("tensor '{}'", escapeForPeople(view.info->name)), std::move(grid.error()));
     return MeasuredTensor(trainedSource(view, spec).value_or(view), spec, std::move(*grid), job);
 }
 
@@ -36,8 +36,9 @@ Result<const TensorPass*> MeasuredTensor::pass() {
     const auto& shared = pass_->shared();
     if (nonFinite_ && !areUsable(spec_, shared)) {
         nonFinite_->store(true, std::memory_order_relaxed);
-        return fail(fmt::format("a scale of tensor '{}' overflows f32 under {}: use {}",
-                                escapeForPeople(info().name, 80), specText(spec_), spec_.format));
+        return advise(fmt::format("a scale of tensor '{}' overflows f32 under {}", escapeForPeople(info().name, 80),
+                                  specText(spec_)),
+                      {spec_.format});
     }
     warnings_ = passWarnings(spec_, shared, info().elements);
     return &*pass_;

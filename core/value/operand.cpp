@@ -9,18 +9,6 @@ namespace qs::value {
 
 Tensor Operand::value() const { return dense_ ? *dense_ : materialized(*quantized_); }
 
-namespace {
-
-/// Removes the empty name of an unnamed tensor from the sentence.
-Error withoutName(Error error) {
-    for (const auto& [named, plain] : {std::pair("tensor '': ", ""), std::pair("tensor ''", "the tensor")})
-        if (const auto at = error.message.find(named); at != std::string::npos)
-            error.message.replace(at, std::string_view(named).size(), plain);
-    return error;
-}
-
-} // namespace
-
 Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job) {
     const bool half = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
     std::vector<std::uint16_t> halves(half ? tensor.values.size() : 0);
@@ -35,9 +23,7 @@ Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, c
     view.info = &info;
     view.bytes = half ? std::as_bytes(std::span(halves)) : std::as_bytes(std::span(tensor.values));
     info.bytes = view.bytes.size();
-    auto out = quantizeTensor(view, spec, job);
-    if (!out && tensor.name.empty()) return tl::unexpected(withoutName(std::move(out.error())));
-    return out;
+    return quantizeTensor(view, spec, job);
 }
 
 Tensor materialized(const QuantizedTensor& tensor) {

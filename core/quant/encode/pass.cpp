@@ -286,7 +286,7 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
     });
     if (job.cancelled()) return cancelledError();
     if (nonFinite_ && nonFinite_->load(std::memory_order_relaxed))
-        return fail(fmt::format("tensor '{}' holds values that are not taken", escapeForPeople(view_.info->name, 80)));
+        return fail(tensorPlace(*view_.info) + " holds values that are not taken");
     return allWasRead();
 }
 

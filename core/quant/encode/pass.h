@@ -112,7 +112,9 @@ struct NotTaken {
     bool any() const { return nan + inf + beyond > 0; }
 };
 Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, const Job& job);
-std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
+/// "tensor 'NAME'", or "the tensor" of one without a name.
+std::string tensorPlace(const TensorInfo& tensor);
+Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
 /// Scales and what the encoder needs are numbers; a ternary threshold that overflowed is one that nothing reaches.
 bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params);
 

@@ -24,17 +24,27 @@ Result<void> checkQuantizable(const TensorInfo& tensor) {
                             escapeForPeople(tensor.name), tensor.typeId()));
 }
 
-std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
-    const std::string name = escapeForPeople(tensor.name);
-    const bool anyFinite = largestTaken(spec) == FLT_MAX;
-    if (found.nan + found.inf == 0 && largestTaken(spec) == FLT_MAX / 2)
-        return fmt::format("tensor '{}' holds {} values between which a range overflows f32, as {} needs: use {}", name,
-                           found.beyond, specText(spec), spec.format);
-    if (found.nan + found.inf == 0)
-        return fmt::format("tensor '{}' holds {} values that overflow in f16, to which {} casts: use {}", name,
-                           found.beyond, specText(spec), spec.format);
-    return fmt::format("tensor '{}' holds {} NaN and {} Inf: use {}nan=skip to leave them out", name, found.nan,
-                       found.inf, anyFinite ? "" : spec.format + ":");
+std::string tensorPlace(const TensorInfo& tensor) {
+    return tensor.name.empty() ? "the tensor" : fmt::format("tensor '{}'", escapeForPeople(tensor.name));
+}
+
+Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
+    const std::string place = tensorPlace(tensor), text = specText(spec);
+    if (found.nan + found.inf > 0) {
+        QuantSpec skips = spec;
+        if (largestTaken(spec) != FLT_MAX) skips = {}, skips.format = spec.format;
+        skips.nan = NanPolicy::Skip;
+        return advise(fmt::format("{} holds {} NaN and {} Inf, which nan=skip leaves out", place, found.nan, found.inf),
+                      {specText(skips)})
+            .value();
+    }
+    const bool ofRange = largestTaken(spec) == FLT_MAX / 2;
+    return advise(
+               fmt::format(fmt::runtime(ofRange ? "{} holds {} values between which a range overflows f32, as {} needs"
+                                                : "{} holds {} values that overflow in f16, to which {} casts"),
+                           place, found.beyond, text),
+               {spec.format})
+        .value();
 }
 
 bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params) {
@@ -71,7 +81,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
     const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
-    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
+    if (!grid) return failAt(tensorPlace(*view.info), std::move(grid.error()));
     // What a solver decided stands before what was trained.
     const TensorView source = solved.values.empty() ? trainedSource(view, spec).value_or(view) : view;
     const auto pass = passOf(source, spec, *grid, solved, job);
@@ -130,7 +140,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
     if ((counted != view.info->elements || overflowed) && spec.effectiveNan() == NanPolicy::Refuse) {
         const auto found = countNotTaken(view, spec, job);
         if (!found) return tl::unexpected(found.error());
-        if (found->any()) return fail(notTakenReason(*view.info, spec, *found));
+        if (found->any()) return tl::unexpected(notTakenError(*view.info, spec, *found));
     }
     out.warnings = passWarnings(spec, pass->shared(), view.info->elements);
     return out;
