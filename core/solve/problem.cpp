@@ -54,7 +54,7 @@ TensorInfo f32Info(const TensorInfo& like) {
 }
 
 Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solved, const Job& job) {
-    const auto quantized = quantizeSolved(problem.weight, problem.spec, solved, job);
+    const auto quantized = quantizeSolved(problem.weight, problem.plan, solved, job);
     if (!quantized) return tl::unexpected(quantized.error());
     std::vector<float> decoded = materialize(*quantized);
     applyColumnScales(solved.columnScales, 0, decoded.data(), decoded.size());

@@ -47,8 +47,8 @@ Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTa
         .value();
 }
 
-bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params) {
-    const bool threshold = runOf(spec).statistic == GroupStatistic::HalfStd;
+bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params) {
+    const bool threshold = plan.run().statistic == GroupStatistic::HalfStd;
     return std::all_of(params.begin(), params.end(), [threshold](const GroupParams& p) {
         return std::isfinite(p.scale) && (threshold ? !std::isnan(p.aux) : std::isfinite(p.aux));
     });
@@ -79,12 +79,18 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
 Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& asked, const Solved& solved,
                                        const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
-    const QuantSpec spec = forTensor(asked, *view.info);
+    return quantizeSolved(view, composedPlan(forTensor(asked, *view.info)), solved, job);
+}
+
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan& plan, const Solved& solved,
+                                       const Job& job) {
+    if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec& spec = plan->spec();
     auto grid = scaleGrid(spec, view.info->shape);
     if (!grid) return failAt(tensorPlace(*view.info), std::move(grid.error()));
     // What a solver decided stands before what was trained.
     const TensorView source = solved.values.empty() ? trainedSource(view, spec).value_or(view) : view;
-    const auto pass = passOf(source, spec, *grid, solved, job);
+    const auto pass = passOf(source, plan, *grid, solved, job);
     if (!pass) return tl::unexpected(pass.error());
 
     QuantizedTensor out;
@@ -107,11 +113,11 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
         const auto& shared = pass->shared();
         for (std::size_t i = 0; i < shared.size(); ++i) {
             out.scales[i] = shared[i].scale;
-            if (zeros) out.zeros[i] = offsetOf(runOf(spec).encoder, shared[i]);
+            if (zeros) out.zeros[i] = offsetOf(plan->encoder(), shared[i]);
         }
     }
 
-    auto encoders = pass->encoders(spec, view.info->dtype);
+    auto encoders = pass->encoders(view.info->dtype);
     std::vector<std::uint64_t> finite(kMaxPieces);
     std::atomic<bool> overflowed{false};
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
@@ -142,14 +148,14 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
         if (!found) return tl::unexpected(found.error());
         if (found->any()) return tl::unexpected(notTakenError(*view.info, spec, *found));
     }
-    out.warnings = passWarnings(spec, pass->shared(), view.info->elements);
+    out.warnings = passWarnings(*plan, pass->shared(), view.info->elements);
     return out;
 }
 
 // A threshold that overflowed or underflowed says nothing about the values: every code is 0, or none is.
-std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,
+std::vector<std::string> passWarnings(const EncodePlan& plan, const std::vector<GroupParams>& shared,
                                       std::uint64_t elements) {
-    if (runOf(spec).statistic != GroupStatistic::HalfStd || shared.empty() || elements == 0) return {};
+    if (plan.run().statistic != GroupStatistic::HalfStd || shared.empty() || elements == 0) return {};
     const float threshold = shared.front().aux;
     if (std::isinf(threshold))
         return {"the standard deviation overflows f32: the threshold is infinite and every value becomes 0"};
@@ -198,7 +204,7 @@ std::vector<float> materialize(const QuantizedTensor& tensor) {
         return out;
     }
     const KernelSet& kernels = bestKernels();
-    Run run = runOf(tensor.spec);
+    Run run = EncodePlan(tensor.spec).run();
     if (!tensor.levels.empty()) run.levels = tensor.levels.data(), run.levelCount = int(tensor.levels.size());
     std::vector<float> out(tensor.codes.size());
     const bool biased = hasBiases(tensor.spec);
