@@ -280,8 +280,8 @@ void RuleTest::manualStrings() {
     QCOMPARE(parseManualQuantize("fixed,2,254", *findFormat("int8"))->divisor, 2.0f);
     const auto says = [&](const char* text, const char* what) {
         const auto parsed = parseManualQuantize(text, e4m3);
-        return !parsed && parsed.error().message.find(what) != std::string::npos &&
-               parsed.error().message.find(text) != std::string::npos;
+        return !parsed && parsed.error().sentence().find(what) != std::string::npos &&
+               parsed.error().sentence().find(text) != std::string::npos;
     };
     QVERIFY(says("absmax", "is not a fixed calibration"));
     QVERIFY(says("fixed,1", "three fields"));
