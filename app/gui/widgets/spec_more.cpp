@@ -257,7 +257,7 @@ void SpecMore::applyAxes() {
     }
     markInvalid(axes_, !understood);
     if (understood) return apply(spec);
-    say({"Axes are whole numbers separated by commas, for example -1 or 0,1; or the word out."});
+    say(fail("Axes are whole numbers separated by commas, for example -1 or 0,1; or the word out.").value());
 }
 
 void SpecMore::say(const Error& refusal) {
