@@ -209,7 +209,7 @@ void MlxTest::refusals() {
     wide.assign(64, 70000.0f);
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx:scaletype=f16", "holds 64 values that overflow in f16"));
     wide[7] = std::nanf("");
-    QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 1 NaN and 0 Inf: use int4:nan=skip"));
+    QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 1 NaN and 0 Inf, which nan=skip leaves out: use int4:nan=skip"));
     // Only layouts that store a bias, or that store decoded values.
     const auto model = opened(folder, {made("p.weight", DType::F32, {4, 64}, std::vector<float>(256, 0.5f))});
     const std::string holders = "plain native mlx hdf5 npz ";

@@ -274,7 +274,7 @@ void SpecTest::adviceKeepsTheRest() {
     QCOMPARE(works("int4:nan=skip:nan=skip:sym=no"), Works{"int4:nan=skip:sym=no"});
     QuantSpec odd = *parseSpec("nf4:nan=skip");
     odd.block = 63;
-    QCOMPARE(validate(odd).error().works, (Works{"nf4:nan=skip:block=62", "nf4:nan=skip:block=64"}));
+    QCOMPARE(validate(odd).error().works, (Works{"nf4:block=62:nan=skip", "nf4:block=64:nan=skip"}));
     const Error error = failAt("model", advise("two", {"a", "b"}).value()).value();
     QCOMPARE(error.sentence(), std::string("model: two: use a or b"));
     QCOMPARE(fail("none").value().sentence(), std::string("none"));
