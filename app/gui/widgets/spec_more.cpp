@@ -139,6 +139,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         form->addRow(label, control);
     }
     instead_->setObjectName(QStringLiteral("instead"));
+    instead_->setAccessibleName(QStringLiteral("Use the spec that works"));
     form->insertRow(1, problem_);
     form->insertRow(2, instead_);
     form->addRow(full_);
