@@ -95,7 +95,7 @@ Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
         const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
         if (auto own = exists ? std::nullopt : sourceWithOptions(id, sources)) {
             for (auto& source : sources) // the user wants this backend with options only, so the plain one is removed
-                if (source.id == own->baseId() && source.shipped) source.named = false;
+                if (source.id == own->base && source.shipped) source.named = false;
             sources.push_back(std::move(*own));
         } else if (!exists)
             return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "

@@ -41,7 +41,7 @@ public:
             else if (measured.error().cancelled)
                 return tl::unexpected(measured.error());
             else
-                row.reason = measured.error().message;
+                row.reason = measured.error().sentence();
         }
         return {};
     }

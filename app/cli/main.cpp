@@ -51,7 +51,7 @@ int run(const std::function<qs::Result<void>()>& command) {
         const auto done = command();
         qs::cli::clearProgress();
         if (done) return 0;
-        return done.error().cancelled ? stopped() : complain(done.error().message, 1);
+        return done.error().cancelled ? stopped() : complain(done.error().sentence(), 1);
     } catch (const std::bad_alloc&) {
         return complain("there is not enough memory for this.", 1);
     } catch (const std::exception& e) {
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
         if (declared->parsed()) {
             auto& files = qs::cli::runFiles();
             qs::cli::addPaths(*declared, files);
-            if (const auto fine = files.apart(); !fine) return complain(fine.error().message, 1);
+            if (const auto fine = files.apart(); !fine) return complain(fine.error().sentence(), 1);
             return run(command);
         }
     return 2;

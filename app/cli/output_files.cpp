@@ -39,8 +39,10 @@ void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids)
     for (const char* id : ids)
         if (const auto* writer = findReportWriter(id)) files_.push_back({writer, {}, {}});
     for (auto& file : files_) // files_ does not grow any more, so the addresses of its elements are stable
-        file.option =
-            option(app, std::string("--") + file.writer->id, file.path, file.writer->title).type("FILE").writes();
+        file.option = option(app, std::string("--") + file.writer->id, file.path,
+                             std::string(file.writer->title) + ": " + file.writer->holds)
+                          .type("FILE")
+                          .writes();
     if (ids.size() > 1) // only reports contain provenance with paths
         flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone");
 }

@@ -63,7 +63,7 @@ void leaveHostileSettings() {
     if (!info.exists() && !info.isSymLink()) return;
     const auto text = readCompanion(file.toStdString(), std::size_t(16) << 20);
     if (text) return;
-    qWarning("the settings are left alone: %s", text.error().message.c_str());
+    qWarning("the settings are left alone: %s", text.error().sentence().c_str());
     static const QTemporaryDir instead;
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, instead.path());
 }
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
         for (const auto& option : {spec, specB}) {
             if (!parser.isSet(option)) continue;
             if (const auto made = parseSpec(parser.value(option).toStdString()); !made)
-                return QString::fromStdString(made.error().message);
+                return QString::fromStdString(made.error().sentence());
         }
         QStringList ids;
         for (const auto& row : pages()) ids << QString::fromLatin1(row.id);

@@ -41,7 +41,7 @@ void ModelOpener::openSaved(const QString& path, const SessionState& view) {
         if (saved) return read(std::move(*saved), view);
         // An automatic save is optional: without it only the path and the view are restored.
         if (!view.path.isEmpty()) return restore(view);
-        complain(saved.error().message);
+        complain(saved.error().sentence());
     });
     Q_EMIT opening(path);
 }
@@ -89,7 +89,7 @@ void ModelOpener::open(const QString& path) {
     opening_.run({}, work, [this](Result<OpenedModel> opened) {
         auto view = std::exchange(wanted_, {});
         auto saved = std::exchange(saved_, std::nullopt);
-        if (!opened) return complain(opened.error().message);
+        if (!opened) return complain(opened.error().sentence());
         opened->view = std::move(view), opened->saved = std::move(saved);
         opened_(std::move(*opened));
     });

@@ -107,7 +107,7 @@ void SessionSaver::write(const QString& path, bool byItself) {
         return true;
     };
     const auto done = [this, path, byItself](const Result<bool>& written) {
-        if (!written) return Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().message)));
+        if (!written) return Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().sentence())));
         if (!byItself) {
             path_ = path;
             session_.addRecentFile(path);

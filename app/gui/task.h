@@ -161,7 +161,7 @@ private:
         else if (answer)
             done(std::move(*answer));
         else if (!answer.error().cancelled)
-            Q_EMIT failed(QString::fromStdString(oneSentence(answer.error().message)));
+            Q_EMIT failed(QString::fromStdString(oneSentence(answer.error().sentence())));
         if (guard) Q_EMIT over();
     }
 

@@ -172,7 +172,7 @@ void Server::takeBuffers(Fields& fields, Frame& frame) {
         fields.take(item);
         if (fields.problem()) return;
         auto buffer = SharedBuffer::adopt(std::move(frame.descriptors[i]), bytes);
-        if (!buffer) return fields.refuse(buffer.error().message);
+        if (!buffer) return fields.refuse(buffer.error().sentence());
         buffers_[id] = std::move(*buffer);
     }
 }

@@ -37,8 +37,9 @@ struct Worker {
     std::vector<std::uint32_t> roundedBins;
     std::vector<std::uint64_t> roundedCodes;
 
-    Worker(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales, std::size_t levels)
-        : encoder(spec, source, std::move(scales)), errorBins(kFloatBins), valueBins(kFloatBins), codeCounts(levels) {}
+    Worker(SharedPlan plan, DType source, std::shared_ptr<const TensorScales> scales, std::size_t levels)
+        : encoder(std::move(plan), source, std::move(scales)), errorBins(kFloatBins), valueBins(kFloatBins),
+          codeCounts(levels) {}
     void flush() {
         error.add(errorBins), value.add(valueBins);
         std::fill(errorBins.begin(), errorBins.end(), 0u);
@@ -69,9 +70,9 @@ struct Worker {
 
 class TensorMeasurement {
 public:
-    TensorMeasurement(const TensorView& view, const QuantSpec& spec, const AnalysisOptions& options,
+    TensorMeasurement(const TensorView& view, const SharedPlan& plan, const AnalysisOptions& options,
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
-        : view_(view), spec_(spec), grid_(grid), levels_(pass.levels()), scales_(pass.scales()),
+        : view_(view), plan_(plan), spec_(plan->spec()), grid_(grid), levels_(pass.levels()), scales_(pass.scales()),
           onElements_(onElements), picture_(grid, options, pass.unitElements()),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
@@ -84,7 +85,7 @@ public:
 
     void add(const PassRange& range) {
         auto& slot = workers_[range.worker];
-        if (!slot) slot = std::make_unique<Worker>(spec_, view_.info->dtype, scales_, levels_.size());
+        if (!slot) slot = std::make_unique<Worker>(plan_, view_.info->dtype, scales_, levels_.size());
         Worker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
@@ -263,6 +264,7 @@ private:
     }
 
     const TensorView& view_;
+    const SharedPlan& plan_;
     const QuantSpec& spec_;
     const ScaleGrid& grid_;
     std::span<const float> levels_;
@@ -319,10 +321,11 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
                                      const AnalysisOptions& options, const Job& job, const ElementsDone& onElements) {
     const auto started = std::chrono::steady_clock::now();
     TensorAnalysis row = startRow(tensor, asked);
-    const QuantSpec spec = forTensor(asked, tensor);
-    if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().message);
+    if (auto ok = checkQuantizable(tensor); !ok) return refused(std::move(row), ok.error().sentence());
+    const SharedPlan plan = composedPlan(forTensor(asked, tensor));
+    const QuantSpec& spec = plan->spec();
     const auto grid = scaleGrid(spec, tensor.shape);
-    if (!grid) return refused(std::move(row), grid.error().message);
+    if (!grid) return refused(std::move(row), grid.error().sentence());
     const auto size = storedSize(spec, tensor.shape, tensor.dtype);
     row.bytesAfter = size->total();
     row.bpw = bitsPerWeight(*size, tensor.elements);
@@ -333,7 +336,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (options.solve) {
         auto decision = options.solve(*view, spec);
         if (!decision && decision.error().cancelled) return tl::unexpected(decision.error());
-        if (!decision) return refused(std::move(row), decision.error().message);
+        if (!decision) return refused(std::move(row), decision.error().sentence());
         solved = std::move(*decision);
         row.solved = true;
         if (!solved->columnScales.empty()) {
@@ -342,12 +345,13 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
         }
     }
     const auto pass =
-        TensorPass::prepare(*view, spec, *grid, job, solved && solved->levels ? solved->levels : options.levels);
+        TensorPass::prepare(*view, plan, *grid, job, solved && solved->levels ? solved->levels : options.levels);
     if (!pass) return tl::unexpected(pass.error());
-    TensorMeasurement measurement(*view, spec, options, *grid, *pass, onElements);
+    TensorMeasurement measurement(*view, plan, options, *grid, *pass, onElements);
     std::optional<QuantizedTensor> decided;
+    static const Solved none;
     if (solved || trainedSource(*view, spec)) {
-        auto codes = solved ? quantizeSolved(*view, spec, *solved, job) : quantizeTensor(*view, spec, job);
+        auto codes = quantizeSolved(*view, plan, solved ? *solved : none, job);
         if (!codes) return tl::unexpected(codes.error());
         decided = std::move(*codes);
         measurement.decide(*decided, solved ? std::span<const float>(solved->columnScales) : std::span<const float>());
@@ -355,7 +359,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) { measurement.add(range); });
     if (!done) return tl::unexpected(done.error());
     measurement.finish(row);
-    row.warnings = passWarnings(spec, pass->shared(), tensor.elements);
+    row.warnings = passWarnings(*plan, pass->shared(), tensor.elements);
     row.larger = largerText(asked, tensor, row.bpw);
     NotTaken notTaken;
     if (std::uint64_t(row.sums.n) != tensor.elements || std::isnan(row.sums.se2)) {
@@ -367,7 +371,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
     row.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     if (notTaken.any() && spec.effectiveNan() == NanPolicy::Refuse) {
-        std::string reason = notTakenReason(tensor, spec, notTaken);
+        std::string reason = notTakenError(tensor, spec, notTaken).sentence();
         return refused(std::move(row), std::move(reason));
     }
     if (std::string what = whyUnusable(row, tensor.elements); !what.empty()) {
@@ -379,7 +383,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
         auto inputs = options.inputs(tensor);
         if (!inputs) return tl::unexpected(inputs.error());
         if (*inputs) {
-            auto errors = errorsOnInputs(*view, spec, measurement.decidedValues(), **inputs, options, job);
+            auto errors = errorsOnInputs(*view, plan, measurement.decidedValues(), **inputs, options, job);
             if (!errors) return tl::unexpected(errors.error());
             row.onInputs = *errors;
         }

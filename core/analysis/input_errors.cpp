@@ -19,14 +19,14 @@ std::optional<double> ratio(double error, double whole) {
 
 } // namespace
 
-Result<InputErrors> errorsOnInputs(const TensorView& view, const QuantSpec& spec, std::span<const float> decoded,
+Result<InputErrors> errorsOnInputs(const TensorView& view, const SharedPlan& plan, std::span<const float> decoded,
                                    const LayerInputs& inputs, const AnalysisOptions& options, const Job& job) {
     std::vector<float> w(view.info->elements), v(decoded.begin(), decoded.end());
     loadF32(view, 0, w.size(), w.data());
     if (v.empty()) {
         Solved own;
         own.levels = options.levels;
-        auto codes = quantizeSolved(view, spec, own, job);
+        auto codes = quantizeSolved(view, plan, own, job);
         if (!codes) return tl::unexpected(codes.error());
         v = materialize(*codes);
         if (options.decodedAs == DecodedAs::Source) roundTo(view.info->dtype, v.data(), v.size());

@@ -2,12 +2,13 @@
 #pragma once
 
 #include "core/analysis/analysis.h"
+#include "core/quant/encode/encode_plan.h"
 
 namespace qs {
 
 /// The error of a tensor under a spec as its layer's inputs see it. `decoded`: the reconstruction where it is at hand,
 /// else empty. Values that are not finite are left out.
-Result<InputErrors> errorsOnInputs(const TensorView& view, const QuantSpec& spec, std::span<const float> decoded,
+Result<InputErrors> errorsOnInputs(const TensorView& view, const SharedPlan& plan, std::span<const float> decoded,
                                    const LayerInputs& inputs, const AnalysisOptions& options, const Job& job);
 
 /// Of a file of calibration inputs, see core/solve/inputs.h, synthetic without one; null where it has none for the layer.

@@ -159,7 +159,7 @@ Result<Certificate> parseCertificate(std::string_view text, const std::string& p
         return fail(fmt::format("{} is not a certificate: {}.", escapeForPeople(path, 200), why), path);
     };
     const auto json = readJsonTree(text, kMostCertificate);
-    if (!json) return wrong("it " + json.error().message);
+    if (!json) return wrong("it " + json.error().sentence());
     try {
         Certificate c = certificateFrom(*json);
         // Left where an export was stopped between its file and its certificate.

@@ -23,7 +23,7 @@ CheckedFile fileAsItIs(const CertifiedFile& file, const fs::path& folder, Result
         return {file, fmt::format("it has {} bytes, not {}", (*found)->size(), file.bytes)};
     const auto hash = sha256OfFile((folder / file.name).string(), job);
     if (!hash && hash.error().cancelled) stopped = tl::unexpected(hash.error());
-    if (!hash) return {file, hash.error().message};
+    if (!hash) return {file, hash.error().sentence()};
     return {file, *hash == file.sha256 ? std::string() : "its SHA-256 is " + *hash};
 }
 

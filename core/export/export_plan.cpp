@@ -94,7 +94,7 @@ void decide(const AskedTensor& one, const Layout& layout, const std::map<std::st
             PlannedTensor& row, Decided& all) {
     const TensorInfo& tensor = *one.tensor;
     if (auto held = leftAlone(one, layout); !held) {
-        row.becomes = Becomes::Stays, row.reason = held.error().message;
+        row.becomes = Becomes::Stays, row.reason = held.error().sentence();
         return;
     }
     const QuantSpec spec = forTensor(*one.spec, tensor);
@@ -103,7 +103,7 @@ void decide(const AskedTensor& one, const Layout& layout, const std::map<std::st
     const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
                                         : checkWritable(tensor, spec, layout);
     row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
-    if (!ok) row.reason = ok.error().message;
+    if (!ok) row.reason = ok.error().sentence();
     if (!ok && all.refusal.empty()) all.refusal = row.reason;
     Given& mates = all.given[one.spec];
     mates.tensors.push_back(&tensor);
@@ -177,7 +177,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     plan.offers = offersOf(decided->given, request, layout);
     if (layout.warns) plan.warning = layout.warns(decided->taken);
     const auto config = configOf(model, request, layout, *decided);
-    if (!config) plan.problem = config.error().message;
+    if (!config) plan.problem = config.error().sentence();
     if (auto ok = countBytes(model, layout, config.value_or(""), decided->taken, plan, job); !ok)
         return tl::unexpected(ok.error());
     return plan;

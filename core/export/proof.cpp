@@ -372,7 +372,7 @@ void Proof::add(TensorProof one) {
 
 Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job) {
     const auto written = openModel(path);
-    if (!written) return fail("the proof failed: " + written.error().message);
+    if (!written) return fail("the proof failed: " + written.error().sentence());
     SizesInFiles sizes = sizesInList(**written);
     bool isWholeList = false;
     const auto sizeOf = [&](const std::string& field) -> Result<std::optional<std::uint64_t>> {

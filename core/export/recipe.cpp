@@ -42,11 +42,10 @@ void Recipe::applyTo(QuantizeRequest& request) const {
 }
 
 Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
-    const auto wrong = [&](const std::string& why) {
-        return fail(fmt::format("{} is not a recipe: {}.", escapeForPeople(path, 200), why), path);
-    };
+    const std::string isNoRecipe = escapeForPeople(path, 200) + " is not a recipe: ";
+    const auto wrong = [&](const std::string& why) { return fail(isNoRecipe + why + ".", path); };
     const auto tree = readJsonTree(text, kMostRecipe);
-    if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().message);
+    if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().sentence());
     if (!tree || !tree->is_object()) return wrong("it is not a JSON object");
     const auto& json = *tree;
     for (const auto& [key, value] : json.items())
@@ -58,7 +57,7 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
     if (json.contains("default")) {
         if (!json["default"].is_string()) return wrong("its default is no text");
         auto rest = specOrKeep(json["default"].get<std::string>());
-        if (!rest) return wrong("its default: " + rest.error().message);
+        if (!rest) return failAt(isNoRecipe + "its default", rest.error());
         recipe.rest = std::move(*rest);
     }
     if (!json.contains("rules")) return recipe;
@@ -69,7 +68,7 @@ Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
             !row.contains("spec") || !row["spec"].is_string())
             return wrong(fmt::format("rule {} is not {{\"tensor\": REGEX, \"spec\": SPEC or \"keep\"}}", number));
         auto spec = specOrKeep(row["spec"].get<std::string>());
-        if (!spec) return wrong(fmt::format("rule {}: {}", number, spec.error().message));
+        if (!spec) return failAt(fmt::format("{}rule {}", isNoRecipe, number), spec.error());
         recipe.rules.push_back({row["tensor"].get<std::string>(), std::move(*spec)});
     }
     return recipe;
@@ -124,7 +123,8 @@ Result<std::vector<TensorRule>> parseRules(const std::string& lines) {
             const auto at = line.rfind('=');
             if (at == line.npos || at == 0) return wrong("it is not REGEX=SPEC or REGEX=keep");
             const auto spec = parseSpec(line.substr(at + 1));
-            return wrong(spec ? "it is not REGEX=SPEC" : spec.error().message);
+            if (!spec) return failAt(fmt::format("Line {}", number), spec.error());
+            return wrong("it is not REGEX=SPEC");
         }
         const QRegularExpression regex(QString::fromStdString(rule->regex));
         if (!regex.isValid())

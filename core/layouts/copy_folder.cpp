@@ -107,7 +107,7 @@ Result<nlohmann::ordered_json> sourceConfig(const Model& model) {
     const auto text = textOf(**file);
     if (!text) return tl::unexpected(text.error());
     auto config = readOrderedJsonTree(*text);
-    if (!config) return cannot(config.error().message);
+    if (!config) return cannot(config.error().sentence());
     if (!config->is_object()) return cannot("is not a JSON object");
     eraseQuantization(*config);
     return config;

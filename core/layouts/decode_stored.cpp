@@ -280,7 +280,7 @@ Result<void> StoredFields::openOther(const Model& model, const std::string& name
 
 Result<void> StoredFields::open(const Model& model, std::optional<Decode> decode) {
     auto cut = scaleGrid(stored.spec, stored.shape);
-    if (!cut) return fail(fmt::format("tensor '{}': {}", escapeForPeople(stored.name, 80), cut.error().message));
+    if (!cut) return failAt(fmt::format("tensor '{}'", escapeForPeople(stored.name, 80)), cut.error());
     grid = std::move(*cut);
     const std::vector<std::string> names = stored.fields();
     if (auto ok = openCodes(model, names.front()); !ok) return ok;

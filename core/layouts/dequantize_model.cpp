@@ -25,7 +25,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
                 shards[i].metadata[key] = text;
             else if (!model.find(key.substr(kStoredPrefix.size()))) {
                 const auto inFile = [&](const Error& error) {
-                    return fail(fmt::format("{}: {}", escapeForPeople(model.files[i].path, 160), error.message),
+                    return fail(fmt::format("{}: {}", escapeForPeople(model.files[i].path, 160), error.sentence()),
                                 model.files[i].path);
                 };
                 auto stored = parseStored(key, text);

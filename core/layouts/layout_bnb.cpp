@@ -19,9 +19,15 @@ namespace qs {
 namespace {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!isOf(spec, kBitsandbytes4Dialect))
-        return fail(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}: use {}:dialect=bnb",
-                                specText(spec), spec.format == "fp4" ? "fp4" : "nf4"));
+    if (!isOf(spec, kBitsandbytes4Dialect)) {
+        std::vector<std::string> works;
+        for (const FormatTraits& format : formats())
+            if (kBitsandbytes4Dialect.takes(format))
+                works.insert(format.id == spec.format ? works.begin() : works.end(),
+                             fmt::format("{}:dialect={}", format.id, kBitsandbytes4Dialect.id));
+        return advise(fmt::format("the bnb layout holds bitsandbytes' blocks of nf4 and fp4, not {}", specText(spec)),
+                      std::move(works));
+    }
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     return {};
 }

@@ -42,10 +42,12 @@ Result<Kind> kindOf(const QuantSpec& spec) {
         return Kind::Nvfp4;
     if (spec.format == "mxfp4" && ours && spec.blockSize() == 32 && scaleTypeOf(spec) == ScaleType::E8m0)
         return Kind::Mxfp4;
-    return fail(fmt::format("the compressed-tensors layout holds int2 to int8 with a scale per row or group, fp8_e4m3 "
-                            "per tensor, row or tile=0xN,1xM, nvfp4 and mxfp4, with scales of f32, f16 or bf16 where "
-                            "there is a choice, not {}: use int4:dialect=ct:block=128",
-                            specText(spec)));
+    return advise(
+        fmt::format("the compressed-tensors layout holds int2 to int8 with a scale per row or group, fp8_e4m3 "
+                    "per tensor, row or tile=0xN,1xM, nvfp4 and mxfp4, with scales of f32, f16 or bf16 where "
+                    "there is a choice, not {}",
+                    specText(spec)),
+        {"int4:dialect=ct:block=128"});
 }
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {

@@ -36,9 +36,9 @@ SlabCoder nf4Coder(const MeasuredTensor& tensor) {
         return (element / features * perRow + element % features / group) * (block / 2);
     }};
     // Unclipped f32 arithmetic over whole blocks of finite values is what the packing kernel knows.
-    if (group == block && EncodePlan(spec).isPlain() && !spec.sparsity && features % block == 0 &&
-        runOf(spec).clip == 1 && spec.effectiveNan() == NanPolicy::Refuse && !inputTypeOf(spec, tensor.info().dtype) &&
-        !tensor.solved()) {
+    if (group == block && tensor.plan()->isPlain() && !spec.sparsity && features % block == 0 &&
+        tensor.plan()->run().clip == 1 && spec.effectiveNan() == NanPolicy::Refuse &&
+        !tensor.plan()->inputType(tensor.info().dtype) && !tensor.solved()) {
         coder.encodeAndScale = [=](const PassRange& range, RunEncoder&, GroupParams* scales, std::byte* at) {
             thread_local std::vector<float> absmax;
             absmax.resize(range.n / block);
@@ -152,13 +152,14 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
 } // namespace
 
 Layout eformerLayout() {
-    return {.id = "eformer",
-            .title = "eformer",
-            .summary =
-                "Fields of eformer's arrays: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
-            .takes = "nf4, int8, binary, ternary and their scaled members",
-            .accepts = accepts,
-            .fields = fields};
+    return {
+        .id = "eformer",
+        .title = "eformer",
+        .summary =
+            "Fields of eformer's arrays: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
+        .takes = "nf4, int8, binary, ternary and their scaled members",
+        .accepts = accepts,
+        .fields = fields};
 }
 
 } // namespace qs

@@ -34,9 +34,15 @@ const GgmlType* typeOf(const QuantSpec& spec) {
 }
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!typeOf(spec))
-        return fail(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}: use q8_0 or q4_k",
-                                specText(spec)));
+    if (!typeOf(spec)) {
+        const FormatTraits* nearest = nullptr; // in bits
+        for (const FormatTraits& format : formats())
+            if (format.kind == FormatKind::Superblock &&
+                (!nearest || std::abs(format.bits - spec.traits().bits) < std::abs(nearest->bits - spec.traits().bits)))
+                nearest = &format;
+        return advise(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}", specText(spec)),
+                      {nearest->id});
+    }
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     return {};
 }

@@ -25,9 +25,11 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     const bool rows = spec.hasScalePerRow();
     if (!hasIntegerCodes(spec) || (bits != 2 && bits != 3 && bits != 4 && bits != 8) ||
         scaleTypeOf(spec) != ScaleType::F16 || spec.tiles || (spec.scaleKind() != ScaleKind::Block && !rows))
-        return fail(fmt::format("the gptq layout holds int2, int3, int4 and int8 with f16 scales per group or row, not "
-                                "{}: use int4:dialect=ct:block=128:scaletype=f16",
-                                specText(spec)));
+        return advise(
+            fmt::format("the gptq layout holds int2, int3, int4 and int8 with f16 scales per group or row, not "
+                        "{}",
+                        specText(spec)),
+            {"int4:dialect=ct:block=128:scaletype=f16"});
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
     if (shape.size() != 2 || shape[0] % 32 != 0 || shape[1] % 32 != 0)

@@ -18,9 +18,8 @@ namespace {
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     if (!isOf(spec, kLlmInt8Dialect))
-        return fail(fmt::format("the llm-int8 layout holds what bitsandbytes makes of a row, not {}: use "
-                                "int8:dialect=bnb",
-                                specText(spec)));
+        return advise(fmt::format("the llm-int8 layout holds what bitsandbytes makes of a row, not {}", specText(spec)),
+                      {"int8:dialect=bnb"});
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (shape.size() != 2) return fail(fmt::format("{} is not the matrix of a linear layer", shapeText(shape)));
     return {};

@@ -40,10 +40,10 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     const bool halves = hasIntegerCodes(spec) && (type == ScaleType::F16 || type == ScaleType::Bf16);
     if ((!halves && !hasBiases(spec)) || spec.traits().bits == 7 || spec.scaleKind() != ScaleKind::Block ||
         spec.tiles || (block != 32 && block != 64 && block != 128))
-        return fail(fmt::format("the mlx layout holds dialect=mlx, and int2 to int6 and int8 in groups of 32, 64 or "
-                                "128 with scales of f16 or bf16, not {}: use int4:dialect=mlx or "
-                                "int4:sym=no:block=64:scaletype=bf16",
-                                specText(spec)));
+        return advise(fmt::format("the mlx layout holds dialect=mlx, and int2 to int6 and int8 in groups of 32, 64 or "
+                                  "128 with scales of f16 or bf16, not {}",
+                                  specText(spec)),
+                      {"int4:dialect=mlx", "int4:sym=no:block=64:scaletype=bf16"});
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
     if (shape.size() != 2) return fail(fmt::format("the mlx layout holds matrices, not {}", shapeText(shape)));

@@ -18,7 +18,7 @@ Result<MeasuredTensor> MeasuredTensor::of(const TensorView& view, const QuantSpe
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
     const QuantSpec spec = forTensor(asked, *view.info);
     auto grid = scaleGrid(spec, view.info->shape);
-    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
+    if (!grid) return failAt(fmt::format("tensor '{}'", escapeForPeople(view.info->name)), std::move(grid.error()));
     return MeasuredTensor(trainedSource(view, spec).value_or(view), spec, std::move(*grid), job);
 }
 
@@ -27,19 +27,20 @@ Result<const TensorPass*> MeasuredTensor::pass() {
     // Each pass reads the tensor once. Rows that are not contiguous are read in many short calls, which a mapping
     // suits.
     const TensorView read = grid_.contiguous ? forScan(view_, kReadBytes) : view_;
-    auto made = solved_ ? passOf(read, spec_, grid_, *solved_, job_)
-                        : TensorPass::prepare(read, spec_, grid_, job_, nullptr, scales_);
+    auto made = solved_ ? passOf(read, plan_, grid_, *solved_, job_)
+                        : TensorPass::prepare(read, plan_, grid_, job_, nullptr, scales_);
     if (!made) return tl::unexpected(made.error());
     pass_.emplace(std::move(*made));
     scales_ = pass_->scales();
     pass_->refuseNonFinite(nonFinite_);
     const auto& shared = pass_->shared();
-    if (nonFinite_ && !areUsable(spec_, shared)) {
+    if (nonFinite_ && !areUsable(*plan_, shared)) {
         nonFinite_->store(true, std::memory_order_relaxed);
-        return fail(fmt::format("a scale of tensor '{}' overflows f32 under {}: use {}",
-                                escapeForPeople(info().name, 80), specText(spec_), spec_.format));
+        return advise(fmt::format("a scale of tensor '{}' overflows f32 under {}", escapeForPeople(info().name, 80),
+                                  specText(spec())),
+                      {spec().format});
     }
-    warnings_ = passWarnings(spec_, shared, info().elements);
+    warnings_ = passWarnings(*plan_, shared, info().elements);
     return &*pass_;
 }
 
@@ -52,7 +53,7 @@ Result<std::vector<GroupParams>> measureScales(MeasuredTensor& tensor) {
     auto encoders = tensor.encoders();
     // Groups of an empty tensor have no range; their scale is that of nothing but zeros.
     if (tensor.info().elements == 0)
-        std::fill(params.begin(), params.end(), encoders.front().params(runOf(tensor.spec()), nullptr, 0));
+        std::fill(params.begin(), params.end(), encoders.front().params(tensor.plan()->run(), nullptr, 0));
     const auto done = (*pass)->run(0, (*pass)->units(), tensor.job(), [&](const PassRange& range) {
         encoders[range.worker].params(range.run, params.data() + range.firstGroup);
     });
@@ -63,8 +64,7 @@ Result<std::vector<GroupParams>> measureScales(MeasuredTensor& tensor) {
 Result<void> eachScale(MeasuredTensor& tensor, const TakeScales& take) {
     const auto pass = tensor.pass();
     if (!pass) return tl::unexpected(pass.error());
-    if ((*pass)->measuresInOrder())
-        return (*pass)->eachParams(tensor.spec(), tensor.info().dtype, kScalesAtOnce, tensor.job(), take);
+    if ((*pass)->measuresInOrder()) return (*pass)->eachParams(tensor.info().dtype, kScalesAtOnce, tensor.job(), take);
     const auto all = measureScales(tensor);
     return all ? take(*all) : tl::unexpected(all.error());
 }

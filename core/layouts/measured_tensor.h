@@ -18,7 +18,8 @@ public:
 
     const TensorView& view() const { return view_; }
     const TensorInfo& info() const { return *view_.info; }
-    const QuantSpec& spec() const { return spec_; } ///< for this tensor: see forTensor()
+    const SharedPlan& plan() const { return plan_; }
+    const QuantSpec& spec() const { return plan_->spec(); } ///< for this tensor: see forTensor()
     const ScaleGrid& grid() const { return grid_; }
     const Job& job() const { return job_; }
     const Solved* solved() const { return solved_.get(); } ///< null: nothing was decided before
@@ -37,14 +38,14 @@ public:
     void setScales(std::shared_ptr<const TensorScales> scales) { scales_ = std::move(scales); }
     const std::vector<std::string>& warnings() const { return warnings_; } ///< about what was measured
 
-    std::vector<RunEncoder> encoders() const { return pass_->encoders(spec_, info().dtype); } ///< after pass()
+    std::vector<RunEncoder> encoders() const { return pass_->encoders(info().dtype); } ///< after pass()
 
 private:
     MeasuredTensor(TensorView view, QuantSpec spec, ScaleGrid grid, Job job)
-        : view_(std::move(view)), spec_(std::move(spec)), grid_(std::move(grid)), job_(std::move(job)) {}
+        : view_(std::move(view)), plan_(composedPlan(std::move(spec))), grid_(std::move(grid)), job_(std::move(job)) {}
 
     TensorView view_;
-    QuantSpec spec_;
+    SharedPlan plan_;
     ScaleGrid grid_;
     Job job_;
     std::shared_ptr<const Solved> solved_;

@@ -19,7 +19,7 @@ constexpr std::uint64_t kMeasuredAgain = std::uint64_t(1) << 16; ///< elements: 
 Result<TensorInLayout> inLayout(const Layout& layout, MeasuredTensor tensor) {
     auto ok = layout.holds ? layout.holds(tensor.info()) : Result<void>{};
     if (ok) ok = layout.accepts(tensor.spec(), tensor.info().shape);
-    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(tensor.info().name), ok.error().message));
+    if (!ok) return failAt(fmt::format("tensor '{}'", escapeForPeople(tensor.info().name)), ok.error());
     auto fields = layout.fields(tensor);
     if (!fields) return tl::unexpected(fields.error());
     return TensorInLayout{std::move(tensor), std::move(*fields)};

@@ -19,13 +19,13 @@ namespace {
 /// Why a taken tensor cannot be written; "" when it can.
 Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
                             NonFinites when, const Job& job) {
-    if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().message;
+    if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().sentence();
     if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
     if (!found) return tl::unexpected(found.error());
-    return found->any() ? notTakenReason(tensor, spec, *found) : std::string();
+    return found->any() ? notTakenError(tensor, spec, *found).sentence() : std::string();
 }
 
 /// The same; a field of a stored tensor is refused too, because its reader needs it as it is. `fields`: storedFields()

@@ -114,7 +114,8 @@ Result<Model> servedListing(const Model& model) {
             if (!isStored(model, key)) continue;
             const auto stored = parseStored(key, text);
             if (!stored)
-                return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), stored.error().message), file.path);
+                return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), stored.error().sentence()),
+                            file.path);
             for (auto& name : stored->fields()) fields.insert(std::move(name));
             TensorInfo info;
             info.name = stored->name, info.dtype = stored->dtype, info.shape = stored->shape;
@@ -135,7 +136,7 @@ Result<std::shared_ptr<const Model>> servedTensor(std::shared_ptr<const Model> m
         const auto entry = file.metadata.find(key);
         if (entry == file.metadata.end()) continue;
         const auto inFile = [&](const Error& error) {
-            return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), error.message), file.path);
+            return fail(fmt::format("{}: {}", escapeForPeople(file.path, 160), error.sentence()), file.path);
         };
         auto stored = parseStored(key, entry->second);
         if (!stored) return inFile(stored.error());

@@ -45,7 +45,7 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
     };
     if (text.size() > 65536) return wrong("it is longer than 64 KiB");
     const auto tree = readJsonTree(text);
-    if (!tree) return wrong("it " + tree.error().message);
+    if (!tree) return wrong("it " + tree.error().sentence());
     if (!tree->is_object()) return wrong("it is not a JSON object");
     const auto& json = *tree;
     const auto spec = json.find("spec"), shape = json.find("shape"), dtype = json.find("dtype");
@@ -55,7 +55,7 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
     StoredTensor stored;
     stored.name = key.substr(kStoredPrefix.size());
     auto parsed = parseSpec(spec->get_ref<const std::string&>());
-    if (!parsed) return wrong(parsed.error().message);
+    if (!parsed) return wrong(parsed.error().sentence());
     stored.spec = std::move(*parsed);
     const auto type = dtypeFromId(dtype->get_ref<const std::string&>());
     if (!type || !info(*type).quantizable)

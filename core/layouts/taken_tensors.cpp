@@ -154,7 +154,7 @@ Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, cons
     if (auto ok = checkQuantizable(tensor); !ok) return ok;
     auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
     if (ok) ok = layout.accepts(forTensor(spec, tensor), tensor.shape);
-    if (!ok) return fail(fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), ok.error().message));
+    if (!ok) return failAt(fmt::format("tensor '{}'", escapeForPeople(tensor.name, 80)), ok.error());
     return {};
 }
 
@@ -180,7 +180,8 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
         if (held)
             taken.push_back({one.tensor, sharedSpec(forTensor(*one.spec, *one.tensor), taken)});
         else if (kept.keptByLayout++ == 0)
-            kept.whyKept = fmt::format("tensor '{}': {}", escapeForPeople(one.tensor->name, 80), held.error().message);
+            kept.whyKept =
+                fmt::format("tensor '{}': {}", escapeForPeople(one.tensor->name, 80), held.error().sentence());
     }
     if (taken.empty()) return none(model, request, layout.id, kept);
     return taken;

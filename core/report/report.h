@@ -83,8 +83,9 @@ struct Report {
 
 /// A file format of reports.
 struct ReportWriter {
-    const char* id; ///< e.g. "html"
-    const char* title;
+    const char* id;                                      ///< e.g. "html"
+    const char* title;                                   ///< "HTML"
+    const char* holds;                                   ///< "one file with plots, tables and data"
     const char* extension;                               ///< e.g. ".html"
     Result<std::string> (*render)(const Report& report); ///< returns the bytes of the whole file
 };

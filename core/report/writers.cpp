@@ -9,11 +9,11 @@ namespace qs {
 namespace {
 
 const std::array<ReportWriter, 5> kWriters = {{
-    {"json", "JSON: every row and the provenance", ".json", renderJson},
-    {"csv", "CSV: every row", ".csv", renderCsv},
-    {"html", "HTML: one file with plots, tables and data", ".html", renderHtml},
-    {"md", "Markdown: a summary for an issue", ".md", renderMarkdown},
-    {"pdf", "PDF: the document for print", ".pdf", renderPdf},
+    {"json", "JSON", "every row and the provenance", ".json", renderJson},
+    {"csv", "CSV", "every row", ".csv", renderCsv},
+    {"html", "HTML", "one file with plots, tables and data", ".html", renderHtml},
+    {"md", "Markdown", "a summary for an issue", ".md", renderMarkdown},
+    {"pdf", "PDF", "the document for print", ".pdf", renderPdf},
 }};
 
 } // namespace

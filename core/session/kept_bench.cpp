@@ -16,15 +16,18 @@ struct PlanKept {
     unsigned threads = 0;
     std::uint64_t seed = 1, memory = 0;
 };
-struct BenchKept {
+/// All but the rows, each of which is kept as text when it arrives.
+struct BenchHead {
     PlanKept plan;
     std::vector<std::string> backends;
-    std::vector<BenchmarkRow> rows;
     std::vector<MeasuredRoof> roofs;
     std::vector<ModelPassRow> passes;
     std::vector<std::pair<std::string, std::string>> provenance;
     double seconds = 0;
     bool complete = false;
+};
+struct BenchKept : BenchHead {
+    std::vector<BenchmarkRow> rows;
 };
 
 } // namespace
@@ -42,7 +45,7 @@ template<class Io> static void fields(Io& io, PlanKept& plan) {
     io("seed", plan.seed);
     io("memory", plan.memory);
 }
-template<class Io> static void fields(Io& io, BenchKept& all) {
+template<class Io> static void fields(Io& io, BenchHead& all) {
     io("plan", all.plan);
     io("backends", all.backends);
     io("roofs", all.roofs);
@@ -50,7 +53,10 @@ template<class Io> static void fields(Io& io, BenchKept& all) {
     io("provenance", all.provenance);
     io("seconds", all.seconds);
     io("complete", all.complete);
-    io("rows", all.rows); // last: keptBench() puts texts there
+}
+template<class Io> static void fields(Io& io, BenchKept& all) {
+    fields(io, static_cast<BenchHead&>(all));
+    io("rows", all.rows);
 }
 
 } // namespace kept
@@ -67,7 +73,7 @@ static std::string withoutSamples(const std::string& row) {
 
 std::string keptBench(const KeptBench& bench, const std::vector<std::shared_ptr<const std::string>>& rows) {
     const auto& plan = bench.plan;
-    kept::BenchKept all;
+    kept::BenchHead all;
     all.plan = {plan.ops,  plan.acts,          {},           plan.shapes, false,           false,
                 plan.bias, plan.secondsPerRow, plan.threads, plan.seed,   plan.memoryBytes};
     for (const auto& [text, spec] : plan.specs) all.plan.specs.push_back(text);
@@ -77,15 +83,17 @@ std::string keptBench(const KeptBench& bench, const std::vector<std::shared_ptr<
     all.seconds = bench.run.seconds;
     all.complete = bench.complete;
     std::string text = kept::textOf(all);
-    static constexpr std::string_view none = "\"rows\":[]";
-    const auto at = text.rfind(none);
-    if (at == text.npos) return text;
     std::size_t total = text.size();
     for (const auto& row : rows) total += row->size() + 1;
-    std::string joined;
-    for (const auto& row : rows)
-        joined += (joined.empty() ? "" : ",") + (total > kLongestKept ? withoutSamples(*row) : *row);
-    return text.insert(at + none.size() - 1, joined);
+    text.back() = ','; // of an object that is not empty: the rows are its last member
+    text += "\"rows\":[";
+    for (const auto& row : rows) {
+        text += total > kLongestKept ? withoutSamples(*row) : *row;
+        text += ',';
+    }
+    if (rows.empty()) return text + "]}";
+    text.back() = ']';
+    return text + '}';
 }
 
 Result<KeptBench> benchKept(const std::string& text, const std::shared_ptr<const Model>& model) {

@@ -144,8 +144,8 @@ std::string keptProducts(const KeptProducts& products) {
     all.choices.assign(products.choices.begin(), products.choices.end());
     all.rows = products.rows, all.heads = products.heads, all.tokens = products.tokens, all.dim = products.dim;
     (products.products ? void(all.products = *products.products)
-                       : void(all.productsReason = products.products.error().message));
-    (products.cache ? void(all.cache = *products.cache) : void(all.cacheReason = products.cache.error().message));
+                       : void(all.productsReason = products.products.error().sentence()));
+    (products.cache ? void(all.cache = *products.cache) : void(all.cacheReason = products.cache.error().sentence()));
     return kept::textOf(all);
 }
 

@@ -89,7 +89,8 @@ std::shared_ptr<const Solved> solvedOf(const SolutionKept& one, const TensorInfo
             return std::isfinite(p.scale * one.tensorScale) && std::isfinite(p.bias) &&
                    (!inByte || (p.aux >= -128 && p.aux <= 127));
         };
-        if (!areUsable(spec, solved->params) || !std::all_of(solved->params.begin(), solved->params.end(), fits))
+        if (!areUsable(EncodePlan(spec), solved->params) ||
+            !std::all_of(solved->params.begin(), solved->params.end(), fits))
             return nullptr;
     }
     const auto columns = std::size_t(tensor.lastAxis());

@@ -131,7 +131,7 @@ Result<SessionFile> readSession(const std::string& path) {
     auto session = readParts(**reader);
     if (!session && session.error().path.empty())
         return fail(oneSentence(fmt::format("{} is a damaged session: {}.", shown,
-                                            escapeForPeople(session.error().message, 200))),
+                                            escapeForPeople(session.error().sentence(), 200))),
                     path);
     return session;
 }

@@ -65,8 +65,8 @@ std::vector<float> scaled(const std::vector<float>& w, const std::vector<float>&
 
 Result<void> awqAccepts(const QuantSpec& spec, const Settings& settings) {
     if (spec.traits().kind == FormatKind::Identity)
-        return fail(
-            fmt::format("awq scales columns for their codes, and {} has none: use int4:block=128", spec.format));
+        return advise(fmt::format("awq scales columns for their codes, and {} has none", spec.format),
+                      {"int4:block=128"});
     if (!settings.clip.value_or(false)) return {};
     const bool groups = spec.scaleKind() == ScaleKind::Block && !spec.tiles && !codecOf(spec);
     const bool rows = spec.hasScalePerRow();

@@ -37,8 +37,8 @@ Result<std::vector<GroupParams>> clippedParams(const Problem& problem, const std
     const std::size_t block = std::min<std::size_t>(spec.blockSize() ? spec.blockSize() : k, k);
     const std::size_t perRow = (k + block - 1) / block;
     std::vector<GroupParams> out(rows * perRow);
-    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(spec, DType::F32));
-    Run plain = runOf(spec);
+    std::vector<RunEncoder> encoders(workerCount(), RunEncoder(problem.plan, DType::F32));
+    Run plain = problem.plan->run();
     if (levels) useLevels(plain, *levels);
     for (std::size_t group = 0; group < perRow; ++group) {
         if (job.cancelled()) return cancelledError();

@@ -97,8 +97,8 @@ private:
 
     Result<void> roundAll() {
         out_.values.resize(w_.size());
-        encoders_.assign(workerCount(), RunEncoder(spec_, DType::F32));
-        run_ = runOf(spec_);
+        encoders_.assign(workerCount(), RunEncoder(problem_.plan, DType::F32));
+        run_ = problem_.plan->run();
         if (out_.levels) useLevels(run_, *out_.levels);
         const auto wide = std::size_t(problem_.settings.block.value_or(128));
         for (std::size_t first = 0; first < k_; first += wide) {

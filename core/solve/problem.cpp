@@ -29,11 +29,11 @@ Result<void> checkProblem(const Problem& problem) {
     if (found && found->nan + found->inf > 0)
         return fail(fmt::format("tensor '{}' holds {} NaN and {} Inf: solvers need finite weights", name, found->nan,
                                 found->inf));
-    if (found && found->any()) return fail(notTakenReason(tensor, problem.spec, *found));
+    if (found && found->any()) return tl::unexpected(notTakenError(tensor, problem.spec, *found));
     if (problem.spec.effectiveCompute() == Compute::Input)
         return fail("compute=input is eformer's own arithmetic, which solvers do not follow: leave compute out");
     if (auto grid = scaleGrid(problem.spec, tensor); !grid)
-        return fail(fmt::format("tensor '{}': {}", name, grid.error().message));
+        return failAt(fmt::format("tensor '{}'", name), grid.error());
     if (problem.spec.isFlat() && tensor.shape.size() > 2)
         return fail(fmt::format("tensor '{}' of shape {}: solvers look at blocks of the last axis: leave flat out",
                                 name, shapeText(tensor.shape)));
@@ -54,7 +54,7 @@ TensorInfo f32Info(const TensorInfo& like) {
 }
 
 Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solved, const Job& job) {
-    const auto quantized = quantizeSolved(problem.weight, problem.spec, solved, job);
+    const auto quantized = quantizeSolved(problem.weight, problem.plan, solved, job);
     if (!quantized) return tl::unexpected(quantized.error());
     std::vector<float> decoded = materialize(*quantized);
     applyColumnScales(solved.columnScales, 0, decoded.data(), decoded.size());

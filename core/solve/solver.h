@@ -32,6 +32,7 @@ struct Problem {
     const QuantSpec& spec;
     const Settings& settings;
     const value::Tensor& inputs;
+    SharedPlan plan = composedPlan(spec);
 };
 struct Solution {
     std::shared_ptr<const Solved> solved;

@@ -74,7 +74,7 @@ Result<std::shared_ptr<const InputFile>> InputFile::open(const std::string& path
     (*mapping)->readInto(0, bytes);
     if (auto same = (*mapping)->unchanged(); !same) return tl::unexpected(same.error());
     auto array = parseNpy(bytes);
-    if (!array) return fail(fmt::format("{}: {}", escapeForPeople(path, 160), array.error().message), path);
+    if (!array) return fail(fmt::format("{}: {}", escapeForPeople(path, 160), array.error().sentence()), path);
     out->array_ = std::move(*array);
     out->name_ = file.stem().string();
     return out;

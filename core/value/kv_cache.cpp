@@ -103,13 +103,15 @@ Result<std::vector<KvRow>> runKvCache(const KvPlan& plan, const Job& job) {
         row.spec = text;
         const auto spec = parseSpec(text);
         if (!spec) {
-            row.reason = spec.error().message;
+            row.reason = spec.error().sentence();
             continue;
         }
         const auto keys = quantized(plan.k, *spec, job), values = quantized(plan.v, *spec, job);
         const auto bytes = storedSize(*spec, k, DType::F32);
         if (!keys || !values || !bytes) {
-            row.reason = !keys ? keys.error().message : !values ? values.error().message : bytes.error().message;
+            row.reason = !keys     ? keys.error().sentence()
+                         : !values ? values.error().sentence()
+                                   : bytes.error().sentence();
             continue;
         }
         const Tensor kq = materialized(*keys), vq = materialized(*values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/operand.h"
 
+#include "core/quant/encode/solved.h"
 #include "kernels/small_float.h"
 
 #include <fmt/format.h>
@@ -11,33 +12,38 @@ Tensor Operand::value() const { return dense_ ? *dense_ : materialized(*quantize
 
 namespace {
 
-/// Removes the empty name of an unnamed tensor from the sentence.
-Error withoutName(Error error) {
-    for (const auto& [named, plain] : {std::pair("tensor '': ", ""), std::pair("tensor ''", "the tensor")})
-        if (const auto at = error.message.find(named); at != std::string::npos)
-            error.message.replace(at, std::string_view(named).size(), plain);
-    return error;
+bool isHalf(DType type) { return type == DType::F16 || type == DType::BF16; }
+
+TensorInfo infoOf(const Tensor& tensor) {
+    TensorInfo info;
+    info.name = tensor.name;
+    info.dtype = isHalf(tensor.dtype) ? tensor.dtype : DType::F32;
+    info.shape = tensor.shape;
+    info.elements = tensor.values.size();
+    info.bytes = info.elements * (isHalf(tensor.dtype) ? 2 : 4);
+    return info;
 }
 
 } // namespace
 
+SharedPlan planFor(const Tensor& tensor, const QuantSpec& spec) {
+    return composedPlan(forTensor(spec, infoOf(tensor)));
+}
+
 Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job) {
-    const bool half = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
+    return quantized(tensor, planFor(tensor, spec), job);
+}
+
+Result<QuantizedTensor> quantized(const Tensor& tensor, const SharedPlan& plan, const Job& job) {
+    const bool half = isHalf(tensor.dtype);
     std::vector<std::uint16_t> halves(half ? tensor.values.size() : 0);
     for (std::size_t i = 0; i < halves.size(); ++i)
         halves[i] = tensor.dtype == DType::F16 ? f32ToF16(tensor.values[i]) : f32ToBf16(tensor.values[i]);
-    TensorInfo info;
-    info.name = tensor.name;
-    info.dtype = half ? tensor.dtype : DType::F32;
-    info.shape = tensor.shape;
-    info.elements = tensor.values.size();
+    const TensorInfo info = infoOf(tensor);
     TensorView view;
     view.info = &info;
     view.bytes = half ? std::as_bytes(std::span(halves)) : std::as_bytes(std::span(tensor.values));
-    info.bytes = view.bytes.size();
-    auto out = quantizeTensor(view, spec, job);
-    if (!out && tensor.name.empty()) return tl::unexpected(withoutName(std::move(out.error())));
-    return out;
+    return quantizeSolved(view, plan, {}, job);
 }
 
 Tensor materialized(const QuantizedTensor& tensor) {
@@ -52,8 +58,8 @@ Result<QuantizedTensor> converted(QuantizedTensor tensor, DType dtype) {
     return tensor;
 }
 
-Result<StraightThrough> straightThrough(const Tensor& x, const QuantSpec& spec, const Job& job) {
-    auto codes = quantized(x, spec, job);
+Result<StraightThrough> straightThrough(const Tensor& x, const SharedPlan& plan, const Job& job) {
+    auto codes = quantized(x, plan, job);
     if (!codes) return tl::unexpected(codes.error());
     return StraightThrough{materialized(*codes)};
 }

@@ -5,6 +5,7 @@
 // decode quantized operands; transpose reshape broadcast_in_dim decode and quantize again with the same spec;
 // converted() only changes the dtype that materialized() gives.
 
+#include "core/quant/encode/encode_plan.h"
 #include "core/quant/encode/quantizer.h"
 #include "core/value/tensor.h"
 
@@ -28,7 +29,10 @@ private:
     const QuantizedTensor* quantized_ = nullptr;
 };
 
+/// How a tensor of this shape and dtype is quantized under a spec.
+SharedPlan planFor(const Tensor& tensor, const QuantSpec& spec);
 Result<QuantizedTensor> quantized(const Tensor& tensor, const QuantSpec& spec, const Job& job = {});
+Result<QuantizedTensor> quantized(const Tensor& tensor, const SharedPlan& plan, const Job& job = {});
 /// The decoded values, cropped to the shape and rounded to the dtype of the tensor.
 Tensor materialized(const QuantizedTensor& tensor);
 /// convert_element_type: codes and scales do not change.
@@ -40,6 +44,6 @@ struct StraightThrough {
     Tensor value;
     const Tensor& gradient(const Tensor& ofValue) const { return ofValue; }
 };
-Result<StraightThrough> straightThrough(const Tensor& x, const QuantSpec& spec, const Job& job = {});
+Result<StraightThrough> straightThrough(const Tensor& x, const SharedPlan& plan, const Job& job = {});
 
 } // namespace qs::value

@@ -73,9 +73,9 @@ Quantized quantizedOperand(const Tensor& x, const std::string& choice, const Qua
         return {turned ? transposed(forward->value) : forward->value, forward->error, {}};
     }
     const auto spec = parseSpec(choice);
-    if (!spec) return {{}, {}, spec.error().message};
+    if (!spec) return {{}, {}, spec.error().sentence()};
     const auto codes = quantized(x, *spec, job);
-    if (!codes) return {{}, {}, codes.error().message};
+    if (!codes) return {{}, {}, codes.error().sentence()};
     Tensor value = materialized(*codes);
     const Deviation error = deviation(x.values, value.values);
     return {std::move(value), error, {}};

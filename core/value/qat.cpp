@@ -132,8 +132,9 @@ Result<QatResult> trainQat(const QatPlan& plan, const Job& job, const std::funct
     out.latent = plan.weight;
     out.latent.dtype = DType::F32;
     Tensor latent = out.latent;
+    const SharedPlan encode = planFor(latent, plan.spec);
     for (int step = 0;; ++step) {
-        const auto forward = straightThrough(latent, plan.spec, job);
+        const auto forward = straightThrough(latent, encode, job);
         if (!forward) return tl::unexpected(forward.error());
         for (std::size_t i = 0; i < w.size(); ++i) error[i] = forward->value.values[i] - w[i];
         if (!outputs.run(error, gradient, power, job)) return cancelledError();

@@ -73,7 +73,7 @@ Rows again(const WhatIfSubject& s, const char* operation, const std::function<Re
     for (const auto* each : {&ofW, &ofQ})
         if (!*each) {
             if (each->error().cancelled) return tl::unexpected(each->error());
-            return refused(s, operation, each->error().message);
+            return refused(s, operation, each->error().sentence());
         }
     WhatIfRow row = begun(s, operation, "quantized again");
     row.shape = ofW->shape;
@@ -81,7 +81,7 @@ Rows again(const WhatIfSubject& s, const char* operation, const std::function<Re
     for (const auto* each : {&result, &direct}) {
         if (*each) continue;
         if (each->error().cancelled) return tl::unexpected(each->error());
-        return refused(s, operation, each->error().message);
+        return refused(s, operation, each->error().sentence());
     }
     setBytes(row, s.spec, s.w.dtype);
     const Tensor values = materialized(*result);
@@ -230,9 +230,9 @@ Rows runShard(const WhatIfSubject& s, const std::string& argument, const Job& jo
     const auto partition = parsePartition(parts.size() > 1 ? parts[1] : std::string_view());
     if (parts.size() > 2 || !mesh || !partition)
         return refused(s, "shard",
-                       !mesh       ? mesh.error().message
+                       !mesh       ? mesh.error().sentence()
                        : partition ? "write mesh / partition, for example model=4 / -,model"
-                                   : partition.error().message);
+                                   : partition.error().sentence());
     std::vector<WhatIfRow> rows;
     struct Way {
         const char* detail;
@@ -248,14 +248,14 @@ Rows runShard(const WhatIfSubject& s, const std::string& argument, const Job& jo
         row.shape = s.w.shape;
         if (!plan) {
             cut = cut || !way.options.ownScales;
-            row.reason = plan.error().message;
+            row.reason = plan.error().sentence();
             rows.push_back(std::move(row));
             continue;
         }
         const auto values = quantizedSharded(s.w, *plan, job);
         if (!values) {
             if (values.error().cancelled) return tl::unexpected(values.error());
-            row.reason = values.error().message;
+            row.reason = values.error().sentence();
         } else {
             row.caused = deviation(s.decoded.values, values->values);
             row.after = deviation(s.w.values, values->values);

@@ -123,7 +123,7 @@ void RuleEditor::take() {
     if (text.size() > kMostCharacters)
         return say(tr("There are too many rules for this field: quantscope-cli export takes them from a file."), true);
     if (const auto rules = parseRules(text.toStdString()); !rules)
-        return say(QString::fromStdString(oneSentence(rules.error().message)), true);
+        return say(QString::fromStdString(oneSentence(rules.error().sentence())), true);
     say({}, false);
     session_.setRules(text, rest_->currentIndex() == 1);
 }
@@ -133,7 +133,7 @@ void RuleEditor::open() {
     if (path.isEmpty()) return;
     const auto recipe = readRecipe(path.toStdString());
     const auto lines = recipe ? rulesText(recipe->rules) : tl::unexpected(recipe.error());
-    if (!lines) return say(QString::fromStdString(oneSentence(lines.error().message)), wrong_);
+    if (!lines) return say(QString::fromStdString(oneSentence(lines.error().sentence())), wrong_);
     if (lines->size() > std::size_t(kMostCharacters))
         return say(
             tr("%1 has too many rules for this field: quantscope-cli export takes it.").arg(QFileInfo(path).fileName()),
@@ -154,15 +154,16 @@ void RuleEditor::save() {
     recipe.rules = *parseRules(session_.rules().toStdString());
     auto written = outputCheck(session_)(path.toStdString());
     if (written) written = writeWholeFile(path.toStdString(), recipeText(recipe));
-    if (!written) return say(QString::fromStdString(oneSentence(written.error().message)), wrong_);
-    say(tr("Saved %1.").arg(QFileInfo(path).fileName()), false);
+    if (!written) return say(QString::fromStdString(oneSentence(written.error().sentence())), wrong_);
+    say({}, false);
+    said_->say(tr("Saved %1.").arg(QFileInfo(path).fileName()));
 }
 
 void RuleEditor::say(const QString& sentence, bool isWrong) {
     wrong_ = isWrong;
     field_->setProperty("invalid", isWrong);
     field_->update();
-    said_->say(sentence, !sentence.startsWith(tr("Saved ")));
+    said_->say(sentence, true);
     Q_EMIT judged();
 }
 

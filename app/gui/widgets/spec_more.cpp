@@ -13,6 +13,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QRegularExpression>
 #include <QScopedValueRollback>
 #include <QStyle>
@@ -36,11 +37,11 @@ QString axesText(const QuantSpec& spec) {
     return parts.join(QLatin1Char(','));
 }
 
-/// The value after "key=" in the text of the spec, or "". Only the grammar knows how a value is written.
-QString valueIn(const QuantSpec& spec, const char* key) {
-    const QString text = QString::fromStdString(specText(spec)) + u':', start = u':' + QString::fromLatin1(key) + u'=';
-    const auto at = text.indexOf(start);
-    return at < 0 ? QString() : text.mid(at + start.size()).section(u':', 0, 0);
+/// The value of a key as the text of the spec has it, or "".
+QString valueIn(const QuantSpec& spec, std::string_view key) {
+    for (const auto& [name, value] : specKeys(spec))
+        if (name == key) return QString::fromStdString(value);
+    return {};
 }
 
 void setIds(QComboBox& box, const std::vector<std::string_view>& ids) {
@@ -68,7 +69,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
       numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit), seed_(new QLineEdit),
       nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
       zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox), rounding_(new QComboBox),
-      clip_(new QDoubleSpinBox), problem_(new QLabel), full_(new QPlainTextEdit) {
+      clip_(new QDoubleSpinBox), problem_(new QLabel), instead_(new QPushButton), full_(new QPlainTextEdit) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -137,13 +138,20 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         control->setAccessibleName(label->text());
         form->addRow(label, control);
     }
+    instead_->setObjectName(QStringLiteral("instead"));
+    instead_->setAccessibleName(QStringLiteral("Use the spec that works"));
     form->insertRow(1, problem_);
+    form->insertRow(2, instead_);
     form->addRow(full_);
     connectControls();
 }
 
 void SpecMore::connectControls() {
     connect(text_, &QLineEdit::returnPressed, this, &SpecMore::applyText);
+    connect(instead_, &QPushButton::clicked, this, [this] {
+        text_->setText(instead_->property("spec").toString());
+        applyText();
+    });
     connect(axes_, &QLineEdit::editingFinished, this, &SpecMore::applyAxes);
     connect(nan_, &QComboBox::currentIndexChanged, this, [this](int index) {
         auto spec = spec_;
@@ -223,19 +231,15 @@ void SpecMore::connectControls() {
 void SpecMore::apply(const QuantSpec& spec) {
     if (showing_) return;
     const auto valid = validate(spec);
-    problem_->setText(valid ? QString() : QString::fromStdString(valid.error().message));
-    problem_->setVisible(!valid);
+    say(valid ? Error{} : valid.error());
     if (valid) apply_(spec);
-    adjustSize();
 }
 
 void SpecMore::applyText() {
     const auto parsed = parseSpec(text_->text().trimmed().toStdString());
     markInvalid(text_, !parsed);
-    problem_->setText(parsed ? QString() : QString::fromStdString(parsed.error().message));
-    problem_->setVisible(!parsed);
+    say(parsed ? Error{} : parsed.error());
     if (parsed) apply_(*parsed);
-    adjustSize();
 }
 
 void SpecMore::applyAxes() {
@@ -254,14 +258,16 @@ void SpecMore::applyAxes() {
     }
     markInvalid(axes_, !understood);
     if (understood) return apply(spec);
-    refuse(*axes_,
-           QStringLiteral("Axes are whole numbers separated by commas, for example -1 or 0,1; or the word out."));
+    say(fail("Axes are whole numbers separated by commas, for example -1 or 0,1; or the word out.").value());
 }
 
-void SpecMore::refuse(QLineEdit& edit, const QString& why) {
-    markInvalid(&edit, true);
-    problem_->setText(why);
-    problem_->show();
+void SpecMore::say(const Error& refusal) {
+    problem_->setText(QString::fromStdString(refusal.message));
+    problem_->setVisible(!refusal.message.empty());
+    const QString works = refusal.works.empty() ? QString() : QString::fromStdString(refusal.works.front());
+    instead_->setText(tr("Use %1").arg(works));
+    instead_->setProperty("spec", works);
+    instead_->setVisible(!works.isEmpty());
     adjustSize();
 }
 
@@ -270,9 +276,9 @@ void SpecMore::applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view
     auto text = specText(rest);
     if (!value.isEmpty()) text += ":" + std::string(key) + "=" + value.toStdString();
     const auto parsed = parseSpec(text);
-    if (!parsed) return refuse(edit, QString::fromStdString(parsed.error().message));
+    markInvalid(&edit, !parsed);
+    if (!parsed) return say(parsed.error());
     if (*parsed == spec_) return follow(spec_); // unchanged: a previous error message is removed
-    markInvalid(&edit, false);
     apply(*parsed);
 }
 
@@ -292,7 +298,7 @@ void SpecMore::follow(const QuantSpec& spec) {
     const int line = std::max(1, (width() - 2 * Theme::kMargin - 4) / metrics.horizontalAdvance(u'0'));
     full_->setPlainText(full);
     full_->setFixedHeight(metrics.lineSpacing() * int((full.size() + line - 1) / line) + 2);
-    problem_->hide();
+    say({});
     nan_->setCurrentIndex(spec.effectiveNan() == NanPolicy::Skip);
     compute_->setCurrentIndex(spec.effectiveCompute() == Compute::Input);
     setRow(compute_, traits.computeInput);

@@ -14,6 +14,7 @@ class QDoubleSpinBox;
 class QLabel;
 class QLineEdit;
 class QPlainTextEdit;
+class QPushButton;
 
 namespace qs::gui {
 
@@ -31,13 +32,14 @@ private:
     void applyAxes();
     /// Sets a key from typed text. `rest` is the spec without the key; "" leaves the key out.
     void applyKey(QLineEdit& edit, const QuantSpec& rest, std::string_view key, const QString& value);
-    void refuse(QLineEdit& edit, const QString& why);
+    void say(const Error& refusal); ///< "" nothing; with a button for the first of what works
     std::function<void(const QuantSpec&)> apply_;
     QuantSpec spec_;
     QLineEdit *text_, *axes_, *numbers_, *tiles_, *sparsity_, *seed_;
     QComboBox *nan_, *compute_, *dialect_, *scaleType_, *zero_, *bits_, *flat_, *rounding_;
     QDoubleSpinBox* clip_;
     QLabel* problem_;
+    QPushButton* instead_; ///< sets the text to the first spec that works
     QPlainTextEdit* full_; ///< wraps lines anywhere; copying gives the text without breaks
     bool showing_ = false;
 };

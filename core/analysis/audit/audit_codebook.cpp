@@ -101,7 +101,7 @@ struct Labelled {
 bool scalesByLargest(const QuantSpec& spec) {
     const bool clips = spec.calibration && !spec.calibration->arguments.empty();
     return spec.scaleKind() != ScaleKind::None && spec.isSymmetric() && !clips && !spec.sparsity &&
-           runOf(spec).statistic == GroupStatistic::AbsMax;
+           EncodePlan(spec).run().statistic == GroupStatistic::AbsMax;
 }
 
 std::vector<Labelled> labelled(const Model& model) {

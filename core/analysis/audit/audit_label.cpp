@@ -109,7 +109,7 @@ void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& ou
         }
 
     const auto read = readCompanionTree(configPath(model));
-    if (!read) out.push_back({&self, {}, read.error().message});
+    if (!read) out.push_back({&self, {}, read.error().sentence()});
     const auto config = read ? *read : nlohmann::json();
     const auto quantization = config.is_object() ? config.find("quantization_config") : config.end();
     const bool quantized = config.is_object() && quantization != config.end();

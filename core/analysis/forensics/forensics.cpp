@@ -25,7 +25,7 @@ using SharedParams = std::shared_ptr<const Shared>;
 
 /// Results that need a pass over the whole tensor. The last ones are cached, because a moving mouse asks for them
 /// often.
-Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid) {
+Result<SharedParams> sharedParams(const TensorView& view, const SharedPlan& plan, const ScaleGrid& grid) {
     static std::mutex mutex;
     static std::string lastKey;
     static SharedParams last;
@@ -33,12 +33,12 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
     const std::int64_t written = view.file ? view.file->mtimeNs() : 0;
     const std::string key =
         fmt::format("{}|{}|{}|{}|{}|{}", static_cast<const void*>(view.file.get()), view.file ? view.file->inode() : 0,
-                    view.info->offset, written, view.info->name, canonicalText(spec));
+                    view.info->offset, written, view.info->name, canonicalText(plan->spec()));
     {
         const std::lock_guard lock(mutex);
         if (key == lastKey && lastDerived.lock() == view.info->derived) return last;
     }
-    const auto pass = TensorPass::prepare(view, spec, grid, Job{});
+    const auto pass = TensorPass::prepare(view, plan, grid, Job{});
     if (!pass) return tl::unexpected(pass.error());
     const std::lock_guard lock(mutex);
     lastKey = key;
@@ -48,9 +48,9 @@ Result<SharedParams> sharedParams(const TensorView& view, const QuantSpec& spec,
 }
 
 /// The scale of a block: from the shared parameters, from the block itself, or from the rows that share its scale.
-Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+Result<GroupParams> blockParams(const TensorView& view, const SharedPlan& plan, const ScaleGrid& grid,
                                 std::uint64_t begin, const std::vector<float>& values) {
-    const auto shared = sharedParams(view, spec, grid);
+    const auto shared = sharedParams(view, plan, grid);
     if (!shared) return tl::unexpected(shared.error());
     const auto group = std::uint64_t(grid.group), features = std::uint64_t(grid.features);
     const std::uint64_t perRow = (features + group - 1) / group;
@@ -64,23 +64,23 @@ Result<GroupParams> blockParams(const TensorView& view, const QuantSpec& spec, c
         loadF32(view, begin / group * group, group, around.data());
         all = &around;
     }
-    Run run = runOf(spec);
+    Run run = plan->run();
     run.index = begin;
-    return RunEncoder(spec, view.info->dtype, (*shared)->scales).params(run, all->data(), all->size());
+    return RunEncoder(plan, view.info->dtype, (*shared)->scales).params(run, all->data(), all->size());
 }
 
 /// Measures one group of a format whose storage blocks contain several groups: it encodes the whole storage block.
-ErrorSums measureInBlock(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, BlockForensics& out) {
-    const BlockCodec& codec = *codecOf(spec);
+ErrorSums measureInBlock(const TensorView& view, const SharedPlan& plan, const ScaleGrid& grid, BlockForensics& out) {
+    const BlockCodec& codec = *codecOf(plan->spec());
     const std::size_t n = codec.elements, at = out.firstElement % n, group = std::size_t(grid.group);
     std::vector<float> values(n), decoded(n), scales(n / group);
     std::vector<std::uint8_t> codes(n);
     loadF32(view, out.firstElement - at, n, values.data());
-    Run run = runOf(spec);
+    Run run = plan->run();
     run.x = values.data(), run.n = n, run.group = group;
     RunOut wanted;
     wanted.codes = codes.data(), wanted.decoded = decoded.data(), wanted.scales = scales.data();
-    RunEncoder(spec, view.info->dtype)(run, wanted);
+    RunEncoder(plan, view.info->dtype)(run, wanted);
     std::copy_n(codes.begin() + std::ptrdiff_t(at), group, out.codes.begin());
     std::copy_n(decoded.begin() + std::ptrdiff_t(at), group, out.decoded.begin());
     out.scale = scales[at / group];
@@ -97,8 +97,9 @@ ErrorSums measureInBlock(const TensorView& view, const QuantSpec& spec, const Sc
 
 Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor, const QuantSpec& asked,
                                     std::int64_t row, std::int64_t block) {
-    const QuantSpec spec = forTensor(asked, tensor);
     if (auto ok = checkQuantizable(tensor); !ok) return tl::unexpected(ok.error());
+    const SharedPlan plan = composedPlan(forTensor(asked, tensor));
+    const QuantSpec& spec = plan->spec();
     const auto grid = scaleGrid(spec, tensor.shape);
     if (!grid) return tl::unexpected(grid.error());
     const std::int64_t length =
@@ -119,16 +120,16 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
 
     ErrorSums sums;
     if (codecOf(spec)) {
-        sums = measureInBlock(*view, spec, *grid, out);
+        sums = measureInBlock(*view, plan, *grid, out);
     } else {
-        Run run = runOf(spec);
+        Run run = plan->run();
         run.x = out.values.data(), run.n = n, run.group = n, run.index = out.firstElement;
-        const auto shared = sharedParams(*view, spec, *grid);
+        const auto shared = sharedParams(*view, plan, *grid);
         if (!shared) return tl::unexpected(shared.error());
         if ((*shared)->levels) useLevels(run, *(*shared)->levels);
         std::vector<GroupParams> given(1);
         if (grid->contiguous) {
-            const auto params = blockParams(*view, spec, *grid, out.firstElement, out.values);
+            const auto params = blockParams(*view, plan, *grid, out.firstElement, out.values);
             if (!params) return tl::unexpected(params.error());
             given[0] = *params;
         } else {
@@ -143,7 +144,7 @@ Result<BlockForensics> inspectBlock(const Model& model, const TensorInfo& tensor
         out.scale = given[0].scale;
         RunOut wanted;
         wanted.codes = out.codes.data(), wanted.decoded = out.decoded.data(), wanted.sums = &sums;
-        RunEncoder(spec, tensor.dtype)(run, wanted);
+        RunEncoder(plan, tensor.dtype)(run, wanted);
     }
     if (spec.traits().levels.empty()) out.codes.clear();
     out.absMax = double(bestKernels().absMax(out.values.data(), n, true));

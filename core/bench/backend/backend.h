@@ -51,13 +51,17 @@ struct BackendSource {
     /// "cpu"; "openblas:coretype=default" with its own options; for a plugin given by path: its file name until it has
     /// answered
     std::string id;
-    std::string path; ///< empty: linked into the worker (cpu)
-    Options options;  ///< "path", "threads", "topology", ...
+    std::string base;                  ///< the id without options: what a shipped one calls itself
+    std::string path;                  ///< empty: linked into the worker (cpu)
+    Options options;                   ///< "path", "threads", "topology", ...
+    std::vector<std::string> idKeys;   ///< the options that the id names
+    std::vector<std::string> askedFor; ///< keys that a command line names where they are set: see askedAs()
+    bool takesPlugin = false;          ///< its option "path" is a vendor's library, which --plugin names too
     bool shipped = true;
     bool built = true;     ///< false: this build does not contain the module
     bool named = false;    ///< the user gave its path, so that it must run
     bool baseline = false; ///< speed-ups are ratios to its f32 product
-    std::string baseId() const { return id.substr(0, id.find(':')); }
+    bool isNamedById(std::string_view key) const;
     const std::string* option(std::string_view key) const; ///< null: not given
 };
 
@@ -180,6 +184,11 @@ struct Deadlines {
 /// environment (QUANTSCOPE_PJRT_PLUGIN, TPU_LIBRARY_PATH), and one source per path of `plugins`. If a path is a PJRT
 /// plugin, the shipped pjrt runs on it, in preference to the environment; a second PJRT plugin adds a source.
 std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options = {});
+/// How a command line asks for a source, whatever the environment says: --backend ID, and --plugin PATH unless "".
+struct AskedBackend {
+    std::string id, plugin;
+};
+AskedBackend askedAs(const BackendSource& source);
 /// One of `sources` with own options: "openblas:coretype=default", "pjrt:topology=v6e:1x1,chips_per_host_bounds=1,1,1".
 /// nullopt: there is no source with that id, or the options are invalid.
 std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources);

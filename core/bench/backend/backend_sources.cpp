@@ -20,21 +20,22 @@ struct FromEnvironment {
 /// The shipped backends, in the order of rows.
 struct Shipped {
     const char* id;
-    bool linkedIn;
-    bool baseline; ///< BackendSource::baseline
-    std::array<FromEnvironment, 4> environment;
+    bool linkedIn = false;
+    bool baseline = false;    ///< BackendSource::baseline
+    bool takesPlugin = false; ///< BackendSource::takesPlugin
+    std::array<FromEnvironment, 4> environment{};
 };
+constexpr const char* kPath = "path";
 constexpr Shipped kShipped[] = {
-    {"cpu", true, false, {}},
-    {"openblas", false, true, {}},
-    {"cuda", false, false, {}},
-    {"pjrt",
-     false,
-     false,
-     {{{"path", "QUANTSCOPE_PJRT_PLUGIN"},
-       {"path", "TPU_LIBRARY_PATH"},
-       {"topology", "QUANTSCOPE_PJRT_TOPOLOGY"},
-       {"chips_per_host_bounds", "QUANTSCOPE_PJRT_CHIPS_PER_HOST"}}}},
+    {.id = "cpu", .linkedIn = true},
+    {.id = "openblas", .baseline = true},
+    {.id = "cuda"},
+    {.id = "pjrt",
+     .takesPlugin = true,
+     .environment = {{{kPath, "QUANTSCOPE_PJRT_PLUGIN"},
+                      {kPath, "TPU_LIBRARY_PATH"},
+                      {"topology", "QUANTSCOPE_PJRT_TOPOLOGY"},
+                      {"chips_per_host_bounds", "QUANTSCOPE_PJRT_CHIPS_PER_HOST"}}}},
 };
 
 fs::path moduleFolder() {
@@ -66,6 +67,24 @@ bool isPjrtPlugin(const std::string& path) {
     return elfDefines(path, "GetPjrtApi") && !elfDefines(path, "quantscope_backend_query");
 }
 
+bool BackendSource::isNamedById(std::string_view key) const {
+    return std::find(idKeys.begin(), idKeys.end(), key) != idKeys.end();
+}
+
+AskedBackend askedAs(const BackendSource& source) {
+    AskedBackend out{source.id, source.shipped ? std::string() : source.path};
+    bool first = source.idKeys.empty();
+    for (const std::string& key : source.askedFor) {
+        const auto* value = source.option(key);
+        if (!value || source.isNamedById(key)) continue;
+        out.id += (first ? ":" : ",") + key + '=' + *value;
+        first = false;
+    }
+    const auto* path = source.option(kPath);
+    if (path && source.takesPlugin && !source.isNamedById(kPath)) out.plugin = *path;
+    return out;
+}
+
 std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources) {
     const auto colon = text.find(':');
     const auto base = std::find_if(sources.begin(), sources.end(),
@@ -81,7 +100,8 @@ std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<
         const auto equals = rest.find('=');
         auto end = rest.find(',', equals);
         while (end != std::string_view::npos && !isKey(rest.substr(end + 1))) end = rest.find(',', end + 1);
-        setOption(out, std::string(rest.substr(0, equals)),
+        out.idKeys.emplace_back(rest.substr(0, equals));
+        setOption(out, out.idKeys.back(),
                   std::string(rest.substr(equals + 1, end == std::string_view::npos ? end : end - equals - 1)));
         if (end == std::string_view::npos) return out;
         rest = rest.substr(end + 1);
@@ -93,7 +113,8 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
     std::error_code error;
     for (const auto& shipped : kShipped) {
         BackendSource source;
-        source.id = shipped.id;
+        source.id = source.base = shipped.id;
+        source.takesPlugin = shipped.takesPlugin;
         source.options = options;
         source.baseline = shipped.baseline;
         if (!shipped.linkedIn) {
@@ -102,6 +123,7 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         }
         for (const auto& [option, variable] : shipped.environment) {
             if (!variable) break;
+            if (option != std::string_view(kPath)) source.askedFor.emplace_back(option);
             const char* value = std::getenv(variable);
             const bool given = std::any_of(source.options.begin(), source.options.end(),
                                            [&, name = option](const auto& o) { return o.first == name; });
@@ -112,15 +134,15 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
     bool given = false; // the path of pjrt
     for (const auto& plugin : plugins) {
         if (isPjrtPlugin(plugin)) {
-            const auto pjrt =
-                std::find_if(sources.begin(), sources.end(), [](const auto& s) { return s.id == "pjrt"; });
+            const auto pjrt = std::find_if(sources.begin(), sources.end(), [](const auto& s) { return s.takesPlugin; });
             BackendSource more = *pjrt;
             auto& source = given ? more : *pjrt;
             const auto path = fs::absolute(plugin, error);
-            setOption(source, "path", error ? plugin : path.lexically_normal().string());
+            setOption(source, kPath, error ? plugin : path.lexically_normal().string());
             source.named = true;
             if (given) {
-                more.id = "pjrt:path=" + *more.option("path");
+                more.idKeys = {kPath};
+                more.id = more.base + ":path=" + *more.option(kPath);
                 sources.push_back(more);
             }
             given = true;
@@ -131,7 +153,7 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         // the loader would search a bare name among the libraries of the system
         const auto path = fs::absolute(plugin, error);
         source.path = error ? plugin : path.lexically_normal().string();
-        source.id = fs::path(plugin).filename().string();
+        source.id = source.base = fs::path(plugin).filename().string();
         source.options = options;
         source.shipped = false;
         sources.push_back(std::move(source));

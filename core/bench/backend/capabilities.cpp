@@ -57,7 +57,7 @@ Result<std::vector<Capability>> capabilities(const BenchmarkPlan& plan, const Jo
                     continue;
                 }
                 if (!question) {
-                    row.reason = question.error().message;
+                    row.reason = question.error().sentence();
                     add(std::move(row));
                     continue;
                 }

@@ -19,7 +19,7 @@ Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& 
     if (!answer) return tl::unexpected(answer.error());
     Fields fields(*answer);
     auto probe = valueFrom<ProbeResult>(fields);
-    if (!fields.problem() && source.shipped && probe.id != source.baseId())
+    if (!fields.problem() && source.shipped && probe.id != source.base)
         fields.refuse("it calls itself '" + probe.id + "'");
     if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
     if (!source.path.empty()) probe.isolation = 1; // always for a loaded library

@@ -28,7 +28,7 @@ Key keyOf(const BackendSource& source) {
     std::string vendors;
     for (const auto& [key, value] : source.options)
         if (key == "path") vendors = value;
-    return {source.path.empty() ? File{source.baseId(), 0, 0} : fileAt(source.path), fileAt(vendors)};
+    return {source.path.empty() ? File{source.base, 0, 0} : fileAt(source.path), fileAt(vendors)};
 }
 
 std::mutex mutex;

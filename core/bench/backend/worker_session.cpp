@@ -33,11 +33,10 @@ Outcome<std::unique_ptr<WorkerSession>> WorkerSession::start(const BackendSource
         return refused(RowState::Unavailable,
                        escapeForPeople(source.path, 200) +
                            (std::filesystem::exists(source.path, error) ? " is not a file" : " does not exist"));
-    auto process =
-        WorkerProcess::start({.arguments = {"--backend", source.path.empty() ? source.baseId() : source.path},
-                              .environment = workerEnvironment(environ),
-                              .startsOthers = true});
-    if (!process) return refused(RowState::Unavailable, process.error().message);
+    auto process = WorkerProcess::start({.arguments = {"--backend", source.path.empty() ? source.base : source.path},
+                                         .environment = workerEnvironment(environ),
+                                         .startsOthers = true});
+    if (!process) return refused(RowState::Unavailable, process.error().sentence());
     return std::unique_ptr<WorkerSession>(new WorkerSession(std::move(*process), source, deadlines, job));
 }
 

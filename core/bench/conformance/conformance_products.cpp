@@ -69,7 +69,7 @@ public:
         const auto kernel = backend_.prepare(0, o_.problem, id_, o_.inputs);
         if (!kernel) return checks_.broke("timing", offer_.name, kernel.error());
         auto last = GuardedOutput::create({o_.outs.front()});
-        if (!last) return checks_.failed("timing", last.error().message);
+        if (!last) return checks_.failed("timing", last.error().sentence());
         RunOptions options;
         options.iterations = 5, options.bufferSets = 3, options.cold = true, options.maxSeconds = 5;
         const auto samples = backend_.bench(kernel->handle, o_.act, options, last->tensors().data());
@@ -99,12 +99,12 @@ private:
     std::string wrongResult(const GuardedOutput& output) const {
         const Variant& variant = offer_.variants.front();
         const auto reference = evaluateReference(o_, kConformanceSeed, job_, kFullProducts, variant.levels);
-        if (!reference) return reference.error().message;
+        if (!reference) return reference.error().sentence();
         return checkOutput(o_, *reference, output, nmseLimitFor(variant, o_.problem)).reason;
     }
     bool runs(const char* check, std::uint64_t handle) {
         auto output = GuardedOutput::create(o_.outs);
-        if (!output) return checks_.failed(check, output.error().message), false;
+        if (!output) return checks_.failed(check, output.error().sentence()), false;
         const auto done = backend_.execute(handle, o_.act, output->tensors());
         if (!done) return checks_.broke(check, offer_.name, done.error()), false;
         const std::string wrong = wrongResult(*output);

@@ -144,7 +144,7 @@ void judge(ComparedRow& one, const BaselineRow& old, const BenchmarkRow& row, co
 Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::string& path) {
     const auto tree = readJsonTree(text, kLargest);
     const std::string name = escapeForPeople(path);
-    if (!tree) return fail(fmt::format("{} {}.", name, tree.error().message), path);
+    if (!tree) return fail(fmt::format("{} {}.", name, tree.error().sentence()), path);
     const Json& json = *tree;
     const auto rows = json.is_object() ? json.find("rows") : json.end();
     if (!json.is_object() || rows == json.end() || !rows->is_array())

@@ -22,19 +22,10 @@ bool isBaseline(const Question& question, const OpenedBackend& opened, const Var
 
 /// The command that measures this row alone.
 std::string commandOf(const Question& q, const OpenedBackend& opened) {
-    const auto& source = opened.source;
-    std::string id = source.id;
-    // options of pjrt, from the environment or the plan
-    for (const char* key : {"topology", "chips_per_host_bounds"})
-        if (const auto* value = source.option(key); value && id.find(std::string(key) + '=') == std::string::npos)
-            id += (id.find(':') == std::string::npos ? ":" : ",") + std::string(key) + '=' + *value;
-    std::string out = "quantscope-cli bench --backend " + shellWord(id);
     // Options from the environment are written out, so that the command does not depend on it.
-    const bool said = source.id.find("path=") != std::string::npos;
-    if (!source.shipped && !source.path.empty())
-        out += " --plugin " + shellWord(source.path);
-    else if (const auto* path = source.option("path"); path && source.baseId() == "pjrt" && !said)
-        out += " --plugin " + shellWord(*path);
+    const AskedBackend asked = askedAs(opened.source);
+    std::string out = "quantscope-cli bench --backend " + shellWord(asked.id);
+    if (!asked.plugin.empty()) out += " --plugin " + shellWord(asked.plugin);
     out += fmt::format(" --spec {} --op {}", shellWord(q.specTyped), q.request.op->id);
     // The model gives the values of its first tensor of this shape.
     if (!q.shape.tensor.empty() && q.plan->model) out += " --model " + shellWord(q.plan->model->path);
@@ -77,7 +68,7 @@ bool correct(Contender& c, const Job& job) {
     const Operands& operands = c.checked->operands();
     auto output = GuardedOutput::create(operands.outs);
     if (!output) {
-        c.row.verdict.reason = output.error().message;
+        c.row.verdict.reason = output.error().sentence();
         return false;
     }
     const auto done = c.opened->backend->execute(c.handle, operands.act, output->tensors());
@@ -92,7 +83,7 @@ bool correct(Contender& c, const Job& job) {
     const auto reference = own ? c.checked->reference(job, c.row.answer.variant.levels) : own;
     if (!reference) {
         c.row.verdict.status = reference.error().cancelled ? RowState::Cancelled : RowState::Failed;
-        c.row.verdict.reason = reference.error().message;
+        c.row.verdict.reason = reference.error().sentence();
         return false;
     }
     const Check check = checkOutput(operands, **reference, *output, c.limit);

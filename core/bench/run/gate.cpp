@@ -99,7 +99,7 @@ bool Gate::check(Case& one, Backend& backend, std::uint32_t device, const Operan
     const auto& levels = offered->levels;
     const auto own = levels.empty() ? Result<Reference>(one.reference)
                                     : evaluateReference(one.operands, request.seed, job, kFullProducts, levels);
-    if (!own) return stopped(own.error().cancelled ? RowState::Cancelled : RowState::Failed, own.error().message);
+    if (!own) return stopped(own.error().cancelled ? RowState::Cancelled : RowState::Failed, own.error().sentence());
     const Check check = checkOutput(one.operands, *own, one.output, nmseLimitFor(*offered, problem));
     ++verdict.shapes;
     verdict.worstNmse = std::max(verdict.worstNmse, check.nmse);
@@ -112,7 +112,7 @@ GateVerdict Gate::oneTail(Backend& backend, std::uint32_t device, const OperandR
     const auto list = cases(request, spec, job);
     if (!list) {
         verdict.status = list.error().cancelled ? RowState::Cancelled : RowState::Failed;
-        verdict.reason = list.error().message;
+        verdict.reason = list.error().sentence();
         return verdict;
     }
     for (std::size_t i = 0; i < (*list)->size() && verdict.shapes == 0; ++i)
@@ -130,7 +130,7 @@ GateVerdict Gate::tails(Backend& backend, const std::string& backendId, std::uin
     const auto list = cases(request, spec, job);
     if (!list) {
         verdict.status = list.error().cancelled ? RowState::Cancelled : RowState::Failed;
-        verdict.reason = list.error().message;
+        verdict.reason = list.error().sentence();
     }
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t i = 0; list && i < (*list)->size(); ++i) {

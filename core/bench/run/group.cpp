@@ -88,9 +88,9 @@ private:
             if (operands)
                 checked = std::make_shared<Checked>(std::move(*operands), plan_.seed);
             else
-                refused = operands.error().message;
+                refused = operands.error().sentence();
         } else
-            refused = w.error().message;
+            refused = w.error().sentence();
         for (auto& opened : state_.backends) {
             if (baselineOnly && !opened.source.baseline) continue;
             for (std::uint32_t d = 0; d < std::max<std::size_t>(1, opened.devices.size()); ++d) {

@@ -13,6 +13,7 @@
 
 #include "core/base/random.h"
 #include "core/bench/run/bench_plan.h"
+#include "core/quant/encode/encode_plan.h"
 #include "core/quant/encode/quantizer.h"
 
 namespace qs {
@@ -70,7 +71,7 @@ Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<con
 /// Why the interface cannot pass weights of this spec, for any shape; nullopt: it can.
 std::optional<std::string> whyNotCrossing(const QuantSpec& spec);
 /// How the interface passes weights of this spec; fails for a format without a packing.
-Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid);
+Result<OperandFormat> weightFormat(const EncodePlan& plan, const ScaleGrid& grid);
 
 /// Random streams of the operands: none depends on the size of another.
 inline constexpr std::uint64_t kWeightStream = 1, kActStream = 2, kOutlierStream = 3, kBiasStream = 4, kCheckStream = 5;

@@ -154,7 +154,8 @@ std::optional<std::string> whyNotCrossing(const QuantSpec& spec) {
     return std::nullopt;
 }
 
-Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid) {
+Result<OperandFormat> weightFormat(const EncodePlan& plan, const ScaleGrid& grid) {
+    const QuantSpec& spec = plan.spec();
     const auto& traits = spec.traits();
     OperandFormat format;
     format.format = traits.id;
@@ -176,7 +177,7 @@ Result<OperandFormat> weightFormat(const QuantSpec& spec, const ScaleGrid& grid)
         format.block = spec.blockSize();
         if (traits.padsLastBlock) format.rowMultiple = format.block;
     }
-    const Run run = runOf(spec);
+    const Run& run = plan.run();
     if (packing->meaning == Meaning::Table)
         format.codebook.assign(run.levels, run.levels + run.levelCount);
     else if (packing->meaning == Meaning::Biased)
@@ -195,14 +196,15 @@ Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, s
     info.elements = values->size();
     info.bytes = 4 * values->size();
     const TensorView view{&info, std::as_bytes(std::span(*values)), nullptr};
-    auto quantized = quantizeTensor(view, spec, job);
+    const SharedPlan plan = composedPlan(forTensor(spec, info));
+    auto quantized = quantizeSolved(view, plan, {}, job);
     if (!quantized) return tl::unexpected(quantized.error());
 
     auto weights = std::make_shared<BenchWeights>();
     weights->original = std::move(values);
     weights->quantized = std::move(*quantized);
     const auto& grid = weights->quantized.grid;
-    auto format = weightFormat(spec, grid);
+    auto format = weightFormat(*plan, grid);
     if (!format) return tl::unexpected(format.error());
     weights->format = std::move(*format);
     if (grid.kind == ScaleKind::Block) {
@@ -213,7 +215,7 @@ Result<std::shared_ptr<const BenchWeights>> makeWeights(const QuantSpec& spec, s
         weights->rowStep = kept == 0;
         weights->blockStep = kept == 1;
     }
-    const Run run = runOf(spec);
+    const Run& run = plan->run();
     const auto* packing = packingOf(spec.traits());
     if (spec.traits().kind != FormatKind::Identity) weights->levels.assign(run.levels, run.levels + run.levelCount);
     if (auto done = weights->levels.empty() ? addFloats(*weights, dims) : addCodes(*weights, *packing); !done)

@@ -37,7 +37,7 @@ struct Runner {
     /// The error, where it ends the evaluation; else this runner falls out.
     Result<void> failed(const Error& error) {
         if (error.cancelled || !change) return tl::unexpected(error);
-        reason = error.message, states.reset(), layers.clear(), head.reset();
+        reason = error.sentence(), states.reset(), layers.clear(), head.reset();
         return {};
     }
 };
@@ -167,14 +167,14 @@ private:
         if (!change.network) return;
         auto other = served(change.network);
         if (!other) {
-            runner.reason = other.error().message;
+            runner.reason = other.error().sentence();
             return;
         }
         if (other->net.vocabulary != net().vocabulary)
             runner.reason = fmt::format("Its vocabulary has {} tokens, that of the reference {}.",
                                         other->net.vocabulary, net().vocabulary);
         else if (auto fits = checkTokens({}, plan_.context, other->net); !fits)
-            runner.reason = fits.error().message;
+            runner.reason = fits.error().sentence();
         networks_.push_back(std::move(*other));
         runner.served = &networks_.back();
     }

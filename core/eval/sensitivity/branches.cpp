@@ -102,7 +102,7 @@ Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, const
             const auto loaded = weights_->layer(layer, &one.branch->change, job);
             if (!loaded && loaded.error().cancelled) return tl::unexpected(loaded.error());
             if (!loaded)
-                one.reason = loaded.error().message, one.states.reset();
+                one.reason = loaded.error().sentence(), one.states.reset();
             else if (auto done = one.states->pass(*loaded, network_->layers[layer], job); !done)
                 return done;
         }

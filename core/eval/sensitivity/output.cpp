@@ -107,7 +107,7 @@ private:
                     if (one.isKnown) continue;
                     auto added = add(matrix, inputs.at(inputsOf(matrix.role)), specs_[s], one.chunks);
                     if (!added && added.error().cancelled) return added;
-                    if (!added && one.reason.empty()) one.reason = added.error().message;
+                    if (!added && one.reason.empty()) one.reason = added.error().sentence();
                     if (--one.missing > 0) continue;
                     if (auto done = finish(u, s); !done) return done;
                 }

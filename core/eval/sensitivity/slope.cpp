@@ -70,7 +70,7 @@ Result<void> measureSlope(SensitivityRun& run, const Job& job) {
             if (nmse)
                 predicted.nmse = *nmse;
             else
-                predicted.reason = nmse.error().message;
+                predicted.reason = nmse.error().sentence();
             if (row.slope && predicted.nmse) predicted.predicted = scaled(*row.slope, *predicted.nmse);
             if (predicted.predicted) predictions[s][u] = predicted.predicted->mean;
             run.put(u, s, std::move(predicted));

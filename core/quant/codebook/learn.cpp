@@ -36,7 +36,7 @@ struct Sums {
 class Gatherer {
 public:
     Gatherer(std::span<const LearnSource> sources, const QuantSpec& spec, const Job& job)
-        : sources_(sources), spec_(spec), job_(job) {}
+        : sources_(sources), spec_(spec), plan_(composedPlan(spec)), job_(job) {}
 
     /// The largest scale, value and weight, which the integers are fractions of.
     Result<void> measureRange() {
@@ -79,9 +79,9 @@ private:
         const auto grid = scaleGrid(spec_, *source.view.info);
         if (!grid) return tl::unexpected(grid.error());
         const auto pass =
-            TensorPass::prepare(source.view, spec_, *grid, job_, std::make_shared<const LearnedLevels>(levels));
+            TensorPass::prepare(source.view, plan_, *grid, job_, std::make_shared<const LearnedLevels>(levels));
         if (!pass) return tl::unexpected(pass.error());
-        auto encoders = pass->encoders(spec_, source.view.info->dtype);
+        auto encoders = pass->encoders(source.view.info->dtype);
         return pass->run(0, pass->units(), job_, [&](const PassRange& range) { body(range, encoders[range.worker]); });
     }
 
@@ -124,6 +124,7 @@ private:
 
     std::span<const LearnSource> sources_;
     const QuantSpec& spec_;
+    SharedPlan plan_;
     const Job& job_;
     double absMax_ = 0, weight_ = 0, scale_ = 1, value_ = 1, digits_ = 1;
     bool scaled_ = true;

@@ -49,8 +49,9 @@ Result<void> checkBlocks(const QuantSpec& spec, std::int64_t features) {
     const BlockCodec* codec = codecOf(spec);
     if (!codec || features % codec->elements == 0) return {};
     const std::string blocks = nearestFormat(spec, features, true), other = nearestFormat(spec, features, false);
-    return fail(fmt::format("rows of {} values are not whole blocks of {}, as {} needs: use {}", features,
-                            codec->elements, spec.format, blocks.empty() ? other : blocks));
+    return advise(fmt::format("rows of {} values are not whole blocks of {}, as {} needs", features, codec->elements,
+                              spec.format),
+                  {blocks.empty() ? other : blocks});
 }
 
 const float* BlockEncoder::finite(const float* x, std::size_t n) {

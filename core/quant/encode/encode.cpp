@@ -32,29 +32,6 @@ float rounded(DType type, float value) {
 
 } // namespace
 
-Run runOf(const QuantSpec& spec) {
-    const FormatTraits& traits = spec.traits();
-    const CodeSet set = codeSetOf(spec);
-    const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : set.levels;
-    const CalibrationTraits* calibration = calibrationOf(spec);
-    Run run = runFor(traits);
-    run.encoder = set.encoder;
-    run.zeroCode = std::max(0, set.zeroCode);
-    run.statistic = calibration && calibration->statistic ? calibration->statistic(run.encoder) : GroupStatistic::None;
-    const bool clips =
-        run.statistic == GroupStatistic::AbsMax && spec.calibration && !spec.calibration->arguments.empty();
-    run.clip = clips ? float(spec.calibration->arguments.front()) : 1.0f;
-    run.levels = levels.data();
-    run.levelCount = int(levels.size());
-    run.skipNonFinite = spec.effectiveNan() == NanPolicy::Skip;
-    return run;
-}
-
-std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source) {
-    const bool half = source == DType::F16 || source == DType::BF16;
-    return half && spec.effectiveCompute() == Compute::Input ? std::optional(source) : std::nullopt;
-}
-
 GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax) {
     if (!inputType) return paramsFromAbsMax(run, absMax);
     const float tiny = *inputType == DType::F16 ? 0x1p-14f : 0x1p-126f; // finfo(dtype).tiny
@@ -69,14 +46,14 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
     return paramsOfAbsMax(run, inputType, bestKernels().absMax(x, n, run.skipNonFinite));
 }
 
-RunEncoder::RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales)
-    : inputType_(inputTypeOf(spec, source)), blocks_(codecOf(spec)), plan_(spec), division_(plan_.dialect().division),
-      sparsity_(spec.sparsity), seed_(spec.randomSeed()) {
+RunEncoder::RunEncoder(SharedPlan plan, DType source, std::shared_ptr<const TensorScales> scales)
+    : inputType_(plan->inputType(source)), blocks_(codecOf(plan->spec())), plan_(std::move(plan)),
+      division_(plan_->dialect().division), sparsity_(plan_->spec().sparsity), seed_(plan_->spec().randomSeed()) {
     // A cast cuts off what becomes an integer; floats are rounded.
-    if (division_ == Division::Truncated && plan_.encoder() != Encoder::RoundInteger) division_ = Division::ByDivisor;
+    if (division_ == Division::Truncated && plan_->encoder() != Encoder::RoundInteger) division_ = Division::ByDivisor;
     if (division_ == Division::ByReciprocalOfMaximum)
-        boundaries_ = middlesOf(plan_.format().levels), multipliedBlock_ = spec.blockSize();
-    if (scales && plan_.needsTensorScale()) plan_.setTensorBound(scales->largest);
+        boundaries_ = middlesOf(plan_->format().levels), multipliedBlock_ = plan_->spec().blockSize();
+    if (scales && plan_->needsTensorScale()) plan_ = plan_->withTensorBound(scales->largest);
     if (scales && scales->nested) scales_ = std::move(scales);
 }
 
@@ -94,12 +71,12 @@ void RunEncoder::nest(std::uint64_t index, GroupParams* params, std::size_t grou
 }
 
 GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) const {
-    if (plan_.isPlain()) return paramsOfGroup(run, inputType_, x, n);
+    if (plan_->isPlain()) return paramsOfGroup(run, inputType_, x, n);
     Run one = run;
     one.x = x, one.n = n, one.group = std::max<std::size_t>(1, n);
     GroupBound bound;
-    plan_.bounds(one, &bound);
-    GroupParams params = plan_.params(bound);
+    plan_->bounds(one, &bound);
+    GroupParams params = plan_->params(bound);
     if (n < multipliedBlock_) params.scale = std::max(params.scale, kLeastAbsMax); // the end of a tensor
     nest(run.index, &params, 1);
     return params;
@@ -107,14 +84,14 @@ GroupParams RunEncoder::params(const Run& run, const float* x, std::size_t n) co
 
 void RunEncoder::params(const Run& run, GroupParams* out) {
     const std::size_t groups = (run.n + run.group - 1) / run.group;
-    if (plan_.isPlain()) {
+    if (plan_->isPlain()) {
         for (std::size_t begin = 0; begin < run.n; begin += run.group)
             *out++ = paramsOfGroup(run, inputType_, run.x + begin, std::min(run.group, run.n - begin));
         return;
     }
     bounds_.resize(groups);
-    plan_.bounds(run, bounds_.data());
-    std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return plan_.params(b); });
+    plan_->bounds(run, bounds_.data());
+    std::transform(bounds_.begin(), bounds_.end(), out, [&](auto b) { return plan_->params(b); });
     if (groups > 0 && run.n - (groups - 1) * run.group < multipliedBlock_)
         out[groups - 1].scale = std::max(out[groups - 1].scale, kLeastAbsMax);
     nest(run.index, out, groups);
@@ -123,7 +100,7 @@ void RunEncoder::params(const Run& run, GroupParams* out) {
 void RunEncoder::operator()(const Run& asked, const RunOut& out) {
     if (blocks_.codec()) return blocks_(asked, out);
     Run run = asked;
-    if (!run.given && !plan_.isPlain()) {
+    if (!run.given && !plan_->isPlain()) {
         params_.resize((run.n + run.group - 1) / run.group);
         params(run, params_.data());
         run.given = params_.data(), run.givenStride = 1;

@@ -15,10 +15,6 @@
 
 namespace qs {
 
-/// Statistic, encoder, levels and policy of a spec; x, n, group and given scales are the caller's.
-Run runOf(const QuantSpec& spec);
-/// The 16-bit input type when the arithmetic is done in it (compute=input).
-std::optional<DType> inputTypeOf(const QuantSpec& spec, DType source);
 /// Scale and divisor from an absolute maximum, in f32 or in the input type.
 GroupParams paramsOfAbsMax(const Run& run, std::optional<DType> inputType, float absMax);
 /// Scale and encoder input of one group, in f32 or in the input type.
@@ -28,7 +24,7 @@ GroupParams paramsOfGroup(const Run& run, std::optional<DType> inputType, const 
 class RunEncoder {
 public:
     /// `scales`: of the tensor, where its groups are measured as they pass; see TensorPass::scales().
-    RunEncoder(const QuantSpec& spec, DType source, std::shared_ptr<const TensorScales> scales = nullptr);
+    RunEncoder(SharedPlan plan, DType source, std::shared_ptr<const TensorScales> scales = nullptr);
     void operator()(const Run& run, const RunOut& out);
     /// Scale and encoder input of one group of a run; x is element run.index of the tensor.
     GroupParams params(const Run& run, const float* x, std::size_t n) const;
@@ -53,7 +49,7 @@ private:
     std::optional<DType> inputType_;
     BlockEncoder blocks_;
     CodeMeasure measure_;
-    EncodePlan plan_;
+    SharedPlan plan_;
     Division division_;
     std::vector<float> boundaries_;   ///< Division::ByReciprocalOfMaximum: between the levels
     std::size_t multipliedBlock_ = 0; ///< the same: elements of a whole block; else 0

@@ -23,11 +23,34 @@ void GroupStatistics::merge(const GroupStatistics& other) {
     count += other.count, nonZero += other.nonZero;
 }
 
-EncodePlan::EncodePlan(const QuantSpec& spec)
-    : format_(&spec.traits()), dialect_(&dialectOf(spec)), calibration_(calibrationOf(spec)),
-      scaleType_(&scaleTypeOf(spec)), arguments_(spec.effectiveCalibration().arguments) {
+namespace {
+
+Run kernelRun(const QuantSpec& spec, const CodeSet& set, const CalibrationTraits* calibration) {
+    const FormatTraits& traits = spec.traits();
+    const auto levels = spec.effectiveDecode() == Decode::Poly ? traits.polyLevels : set.levels;
+    Run run = runFor(traits);
+    run.encoder = set.encoder;
+    run.zeroCode = std::max(0, set.zeroCode);
+    run.statistic = calibration && calibration->statistic ? calibration->statistic(run.encoder) : GroupStatistic::None;
+    const bool clips =
+        run.statistic == GroupStatistic::AbsMax && spec.calibration && !spec.calibration->arguments.empty();
+    run.clip = clips ? float(spec.calibration->arguments.front()) : 1.0f;
+    run.levels = levels.data();
+    run.levelCount = int(levels.size());
+    run.skipNonFinite = spec.effectiveNan() == NanPolicy::Skip;
+    return run;
+}
+
+} // namespace
+
+EncodePlan::EncodePlan(QuantSpec asked)
+    : spec_(std::move(asked)), format_(&spec_.traits()), dialect_(&dialectOf(spec_)),
+      calibration_(calibrationOf(spec_)), scaleType_(&scaleTypeOf(spec_)),
+      arguments_(spec_.effectiveCalibration().arguments) {
+    const QuantSpec& spec = spec_;
     const CodeSet set = codeSetOf(spec);
     encoder_ = set.encoder;
+    run_ = kernelRun(spec, set, calibration_);
     affine_ = hasZeroPoints(spec);
     const bool inKernels =
         format_->kind == FormatKind::Sign || format_->kind == FormatKind::Identity || codecOf(spec) != nullptr;
@@ -108,10 +131,17 @@ void EncodePlan::bounds(const Run& run, GroupBound* out) const {
     if (calibration_->search) calibration_->search(*this, run, out);
 }
 
-void EncodePlan::setTensorBound(float largest) {
+std::optional<DType> EncodePlan::inputType(DType source) const {
+    const bool half = source == DType::F16 || source == DType::BF16;
+    return half && spec_.effectiveCompute() == Compute::Input ? std::optional(source) : std::nullopt;
+}
+
+SharedPlan EncodePlan::withTensorBound(float largest) const {
+    auto plan = std::make_shared<EncodePlan>(*this);
     // compressed-tensors: the largest scale of the tensor becomes the largest e4m3.
-    tensorScale_ = largest > 0 && std::isfinite(largest) ? 448.0f * range_ / largest : 1.0f;
-    if (!std::isfinite(tensorScale_)) tensorScale_ = FLT_MAX;
+    plan->tensorScale_ = largest > 0 && std::isfinite(largest) ? 448.0f * range_ / largest : 1.0f;
+    if (!std::isfinite(plan->tensorScale_)) plan->tensorScale_ = FLT_MAX;
+    return plan;
 }
 
 float EncodePlan::typed(float scale, float bound) const {

@@ -8,14 +8,23 @@
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialect.h"
 
+#include "core/model/dtype.h"
+
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace qs {
 
 class EncodePlan {
 public:
-    explicit EncodePlan(const QuantSpec& spec); ///< a valid one
+    explicit EncodePlan(QuantSpec spec); ///< a valid one
 
+    const QuantSpec& spec() const { return spec_; }
+    /// What kernels run: statistic, encoder, levels and policy. x, n, group and given scales are the caller's.
+    const Run& run() const { return run_; }
+    /// The 16-bit type of the source when the arithmetic is done in it (compute=input).
+    std::optional<DType> inputType(DType source) const;
     const FormatTraits& format() const { return *format_; }
     const Dialect& dialect() const { return *dialect_; }
     const ScaleType& scaleType() const { return *scaleType_; }
@@ -33,7 +42,7 @@ public:
 
     /// KernelSet::quantize finds these scales by itself.
     bool isPlain() const { return plain_; }
-    /// All bounds must be known before any scale is: see setTensorBound().
+    /// All bounds must be known before any scale is: see withTensorBound().
     bool needsTensorScale() const { return needsTensorScale_; }
     /// The bound takes all values of a group at once (percentile, searches).
     bool needsValues() const { return needsValues_; }
@@ -46,8 +55,8 @@ public:
     /// The scale of a range with a zero point.
     float affineScale(GroupBound bound) const;
 
-    /// With the largest bound of a tensor: what stored scales are divided by.
-    void setTensorBound(float largest);
+    /// The plan with the largest bound of a tensor: what stored scales are divided by.
+    std::shared_ptr<const EncodePlan> withTensorBound(float largest) const;
     float tensorScale() const { return tensorScale_; } ///< 0: not known yet
 
 private:
@@ -55,16 +64,21 @@ private:
     GroupParams affineParams(GroupBound bound) const;
     float typed(float scale, float bound) const;
 
+    QuantSpec spec_;
     const FormatTraits* format_;
     const Dialect* dialect_;
     const CalibrationTraits* calibration_; ///< null: none
     const ScaleType* scaleType_;
     std::vector<double> arguments_;
     Encoder encoder_;
-    Run trial_;
+    Run trial_, run_;
     bool plain_ = true, needsTensorScale_ = false, needsValues_ = false, affine_ = false;
     float lowest_ = 0, highest_ = 0, range_ = 1;
     float tensorScale_ = 0, largestTaken_ = 0;
 };
+
+/// Composed once for a tensor and handed on to all that encodes it.
+using SharedPlan = std::shared_ptr<const EncodePlan>;
+inline SharedPlan composedPlan(QuantSpec spec) { return std::make_shared<const EncodePlan>(std::move(spec)); }
 
 } // namespace qs

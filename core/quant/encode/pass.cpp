@@ -23,16 +23,16 @@ std::uint64_t ceilDivide(std::uint64_t a, std::uint64_t b) { return (a + b - 1) 
 std::uint64_t rowAligned(std::uint64_t features) { return features <= kChunk ? kChunk / features * features : kChunk; }
 
 /// Scales of long groups, columns and tiles; a tensor's own scale is set by the largest of all bounds.
-Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, EncodePlan& plan, const QuantSpec& spec,
-                                                const ScaleGrid& grid, const Job& job) {
-    const auto bounds = measureBounds(view, plan, spec, grid, job);
+Result<std::vector<GroupParams>> paramsOfBounds(const TensorView& view, SharedPlan& plan, const ScaleGrid& grid,
+                                                const Job& job) {
+    const auto bounds = measureBounds(view, plan, grid, job);
     if (!bounds) return tl::unexpected(bounds.error());
     float largest = 0;
     for (const GroupBound& bound : *bounds) largest = std::max(largest, bound.high);
-    if (plan.needsTensorScale()) plan.setTensorBound(largest);
+    if (plan->needsTensorScale()) plan = plan->withTensorBound(largest);
     std::vector<GroupParams> params;
     params.reserve(bounds->size());
-    for (const GroupBound& bound : *bounds) params.push_back(plan.params(bound));
+    for (const GroupBound& bound : *bounds) params.push_back(plan->params(bound));
     return params;
 }
 
@@ -73,9 +73,10 @@ void populate(const TensorView& view, std::uint64_t begin, std::uint64_t end) {
     view.file->populate(view.info->offset + bytes.begin, bytes.end - bytes.begin);
 }
 
-TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid)
-    : view_(forScan(view)), grid_(grid), run_(runOf(spec)), shape_(view.info->shape),
-      largestTaken_(largestTaken(spec)) {
+TensorPass::TensorPass(const TensorView& view, SharedPlan plan, const ScaleGrid& grid)
+    : view_(forScan(view)), plan_(std::move(plan)), grid_(grid), run_(plan_->run()), shape_(view.info->shape),
+      largestTaken_(largestTaken(plan_->spec())) {
+    const QuantSpec& spec = plan_->spec();
     elements_ = std::uint64_t(grid.rows) * std::uint64_t(grid.features);
     if (elements_ == 0) return;
     const auto features = std::uint64_t(grid.features), group = std::uint64_t(grid.group);
@@ -106,10 +107,11 @@ TensorPass::TensorPass(const TensorView& view, const QuantSpec& spec, const Scal
     unitsPerSegment_ = ceilDivide(segment_, unit_);
 }
 
-Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                       const Job& job, std::shared_ptr<const LearnedLevels> levels,
+Result<TensorPass> TensorPass::prepare(const TensorView& view, SharedPlan plan, const ScaleGrid& grid, const Job& job,
+                                       std::shared_ptr<const LearnedLevels> levels,
                                        std::shared_ptr<const TensorScales> scales) {
-    TensorPass pass(view, spec, grid);
+    TensorPass pass(view, plan, grid);
+    const QuantSpec& spec = plan->spec();
     if (!levels && isLearned(spec)) {
         auto learned = levelsOf(view, spec, job);
         if (!learned) return tl::unexpected(learned.error());
@@ -119,33 +121,31 @@ Result<TensorPass> TensorPass::prepare(const TensorView& view, const QuantSpec& 
     pass.learned_ = std::move(levels);
     if (pass.relative_) {
         pass.scales_ = std::move(scales);
-        if (auto measured = pass.measureTensor(spec, job); !measured) return tl::unexpected(measured.error());
+        if (auto measured = pass.measureTensor(job); !measured) return tl::unexpected(measured.error());
     }
     if (!pass.shares_) return pass;
-    EncodePlan plan(spec);
-    if (plan.isPlain() && (grid.contiguous || !spec.tiles)) {
-        auto shared = measureSharedParams(pass.view_, spec, grid, job);
+    if (plan->isPlain() && (grid.contiguous || !spec.tiles)) {
+        auto shared = measureSharedParams(pass.view_, *plan, grid, job);
         if (!shared) return tl::unexpected(shared.error());
         pass.shared_ = std::move(*shared);
     } else {
-        auto params = paramsOfBounds(pass.view_, plan, spec, grid, job);
+        auto params = paramsOfBounds(pass.view_, plan, grid, job);
         if (!params) return tl::unexpected(params.error());
         pass.shared_ = std::move(*params);
-        pass.tensorScale_ = plan.needsTensorScale() ? plan.tensorScale() : 1.0f;
+        pass.tensorScale_ = plan->needsTensorScale() ? plan->tensorScale() : 1.0f;
     }
     if (auto read = pass.allWasRead(); !read) return tl::unexpected(read.error());
     return pass;
 }
 
 // Very many scales are measured twice, and none is kept.
-Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
-    EncodePlan plan(spec);
+Result<void> TensorPass::measureTensor(const Job& job) {
     if (!scales_) {
         TensorScales found;
-        if (isDoubleQuantized(spec)) {
+        if (isDoubleQuantized(plan_->spec())) {
             NestedGridOf nested{std::uint64_t(grid_.scales)};
             std::vector<float> some;
-            const auto done = eachParams(spec, view_.info->dtype, kKeptBounds, job, [&](auto params) -> Result<void> {
+            const auto done = eachParams(view_.info->dtype, kKeptBounds, job, [&](auto params) -> Result<void> {
                 some.resize(params.size());
                 std::transform(params.begin(), params.end(), some.begin(), [](const auto& p) { return p.scale; });
                 nested.add(some);
@@ -158,7 +158,7 @@ Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
             const auto done = run(0, units(), job, [&](const PassRange& range) {
                 thread_local std::vector<GroupBound> bounds;
                 bounds.resize((range.n + range.run.group - 1) / range.run.group);
-                plan.bounds(range.run, bounds.data());
+                plan_->bounds(range.run, bounds.data());
                 float& most = largest[range.worker];
                 for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
             });
@@ -167,13 +167,12 @@ Result<void> TensorPass::measureTensor(const QuantSpec& spec, const Job& job) {
         }
         scales_ = std::make_shared<const TensorScales>(std::move(found));
     }
-    if (plan.needsTensorScale()) plan.setTensorBound(scales_->largest);
-    tensorScale_ = plan.needsTensorScale() ? plan.tensorScale() : 1.0f;
+    tensorScale_ = plan_->needsTensorScale() ? plan_->withTensorBound(scales_->largest)->tensorScale() : 1.0f;
     return {};
 }
 
-std::vector<RunEncoder> TensorPass::encoders(const QuantSpec& spec, DType source) const {
-    return std::vector<RunEncoder>(workerCount(), RunEncoder(spec, source, scales_));
+std::vector<RunEncoder> TensorPass::encoders(DType source) const {
+    return std::vector<RunEncoder>(workerCount(), RunEncoder(plan_, source, scales_));
 }
 
 std::uint64_t TensorPass::groupOf(std::uint64_t element) const {
@@ -182,9 +181,9 @@ std::uint64_t TensorPass::groupOf(std::uint64_t element) const {
     return element / features * ceilDivide(features, group) + ceilDivide(element % features, group);
 }
 
-Result<void> TensorPass::eachParams(const QuantSpec& spec, DType source, std::uint64_t most, const Job& job,
+Result<void> TensorPass::eachParams(DType source, std::uint64_t most, const Job& job,
                                     const std::function<Result<void>(std::span<const GroupParams>)>& take) const {
-    auto all = encoders(spec, source);
+    auto all = encoders(source);
     std::vector<GroupParams> params;
     for (std::uint64_t first = 0, last = 0; first < units(); first = last) {
         const std::uint64_t begin = groupOf(unitBegin(first));
@@ -200,10 +199,10 @@ Result<void> TensorPass::eachParams(const QuantSpec& spec, DType source, std::ui
     return {};
 }
 
-TensorPass TensorPass::given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+TensorPass TensorPass::given(const TensorView& view, SharedPlan plan, const ScaleGrid& grid,
                              std::vector<GroupParams> params, float tensorScale,
                              std::shared_ptr<const LearnedLevels> levels) {
-    TensorPass pass(view, spec, grid);
+    TensorPass pass(view, std::move(plan), grid);
     if (levels) useLevels(pass.run_, *levels);
     pass.learned_ = std::move(levels);
     pass.shares_ = true;
@@ -286,13 +285,13 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
     });
     if (job.cancelled()) return cancelledError();
     if (nonFinite_ && nonFinite_->load(std::memory_order_relaxed))
-        return fail(fmt::format("tensor '{}' holds values that are not taken", escapeForPeople(view_.info->name, 80)));
+        return fail(tensorPlace(*view_.info) + " holds values that are not taken");
     return allWasRead();
 }
 
 Result<void> forEachRange(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Job& job,
                           const std::function<void(const PassRange&)>& body) {
-    const auto pass = TensorPass::prepare(view, spec, grid, job);
+    const auto pass = TensorPass::prepare(view, composedPlan(spec), grid, job);
     if (!pass) return tl::unexpected(pass.error());
     return pass->run(0, pass->units(), job, body);
 }

@@ -21,15 +21,16 @@ inline constexpr std::uint64_t kReadBytes = std::uint64_t(1) << 20; ///< the sam
 class TensorPass {
 public:
     /// Measures what no unit can see alone of the scales, and learns the codebook of a spec that has one, unless given.
-    static Result<TensorPass> prepare(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
-                                      const Job& job, std::shared_ptr<const LearnedLevels> levels = nullptr,
+    static Result<TensorPass> prepare(const TensorView& view, SharedPlan plan, const ScaleGrid& grid, const Job& job,
+                                      std::shared_ptr<const LearnedLevels> levels = nullptr,
                                       std::shared_ptr<const TensorScales> scales = nullptr);
 
     /// With scales that were decided before, in the form of shared(): one, one per long group, or all of the grid.
-    static TensorPass given(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid,
+    static TensorPass given(const TensorView& view, SharedPlan plan, const ScaleGrid& grid,
                             std::vector<GroupParams> params, float tensorScale,
                             std::shared_ptr<const LearnedLevels> levels);
 
+    const EncodePlan& plan() const { return *plan_; }
     const TensorView& view() const { return view_; } ///< what it reads: see forScan()
     std::size_t unitElements() const { return std::size_t(unit_); }
     std::uint64_t units() const { return segments_ * unitsPerSegment_; }
@@ -48,13 +49,13 @@ public:
     /// scaletype=u8dq: what its scales are relative to; else null.
     const NestedGrid* nested() const { return scales_ && scales_->nested ? &*scales_->nested : nullptr; }
     /// One for each worker.
-    std::vector<RunEncoder> encoders(const QuantSpec& spec, DType source) const;
+    std::vector<RunEncoder> encoders(DType source) const;
     /// Whether each range sees the scales of its own groups, which follow each other as the elements do.
     bool measuresInOrder() const { return shared_.empty() && grid_.contiguous && elements_ > 0 && !longGroups_; }
     /// Index of the group of an element, of such a pass; one past the last one at the end.
     std::uint64_t groupOf(std::uint64_t element) const;
     /// The scales of such a pass, at most about `most` groups at a time.
-    Result<void> eachParams(const QuantSpec& spec, DType source, std::uint64_t most, const Job& job,
+    Result<void> eachParams(DType source, std::uint64_t most, const Job& job,
                             const std::function<Result<void>(std::span<const GroupParams>)>& take) const;
     /// A NaN, an Inf or what is beyond largestTaken() sets it and ends a run with an error.
     void refuseNonFinite(std::shared_ptr<std::atomic<bool>> met) { nonFinite_ = std::move(met); }
@@ -63,15 +64,16 @@ public:
     std::shared_ptr<const LearnedLevels> learned() const { return learned_; } ///< null: the format's own levels
 
 private:
-    TensorPass(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid);
+    TensorPass(const TensorView& view, SharedPlan plan, const ScaleGrid& grid);
     Result<void> allWasRead() const;
-    Result<void> measureTensor(const QuantSpec& spec, const Job& job);
+    Result<void> measureTensor(const Job& job);
     void runUnit(std::uint64_t unit, const float* x, PassRange& range,
                  const std::function<void(const PassRange&)>& body) const;
 
     TensorView view_;
+    SharedPlan plan_;
     ScaleGrid grid_;
-    Run run_;
+    Run run_; ///< of the plan, with the levels that were learned
     std::vector<std::int64_t> shape_;
     std::vector<GroupParams> shared_;
     std::shared_ptr<const LearnedLevels> learned_;
@@ -85,23 +87,23 @@ private:
     bool longGroups_ = false;              ///< one group holds whole ranges
     bool relative_ = false;                ///< scales are measured as they pass, but relative to the tensor's
     float tensorScale_ = 1;
-    friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const EncodePlan&, const QuantSpec&,
-                                                         const ScaleGrid&, const Job&);
+    friend Result<std::vector<GroupBound>> measureBounds(const TensorView&, const SharedPlan&, const ScaleGrid&,
+                                                         const Job&);
 };
 
 /// Scales of a grid whose groups are longer than a unit or not contiguous.
-Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const QuantSpec& spec,
+Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const EncodePlan& plan,
                                                      const ScaleGrid& grid, const Job& job);
 /// The bounds of all groups of any grid, by a rule of core.
-Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const EncodePlan& plan, const QuantSpec& spec,
-                                              const ScaleGrid& grid, const Job& job);
+Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const SharedPlan& plan, const ScaleGrid& grid,
+                                              const Job& job);
 /// Index of the scale of a row's first element, for grids that are not contiguous.
 std::int64_t stridedScaleIndex(const ScaleGrid& grid, std::span<const std::int64_t> shape, std::int64_t row);
 /// Consecutive columns that share a scale: 1 where scales follow columns.
 std::int64_t columnsPerScale(const ScaleGrid& grid);
 
 /// What the shared scales of a pass have to be warned about.
-std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,
+std::vector<std::string> passWarnings(const EncodePlan& plan, const std::vector<GroupParams>& shared,
                                       std::uint64_t elements);
 
 /// The refusals that every quantization shares: the dtype, and values that a spec does not take.
@@ -112,9 +114,11 @@ struct NotTaken {
     bool any() const { return nan + inf + beyond > 0; }
 };
 Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, const Job& job);
-std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
+/// "tensor 'NAME'", or "the tensor" of one without a name.
+std::string tensorPlace(const TensorInfo& tensor);
+Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
 /// Scales and what the encoder needs are numbers; a ternary threshold that overflowed is one that nothing reaches.
-bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params);
+bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params);
 
 /// Consecutive elements under one scale, or, `along`, under consecutive scales of their own.
 struct ScaleRun {

@@ -24,21 +24,31 @@ Result<void> checkQuantizable(const TensorInfo& tensor) {
                             escapeForPeople(tensor.name), tensor.typeId()));
 }
 
-std::string notTakenReason(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
-    const std::string name = escapeForPeople(tensor.name);
-    const bool anyFinite = largestTaken(spec) == FLT_MAX;
-    if (found.nan + found.inf == 0 && largestTaken(spec) == FLT_MAX / 2)
-        return fmt::format("tensor '{}' holds {} values between which a range overflows f32, as {} needs: use {}", name,
-                           found.beyond, specText(spec), spec.format);
-    if (found.nan + found.inf == 0)
-        return fmt::format("tensor '{}' holds {} values that overflow in f16, to which {} casts: use {}", name,
-                           found.beyond, specText(spec), spec.format);
-    return fmt::format("tensor '{}' holds {} NaN and {} Inf: use {}nan=skip to leave them out", name, found.nan,
-                       found.inf, anyFinite ? "" : spec.format + ":");
+std::string tensorPlace(const TensorInfo& tensor) {
+    return tensor.name.empty() ? "the tensor" : fmt::format("tensor '{}'", escapeForPeople(tensor.name));
 }
 
-bool areUsable(const QuantSpec& spec, std::span<const GroupParams> params) {
-    const bool threshold = runOf(spec).statistic == GroupStatistic::HalfStd;
+Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found) {
+    const std::string place = tensorPlace(tensor), text = specText(spec);
+    if (found.nan + found.inf > 0) {
+        QuantSpec skips = spec;
+        if (largestTaken(spec) != FLT_MAX) skips = {}, skips.format = spec.format;
+        skips.nan = NanPolicy::Skip;
+        return advise(fmt::format("{} holds {} NaN and {} Inf, which nan=skip leaves out", place, found.nan, found.inf),
+                      {specText(skips)})
+            .value();
+    }
+    const bool ofRange = largestTaken(spec) == FLT_MAX / 2;
+    return advise(
+               fmt::format(fmt::runtime(ofRange ? "{} holds {} values between which a range overflows f32, as {} needs"
+                                                : "{} holds {} values that overflow in f16, to which {} casts"),
+                           place, found.beyond, text),
+               {spec.format})
+        .value();
+}
+
+bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params) {
+    const bool threshold = plan.run().statistic == GroupStatistic::HalfStd;
     return std::all_of(params.begin(), params.end(), [threshold](const GroupParams& p) {
         return std::isfinite(p.scale) && (threshold ? !std::isnan(p.aux) : std::isfinite(p.aux));
     });
@@ -69,12 +79,18 @@ Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& 
 Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& asked, const Solved& solved,
                                        const Job& job) {
     if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
-    const QuantSpec spec = forTensor(asked, *view.info);
+    return quantizeSolved(view, composedPlan(forTensor(asked, *view.info)), solved, job);
+}
+
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan& plan, const Solved& solved,
+                                       const Job& job) {
+    if (auto ok = checkQuantizable(*view.info); !ok) return tl::unexpected(ok.error());
+    const QuantSpec& spec = plan->spec();
     auto grid = scaleGrid(spec, view.info->shape);
-    if (!grid) return fail(fmt::format("tensor '{}': {}", escapeForPeople(view.info->name), grid.error().message));
+    if (!grid) return failAt(tensorPlace(*view.info), std::move(grid.error()));
     // What a solver decided stands before what was trained.
     const TensorView source = solved.values.empty() ? trainedSource(view, spec).value_or(view) : view;
-    const auto pass = passOf(source, spec, *grid, solved, job);
+    const auto pass = passOf(source, plan, *grid, solved, job);
     if (!pass) return tl::unexpected(pass.error());
 
     QuantizedTensor out;
@@ -97,11 +113,11 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
         const auto& shared = pass->shared();
         for (std::size_t i = 0; i < shared.size(); ++i) {
             out.scales[i] = shared[i].scale;
-            if (zeros) out.zeros[i] = offsetOf(runOf(spec).encoder, shared[i]);
+            if (zeros) out.zeros[i] = offsetOf(plan->encoder(), shared[i]);
         }
     }
 
-    auto encoders = pass->encoders(spec, view.info->dtype);
+    auto encoders = pass->encoders(view.info->dtype);
     std::vector<std::uint64_t> finite(kMaxPieces);
     std::atomic<bool> overflowed{false};
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
@@ -130,16 +146,16 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& 
     if ((counted != view.info->elements || overflowed) && spec.effectiveNan() == NanPolicy::Refuse) {
         const auto found = countNotTaken(view, spec, job);
         if (!found) return tl::unexpected(found.error());
-        if (found->any()) return fail(notTakenReason(*view.info, spec, *found));
+        if (found->any()) return tl::unexpected(notTakenError(*view.info, spec, *found));
     }
-    out.warnings = passWarnings(spec, pass->shared(), view.info->elements);
+    out.warnings = passWarnings(*plan, pass->shared(), view.info->elements);
     return out;
 }
 
 // A threshold that overflowed or underflowed says nothing about the values: every code is 0, or none is.
-std::vector<std::string> passWarnings(const QuantSpec& spec, const std::vector<GroupParams>& shared,
+std::vector<std::string> passWarnings(const EncodePlan& plan, const std::vector<GroupParams>& shared,
                                       std::uint64_t elements) {
-    if (runOf(spec).statistic != GroupStatistic::HalfStd || shared.empty() || elements == 0) return {};
+    if (plan.run().statistic != GroupStatistic::HalfStd || shared.empty() || elements == 0) return {};
     const float threshold = shared.front().aux;
     if (std::isinf(threshold))
         return {"the standard deviation overflows f32: the threshold is infinite and every value becomes 0"};
@@ -188,7 +204,7 @@ std::vector<float> materialize(const QuantizedTensor& tensor) {
         return out;
     }
     const KernelSet& kernels = bestKernels();
-    Run run = runOf(tensor.spec);
+    Run run = EncodePlan(tensor.spec).run();
     if (!tensor.levels.empty()) run.levels = tensor.levels.data(), run.levelCount = int(tensor.levels.size());
     std::vector<float> out(tensor.codes.size());
     const bool biased = hasBiases(tensor.spec);

@@ -21,6 +21,12 @@ std::int64_t product(std::span<const std::int64_t> sizes) {
     return std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
 }
 
+/// The spec after a change, as text.
+template<class Change> std::string with(QuantSpec spec, Change change) {
+    change(spec);
+    return specText(spec);
+}
+
 Result<std::vector<bool>> reducedAxes(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const int rank = int(shape.size());
     std::vector<bool> reduced(shape.size(), spec.scaleKind() == ScaleKind::Tensor);
@@ -34,13 +40,14 @@ Result<std::vector<bool>> reducedAxes(const QuantSpec& spec, std::span<const std
     for (const int axis : spec.reducedAxes()) {
         const int index = axis < 0 ? axis + rank : axis;
         if (index < 0 || index >= rank)
-            return rank == 0
-                       ? fail(fmt::format("axis={} does not exist in a scalar: use {}:scale=tensor", axis, spec.format))
-                       : fail(fmt::format("axis={} does not exist in shape {}: use an axis from {} to {}", axis,
-                                          shapeText(shape), -rank, rank - 1));
+            return rank == 0 ? advise(fmt::format("axis={} does not exist in a scalar", axis),
+                                      {fmt::format("{}:scale=tensor", spec.format)})
+                             : advise(fmt::format("axis={} does not exist in shape {}, whose axes are {} to {}", axis,
+                                                  shapeText(shape), -rank, rank - 1),
+                                      {with(spec, [](QuantSpec& s) { s.axes = {-1}; })});
         if (reduced[std::size_t(index)])
-            return fail(fmt::format("axis={} names an axis of shape {} twice: use axis={} alone", axis,
-                                    shapeText(shape), axis));
+            return advise(fmt::format("axis={} names an axis of shape {} twice", axis, shapeText(shape)),
+                          {with(spec, [axis](QuantSpec& s) { s.axes = {axis}; })});
         reduced[std::size_t(index)] = true;
     }
     return reduced;
@@ -58,41 +65,57 @@ bool trailing(const std::vector<bool>& reduced, std::span<const std::int64_t> sh
 }
 
 /// Tiles of the divisors of `size` next to the tile's: what the axis can be cut into.
-std::string tileAdvice(std::int64_t size, const Tile& asked) {
+std::vector<std::string> tileAdvice(const QuantSpec& spec, std::int64_t size, const Tile& asked) {
     const std::int64_t tile = asked.size;
     std::int64_t below = std::clamp<std::int64_t>(tile, 1, size), above = below;
     while (size % below != 0) --below;
     while (above < size && size % above != 0) ++above;
-    const std::string first = fmt::format("tile={}x{}", asked.axis, below);
-    return below == above ? first : fmt::format("{} or tile={}x{}", first, asked.axis, above);
+    std::vector<std::string> works;
+    for (const std::int64_t cut : {below, above})
+        if (works.empty() || cut != below)
+            works.push_back(with(spec, [&](QuantSpec& s) {
+                for (Tile& one : *s.tiles)
+                    if (one == asked) one.size = std::uint32_t(cut);
+            }));
+    return works;
 }
 
 /// The largest M of a sparsity that divides `size` and is at most the one asked for; 1 keeps every value.
-std::string sparsityAdvice(std::int64_t size, const Sparsity& asked) {
+std::string sparsityAdvice(const QuantSpec& spec, std::int64_t size) {
+    const Sparsity& asked = *spec.sparsity;
     std::uint32_t of = std::bit_floor(asked.of);
     while (size % of != 0) of /= 2;
-    if (of < 2) return "use a spec without sparse";
-    return fmt::format("use sparse={}/{}", std::clamp(asked.keep * of / asked.of, 1u, of), of);
+    return with(spec, [&](QuantSpec& s) {
+        if (of < 2)
+            s.sparsity.reset();
+        else
+            s.sparsity = Sparsity{std::clamp(asked.keep * of / asked.of, 1u, of), of};
+    });
 }
 
 /// Scales per tile; axes without a tile have a scale per index.
-Result<void> cutIntoTiles(ScaleGrid& grid, const std::vector<Tile>& tiles, std::span<const std::int64_t> shape) {
+Result<void> cutIntoTiles(ScaleGrid& grid, const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const std::vector<Tile>& tiles = *spec.tiles;
     const int rank = int(shape.size());
+    const auto only = [&spec](std::optional<Tile> tile) {
+        return with(spec, [&](QuantSpec& s) { tile ? void(s.tiles = {*tile}) : s.tiles.reset(); });
+    };
     grid.scaleShape.assign(shape.begin(), shape.end());
     grid.reduced.assign(shape.size(), false);
     for (const Tile& tile : tiles) {
         const int index = tile.axis < 0 ? tile.axis + rank : tile.axis;
         if (index < 0 || index >= rank)
-            return fail(rank == 0 ? fmt::format("a scalar has no axis to cut into tiles: use a spec without tile")
-                                  : fmt::format("tile={}x{}: shape {} has no axis {}: use an axis from {} to {}",
-                                                tile.axis, tile.size, shapeText(shape), tile.axis, -rank, rank - 1));
+            return rank == 0 ? advise("a scalar has no axis to cut into tiles", {only({})})
+                             : advise(fmt::format("tile={}x{}: the axes of shape {} are {} to {}", tile.axis, tile.size,
+                                                  shapeText(shape), -rank, rank - 1),
+                                      {only(Tile{-1, 1})});
         const auto axis = std::size_t(index);
         if (grid.reduced[axis])
-            return fail(fmt::format("tile names an axis of shape {} twice: use tile={}x{} alone", shapeText(shape),
-                                    tile.axis, tile.size));
+            return advise(fmt::format("tile names an axis of shape {} twice", shapeText(shape)), {only(tile)});
         if (shape[axis] % std::int64_t(tile.size) != 0)
-            return fail(fmt::format("tile={}x{} does not divide axis {} of shape {}: use {}", tile.axis, tile.size,
-                                    tile.axis, shapeText(shape), tileAdvice(shape[axis], tile)));
+            return advise(fmt::format("tile={}x{} does not divide axis {} of shape {}", tile.axis, tile.size, tile.axis,
+                                      shapeText(shape)),
+                          tileAdvice(spec, shape[axis], tile));
         grid.reduced[axis] = true;
         grid.scaleShape[axis] = shape[axis] / std::int64_t(tile.size);
     }
@@ -106,14 +129,14 @@ Result<void> cutIntoTiles(ScaleGrid& grid, const std::vector<Tile>& tiles, std::
 }
 
 /// The groups of N:M sparsity are whole in every part of a tensor that is looked at.
-Result<void> checkSparsity(const Sparsity& sparsity, const ScaleGrid& grid, std::span<const std::int64_t> shape) {
-    const std::int64_t of = sparsity.of;
+Result<void> checkSparsity(const QuantSpec& spec, const ScaleGrid& grid, std::span<const std::int64_t> shape) {
+    const auto [keep, of] = *spec.sparsity;
     if (grid.features % of != 0)
-        return fail(fmt::format("sparse={}/{} does not divide the last axis of shape {}: {}", sparsity.keep, of,
-                                shapeText(shape), sparsityAdvice(grid.features, sparsity)));
+        return advise(fmt::format("sparse={}/{} does not divide the last axis of shape {}", keep, of, shapeText(shape)),
+                      {sparsityAdvice(spec, grid.features)});
     if (grid.kind == ScaleKind::Block && grid.group % of != 0)
-        return fail(fmt::format("sparse={}/{} does not divide blocks of {}: {}", sparsity.keep, of, grid.group,
-                                sparsityAdvice(grid.group, sparsity)));
+        return advise(fmt::format("sparse={}/{} does not divide blocks of {}", keep, of, grid.group),
+                      {sparsityAdvice(spec, grid.group)});
     return {};
 }
 
@@ -162,7 +185,7 @@ Result<StoredSize> storedSize(const QuantSpec& spec, const TensorInfo& tensor) {
 Result<ScaleGrid> scaleGrid(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     auto grid = gridOf(spec, shape);
     if (grid && spec.sparsity)
-        if (auto ok = checkSparsity(*spec.sparsity, *grid, shape); !ok) return tl::unexpected(ok.error());
+        if (auto ok = checkSparsity(spec, *grid, shape); !ok) return tl::unexpected(ok.error());
     return grid;
 }
 
@@ -181,7 +204,7 @@ Result<ScaleGrid> gridOf(const QuantSpec& spec, std::span<const std::int64_t> sh
     const std::int64_t elements = grid.rows * grid.features;
     grid.group = std::max<std::int64_t>(1, elements);
     if (spec.tiles) {
-        if (auto ok = cutIntoTiles(grid, *spec.tiles, shape); !ok) return tl::unexpected(ok.error());
+        if (auto ok = cutIntoTiles(grid, spec, shape); !ok) return tl::unexpected(ok.error());
         return grid;
     }
     auto reduced = reducedAxes(spec, shape);

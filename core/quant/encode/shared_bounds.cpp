@@ -102,8 +102,9 @@ std::vector<GroupBound> ofStripes(const TensorView& view, const EncodePlan& plan
 
 } // namespace
 
-Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const EncodePlan& plan, const QuantSpec& spec,
-                                              const ScaleGrid& grid, const Job& job) {
+Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const SharedPlan& shared, const ScaleGrid& grid,
+                                              const Job& job) {
+    const EncodePlan& plan = *shared;
     std::vector<GroupBound> bounds;
     if (!grid.contiguous) {
         bounds = ofStripes(view, plan, grid, job);
@@ -111,7 +112,7 @@ Result<std::vector<GroupBound>> measureBounds(const TensorView& view, const Enco
         bounds = ofLongGroups(view, plan, grid, job);
     } else {
         bounds.resize(std::size_t(grid.scales));
-        const TensorPass pass(view, spec, grid);
+        const TensorPass pass(view, shared, grid);
         const auto done = pass.run(0, pass.units(), job, [&](const PassRange& range) {
             plan.bounds(range.run, bounds.data() + range.firstGroup);
         });

@@ -23,7 +23,7 @@ float largerOrNan(float a, float b) {
 
 struct Work {
     const TensorView& view;
-    const QuantSpec& spec;
+    const EncodePlan& plan;
     const ScaleGrid& grid;
     const Job& job;
     Run run;
@@ -32,7 +32,7 @@ struct Work {
     bool isAbsMax() const { return run.statistic == GroupStatistic::AbsMax; }
     /// Turns first-pass sums into parameters; for TWN and the standard deviation `second` is that pass, by group.
     GroupParams first(const Partial& p) const {
-        if (isAbsMax()) return paramsOfAbsMax(run, inputTypeOf(spec, view.info->dtype), p.absMax);
+        if (isAbsMax()) return paramsOfAbsMax(run, plan.inputType(view.info->dtype), p.absMax);
         if (run.statistic == GroupStatistic::MeanAbs) return paramsFromMeanAbs(run.encoder, p.sum, p.count);
         return {};
     }
@@ -149,9 +149,9 @@ Result<std::vector<Partial>> measureStrided(const Work& work, const std::vector<
 
 } // namespace
 
-Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const QuantSpec& spec,
+Result<std::vector<GroupParams>> measureSharedParams(const TensorView& view, const EncodePlan& plan,
                                                      const ScaleGrid& grid, const Job& job) {
-    const Work work{view, spec, grid, job, runOf(spec), bestKernels()};
+    const Work work{view, plan, grid, job, plan.run(), bestKernels()};
     if (work.run.statistic == GroupStatistic::None) return std::vector<GroupParams>(1);
     const auto measure = [&](const std::vector<float>& centers) {
         return grid.contiguous ? measureGroups(work, centers) : measureStrided(work, centers);

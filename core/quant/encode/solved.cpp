@@ -5,12 +5,12 @@
 
 namespace qs {
 
-Result<TensorPass> passOf(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Solved& solved,
+Result<TensorPass> passOf(const TensorView& view, SharedPlan plan, const ScaleGrid& grid, const Solved& solved,
                           const Job& job) {
     const TensorView values = solved.values.empty() ? view : solved.view();
     if (!solved.params.empty())
-        return TensorPass::given(values, spec, grid, solved.params, solved.tensorScale, solved.levels);
-    return TensorPass::prepare(values, spec, grid, job, solved.levels);
+        return TensorPass::given(values, std::move(plan), grid, solved.params, solved.tensorScale, solved.levels);
+    return TensorPass::prepare(values, std::move(plan), grid, job, solved.levels);
 }
 
 void applyColumnScales(std::span<const float> columnScales, std::uint64_t begin, float* values, std::size_t n) {

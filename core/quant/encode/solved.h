@@ -3,6 +3,7 @@
 // What was decided for a tensor before it is encoded: by a solver, or a codebook that several tensors share.
 
 #include "core/quant/codebook/learn.h"
+#include "core/quant/encode/encode_plan.h"
 #include "core/quant/encode/quantizer.h"
 
 namespace qs {
@@ -21,10 +22,13 @@ struct Solved {
 
 class TensorPass;
 /// Over the decided values, or over `view` where there are none.
-Result<TensorPass> passOf(const TensorView& view, const QuantSpec& spec, const ScaleGrid& grid, const Solved& solved,
+Result<TensorPass> passOf(const TensorView& view, SharedPlan plan, const ScaleGrid& grid, const Solved& solved,
                           const Job& job);
 /// As quantizeTensor(). materialize() does not know of column scales: see applyColumnScales().
 Result<QuantizedTensor> quantizeSolved(const TensorView& view, const QuantSpec& spec, const Solved& solved,
+                                       const Job& job);
+/// With the plan of this tensor's own spec: see forTensor().
+Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan& plan, const Solved& solved,
                                        const Job& job);
 /// Divides `n` decoded values from flat index `begin` on.
 void applyColumnScales(std::span<const float> columnScales, std::uint64_t begin, float* values, std::size_t n);

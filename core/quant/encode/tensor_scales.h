@@ -9,7 +9,7 @@
 namespace qs {
 
 struct TensorScales {
-    float largest = 0;                ///< of all bounds: see EncodePlan::setTensorBound()
+    float largest = 0;                ///< of all bounds: see EncodePlan::withTensorBound()
     std::optional<NestedGrid> nested; ///< scaletype=u8dq
 };
 

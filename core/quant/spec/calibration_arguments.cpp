@@ -17,8 +17,9 @@ std::string shownNumber(double value) { return fmt::format("{}", value); }
 Result<void> checkFactors(const Calibration& calibration, std::span<const double> numbers, const char* more) {
     for (const double number : numbers)
         if (!isFactor(number))
-            return fail(fmt::format("the factor of calib={} must be above 0 and at most 1000, not {}: use calib={},1{}",
-                                    calibration.id, shownNumber(number), calibration.id, more));
+            return advise(fmt::format("the factor of calib={} must be above 0 and at most 1000, not {}", calibration.id,
+                                      shownNumber(number)),
+                          {fmt::format("calib={},1{}", calibration.id, more)});
     return {};
 }
 
@@ -46,9 +47,8 @@ Result<void> checkArguments(const Calibration& calibration, const QuantSpec& spe
                                   : least == most ? fmt::format("{} number{}", most, most == 1 ? "" : "s")
                                   : least == 0    ? fmt::format("at most {} numbers", most)
                                                   : fmt::format("{} to {} numbers", least, most);
-        const auto advice = calibrationText({id, exampleArguments(id, sign)});
-        return fail(fmt::format("calib={} takes {}, not {}: use calib={}{}", id, takes, count,
-                                least == 0 ? std::string(id) : advice, least == 0 && most > 0 ? row.arguments : ""));
+        return advise(fmt::format("calib={}{} takes {}, not {}", id, most > 0 ? row.arguments : "", takes, count),
+                      {fmt::format("calib={}", least == 0 ? id : calibrationText({id, exampleArguments(id, sign)}))});
     }
     return row.check ? row.check(calibration, spec) : checkFactors(calibration, numbers, "");
 }

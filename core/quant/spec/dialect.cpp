@@ -69,14 +69,13 @@ const char* keyTooMany(const QuantSpec& spec, const CalibrationTraits& calibrati
 }
 
 Result<void> checkPlainBlocks(const QuantSpec& spec) {
-    const auto refuse = [&](std::string_view what, std::string_view key) {
-        return fail(fmt::format("dialect={} of {} has no {}: leave {} out or choose another dialect",
-                                dialectOf(spec).id, spec.format, what, key));
+    const auto refuse = [&](std::string_view what) {
+        return fail(fmt::format("dialect={} of {} has no {}", dialectOf(spec).id, spec.format, what));
     };
-    if (spec.tiles) return refuse("tiles", "tile");
-    if (spec.sparsity) return refuse("N:M sparsity", "sparse");
-    if (spec.decode == Decode::Poly) return refuse("polynomial decode", "decode");
-    if (spec.scaleKind() != ScaleKind::Block) return refuse("scales but those of blocks", "scale and axis");
+    if (spec.tiles) return refuse("tiles");
+    if (spec.sparsity) return refuse("N:M sparsity");
+    if (spec.decode == Decode::Poly) return refuse("polynomial decode");
+    if (spec.scaleKind() != ScaleKind::Block) return refuse("scales but those of blocks");
     return {};
 }
 

@@ -213,7 +213,8 @@ float roundToHalf(DType type, float x) {
 
 DType storedScaleType(const QuantSpec& spec, DType source) {
     const ScaleType& type = scaleTypeOf(withScaleTypeOf(spec, source));
-    return type.stored ? *type.stored : inputTypeOf(spec, source).value_or(DType::F32);
+    const bool half = source == DType::F16 || source == DType::BF16;
+    return type.stored ? *type.stored : half && spec.effectiveCompute() == Compute::Input ? source : DType::F32;
 }
 
 DType storedZeroType(const QuantSpec& spec) {

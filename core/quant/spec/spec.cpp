@@ -78,30 +78,36 @@ std::uint32_t QuantSpec::codeBits() const {
     return std::uint32_t(traits().bits);
 }
 
-std::string specText(const QuantSpec& spec) {
-    std::string text = spec.format;
-    if (spec.scale != ScaleSpelling::Default) text += fmt::format(":scale={}", scaleText(spec.scale));
-    if (spec.axes) text += fmt::format(":axis={}", fmt::join(*spec.axes, ","));
-    if (spec.keepsOutput) text += ":axis=out";
-    if (spec.block) text += fmt::format(":block={}", *spec.block);
+std::vector<std::pair<std::string_view, std::string>> specKeys(const QuantSpec& spec) {
+    std::vector<std::pair<std::string_view, std::string>> keys;
+    const auto yes = [](bool answer) { return answer ? "yes" : "no"; };
+    if (spec.scale != ScaleSpelling::Default) keys.emplace_back("scale", scaleText(spec.scale));
+    if (spec.axes) keys.emplace_back("axis", fmt::format("{}", fmt::join(*spec.axes, ",")));
+    if (spec.keepsOutput) keys.emplace_back("axis", "out");
+    if (spec.block) keys.emplace_back("block", std::to_string(*spec.block));
     if (spec.tiles) {
         std::vector<std::string> parts;
         for (const Tile& tile : *spec.tiles) parts.push_back(fmt::format("{}x{}", tile.axis, tile.size));
-        text += fmt::format(":tile={}", fmt::join(parts, ","));
+        keys.emplace_back("tile", fmt::format("{}", fmt::join(parts, ",")));
     }
-    if (spec.flat) text += *spec.flat ? ":flat=yes" : ":flat=no";
-    if (spec.bits) text += fmt::format(":bits={}", *spec.bits);
-    if (spec.calibration) text += ":calib=" + calibrationText(*spec.calibration);
-    if (spec.scaleType) text += ":scaletype=" + *spec.scaleType;
-    if (spec.symmetric) text += *spec.symmetric ? ":sym=yes" : ":sym=no";
+    if (spec.flat) keys.emplace_back("flat", yes(*spec.flat));
+    if (spec.bits) keys.emplace_back("bits", std::to_string(*spec.bits));
+    if (spec.calibration) keys.emplace_back("calib", calibrationText(*spec.calibration));
+    if (spec.scaleType) keys.emplace_back("scaletype", *spec.scaleType);
+    if (spec.symmetric) keys.emplace_back("sym", yes(*spec.symmetric));
     if (spec.stochastic)
-        text += *spec.stochastic < 0 ? std::string(":round=nearest")
-                                     : fmt::format(":round=stochastic,{}", *spec.stochastic);
-    if (spec.sparsity) text += fmt::format(":sparse={}/{}", spec.sparsity->keep, spec.sparsity->of);
-    if (spec.decode) text += *spec.decode == Decode::Poly ? ":decode=poly" : ":decode=table";
-    if (spec.nan) text += *spec.nan == NanPolicy::Skip ? ":nan=skip" : ":nan=refuse";
-    if (spec.compute) text += *spec.compute == Compute::Input ? ":compute=input" : ":compute=f32";
-    if (spec.dialect) text += ":dialect=" + *spec.dialect;
+        keys.emplace_back("round", *spec.stochastic < 0 ? "nearest" : fmt::format("stochastic,{}", *spec.stochastic));
+    if (spec.sparsity) keys.emplace_back("sparse", fmt::format("{}/{}", spec.sparsity->keep, spec.sparsity->of));
+    if (spec.decode) keys.emplace_back("decode", *spec.decode == Decode::Poly ? "poly" : "table");
+    if (spec.nan) keys.emplace_back("nan", *spec.nan == NanPolicy::Skip ? "skip" : "refuse");
+    if (spec.compute) keys.emplace_back("compute", *spec.compute == Compute::Input ? "input" : "f32");
+    if (spec.dialect) keys.emplace_back("dialect", *spec.dialect);
+    return keys;
+}
+
+std::string specText(const QuantSpec& spec) {
+    std::string text = spec.format;
+    for (const auto& [key, value] : specKeys(spec)) text += fmt::format(":{}={}", key, value);
     return text;
 }
 

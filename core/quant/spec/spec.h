@@ -78,9 +78,11 @@ struct QuantSpec {
     std::uint32_t codeBits() const;                  ///< the format's, or those of bits=
 };
 
-/// One clear sentence on what is wrong, where, and the nearest spec that works.
+/// Refuses with what is wrong; Error::works are whole specs that work.
 Result<QuantSpec> parseSpec(std::string_view text);
-/// Only the fields that were given.
+/// The keys that were given and their values, in the order of the text: {"block", "32"}.
+std::vector<std::pair<std::string_view, std::string>> specKeys(const QuantSpec& spec);
+/// "nf4:block=32": the format and the keys that were given.
 std::string specText(const QuantSpec& spec);
 /// Every key that the format has, in a fixed order.
 std::string canonicalText(const QuantSpec& spec);

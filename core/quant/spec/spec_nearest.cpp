@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec/spec_nearest.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -35,16 +37,20 @@ constexpr void (*kForget[])(QuantSpec&) = {
 
 } // namespace
 
-std::optional<std::string_view> nearestFormat(std::string_view typed) {
+tl::unexpected<Error> unknownFormat(std::string_view typed) {
     const auto ids = formatIds();
-    const auto at = nearestWord(typed, ids);
-    return at ? std::optional(ids[*at]) : std::nullopt;
-}
-
-std::string nearestFormats(std::string_view typed) {
-    if (const auto nearest = nearestFormat(typed)) return std::string(*nearest);
-    const auto ids = formatIds();
-    return fmt::format("{} or one of {}", ids.front(), fmt::join(ids.begin() + 1, ids.end(), ", "));
+    if (const auto at = nearestWord(typed, ids)) {
+        std::string lower(typed);
+        for (char& c : lower)
+            if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
+        return advise(lower == ids[*at] ? "formats are written in lower case"
+                                        : fmt::format("there is no format '{}'", escapeForPeople(typed, 40)),
+                      {std::string(ids[*at])});
+    }
+    return advise(typed.empty() ? fmt::format("the format is missing; there are {}", fmt::join(ids, ", "))
+                                : fmt::format("there is no format '{}'; there are {}", escapeForPeople(typed, 40),
+                                              fmt::join(ids, ", ")),
+                  {std::string(ids.front())});
 }
 
 QuantSpec nearestSpec(const QuantSpec& spec) {
@@ -65,49 +71,47 @@ QuantSpec nearestSpec(const QuantSpec& spec) {
     return plain;
 }
 
-bool namesWhatWorks(std::string_view sentence) { return sentence.find(" use ") != std::string_view::npos; }
+namespace {
 
-std::string withNearest(std::string_view sentence, const QuantSpec& spec) {
-    const bool more = sentence.find(": ") != std::string_view::npos;
-    return fmt::format("{}{} use {}", sentence, more ? ";" : ":", specText(nearestSpec(spec)));
+constexpr std::size_t kMostAdvice = 3;
+
+/// "nf4:block=63:nan=skip" with "block=64" in the place of its block, or at its end.
+std::string withKey(std::string_view text, std::string_view keyValue) {
+    const std::string key = fmt::format(":{}", keyValue.substr(0, keyValue.find('=') + 1));
+    const auto at = text.find(key);
+    if (at == text.npos) return fmt::format("{}:{}", text, keyValue);
+    const auto end = std::min(text.find(':', at + 1), text.size());
+    return fmt::format("{}:{}{}", text.substr(0, at), keyValue, text.substr(end));
 }
 
-std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec) {
-    // A trial that is refused says so to nobody: advice for it would be tried in turn, without an end.
-    static thread_local bool isTrial = false;
-    if (isTrial) return std::string(sentence);
-    const auto use = sentence.find(" use ");
-    if (use == std::string_view::npos) return withNearest(sentence, spec);
-    std::string_view advice = sentence.substr(use + 5);
-    if (advice.starts_with("for example ")) advice.remove_prefix(12);
-    // Of all that could be written, what the rest of this spec goes with.
+} // namespace
+
+std::vector<std::string> thoseThatWork(std::span<const std::string> candidates, std::string_view text,
+                                       const QuantSpec& spec) {
     std::vector<std::string> works;
-    std::string_view rest = advice;
-    bool lastWorks = false;
-    for (;;) {
-        const auto end = std::min(rest.find_first_of(" ;"), rest.size());
-        std::string one(rest.substr(0, end));
-        rest.remove_prefix(end);
-        if (one.ends_with(',')) one.pop_back();
-        isTrial = true;
-        lastWorks = parseSpec(one) || parseSpec(spec.format + ":" + one);
-        isTrial = false;
-        if (lastWorks) works.push_back(std::move(one));
-        if (!rest.starts_with(" or ")) break;
-        rest.remove_prefix(4);
+    const auto take = [&](std::string whole) {
+        const bool right = readSpec(whole).done.has_value();
+        if (right && works.size() < kMostAdvice && !std::count(works.begin(), works.end(), whole))
+            works.push_back(std::move(whole));
+        return right;
+    };
+    for (const std::string& one : candidates) {
+        const bool isKey = one.find('=') < one.find(':');
+        if (!isKey)
+            take(one);
+        else if (!take(withKey(text, one)))
+            take(fmt::format("{}:{}", spec.format, one));
     }
-    if (!works.empty()) // what follows is about the last one
-        return fmt::format("{}{}{}", sentence.substr(0, sentence.size() - advice.size()), fmt::join(works, " or "),
-                           lastWorks ? rest : std::string_view());
-    std::string_view before = sentence.substr(0, use);
-    if (before.ends_with(':') || before.ends_with(';')) before.remove_suffix(1);
-    return withNearest(before, spec);
+    if (works.empty() && findFormat(spec.format)) works.push_back(specText(nearestSpec(spec)));
+    return works;
 }
 
-std::vector<std::string_view> nearestFirst(std::string_view typed, std::vector<std::string_view> words) {
-    if (const auto at = nearestWord(typed, words))
-        std::rotate(words.begin(), words.begin() + std::ptrdiff_t(*at), words.begin() + std::ptrdiff_t(*at) + 1);
-    return words;
+std::vector<std::string> choices(std::string_view key, std::string_view typed, std::vector<std::string_view> values) {
+    if (const auto at = nearestWord(typed, values))
+        std::rotate(values.begin(), values.begin() + std::ptrdiff_t(*at), values.begin() + std::ptrdiff_t(*at) + 1);
+    std::vector<std::string> out;
+    for (const auto value : values) out.push_back(fmt::format("{}={}", key, value));
+    return out;
 }
 
 } // namespace qs

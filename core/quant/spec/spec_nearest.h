@@ -7,20 +7,27 @@
 
 namespace qs {
 
-/// The spec makes sense; the sentence may say only what is wrong.
+/// Whether a spec makes sense. `works` of the error are candidates that were not tried: whole specs, or KEY=VALUE for
+/// what one key may be. parseSpec() and validate() keep those that work.
 Result<void> checkSpec(const QuantSpec& spec);
 
-std::optional<std::string_view> nearestFormat(std::string_view typed);
-/// The nearest format, or all of them where none is like the one typed.
-std::string nearestFormats(std::string_view typed);
+/// A text that was read as far as it makes sense.
+struct ReadSpec {
+    QuantSpec spec;
+    Result<void> done; ///< as checkSpec() has it
+};
+ReadSpec readSpec(std::string_view text);
+
+/// The refusal of a format that does not exist.
+tl::unexpected<Error> unknownFormat(std::string_view typed);
 /// The spec without the keys that it does not work with, as few as will do; its format is known.
 QuantSpec nearestSpec(const QuantSpec& spec);
 
-bool namesWhatWorks(std::string_view sentence);
-std::string withNearest(std::string_view sentence, const QuantSpec& spec);
-/// The sentence, with the nearest spec where what it advises is nothing for the spec's format.
-std::string withWhatWorks(std::string_view sentence, const QuantSpec& spec);
-/// The words of a list, the one that was meant in front.
-std::vector<std::string_view> nearestFirst(std::string_view typed, std::vector<std::string_view> words);
+/// Of the candidates those that work in `text`, as whole specs; if there are none, the nearest to `spec`, which is what
+/// the text says.
+std::vector<std::string> thoseThatWork(std::span<const std::string> candidates, std::string_view text,
+                                       const QuantSpec& spec);
+/// "KEY=A", "KEY=B", the one that was meant in front.
+std::vector<std::string> choices(std::string_view key, std::string_view typed, std::vector<std::string_view> values);
 
 } // namespace qs

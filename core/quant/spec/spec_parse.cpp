@@ -55,8 +55,7 @@ Result<Choice> choose(const Spelling<Choice> (&spellings)[N], std::string_view k
         if (spelling.text == value) return spelling.choice;
         known.push_back(spelling.text);
     }
-    return fail(fmt::format("'{}' is not a value of {}: use {}={}", shown(value), key, key,
-                            fmt::join(nearestFirst(value, known), fmt::format(" or {}=", key))));
+    return advise(fmt::format("'{}' is not a value of {}", shown(value), key), choices(key, value, known));
 }
 
 /// As many numbers as somebody wanted to give, where a calibration takes them; else one that does.
@@ -72,8 +71,8 @@ Result<Calibration> parseCalibration(std::string_view value) {
     for (std::size_t i = 1; i < parts.size(); ++i) {
         const auto argument = number<double>(parts[i]);
         if (!argument || !std::isfinite(*argument))
-            return fail(fmt::format("'{}' in calib={} is not a number: use for example calib={}", shown(parts[i]),
-                                    shown(value), numbersFor(calibration.id, parts.size() - 1)));
+            return advise(fmt::format("'{}' in calib={} is not a number", shown(parts[i]), shown(value)),
+                          {"calib=" + numbersFor(calibration.id, parts.size() - 1)});
         calibration.arguments.push_back(*argument);
     }
     return calibration;
@@ -87,12 +86,12 @@ Result<std::vector<Tile>> parseTiles(std::string_view value) {
         const auto axis = pair.size() == 2 ? number<int>(pair[0]) : std::nullopt;
         const auto size = pair.size() == 2 ? number<std::uint32_t>(pair[1]) : std::nullopt;
         if (!axis || !size || std::abs(*axis) > 64 || *size == 0)
-            return fail(fmt::format(
-                "tile={} is not a list of AXISxSIZE: use for example tile=-1x128 or tile=0x128,1x128", shown(value)));
+            return advise(fmt::format("tile={} is not a list of AXISxSIZE", shown(value)),
+                          {"tile=-1x128", "tile=0x128,1x128"});
         for (const Tile& tile : tiles)
             if (tile.axis == *axis)
-                return fail(fmt::format("tile={} names axis {} twice: use tile={}x{}", shown(value), *axis, tile.axis,
-                                        tile.size));
+                return advise(fmt::format("tile={} names axis {} twice", shown(value), *axis),
+                              {fmt::format("tile={}x{}", tile.axis, tile.size)});
         tiles.push_back({*axis, *size});
     }
     return tiles;
@@ -103,9 +102,10 @@ Result<std::int64_t> parseRounding(std::string_view value) {
     const auto parts = split(value, ',');
     const std::int64_t seed = parts.size() == 2 ? number<std::int64_t>(parts[1]).value_or(-1) : -1;
     if (parts.front() != "stochastic" || seed < 0)
-        return fail(fmt::format("'{}' is not a value of round: use round=nearest or round=stochastic,1; the number is "
-                                "a seed, 0 or more",
-                                shown(value)));
+        return advise(
+            fmt::format("'{}' is not a value of round, which is nearest, or stochastic and a seed of 0 or more",
+                        shown(value)),
+            {"round=nearest", "round=stochastic,1"});
     return seed;
 }
 
@@ -114,7 +114,7 @@ Result<Sparsity> parseSparsity(std::string_view value) {
     const auto keep = parts.size() == 2 ? number<std::uint32_t>(parts[0]) : std::nullopt;
     const auto of = parts.size() == 2 ? number<std::uint32_t>(parts[1]) : std::nullopt;
     if (!keep || !of || *keep == 0 || *keep > *of || *of > 65536)
-        return fail(fmt::format("sparse={} is not N/M with N from 1 to M: use for example sparse=2/4", shown(value)));
+        return advise(fmt::format("sparse={} is not N/M with N from 1 to M", shown(value)), {"sparse=2/4"});
     return Sparsity{*keep, *of};
 }
 
@@ -142,8 +142,7 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
         const auto bits = number<std::uint32_t>(value);
         if (!bits) {
             const auto widths = words(spec.traits().bitWidths);
-            return fail(fmt::format("bits={} is not a whole number: use bits={}", shown(value),
-                                    widths.empty() ? "4" : fmt::format("{}", fmt::join(widths, " or bits="))));
+            return advise(fmt::format("bits={} is not a whole number", shown(value)), choices(key, value, widths));
         }
         spec.bits = *bits;
         return {};
@@ -156,10 +155,10 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
         const auto block = number<std::uint32_t>(value);
         const FormatTraits& traits = spec.traits();
         if (traits.kind == FormatKind::Identity)
-            return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
+            return advise(fmt::format("{} has no scales", spec.format), {spec.format});
         if (!block)
-            return fail(fmt::format("block of {} must be a whole number, not '{}': use {}:block={}", spec.format,
-                                    shown(value), spec.format, std::max(1u, traits.defaultBlock)));
+            return advise(fmt::format("block of {} must be a whole number, not '{}'", spec.format, shown(value)),
+                          {fmt::format("block={}", std::max(1u, traits.defaultBlock))});
         spec.block = *block;
         return {};
     }
@@ -172,71 +171,69 @@ Result<void> setKey(QuantSpec& spec, std::string_view key, std::string_view valu
         for (const auto part : split(value, ',')) {
             const auto axis = number<int>(part);
             if (!axis || std::abs(*axis) > 64)
-                return fail(fmt::format(
-                    "axis={} is not a list of axes: use for example axis=-1 or axis=0,1 or axis=out", shown(value)));
+                return advise(fmt::format("axis={} is not a list of axes", shown(value)),
+                              {"axis=-1", "axis=0,1", "axis=out"});
             if (std::count(axes.begin(), axes.end(), *axis))
-                return fail(
-                    fmt::format("axis={} names axis {} twice: use axis={}", shown(value), *axis, fmt::join(axes, ",")));
+                return advise(fmt::format("axis={} names axis {} twice", shown(value), *axis),
+                              {fmt::format("axis={}", fmt::join(axes, ","))});
             axes.push_back(*axis);
         }
         spec.axes = std::move(axes);
         return {};
     }
-    return fail(fmt::format("there is no key '{}'", shown(key))); // parseSpec() has looked
+    return fail(fmt::format("there is no key '{}'", shown(key))); // readSpec() has looked
 }
 
 } // namespace
 
-Result<QuantSpec> parseSpec(std::string_view text) {
+ReadSpec readSpec(std::string_view text) {
     const auto parts = split(text, ':');
-    QuantSpec spec;
-    spec.format = std::string(parts.front());
-    const auto inSpec = [&](std::string_view message) {
-        return fail(fmt::format("spec '{}': {}", escapeForPeople(text, 60), message));
+    ReadSpec out;
+    out.spec.format = std::string(parts.front());
+    const auto refused = [&out](tl::unexpected<Error> error) {
+        out.done = std::move(error);
+        return out;
     };
-    /// The text with one part written in another way, if that works, else `otherwise`.
-    const auto instead = [&](std::size_t part, std::string_view word, std::string otherwise) {
-        std::vector<std::string> all(parts.begin(), parts.end());
-        all[part] = word;
-        std::string works = fmt::format("{}", fmt::join(all, ":"));
-        return parseSpec(works) ? works : otherwise;
+    /// The text with other words in the place of one part; "": without it.
+    const auto instead = [&](std::size_t part, const std::string& words) {
+        std::vector<std::string_view> all(parts.begin(), parts.end());
+        words.empty() ? void(all.erase(all.begin() + std::ptrdiff_t(part))) : void(all[part] = words);
+        return fmt::format("{}", fmt::join(all, ":"));
     };
-    if (!findFormat(spec.format)) {
-        if (spec.format.empty()) return inSpec(fmt::format("the format is missing: use {}", nearestFormats({})));
-        const auto nearest = nearestFormat(spec.format);
-        if (!nearest) return inSpec(validate(spec).error().message);
-        const std::string works = instead(0, *nearest, std::string(*nearest));
-        std::string lower = spec.format;
-        for (char& c : lower)
-            if (c >= 'A' && c <= 'Z') c = char(c - 'A' + 'a');
-        if (lower == *nearest) return inSpec(fmt::format("formats are written in lower case: use {}", works));
-        return inSpec(fmt::format("there is no format '{}': use {}", shown(spec.format), works));
+    if (!findFormat(out.spec.format)) {
+        auto error = unknownFormat(out.spec.format);
+        std::string whole = instead(0, error.value().works.front());
+        if (readSpec(whole).done) error.value().works = {std::move(whole)};
+        return refused(std::move(error));
     }
     std::set<std::string_view> seen;
     for (std::size_t i = 1; i < parts.size(); ++i) {
         const std::size_t equals = parts[i].find('=');
         if (equals == std::string_view::npos)
-            return inSpec(
-                fmt::format("'{}' is not key=value: use for example {}:nan=skip", shown(parts[i]), spec.format));
+            return refused(advise(fmt::format("'{}' is not key=value", shown(parts[i])), {instead(i, {})}));
         const std::string_view key = parts[i].substr(0, equals), value = parts[i].substr(equals + 1);
-        const auto refuse = [&](const std::string& message) { return inSpec(withWhatWorks(message, spec)); };
         if (!std::count(std::begin(kKeys), std::end(kKeys), key)) {
             const auto nearest = nearestWord(key, kKeys);
-            const std::string without = specText(nearestSpec(spec));
-            const std::string works =
-                nearest ? instead(i, fmt::format("{}={}", kKeys[*nearest], value), without) : without;
-            return inSpec(
-                fmt::format("there is no key '{}': use {}; keys are {}", shown(key), works, fmt::join(kKeys, ", ")));
+            return refused(
+                advise(fmt::format("there is no key '{}'; keys are {}", shown(key), fmt::join(kKeys, ", ")),
+                       {nearest ? instead(i, fmt::format("{}={}", kKeys[*nearest], value)) : instead(i, {})}));
         }
         if (value.empty())
-            return refuse(
-                fmt::format("the key '{}' has no value: leave it out or write {}=value", shown(key), shown(key)));
-        if (auto set = setKey(spec, key, value); !set) return refuse(set.error().message);
+            return refused(advise(fmt::format("the key '{}' has no value", shown(key)), {instead(i, {})}));
+        if (auto set = setKey(out.spec, key, value); !set) return refused(tl::unexpected(std::move(set.error())));
         if (!seen.insert(key).second)
-            return refuse(fmt::format("the key '{}' is given twice: give it once", shown(key)));
+            return refused(advise(fmt::format("the key '{}' is given twice", shown(key)), {instead(i, {})}));
     }
-    if (auto valid = validate(spec); !valid) return inSpec(valid.error().message);
-    return spec;
+    out.done = checkSpec(out.spec);
+    return out;
+}
+
+Result<QuantSpec> parseSpec(std::string_view text) {
+    ReadSpec read = readSpec(text);
+    if (read.done) return std::move(read.spec);
+    Error& error = read.done.error();
+    error.works = thoseThatWork(error.works, text, read.spec);
+    return failAt(fmt::format("spec '{}'", escapeForPeople(text, 60)), std::move(error));
 }
 
 } // namespace qs

@@ -25,13 +25,13 @@ std::string thoseWith(bool (*takes)(const FormatTraits&)) {
 bool takes(const FormatTraits& traits, ScaleKind kind) { return traits.scaleKinds & std::uint8_t(kind); }
 
 /// Every way to say where the scales of a format lie, as specs that work.
-std::string scaleAdvice(const FormatTraits& traits) {
+std::vector<std::string> scaleAdvice(const FormatTraits& traits) {
     std::vector<std::string> ways;
     if (takes(traits, ScaleKind::None)) ways.push_back(traits.id);
     if (takes(traits, ScaleKind::Tensor)) ways.push_back(fmt::format("{}:scale=tensor", traits.id));
     if (takes(traits, ScaleKind::Axes)) ways.push_back(fmt::format("{}:scale=channel", traits.id));
     if (takes(traits, ScaleKind::Block)) ways.push_back(fmt::format("{}:block={}", traits.id, traits.defaultBlock));
-    return fmt::format("{}", fmt::join(ways, " or "));
+    return ways;
 }
 
 Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
@@ -42,21 +42,23 @@ Result<void> validateScale(const QuantSpec& spec, const FormatTraits& traits) {
                                : spec.axes      ? fmt::format("{}", fmt::join(*spec.axes, ","))
                                                 : std::string();
     if (spec.block && axes)
-        return fail(fmt::format("block={} and axis cannot both say where the scales are: use {}", *spec.block,
-                                scaleAdvice(traits)));
+        return advise(fmt::format("block={} and axis cannot both say where the scales are", *spec.block),
+                      scaleAdvice(traits));
     if (spec.block && spec.scale != ScaleSpelling::Default && spec.scale != ScaleSpelling::Block)
-        return fail(fmt::format("block={} contradicts scale={}: use {}:block={} or {}:scale={}", *spec.block, spelled,
-                                spec.format, *spec.block, spec.format, spelled));
+        return advise(
+            fmt::format("block={} contradicts scale={}", *spec.block, spelled),
+            {fmt::format("{}:block={}", spec.format, *spec.block), fmt::format("{}:scale={}", spec.format, spelled)});
     if (axes && spec.scale != ScaleSpelling::Default)
-        return fail(fmt::format("axis and scale={} both say where the scales are: use {}:axis={} or {}:scale={}",
-                                spelled, spec.format, listed, spec.format, spelled));
+        return advise(
+            fmt::format("axis and scale={} both say where the scales are", spelled),
+            {fmt::format("{}:axis={}", spec.format, listed), fmt::format("{}:scale={}", spec.format, spelled)});
     const ScaleKind kind = spec.scaleKind();
     if (!takes(traits, kind)) {
         const std::string_view asked = kind == ScaleKind::Block    ? "scales per block"
                                        : kind == ScaleKind::Axes   ? "scales per channel or axis"
                                        : kind == ScaleKind::Tensor ? "one scale per tensor"
                                                                    : "a form without scales";
-        return fail(fmt::format("{} does not have {}: use {}", spec.format, asked, scaleAdvice(traits)));
+        return advise(fmt::format("{} does not have {}", spec.format, asked), scaleAdvice(traits));
     }
     return {};
 }
@@ -65,38 +67,35 @@ Result<void> validateBlock(const QuantSpec& spec, const FormatTraits& traits) {
     if (spec.scaleKind() != ScaleKind::Block || spec.tiles) return {};
     const std::uint32_t block = spec.blockSize(), step = traits.blockMultiple;
     if (block != traits.minBlock && traits.minBlock == traits.maxBlock)
-        return fail(
-            fmt::format("{} has blocks of {} alone, not {}: use {}", spec.format, traits.minBlock, block, spec.format));
+        return advise(fmt::format("{} has blocks of {} alone, not {}", spec.format, traits.minBlock, block),
+                      {spec.format});
     if (block < traits.minBlock || block > traits.maxBlock)
-        return fail(fmt::format("block of {} must be {} to {}, not {}: use {}:block={}", spec.format, traits.minBlock,
-                                traits.maxBlock, block, spec.format,
-                                block < traits.minBlock ? traits.minBlock : traits.maxBlock));
+        return advise(
+            fmt::format("block of {} must be {} to {}, not {}", spec.format, traits.minBlock, traits.maxBlock, block),
+            {fmt::format("block={}", block < traits.minBlock ? traits.minBlock : traits.maxBlock)});
     if (block % step == 0) return {};
     const std::uint32_t below = block / step * step, above = below + step;
     const std::string rule = step == 2 ? std::string("even") : fmt::format("a multiple of {}", step);
-    std::string advice = fmt::format("{}:block={}", spec.format, std::max(below, traits.minBlock));
-    if (above <= traits.maxBlock && below >= traits.minBlock)
-        advice += fmt::format(" or {}:block={}", spec.format, above);
-    return fail(fmt::format("block of {} must be {}: use {}", spec.format, rule, advice));
+    std::vector<std::string> works = {fmt::format("block={}", std::max(below, traits.minBlock))};
+    if (above <= traits.maxBlock && below >= traits.minBlock) works.push_back(fmt::format("block={}", above));
+    return advise(fmt::format("block of {} must be {}", spec.format, rule), std::move(works));
 }
 
 /// flat=yes is a word about blocks whose scales are their own.
 Result<void> validateFlat(const QuantSpec& spec, const FormatTraits& traits) {
     if (!spec.flat) return {};
     if (!takes(traits, ScaleKind::Block))
-        return fail(fmt::format("{} has no blocks, which flat is about: leave flat out", spec.format));
+        return fail(fmt::format("{} has no blocks, which flat is about", spec.format));
     if (!spec.isFlat()) return {};
-    if (spec.tiles) return fail("tile and flat=yes both say where the blocks are: leave one of them out");
+    if (spec.tiles) return fail("tile and flat=yes both say where the blocks are");
     if (spec.scaleKind() != ScaleKind::Block)
-        return fail(fmt::format("flat=yes is about blocks: use {}:block={}:flat=yes, or leave flat out", spec.format,
-                                traits.defaultBlock));
+        return advise("flat=yes is about blocks",
+                      {fmt::format("{}:block={}:flat=yes", spec.format, traits.defaultBlock), spec.format});
     const Dialect& dialect = dialectOf(spec);
     if (dialect.crossesRows)
-        return fail(
-            fmt::format("dialect={} has blocks that run over the whole tensor already: leave flat out", dialect.id));
+        return fail(fmt::format("dialect={} has blocks that run over the whole tensor already", dialect.id));
     if (dialect.lastAxisOnly)
-        return fail(
-            fmt::format("dialect={} of {} has blocks of the last axis alone: leave flat out", dialect.id, spec.format));
+        return fail(fmt::format("dialect={} of {} has blocks of the last axis alone", dialect.id, spec.format));
     return {};
 }
 
@@ -121,44 +120,43 @@ std::vector<std::string> specsThatBring(const ScaleType& type) {
 }
 
 Result<void> validateOptions(const QuantSpec& spec, const FormatTraits& traits) {
-    const auto refuse = [&](std::string_view what, std::string_view key, bool (*takes)(const FormatTraits&)) {
-        return fail(
-            fmt::format("{} does not have {}: leave {} out; {}", spec.format, what, key, formatsThatTakeIt(takes)));
+    const auto refuse = [&](std::string_view what, bool (*takes)(const FormatTraits&)) {
+        return fail(fmt::format("{} does not have {}; {}", spec.format, what, formatsThatTakeIt(takes)));
     };
-    if (spec.tiles && !traits.tiles) return refuse("tiles", "tile", [](const FormatTraits& f) { return f.tiles; });
+    if (spec.tiles && !traits.tiles) return refuse("tiles", [](const FormatTraits& f) { return f.tiles; });
     if (spec.tiles && (spec.block || spec.axes || spec.keepsOutput || spec.scale != ScaleSpelling::Default))
-        return fail(fmt::format("tile and block, axis or scale both say where the scales are: leave one of them out"));
+        return fail("tile and block, axis or scale both say where the scales are");
     if (!spec.isSymmetric() && !traits.affine)
-        return refuse("zero points", "sym", [](const FormatTraits& f) { return f.affine; });
+        return refuse("zero points", [](const FormatTraits& f) { return f.affine; });
     if (spec.randomSeed() && !traits.stochastic)
-        return refuse("random rounding", "round", [](const FormatTraits& f) { return f.stochastic; });
+        return refuse("random rounding", [](const FormatTraits& f) { return f.stochastic; });
     const Dialect& dialect = dialectOf(spec);
     if (spec.randomSeed() && traits.kind == FormatKind::Float && !dialect.randomFloats)
-        return fail(fmt::format("dialect={} rounds at random only what are integers: leave round out", dialect.id));
-    if (spec.sparsity && !traits.sparse)
-        return refuse("N:M sparsity", "sparse", [](const FormatTraits& f) { return f.sparse; });
+        return fail(fmt::format("dialect={} rounds at random only what are integers", dialect.id));
+    if (spec.sparsity && !traits.sparse) return refuse("N:M sparsity", [](const FormatTraits& f) { return f.sparse; });
     if (!spec.isSymmetric() && !dialect.zeroPoints)
-        return fail(fmt::format("dialect={} has no zero points: use {}:sym=no:dialect={} or {}:sym=no", dialect.id,
-                                spec.format, kQwixDialect.id, spec.format));
+        return advise(
+            fmt::format("dialect={} has no zero points", dialect.id),
+            {fmt::format("{}:sym=no:dialect={}", spec.format, kQwixDialect.id), fmt::format("{}:sym=no", spec.format)});
     if (const ScaleType& type = scaleTypeOf(spec); !spec.isSymmetric() && !type.takesZeroPoints)
-        return fail(fmt::format("scaletype={} is for specs without a zero point: use scaletype={} or scaletype={}",
-                                type.id, ScaleType::Po2.id, ScaleType::F16.id));
+        return advise(fmt::format("scaletype={} is for specs without a zero point", type.id),
+                      {fmt::format("scaletype={}", ScaleType::Po2.id), fmt::format("scaletype={}", ScaleType::F16.id)});
     if (spec.sparsity && (spec.sparsity->of > 4096 || (spec.sparsity->of & (spec.sparsity->of - 1))))
-        return fail(fmt::format("the M of sparse={}/{} must be a power of two up to 4096: use sparse=2/4",
-                                spec.sparsity->keep, spec.sparsity->of));
+        return advise(fmt::format("the M of sparse={}/{} must be a power of two up to 4096", spec.sparsity->keep,
+                                  spec.sparsity->of),
+                      {"sparse=2/4"});
     const auto types = scaleTypesOf(spec), widths = words(traits.bitWidths);
     const ScaleType* asked = spec.scaleType ? findScaleType(*spec.scaleType) : nullptr;
     if (asked && asked->broughtBy && !std::count(types.begin(), types.end(), asked->id))
-        return fail(fmt::format("scaletype={} is {}: use {}", asked->id, asked->broughtBy,
-                                fmt::join(specsThatBring(*asked), " or ")));
+        return advise(fmt::format("scaletype={} is {}", asked->id, asked->broughtBy), specsThatBring(*asked));
     if (spec.scaleType && !std::count(types.begin(), types.end(), *spec.scaleType))
-        return fail(fmt::format("{} has no scaletype {}: use scaletype={}", spec.format, shownValue(*spec.scaleType),
-                                fmt::join(nearestFirst(*spec.scaleType, types), " or scaletype=")));
+        return advise(fmt::format("{} has no scaletype {}", spec.format, shownValue(*spec.scaleType)),
+                      choices("scaletype", *spec.scaleType, types));
     if (spec.bits && widths.empty())
-        return refuse("a choice of bits", "bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
+        return refuse("a choice of bits", [](const FormatTraits& f) { return !f.bitWidths.empty(); });
     if (spec.bits && !std::count(widths.begin(), widths.end(), std::to_string(*spec.bits)))
-        return fail(
-            fmt::format("{} has no bits={}: use bits={}", spec.format, *spec.bits, fmt::join(widths, " or bits=")));
+        return advise(fmt::format("{} has no bits={}", spec.format, *spec.bits),
+                      choices("bits", std::to_string(*spec.bits), widths));
     return {};
 }
 
@@ -168,21 +166,22 @@ Result<void> validateCalibration(const QuantSpec& spec) {
     const auto applicable = calibrationsOf(spec);
     if (!std::count(applicable.begin(), applicable.end(), id)) {
         if (applicable.empty() && spec.scaleKind() != ScaleKind::None)
-            return fail(fmt::format("dialect={} of {} has its own search: leave calib={} out", spec.effectiveDialect(),
+            return fail(fmt::format("dialect={} of {} has its own search, not calib={}", spec.effectiveDialect(),
                                     spec.format, shownValue(id)));
         if (applicable.empty())
-            return fail(fmt::format("{} without a scale has nothing to calibrate: leave calib={} out", spec.format,
-                                    shownValue(id)));
+            return fail(
+                fmt::format("{} without a scale has nothing to calibrate by calib={}", spec.format, shownValue(id)));
         QuantSpec affine = spec;
         affine.symmetric = false;
         if (spec.isSymmetric() && spec.traits().affine && checkSpec(affine))
-            return fail(fmt::format("calib={} is for zero points, which {} has with sym=no: use {}", id, spec.format,
-                                    specText(affine)));
-        return fail(fmt::format("calib={} does not apply to {}{}: use calib={}", shownValue(id), spec.format,
-                                spec.scaleKind() == ScaleKind::None ? " without a scale"
-                                : spec.isSymmetric()                ? ""
-                                                                    : " with sym=no",
-                                fmt::join(nearestFirst(id, applicable), " or calib=")));
+            return advise(fmt::format("calib={} is for zero points, which {} has with sym=no", id, spec.format),
+                          {specText(affine)});
+        return advise(fmt::format("calib={} does not apply to {}{}; calibrations are {}", shownValue(id), spec.format,
+                                  spec.scaleKind() == ScaleKind::None ? " without a scale"
+                                  : spec.isSymmetric()                ? ""
+                                                                      : " with sym=no",
+                                  fmt::join(applicable, ", ")),
+                      choices("calib", id, applicable));
     }
     return checkArguments(*spec.calibration, spec);
 }
@@ -191,23 +190,21 @@ Result<void> validateCalibration(const QuantSpec& spec) {
 
 Result<void> checkSpec(const QuantSpec& spec) {
     const FormatTraits* traits = findFormat(spec.format);
-    if (!traits)
-        return fail(
-            fmt::format("there is no format '{}': use {}", shownValue(spec.format), nearestFormats(spec.format)));
+    if (!traits) return unknownFormat(spec.format);
     if (const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr) {
         const QuantSpec plain = withoutTrained(spec);
         QuantSpec right = trained->base;
         right.dialect = trained->id;
         if (canonicalText(plain) != canonicalText(trained->base))
-            return fail(
-                fmt::format("{} was trained as {}: use {}", trained->id, specText(trained->base), specText(right)));
+            return advise(fmt::format("{} was trained as {}", trained->id, specText(trained->base)), {specText(right)});
         return checkSpec(plain);
     }
     if (spec.dialect && !findDialect(*spec.dialect, *traits))
-        return fail(fmt::format("{} has no dialect '{}': use dialect={}", spec.format, shownValue(*spec.dialect),
-                                fmt::join(nearestFirst(*spec.dialect, dialectIds(*traits)), " or dialect=")));
+        return advise(fmt::format("{} has no dialect '{}'; dialects are {}", spec.format, shownValue(*spec.dialect),
+                                  fmt::join(dialectIds(*traits), ", ")),
+                      choices("dialect", *spec.dialect, dialectIds(*traits)));
     if (traits->kind == FormatKind::Identity && spec.scaleKind() != ScaleKind::None)
-        return fail(fmt::format("{} has no scales: use {}", spec.format, spec.format));
+        return advise(fmt::format("{} has no scales", spec.format), {spec.format});
     if (auto ok = validateScale(spec, *traits); !ok) return ok;
     if (const auto check = dialectOf(spec).check)
         if (auto ok = check(spec); !ok) return ok;
@@ -216,10 +213,10 @@ Result<void> checkSpec(const QuantSpec& spec) {
     if (auto ok = validateOptions(spec, *traits); !ok) return ok;
     if (auto ok = validateCalibration(spec); !ok) return ok;
     if (spec.effectiveDecode() == Decode::Poly && traits->polyLevels.empty())
-        return fail(fmt::format("{} has no polynomial decode: leave decode out; {} decode=table and decode=poly",
-                                spec.format, thoseWith([](const FormatTraits& f) { return !f.polyLevels.empty(); })));
+        return fail(fmt::format("{} has no polynomial decode; {} decode=table and decode=poly", spec.format,
+                                thoseWith([](const FormatTraits& f) { return !f.polyLevels.empty(); })));
     if (spec.effectiveCompute() == Compute::Input && !traits->computeInput)
-        return fail(fmt::format("{} always computes in f32: leave compute out; {} compute=input", spec.format,
+        return fail(fmt::format("{} always computes in f32; {} compute=input", spec.format,
                                 thoseWith([](const FormatTraits& f) { return f.computeInput; })));
     const CalibrationTraits* calibration = calibrationOf(spec);
     const bool ofLargest =
@@ -227,17 +224,15 @@ Result<void> checkSpec(const QuantSpec& spec) {
     const bool plain = ofLargest && dialectOf(spec).isOwnArithmetic && scaleTypeOf(spec) == ScaleType::F32 &&
                        spec.isSymmetric() && !spec.sparsity && !spec.randomSeed() && !spec.tiles;
     if (spec.effectiveCompute() == Compute::Input && !plain)
-        return fail(fmt::format("compute=input is the arithmetic of eformer alone, with absolute maxima: use "
-                                "{}:compute=input, or leave compute out",
-                                spec.format));
+        return advise("compute=input is the arithmetic of eformer alone, with absolute maxima",
+                      {spec.format + ":compute=input"});
     return {};
 }
 
-/// A sentence that says what to leave out gets the spec that is left.
 Result<void> validate(const QuantSpec& spec) {
     auto ok = checkSpec(spec);
-    if (ok || namesWhatWorks(ok.error().message)) return ok;
-    return fail(withNearest(ok.error().message, spec));
+    if (!ok) ok.error().works = thoseThatWork(ok.error().works, specText(spec), spec);
+    return ok;
 }
 
 } // namespace qs

@@ -67,7 +67,7 @@ Result<TrainedSpec> read(const std::string& path) {
     const auto spec = metadata.find(kSpec), made = metadata.find(kMade);
     if (spec == metadata.end()) return wrong("it holds no trained spec");
     const auto base = parseSpec(spec->second);
-    if (!base) return wrong(base.error().message);
+    if (!base) return failAt(escapeForPeople(path, 160), base.error());
     if (isTrained(*base)) return wrong("its spec is a trained one itself");
     TrainedSpec out{std::filesystem::path(path).stem().string(), *base, {}, *model, {}};
     if (made != metadata.end()) out.made = made->second;
@@ -110,7 +110,7 @@ Result<void> checkTrainedId(const std::string& id, const QuantSpec& base) {
     if (isTrained(base))
         return fail(fmt::format("{} is trained already: train {}", specText(base), specText(withoutTrained(base))));
     if (base.traits().kind == FormatKind::Identity)
-        return fail(fmt::format("{} rounds nothing that training could move: use nf4", base.format));
+        return fail(fmt::format("{} rounds nothing that training could move", base.format));
     return {};
 }
 
@@ -152,9 +152,9 @@ std::vector<std::string> loadTrained(const std::string& folder) {
         if (trained) {
             const auto fine = checkTrainedId(trained->id, trained->base);
             const auto added = fine ? add(std::move(*trained)) : fine;
-            if (!added) problems.push_back(fmt::format("{}: {}", escapeForPeople(path, 160), added.error().message));
+            if (!added) problems.push_back(fmt::format("{}: {}", escapeForPeople(path, 160), added.error().sentence()));
         } else
-            problems.push_back(trained.error().message);
+            problems.push_back(trained.error().sentence());
     }
     return problems;
 }

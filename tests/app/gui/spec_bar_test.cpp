@@ -15,6 +15,7 @@
 #include <QComboBox>
 #include <QFrame>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSlider>
 #include <QSpinBox>
 #include <QToolButton>
@@ -345,6 +346,15 @@ private Q_SLOTS:
         QTest::keyClick(text, Qt::Key_Return);
         QCOMPARE(times, 0);
         QVERIFY(text->property("invalid").toBool());
+        // The button is for the first spec that the error names in its field.
+        auto* instead = more.findChild<QPushButton*>(QStringLiteral("instead"));
+        QVERIFY(!instead->isHidden());
+        QCOMPARE(instead->text(), QStringLiteral("Use nf4:block=62"));
+        instead->click();
+        QCOMPARE(times, 1);
+        QCOMPARE(specText(applied), std::string("nf4:block=62"));
+        QVERIFY(instead->isHidden() && !text->property("invalid").toBool());
+        times = 0;
         text->setText(QStringLiteral("int8:axis=0"));
         QTest::keyClick(text, Qt::Key_Return);
         QCOMPARE(times, 1);

@@ -49,7 +49,7 @@ private Q_SLOTS:
                                                                               // format
         QCOMPARE(textsOf(sweepSpecs({"ternary:scale=block"}, {32})), (Texts{"ternary:scale=block:block=32"}));
         QCOMPARE(textsOf(sweepSpecs({"nf4", "nf4:block=64"}, {64})), (Texts{"nf4:block=64"})); // listed once
-        QVERIFY(sweepSpecs({"nf4"}, {7}).error().message.find("nf4:block=6") != std::string::npos);
+        QVERIFY(sweepSpecs({"nf4"}, {7}).error().sentence().find("nf4:block=6") != std::string::npos);
         QVERIFY(!sweepSpecs({"nf5"}, {64}) && !sweepSpecs({}, {64}));
         for (const auto& line : sweepLines()) QVERIFY2(parseSpec(line.text), line.text.c_str());
     }

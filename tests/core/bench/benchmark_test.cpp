@@ -55,7 +55,7 @@ private Q_SLOTS:
         World world;
         auto approx = variantOf("approx"), liar = variantOf("liar", Fault::OtherLevels), vague = variantOf("vague");
         for (auto* v : {&approx, &liar, &vague}) v->variant.approx = true;
-        const auto* levels = runOf(*parseSpec("nf4")).levels;
+        const auto* levels = EncodePlan(*parseSpec("nf4")).run().levels;
         approx.variant.levels.assign(levels, levels + 16);
         for (auto& level : approx.variant.levels) level += 0.005f;
         liar.variant.levels = approx.variant.levels;

@@ -121,7 +121,8 @@ private Q_SLOTS:
         QFETCH(QString, spec);
         QFETCH(QString, op);
         const auto parsed = *parseSpec(spec.toStdString());
-        if (auto grid = scaleGrid(parsed, std::vector<std::int64_t>{4, 4}); !grid || !weightFormat(parsed, *grid))
+        if (auto grid = scaleGrid(parsed, std::vector<std::int64_t>{4, 4});
+            !grid || !weightFormat(EncodePlan(parsed), *grid))
             QSKIP("the interface has no packing for it");
         for (const char* act : {"f32", "bf16", "int8"}) {
             const auto c = checked(spec.toUtf8(), act, op.toUtf8(), Fault::None, 0);

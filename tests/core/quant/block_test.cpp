@@ -32,13 +32,13 @@ std::vector<QuantSpec> blockSpecs() {
 
 TensorAnalysis analysed(const Model& model, const QuantSpec& spec) {
     auto row = analyseTensor(model, *model.find("x"), spec, {}, Job{});
-    if (!row) qFatal("%s", row.error().message.c_str());
+    if (!row) qFatal("%s", row.error().sentence().c_str());
     return *row;
 }
 
 std::string refusal(const char* spec, std::int64_t features) {
     const auto grid = scaleGrid(*parseSpec(spec), std::vector<std::int64_t>{4, features});
-    return grid ? std::string() : grid.error().message;
+    return grid ? std::string() : grid.error().sentence();
 }
 
 } // namespace
@@ -65,7 +65,7 @@ void BlockTest::throughFiles() {
             const auto model = opened(folder, {made("x", DType::F32, shape, normal(n))});
             const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
             const auto done = quantizeModel(*model, {spec, "^x$", "native", path}, Job{});
-            QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+            QVERIFY2(done.has_value(), done ? "" : done.error().sentence().c_str());
             const auto out = *openModel(path);
             QVERIFY(!out->find("x.scale"));
             const auto quantized = *quantizeTensor(*model->view(*model->find("x")), spec, Job{});
@@ -135,7 +135,7 @@ void BlockTest::refusals() {
              std::string("rows of 100 values are not whole blocks of 32, as q4_0 needs: use int4"));
     QCOMPARE(refusal("q4_k", 96),
              std::string("rows of 96 values are not whole blocks of 256, as q4_k needs: use q4_0"));
-    QVERIFY(QString::fromStdString(parseSpec("q4_k:block=64").error().message).endsWith(u"not 64: use q4_k"));
+    QVERIFY(QString::fromStdString(parseSpec("q4_k:block=64").error().sentence()).endsWith(u"not 64: use q4_k"));
     QVERIFY(!parseSpec("q4_0:calib=absmax"));
     QCOMPARE(canonicalText(*parseSpec("q6_k")), std::string("q6_k:block=16:nan=refuse:dialect=ggml"));
     QCOMPARE(canonicalText(*parseSpec("nvfp4:dialect=ggml")), std::string("nvfp4:block=16:nan=refuse:dialect=ggml"));
@@ -150,7 +150,7 @@ void BlockTest::forensics() {
         const auto values = materialize(*quantizeTensor(*model->view(*model->find("x")), spec, Job{}));
         const std::int64_t group = spec.traits().defaultBlock, last = 512 / group - 1;
         const auto found = inspectBlock(*model, *model->find("x"), spec, 1, last);
-        QVERIFY2(found.has_value(), found ? "" : found.error().message.c_str());
+        QVERIFY2(found.has_value(), found ? "" : found.error().sentence().c_str());
         QCOMPARE(std::int64_t(found->decoded.size()), group);
         for (std::size_t i = 0; i < std::size_t(group); ++i)
             QVERIFY(found->decoded[i] == values[std::size_t(1024 - group) + i]);

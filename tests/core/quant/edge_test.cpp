@@ -17,9 +17,9 @@ namespace {
 
 QuantizedTensor quantized(const Model& model, const std::string& text) {
     const auto spec = parseSpec(text);
-    if (!spec) qFatal("%s", spec.error().message.c_str());
+    if (!spec) qFatal("%s", spec.error().sentence().c_str());
     auto out = quantizeTensor(*model.view(model.tensors[0]), *spec, Job{});
-    if (!out) qFatal("%s", out.error().message.c_str());
+    if (!out) qFatal("%s", out.error().sentence().c_str());
     return *out;
 }
 
@@ -107,7 +107,7 @@ void EdgeTest::lowestInteger() {
     for (const char* layout : {"eformer", "native", "plain"}) {
         const std::string path = folder.filePath(QString::fromLatin1(layout)).toStdString() + ".safetensors";
         const auto done = quantizeModel(*model, {*parseSpec("int8:compute=input"), {}, layout, path}, Job{});
-        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        QVERIFY2(done.has_value(), done ? "" : done.error().sentence().c_str());
         const auto written = *openModel(path);
         if (std::string_view(layout) == "eformer")
             QCOMPARE(valuesOf<std::int8_t>(*written, "w.weight"), (std::vector<std::int8_t>{126, -128, 43, 22}));
@@ -133,7 +133,7 @@ void EdgeTest::ternaryOverflows() {
         const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)});
         const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
         const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
-        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        QVERIFY2(done.has_value(), done ? "" : done.error().sentence().c_str());
         QCOMPARE(done->warnings.size(), std::size_t(1));
         QVERIFY2(done->warnings[0].starts_with("Tensor 'w': the standard deviation overflows f32"),
                  done->warnings[0].c_str());
@@ -144,7 +144,7 @@ void EdgeTest::ternaryOverflows() {
     const auto model = opened(folder, {made("w", DType::F32, {8, 8}, x)}, "infinite.safetensors");
     const std::string path = folder.filePath(QStringLiteral("none.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {*parseSpec("ternary"), {}, "eformer", path}, Job{});
-    QVERIFY(!done && done.error().message.find("0 NaN and 1 Inf") != std::string::npos);
+    QVERIFY(!done && done.error().sentence().find("0 NaN and 1 Inf") != std::string::npos);
 }
 
 void EdgeTest::llmInt8Refuses() {
@@ -155,7 +155,7 @@ void EdgeTest::llmInt8Refuses() {
     const auto says = [&](const char* spec) {
         const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
         const auto done = quantizeModel(*model, {*parseSpec(spec), "p", "llm-int8", path}, Job{});
-        return done ? std::string("written") : done.error().message;
+        return done ? std::string("written") : done.error().sentence();
     };
     QVERIFY2(says("int8").find("not int8: use int8:dialect=bnb") != std::string::npos, says("int8").c_str());
     const std::string large = says("int8:dialect=bnb");
@@ -236,9 +236,9 @@ void EdgeTest::everyFormatInEveryLayout() {
                     const bool holds = !layout.holds || layout.holds(*model->find("x.weight"));
                     const bool accepts = layout.accepts(*spec, shape) && holds && takes;
                     const auto done = quantizeModel(*model, request, Job{});
-                    QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().message)).c_str());
+                    QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().sentence())).c_str());
                     if (!done) {
-                        const auto& message = done.error().message;
+                        const auto& message = done.error().sentence();
                         QVERIFY2(!message.empty() && message.size() <= 500 && message.find('\n') == std::string::npos,
                                  what.c_str());
                         ++refused;
@@ -248,7 +248,7 @@ void EdgeTest::everyFormatInEveryLayout() {
                     if (!layout.describes) continue; // read by its convention, which has its own tests
                     const std::string path = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
                     const auto back = dequantizeModel(**openModel(request.output), {}, path, Job{});
-                    QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().message).c_str());
+                    QVERIFY2(back.has_value(), back ? "" : (what + ": " + back.error().sentence()).c_str());
                     const auto plain = *openModel(path);
                     QVERIFY2(plain->find("x.weight") && plain->find("x.weight")->shape == shape, what.c_str());
                     if (plain->find("x.weight")->dtype != DType::F32) continue; // f16 and bf16 in the plain layout
@@ -295,7 +295,7 @@ void EdgeTest::outputChannels() {
             const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
                               back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
             const auto done = quantizeModel(*model, {spec, ".", layout, path}, Job{});
-            QVERIFY2(done, done ? "" : done.error().message.c_str());
+            QVERIFY2(done, done ? "" : done.error().sentence().c_str());
             QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
             QVERIFY(valuesOf<float>(**openModel(back), one.name) == materialize(*values));
         }
@@ -326,7 +326,7 @@ void EdgeTest::flattenedKernels() {
         const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
                           back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
         const auto done = quantizeModel(*model, {spec, ".", "native", path}, Job{});
-        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        QVERIFY2(done, done ? "" : done.error().sentence().c_str());
         const auto out = *openModel(path);
         QVERIFY(dequantizeModel(*out, {}, back, Job{}));
         QVERIFY(valuesOf<float>(**openModel(back), "conv.weight") == materialize(*values));
@@ -336,7 +336,7 @@ void EdgeTest::flattenedKernels() {
         QVERIFY(bitsPerWeight(*storedSize(spec, shape, DType::F32), x.size()) < 10);
         QCOMPARE(std::string(defaultLayout(spec).id), std::string("native"));
         const auto refused = quantizeModel(*model, {spec, ".", "eformer", path}, Job{});
-        QVERIFY(!refused && refused.error().message.find("native") != std::string::npos);
+        QVERIFY(!refused && refused.error().sentence().find("native") != std::string::npos);
     }
 }
 

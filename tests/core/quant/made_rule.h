@@ -33,6 +33,7 @@ inline QuantSpec specOf(const std::string& text) {
     if (!spec) qFatal("%s", spec.error().message.c_str());
     return *spec;
 }
+inline SharedPlan planOf(const std::string& text) { return composedPlan(specOf(text)); }
 inline QuantizedTensor quantized(const Held& x, const std::string& spec) {
     auto out = quantizeTensor(x.view(), specOf(spec), Job{});
     if (!out) qFatal("%s: %s", spec.c_str(), out.error().message.c_str());

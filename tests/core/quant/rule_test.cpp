@@ -159,7 +159,7 @@ void RuleTest::longAndStridedGroups() {
         text += calib;
         const QuantizedTensor tensor = quantized(x, text);
         const GroupParams whole =
-            RunEncoder(specOf(text), DType::F32).params(runOf(specOf(text)), all.data(), all.size());
+            RunEncoder(planOf(text), DType::F32).params(planOf(text)->run(), all.data(), all.size());
         QCOMPARE(tensor.scales, std::vector<float>{whole.scale});
         QCOMPARE(tensor.zeros, std::vector<float>{whole.aux});
     }
@@ -170,7 +170,7 @@ void RuleTest::longAndStridedGroups() {
         for (const std::size_t column : {0u, 17u, 2999u}) {
             std::vector<float> values;
             for (std::size_t r = 0; r < 70; ++r) values.push_back(x.values[r * 3000 + column]);
-            const auto expected = RunEncoder(specOf(text), DType::F32).params(runOf(specOf(text)), values.data(), 70);
+            const auto expected = RunEncoder(planOf(text), DType::F32).params(planOf(text)->run(), values.data(), 70);
             QVERIFY2(std::fabs(tensor.scales[column] - expected.scale) <= 1e-6f * expected.scale, calib);
         }
     }
@@ -204,9 +204,9 @@ void RuleTest::stochastic() {
     QVERIFY(std::fabs(mean - 0.3) < 0.01); // 4.4 standard deviations
     // Every element has its own noise, wherever the work is split.
     const QuantSpec parsed = specOf(spec + "7");
-    RunEncoder encode(parsed, DType::F32);
+    RunEncoder encode(composedPlan(parsed), DType::F32);
     const GroupParams unit{1, 1};
-    Run run = runOf(parsed);
+    Run run = EncodePlan(parsed).run();
     run.x = x.values.data() + 12345, run.n = 10, run.group = 10, run.given = &unit, run.index = 12345;
     std::vector<std::uint8_t> codes(10);
     RunOut out;
@@ -280,8 +280,8 @@ void RuleTest::manualStrings() {
     QCOMPARE(parseManualQuantize("fixed,2,254", *findFormat("int8"))->divisor, 2.0f);
     const auto says = [&](const char* text, const char* what) {
         const auto parsed = parseManualQuantize(text, e4m3);
-        return !parsed && parsed.error().message.find(what) != std::string::npos &&
-               parsed.error().message.find(text) != std::string::npos;
+        return !parsed && parsed.error().sentence().find(what) != std::string::npos &&
+               parsed.error().sentence().find(text) != std::string::npos;
     };
     QVERIFY(says("absmax", "is not a fixed calibration"));
     QVERIFY(says("fixed,1", "three fields"));

@@ -220,7 +220,7 @@ void SolveTest::everyFormat() {
                                (format.kind != FormatKind::Superblock || std::string_view(how) == "awq");
             QVERIFY2(solution.has_value() == taken, format.id);
             if (!taken) {
-                QVERIFY(solution.error().message.find("use ") != std::string::npos);
+                QVERIFY(solution.error().sentence().find("use ") != std::string::npos);
                 continue;
             }
             ++(std::string_view(how) == "awq" ? awq : gptq);

@@ -74,7 +74,7 @@ private Q_SLOTS:
         QVERIFY(again && *again == *kept_);
         QVERIFY(canonicalText(*kept_) != canonicalText(withoutTrained(*kept_)));
         const auto other = parseSpec("int4:block=64:dialect=q_proj_qat");
-        QVERIFY(!other && other.error().message.find("use int4:block=32:dialect=q_proj_qat") != std::string::npos);
+        QVERIFY(!other && other.error().sentence().find("use int4:block=32:dialect=q_proj_qat") != std::string::npos);
         QVERIFY(!parseSpec("nf4:block=32:dialect=q_proj_qat"));
         for (const char* id : {"", "Q", "9a", "qwix", "a b", "q_proj_qat"})
             QVERIFY(!checkTrainedId(id, *parseSpec("nf4")));

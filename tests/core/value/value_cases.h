@@ -54,7 +54,8 @@ inline Result<Tensors> valueResults(const Tensors& in, const ValueSpec& which) {
     const std::int64_t rows = w->shape[0], features = w->shape[1];
 
     put("materialize", materialized(*w));
-    put("straight_through", straightThrough(in.at("w"), *spec).map([](const auto& s) { return s.value; }));
+    put("straight_through",
+        straightThrough(in.at("w"), planFor(in.at("w"), *spec)).map([](const auto& s) { return s.value; }));
     for (const auto& operation : binaryOperations()) put(operation.id, applied(operation, *w, y));
     for (const auto& operation : unaryOperations()) put(operation.id, applied(operation, *w));
     put("integer_pow.3", integerPow(*w, 3));

@@ -138,7 +138,7 @@ private Q_SLOTS:
     /// 1-bit formats quantize first; eformer truncates raw floats.
     void straightThroughIsTheIdentityBackwards() {
         const Tensor x{{1, 4}, {0.9f, -0.2f, 0.1f, -3}}, g{{1, 4}, {1, 2, 3, 4}};
-        const auto s = straightThrough(x, *parseSpec("binary"));
+        const auto s = straightThrough(x, planFor(x, *parseSpec("binary")));
         QVERIFY(s->value.values == (Values{1, -1, 1, -1}));
         QVERIFY(s->gradient(g).values == g.values);
     }

@@ -120,7 +120,7 @@ private Q_SLOTS:
         const auto sources = backendSources({});
         const auto own = sourceWithOptions("openblas:coretype=default", sources);
         QVERIFY(own && own->shipped && own->path == sources[1].path);
-        QCOMPARE(q(own->baseId()), q("openblas"));
+        QCOMPARE(q(own->base), q("openblas"));
         QCOMPARE(q(*own->option("coretype")), q("default"));
         const auto tpu = sourceWithOptions("pjrt:topology=v6e:1x1,chips_per_host_bounds=1,1,1,path=/a=b,c", sources);
         QVERIFY(tpu);

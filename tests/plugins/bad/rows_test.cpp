@@ -23,7 +23,7 @@ BenchmarkPlan planWith(const std::string& fault) {
     plan.cacheBytes = 1 << 20; // small, so that few weight copies are made
     plan.artifacts = true;
     BackendSource cpu;
-    cpu.id = "cpu";
+    cpu.id = cpu.base = "cpu";
     plan.backends = {badSource(fault)};
     if (fault == kBeside) plan.backends.push_back(cpu); // only there, because its checks take time
     const bool hangs = fault.ends_with(":hang");

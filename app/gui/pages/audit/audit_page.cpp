@@ -194,8 +194,8 @@ bool AuditPage::takeRestored() {
         if (audited && *audited && !result_) result_ = std::move(**audited);
         if (compared && *compared && !diff_)
             plan_ = std::move((*compared)->plan), diff_ = std::move((*compared)->result);
-        if (audited && !*audited) status_->say(plain(oneSentence(audited->error().message)), true);
-        if (compared && !*compared) status_->say(plain(oneSentence(compared->error().message)), true);
+        if (audited && !*audited) status_->say(plain(oneSentence(audited->error().sentence())), true);
+        if (compared && !*compared) status_->say(plain(oneSentence(compared->error().sentence())), true);
     });
     return found != nullptr;
 }

@@ -129,7 +129,7 @@ QLayout* BackendsPage::header() {
     export_->setPopupMode(QToolButton::InstantPopup);
     auto* menu = new QMenu(export_);
     for (const auto& writer : reportWriters())
-        menu->addAction(QString::fromUtf8(writer.title).section(u':', 0, 0) + QStringLiteral("…"), this,
+        menu->addAction(QString::fromUtf8(writer.title) + QStringLiteral("…"), this,
                         [this, &writer] { write(writer); });
     export_->setMenu(menu);
     line->addWidget(title);
@@ -319,7 +319,7 @@ void BackendsPage::write(const ReportWriter& writer) {
         return text->size();
     };
     Task::once(this, work, [this, path](const Result<std::uint64_t>& bytes) {
-        if (!bytes) return status_->say(QString::fromStdString(oneSentence(bytes.error().message)), true);
+        if (!bytes) return status_->say(QString::fromStdString(oneSentence(bytes.error().sentence())), true);
         status_->say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), QString::fromStdString(bytesText(*bytes))));
         Q_EMIT written(path);
     });
@@ -330,7 +330,7 @@ void BackendsPage::loadBaseline() {
     if (path.isEmpty()) return;
     const auto work = [path = path.toStdString()](const Job&) { return readBenchBaseline(path); };
     Task::once(this, work, [this, path](Result<BenchBaseline> baseline) {
-        if (!baseline) return status_->say(QString::fromStdString(oneSentence(baseline.error().message)), true);
+        if (!baseline) return status_->say(QString::fromStdString(oneSentence(baseline.error().sentence())), true);
         tables_->setBaseline(std::move(*baseline));
         readsBeside(session_, path, tr("the earlier results"));
     });

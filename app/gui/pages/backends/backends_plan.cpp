@@ -131,7 +131,7 @@ void BackendsPlan::estimate() {
     shapes_->fit();
     fields_->enableForOperation();
     const auto planned = plan();
-    complain(planned ? QString() : QString::fromStdString(oneSentence(planned.error().message)));
+    complain(planned ? QString() : QString::fromStdString(oneSentence(planned.error().sentence())));
     note_->setVisible(bool(planned));
     if (planned) showRows(*planned);
     run_->setEnabled(bool(planned) && !running_);

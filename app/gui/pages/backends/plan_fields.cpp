@@ -28,7 +28,7 @@ constexpr const char* kThreads = "backends/threads"; // key in the settings; 0: 
 constexpr const char* kTopology = "backends/topology";
 constexpr const char *kName = "topology", *kBounds = "chips_per_host_bounds"; // names of options of pjrt
 
-bool runsPlugin(const BackendSource& source) { return source.baseId() == "pjrt" && source.option("path"); }
+bool runsPlugin(const BackendSource& source) { return source.takesPlugin && source.option("path"); }
 
 /// The topology as the user types it: "v6e:2x2", "v6e:1x1,chips_per_host_bounds=1,1,1".
 QString topologyText(const BackendSource& source) {

@@ -49,7 +49,7 @@ void PlanShapes::fit() { list_->fit(); }
 
 void PlanShapes::addTyped() {
     const auto shape = parseShape("1x" + typed_->text().trimmed().toStdString());
-    if (!shape) return Q_EMIT complained(QString::fromStdString(oneSentence(shape.error().message)));
+    if (!shape) return Q_EMIT complained(QString::fromStdString(oneSentence(shape.error().sentence())));
     shapes_.push_back({shape->n, shape->k, 0, {}});
     list_->add(QStringLiteral("%1 × %2").arg(shape->n).arg(shape->k), true);
     typed_->clear();

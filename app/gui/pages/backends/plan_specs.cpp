@@ -43,7 +43,7 @@ void PlanSpecs::fit() { list_->fit(); }
 void PlanSpecs::addTyped() {
     const QString text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());
-    if (!spec) return Q_EMIT complained(QString::fromStdString(oneSentence(spec.error().message)));
+    if (!spec) return Q_EMIT complained(QString::fromStdString(oneSentence(spec.error().sentence())));
     if (const auto why = whyNotCrossing(*spec)) return Q_EMIT complained(QString::fromStdString(*why));
     specs_.emplace_back(text.toStdString(), *spec);
     list_->add(text, true);

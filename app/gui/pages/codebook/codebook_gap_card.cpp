@@ -167,7 +167,7 @@ void GapCard::refresh() {
     const auto learnable = lab_.learnable();
     learn_->setEnabled(learnable.has_value());
     learn_->setToolTip(learnable ? tr("Levels learned from every value of these tensors")
-                                 : QString::fromStdString(learnable.error().message));
+                                 : QString::fromStdString(learnable.error().sentence()));
     reset_->setEnabled(ready && lab_.edited());
     save_->setEnabled(ready && !id_->text().isEmpty());
     {
@@ -216,7 +216,7 @@ void GapCard::save() {
     const QString id = id_->text().trimmed();
     const auto path = lab_.save(id);
     if (!path)
-        return verdict_->setText(tr("Not saved: %1").arg(QString::fromStdString(oneSentence(path.error().message))));
+        return verdict_->setText(tr("Not saved: %1").arg(QString::fromStdString(oneSentence(path.error().sentence()))));
     Q_EMIT saved(id);
     verdict_->setText(tr("Saved as %1, in %2").arg(id, *path));
 }

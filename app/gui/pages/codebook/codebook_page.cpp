@@ -208,7 +208,7 @@ void CodebookPage::learnFor(const QString& share) {
     learning_.run(tr("Learning a codebook").toStdString(), work, [this, chosen, how](const Answer& levels) {
         if (session_.tensor() != chosen) return;
         const auto used = lab_.useLevels(levels->levels, how);
-        if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().message))));
+        if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().sentence()))));
     });
 }
 
@@ -227,7 +227,7 @@ void CodebookPage::chooseWeights() {
             this, [path = path.toStdString()](const Job&) { return openModel(path); },
             [this, set](Result<File> file) {
                 set(file ? *file : nullptr);
-                if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().message)));
+                if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().sentence())));
             });
     };
     askForInputs(this, tr("Open activations, column weights or an importance matrix"), open);

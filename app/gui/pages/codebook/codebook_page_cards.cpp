@@ -243,7 +243,7 @@ void DecodeCard::setCodebook(const std::shared_ptr<const Model>& model, const Te
         if (!result && result.error().cancelled) return;
         verdict_->setText(
             result ? decodeVerdict(*result)
-                   : tr("Not measured: %1").arg(QString::fromStdString(oneSentence(result.error().message))));
+                   : tr("Not measured: %1").arg(QString::fromStdString(oneSentence(result.error().sentence()))));
     });
 }
 

@@ -251,7 +251,7 @@ void ExportPage::look() {
     static constexpr std::array<std::int64_t, 2> shape = {4096, 4096};
     const auto accepted = layout.accepts(spec, shape);
     takes_->setText(accepted ? tr("Takes %1.").arg(QString::fromUtf8(layout.takes))
-                             : QString::fromStdString(oneSentence(accepted.error().message)));
+                             : QString::fromStdString(oneSentence(accepted.error().sentence())));
     takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
     takes_->style()->polish(takes_);
     takesSpec_ = accepted || session_.keepsRest();
@@ -358,7 +358,7 @@ void ExportPage::openCertificate() {
     const QString path = chooseCertificate_(QDir::homePath());
     if (path.isEmpty()) return;
     const auto read = readCertificate(path.toStdString());
-    if (!read) return status_->say(QString::fromStdString(oneSentence(read.error().message)), true);
+    if (!read) return status_->say(QString::fromStdString(oneSentence(read.error().sentence())), true);
     present(*read, path);
     keep();
     status_->say(tr("Comparing the files with the certificate"));

@@ -80,7 +80,7 @@ void ExportPlanView::take(Result<ExportPlan> plan) {
         plan->tensors.clear();
         plan_ = std::move(*plan);
     } else {
-        text = plan.error().message;
+        text = plan.error().sentence();
         rows_->setRows({});
     }
     QString sentence = QString::fromStdString(oneSentence(text));

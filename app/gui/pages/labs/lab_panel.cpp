@@ -224,6 +224,6 @@ void fitColumns(QTableView& table) {
     });
 }
 
-QString sentence(const Error& error) { return QString::fromStdString(oneSentence(error.message)); }
+QString sentence(const Error& error) { return QString::fromStdString(oneSentence(error.sentence())); }
 
 } // namespace qs::gui

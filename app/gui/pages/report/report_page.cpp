@@ -41,8 +41,8 @@ struct Made {
 };
 
 QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
-    const QString kind = QString::fromUtf8(writer.title).section(u':', 0, 0) +
-                         QStringLiteral(" (*%1)").arg(QString::fromUtf8(writer.extension));
+    const QString kind =
+        QString::fromUtf8(writer.title) + QStringLiteral(" (*%1)").arg(QString::fromUtf8(writer.extension));
     return QFileDialog::getSaveFileName(parent, ReportPage::tr("Write the report"), suggested, kind);
 }
 
@@ -166,11 +166,10 @@ QWidget* ReportPage::sidebar() {
     grid->setColumnStretch(1, 1);
     for (const auto& writer : reportWriters()) {
         const int row = int(buttons_.size());
-        // The title is "HTML: one file with plots": the word before the colon is the label.
-        auto* button = new QPushButton(QString::fromUtf8(writer.title).section(u':', 0, 0));
+        auto* button = new QPushButton(QString::fromUtf8(writer.title));
         button->setMinimumWidth(104);
         button->setObjectName(QStringLiteral("write_") + QString::fromUtf8(writer.id));
-        button->setToolTip(QString::fromUtf8(writer.title));
+        button->setToolTip(tr("%1: %2").arg(QString::fromUtf8(writer.title), QString::fromUtf8(writer.holds)));
         if (writer.id == std::string_view("html")) button->setProperty("role", QStringLiteral("primary"));
         button->setEnabled(false);
         connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });

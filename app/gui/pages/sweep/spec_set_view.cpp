@@ -166,7 +166,7 @@ std::vector<QuantSpec> SpecSetView::chosen() const {
 void SpecSetView::addTyped() {
     const auto spec = parseSpec(typed_->text().trimmed().toStdString());
     complaint_->setVisible(!spec);
-    if (!spec) return complaint_->setText(QString::fromStdString(spec.error().message));
+    if (!spec) return complaint_->setText(QString::fromStdString(spec.error().sentence()));
     typed_->clear();
     if (std::find(listed_.begin(), listed_.end(), *spec) == listed_.end()) listed_.push_back(*spec);
     buildList();

@@ -63,7 +63,7 @@ SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
 void SweepChoice::addTyped() {
     const auto text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());
-    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().message)));
+    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().sentence())));
     const auto known = formats_->findItems(text, Qt::MatchExactly);
     if (known.isEmpty()) {
         formats_->add(text, true);

@@ -230,7 +230,7 @@ bool SweepPage::takeRestored() {
             finished_ = kept->complete;
             status_->say(finished_ ? tr("As it was measured before.") : tr("Not all of it was measured: press Sweep."));
         } else {
-            status_->say(asText(oneSentence(kept.error().message)), true);
+            status_->say(asText(oneSentence(kept.error().sentence())), true);
         }
         draw();
         Q_EMIT settled();
@@ -242,7 +242,7 @@ void SweepPage::estimate() {
     if (running() || stack_->currentIndex() == 0) return;
     const auto planned = plan();
     start_->setEnabled(bool(planned));
-    if (!planned) return status_->say(asText(oneSentence(planned.error().message)), true);
+    if (!planned) return status_->say(asText(oneSentence(planned.error().sentence())), true);
     const bool some = planned->tensors.size() < session_.weights().size();
     status_->say(tr("%1 specs over %2 tensors%3.")
                      .arg(planned->specs.size())
@@ -252,7 +252,7 @@ void SweepPage::estimate() {
 
 void SweepPage::begin() {
     auto planned = plan();
-    if (!planned) return status_->say(asText(oneSentence(planned.error().message)), true);
+    if (!planned) return status_->say(asText(oneSentence(planned.error().sentence())), true);
     plan_ = std::move(*planned);
     result_.reset();
     finished_ = false;

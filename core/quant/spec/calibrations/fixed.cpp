@@ -18,15 +18,15 @@ GroupBound givenBound(const EncodePlan& plan, const GroupStatistics&) {
 Result<void> checkGiven(const Calibration& calibration, const QuantSpec& spec) {
     const auto& [id, numbers] = calibration;
     if (numbers.size() == 1 && !(float(numbers[0]) > 0))
-        return fail(fmt::format("the bound of calib={} must be above 0, not {}: use calib={}{}", id,
-                                shownNumber(numbers[0]), id, spec.isSymmetric() ? ",1" : ",-1,1"));
+        return advise(fmt::format("the bound of calib={} must be above 0, not {}", id, shownNumber(numbers[0])),
+                      {fmt::format("calib={}{}", id, spec.isSymmetric() ? ",1" : ",-1,1")});
     if (numbers.size() == 2 && !(numbers[0] <= 0 && numbers[1] >= 0 && float(numbers[0]) < float(numbers[1])))
-        return fail(fmt::format("the range of calib={} must hold 0 and more, not {} to {}: use calib={},-1,1", id,
-                                shownNumber(numbers[0]), shownNumber(numbers[1]), id));
+        return advise(fmt::format("the range of calib={} must hold 0 and more, not {} to {}", id,
+                                  shownNumber(numbers[0]), shownNumber(numbers[1])),
+                      {fmt::format("calib={},-1,1", id)});
     if (numbers.size() == 2 && spec.isSymmetric() && numbers[0] != -numbers[1])
-        return fail(fmt::format("calib={} is not symmetric: use calib={},{}{}", calibrationText(calibration), id,
-                                shownNumber(std::max(-numbers[0], numbers[1])),
-                                spec.traits().affine ? " or sym=no" : ""));
+        return advise(fmt::format("calib={} is not symmetric", calibrationText(calibration)),
+                      {fmt::format("calib={},{}", id, shownNumber(std::max(-numbers[0], numbers[1]))), "sym=no"});
     return {};
 }
 

@@ -36,9 +36,11 @@ Result<void> checkHalfQuadratic(const Calibration& calibration, const QuantSpec&
     if (asked.p > 0 && asked.p <= 1 && asked.beta > 0 && asked.kappa >= 1 && asked.kappa <= 10 && whole &&
         asked.iterations >= 1 && asked.iterations <= 1000)
         return {};
-    return fail(fmt::format("calib={} takes a power above 0 and at most 1, a beta above 0, a kappa from 1 to 10 and 1 "
-                            "to 1000 iterations: use calib={}, which is calib={},0.7,10,1.01,20",
-                            id, id, id));
+    return advise(
+        fmt::format("calib={} takes a power above 0 and at most 1, a beta above 0, a kappa from 1 to 10 and 1 "
+                    "to 1000 iterations, and without them 0.7,10,1.01,20",
+                    id),
+        {fmt::format("calib={}", id)});
 }
 
 } // namespace

@@ -23,8 +23,9 @@ GroupBound boundOfMeans(const EncodePlan& plan, const GroupStatistics& s) {
 Result<void> checkMeans(const Calibration& calibration, const QuantSpec&) {
     const auto& [id, numbers] = calibration;
     if (numbers.size() == 2 && !(numbers[1] > 0 && numbers[1] <= 64))
-        return fail(fmt::format("the power of calib={} must be above 0 and at most 64, not {}: use calib={},{},1", id,
-                                shownNumber(numbers[1]), id, shownNumber(numbers[0])));
+        return advise(
+            fmt::format("the power of calib={} must be above 0 and at most 64, not {}", id, shownNumber(numbers[1])),
+            {fmt::format("calib={},{},1", id, shownNumber(numbers[0]))});
     return checkFactors(calibration, std::span(numbers).first(std::min<std::size_t>(1, numbers.size())), ",1");
 }
 

@@ -33,8 +33,9 @@ float percentileOf(const EncodePlan& plan, const float* x, std::size_t n) {
 Result<void> checkPercentile(const Calibration& calibration, const QuantSpec&) {
     const auto& [id, numbers] = calibration;
     if (numbers[0] > 0 && numbers[0] <= 100) return {};
-    return fail(fmt::format("the percentile of calib={} must be above 0 and at most 100, not {}: use calib={},99.9", id,
-                            shownNumber(numbers[0]), id));
+    return advise(
+        fmt::format("the percentile of calib={} must be above 0 and at most 100, not {}", id, shownNumber(numbers[0])),
+        {fmt::format("calib={},99.9", id)});
 }
 
 constexpr double kNearlyAll[] = {99.9};

@@ -15,8 +15,8 @@ constinit const Dialect kBitNetDialect = {
     .defaultScale = ScaleKind::Tensor,
     .check = [](const QuantSpec& spec) -> Result<void> {
         if (spec.scaleKind() != ScaleKind::None) return {};
-        return fail(fmt::format("dialect={} of {} needs a scale: use {}:scale=tensor:dialect={}", kBitNetDialect.id,
-                                spec.format, spec.format, kBitNetDialect.id));
+        return advise(fmt::format("dialect={} of {} needs a scale", kBitNetDialect.id, spec.format),
+                      {fmt::format("{}:scale=tensor:dialect={}", spec.format, kBitNetDialect.id)});
     },
     .encoder = Encoder::RoundTernary,
 };

@@ -25,20 +25,20 @@ Result<void> checkItsBlocks(const QuantSpec& spec) {
     const std::uint32_t block = spec.blockSize();
     const std::uint32_t nearest = std::clamp(std::bit_floor(std::max(1u, block)), kLeastBnbBlock, kMostBnbBlock);
     if (block == nearest) return {};
-    return fail(fmt::format("dialect={} has blocks of a power of two from {} to {}, not {}: use {}:dialect={}:block={}",
-                            kId, kLeastBnbBlock, kMostBnbBlock, block, spec.format, kId, nearest));
+    return advise(fmt::format("dialect={} has blocks of a power of two from {} to {}, not {}", kId, kLeastBnbBlock,
+                              kMostBnbBlock, block),
+                  {fmt::format("{}:dialect={}:block={}", spec.format, kId, nearest)});
 }
 
 /// The maximum of each row, and nothing else to choose.
 Result<void> checkItsRows(const QuantSpec& spec) {
     const std::string works = fmt::format("{}:dialect={}", spec.format, kId);
     if (spec.tiles || spec.scaleKind() != ScaleKind::Axes || spec.reducedAxes() != std::vector<int>{-1})
-        return fail(fmt::format("dialect={} of {} has a scale per row: use {}", kId, spec.format, works));
+        return advise(fmt::format("dialect={} of {} has a scale per row", kId, spec.format), {works});
     const bool typed = spec.scaleType && *spec.scaleType != ScaleType::F32.id;
     const char* more = typed ? "scaletype" : keyTooMany(spec, kAbsMaxCalibration, true);
     if (!more) return {};
-    return fail(fmt::format("dialect={} of {} is LLM.int8, which does not know {}: leave it out, use {}", kId,
-                            spec.format, more, works));
+    return advise(fmt::format("dialect={} of {} is LLM.int8, which does not know {}", kId, spec.format, more), {works});
 }
 
 float throughF16(float value) { return f16ToF32(f32ToF16(value)); }

@@ -14,8 +14,9 @@ Result<void> checkItsBlockSize(const QuantSpec& spec) {
     if (traits.kind == FormatKind::Superblock) return {};
     if (auto plain = checkPlainBlocks(spec); !plain) return plain;
     if (spec.blockSize() == traits.defaultBlock) return {};
-    return fail(fmt::format("dialect={} of {} has blocks of {} alone, not {}: use {}:dialect={}", kGgmlDialect.id,
-                            spec.format, traits.defaultBlock, spec.blockSize(), spec.format, kGgmlDialect.id));
+    return advise(fmt::format("dialect={} of {} has blocks of {} alone, not {}", kGgmlDialect.id, spec.format,
+                              traits.defaultBlock, spec.blockSize()),
+                  {fmt::format("{}:dialect={}", spec.format, kGgmlDialect.id)});
 }
 
 std::vector<const ScaleType*> typesInBlocks(const FormatTraits& format) {

@@ -21,16 +21,17 @@ Result<void> checkManual(const QuantSpec& spec) {
     const char* id = kMaxTextDialect.id;
     const std::string works = manualSpec(spec);
     if (spec.scaleKind() != ScaleKind::Tensor)
-        return fail(fmt::format("dialect={} has one scale per tensor: use {}", id, works));
+        return advise(fmt::format("dialect={} has one scale per tensor", id), {works});
     if (!spec.calibration || spec.calibration->id != kFixedCalibration.id)
-        return fail(fmt::format("dialect={} is manual_quantize, whose calibration is {},SCALE,MAX: use {}", id,
-                                kFixedCalibration.id, works));
+        return advise(
+            fmt::format("dialect={} is manual_quantize, whose calibration is {},SCALE,MAX", id, kFixedCalibration.id),
+            {works});
     const char* more = spec.sparsity                                            ? "sparse"
                        : spec.randomSeed()                                      ? "round"
                        : !spec.isSymmetric()                                    ? "sym"
                        : spec.scaleType && *spec.scaleType != ScaleType::F32.id ? "scaletype"
                                                                                 : nullptr;
-    if (more) return fail(fmt::format("dialect={} does not know {}: leave it out, use {}", id, more, works));
+    if (more) return advise(fmt::format("dialect={} does not know {}", id, more), {works});
     return {};
 }
 
@@ -38,8 +39,8 @@ Result<void> checkManualNumbers(const Calibration& calibration, const QuantSpec&
     const auto manual = parseManualQuantize(calibrationText(calibration), spec.traits());
     if (!manual) return tl::unexpected(manual.error());
     if (manual->scale > 0) return {};
-    return fail(fmt::format("'{}' has a maximum below 0: use for example {},1,0.5", calibrationText(calibration),
-                            kFixedCalibration.id));
+    return advise(fmt::format("'{}' has a maximum below 0", calibrationText(calibration)),
+                  {fmt::format("calib={},1,0.5", kFixedCalibration.id)});
 }
 
 void makeManual(QuantSpec& spec) {
@@ -85,8 +86,8 @@ constinit const Dialect kMaxTextDialect = {
 
 Result<ManualScale> parseManualQuantize(std::string_view text, const FormatTraits& format) {
     const auto wrong = [&](std::string_view why) {
-        return fail(
-            fmt::format("'{}' {}: use for example {},1,0.5", escapeForPeople(text, 60), why, kFixedCalibration.id));
+        return advise(fmt::format("'{}' {}", escapeForPeople(text, 60), why),
+                      {fmt::format("calib={},1,0.5", kFixedCalibration.id)});
     };
     if (format.levels.empty()) return wrong(fmt::format("needs a format with codes, and {} has none", format.id));
     if (!text.starts_with(kFixedCalibration.id)) return wrong("is not a fixed calibration");

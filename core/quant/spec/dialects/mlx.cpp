@@ -19,12 +19,10 @@ Result<void> checkAffineMode(const QuantSpec& spec) {
     const char* id = kMlxDialect.id;
     const std::string works = fmt::format("{}:dialect={}", spec.format, id);
     if (std::find(std::begin(kGroups), std::end(kGroups), spec.blockSize()) == std::end(kGroups))
-        return fail(fmt::format("dialect={} has a scale and a bias per group of 32, 64 or 128 of a row: use {} or "
-                                "{}:block=32",
-                                id, works, works));
+        return advise(fmt::format("dialect={} has a scale and a bias per group of 32, 64 or 128 of a row", id),
+                      {works, works + ":block=32"});
     if (const char* more = keyTooMany(spec, kMinMaxCalibration, false))
-        return fail(fmt::format("dialect={} is mlx.core.quantize, which does not know {}: leave it out, use {}", id,
-                                more, works));
+        return advise(fmt::format("dialect={} is mlx.core.quantize, which does not know {}", id, more), {works});
     return {};
 }
 
@@ -34,8 +32,9 @@ Result<void> checkWholeGroups(const QuantSpec& spec, std::int64_t features) {
     std::string works = fmt::format("{}:sym=no", spec.format);
     for (const std::uint32_t group : kGroups)
         if (features % std::int64_t(group) == 0) works = fmt::format("{}:block={}:dialect={}", spec.format, group, id);
-    return fail(fmt::format("rows of {} values are not whole groups of {}, as dialect={} needs: use {}", features,
-                            spec.blockSize(), id, works));
+    return advise(fmt::format("rows of {} values are not whole groups of {}, as dialect={} needs", features,
+                              spec.blockSize(), id),
+                  {works});
 }
 
 // mlx/backend/cpu/quantized.cpp, quantize(): the end of the range of larger magnitude is a multiple of the scale, so that
