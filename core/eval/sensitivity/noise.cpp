@@ -65,23 +65,6 @@ WeightChange withNoise(double nmse) {
     return change;
 }
 
-WeightChange withRounding() {
-    WeightChange change;
-    change.name = "floor", change.detail = "f32 rounding", change.touches = isNoisy;
-    change.values = [](const TensorInfo& tensor, const TensorView& stored, const Job&) -> Result<std::vector<float>> {
-        auto values = valuesOf(tensor, stored);
-        const std::uint64_t stream = streamOf(tensor.name);
-        parallelFor(values.size(), kNoiseGrain, [&](std::size_t begin, std::size_t end, unsigned) {
-            for (std::size_t i = begin; i < end; ++i) {
-                const double u = double(randomBits(kNoiseSeed, stream, i) >> 11) * 0x1p-52 - 1; // in [-1, 1)
-                values[i] = float(double(values[i]) * (1 + u * 0x1p-23));
-            }
-        });
-        return values;
-    };
-    return change;
-}
-
 Result<SquaredError> squaredError(const TensorInfo& tensor, const TensorView& stored, const WeightChange& change,
                                   const Job& job) {
     const auto values = valuesOf(tensor, stored);

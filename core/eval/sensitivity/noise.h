@@ -9,8 +9,6 @@ namespace qs::eval {
 /// Noise added to every matrix, so that ||V - W||^2 / ||W||^2 is `nmse` within f32 rounding. Its directions are normal
 /// variates that depend on the tensor's name and the place alone: noise of two sizes has the same direction.
 WeightChange withNoise(double nmse);
-/// Every weight times 1 + u, u uniform in +-2^-23, a step of f32: as small as an effect of the order of sums.
-WeightChange withRounding();
 
 /// ||V - W||^2 and ||W||^2 of a change; values that are not finite are left out.
 struct SquaredError {

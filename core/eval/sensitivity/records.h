@@ -27,7 +27,7 @@ public:
 
 private:
     std::string path_, about_; ///< path_ empty: nothing is kept
-    bool isTorn_ = false;       ///< the file ends within a line
+    bool isTorn_ = false;      ///< the file ends within a line
     std::map<std::string, std::vector<double>> known_;
 };
 

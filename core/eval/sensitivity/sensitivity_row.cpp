@@ -143,8 +143,7 @@ Columns<Additivity> makeAdditivityColumns() {
         "all_se_chunk", "± by chunk", "nats", None, "Standard error of it when chunks are independent (CR1).",
         [](const Row& row) { return errorOf(row.all); }, Show::Significant, 2));
     add(figureColumn<Row>(
-        "floor", "Floor", "nats", None,
-        "KL of the reference against itself when every weight moves by up to a step of f32.",
+        "floor", "Floor", "nats", None, "KL of the reference against itself in another order of sums.",
         [](const Row& row) { return Figure(row.floor); }, Show::Scientific, 2));
     add(figureColumn<Row>(
         "ratio", "Additivity", "", None, "Sum over all at once, floors subtracted. Near 1, single figures add up.",

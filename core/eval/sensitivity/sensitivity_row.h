@@ -40,7 +40,7 @@ struct Additivity {
     std::size_t units = 0, missing = 0; ///< `missing`: units without a figure, which the sum lacks
     double sum = 0;                     ///< of KL alone, or of predictions
     std::optional<Estimate> all;        ///< KL with all units at once; none: it failed
-    double floor = 0;                   ///< KL of the reference against itself with weights moved by f32 rounding
+    double floor = 0;                   ///< KL of the reference against itself in another order of sums
     /// (sum - units * floor) / (all - floor) of measured runs, sum / (all - floor) of predictions; none: nothing is left.
     std::optional<double> ratio;
     std::string reason; ///< why `all` is missing

@@ -3,6 +3,7 @@
 
 #include "core/base/cache_folder.h"
 #include "core/base/text.h"
+#include "core/eval/run/self_noise.h"
 #include "core/eval/sensitivity/noise.h"
 #include "core/quant/encode/quantizer.h"
 #include "core/report/report.h"
@@ -146,12 +147,12 @@ Result<BranchResult> SensitivityRun::allAtOnce(const QuantSpec& spec, const Job&
 
 Result<double> SensitivityRun::floor(const Job& job) {
     if (floor_) return *floor_;
-    Branch branch{withRounding(), {}, "floor"};
+    Branch branch{inAnotherOrder(), {}, "floor"};
     for (std::size_t layer = 0; layer < network_->layers.size(); ++layer) branch.layers.insert(layer);
     const auto keep = [&](std::size_t, const BranchResult& result) -> Result<void> {
         if (!result.reason.empty()) return fail(result.reason);
         const auto mean = divergenceOf(result.scores);
-        floor_ = mean ? mean->mean : 0;
+        floor_ = mean ? std::max(0.0, mean->mean) : 0;
         return {};
     };
     if (auto done = score(nullptr, {std::move(branch)}, keep, job); !done) return tl::unexpected(done.error());

@@ -56,7 +56,7 @@ public:
 
     /// ||V - W||^2 / ||W||^2 over the matrices of a unit; a refusal of the spec is an error.
     Result<std::optional<double>> nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job);
-    /// KL of the reference against itself when f32 rounding moves its weights, nats.
+    /// KL of the reference against itself in another order of sums, nats; see inAnotherOrder().
     Result<double> floor(const Job& job);
     /// KL with all units of the run changed at once.
     Result<BranchResult> allAtOnce(const QuantSpec& spec, const Job& job);
