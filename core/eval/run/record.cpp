@@ -135,6 +135,62 @@ std::vector<WorstTokenRow> worstTokenRows(const RecordedChange& change) {
     return rows;
 }
 
+const Columns<PositionRow>& positionColumns() {
+    static const Columns<PositionRow> columns = [] {
+        const auto column = [](const char* id, const char* title, const char* tip, Show show, int decimals,
+                               Value (*of)(const PositionRow&)) {
+            Column<PositionRow> out;
+            out.id = id, out.title = title, out.tip = tip, out.show = show, out.decimals = decimals, out.value = of;
+            return out;
+        };
+        Columns<PositionRow> out;
+        out.push_back(column("spec", "Spec", "What the matrices of all layers were quantized as.", Show::Code, 0,
+                             [](const PositionRow& row) -> Value { return row.spec; }));
+        out.push_back(column("begin", "From", "First position in the chunk, of the last input, from 0.", Show::Integer,
+                             0, [](const PositionRow& row) -> Value { return std::int64_t(row.range.begin); }));
+        out.push_back(column("end", "To", "The position after the last.", Show::Integer, 0,
+                             [](const PositionRow& row) -> Value { return std::int64_t(row.range.end); }));
+        out.push_back(column("tokens", "Tokens", "Scored tokens at these positions of all chunks.", Show::Integer, 0,
+                             [](const PositionRow& row) -> Value { return std::int64_t(row.range.tokens); }));
+        out.push_back(column("kl_mean", "Mean KL", "Mean KL of these tokens.", Show::Significant, 4,
+                             [](const PositionRow& row) -> Value { return row.range.divergence.mean; }));
+        out.back().unit = "nats";
+        out.push_back(column("kl_se_chunk", "± by chunk",
+                             "Standard error of the mean KL when chunks are independent (CR1).", Show::Significant, 2,
+                             [](const PositionRow& row) -> Value {
+                                 const auto& error = row.range.divergence.byChunk;
+                                 return error ? Value(*error) : Value(std::monostate{});
+                             }));
+        out.back().unit = "nats";
+        return out;
+    }();
+    return columns;
+}
+
+std::vector<PositionRow> positionRows(const EvaluationRecord& record) {
+    std::vector<PositionRow> rows;
+    for (const auto& change : record.changes)
+        for (const PositionRange& range : change.profile.positions) rows.push_back({change.row.spec, range});
+    return rows;
+}
+
+Section profileSection(const EvaluationRecord& record) {
+    Section section;
+    section.title = "Along the text";
+    section.text = fmt::format("The mean KL while the text is read, at each position of a chunk, and the {} tokens of "
+                               "each spec with the largest KL in their text.",
+                               kReportedTokens);
+    std::vector<WorstTokenRow> worst;
+    for (const auto& change : record.changes) {
+        const auto tokens = worstTokenRows(change);
+        worst.insert(worst.end(), tokens.begin(),
+                     tokens.begin() + std::ptrdiff_t(std::min(tokens.size(), kReportedTokens)));
+    }
+    section.tables.push_back(makeTable("Tokens with the largest KL", worstTokenColumns(), worst));
+    section.plots = {runningPlot(record), positionPlot(record)};
+    return section;
+}
+
 Section recordSection(const EvaluationRecord& record) {
     Section section;
     section.title = "Evidence: the model's output";
@@ -148,16 +204,11 @@ Section recordSection(const EvaluationRecord& record) {
         record.tokens, nameOfPath(record.textPath), record.chunks, record.context,
         record.scored == Scored::All ? "all tokens" : "the second half of every chunk", record.textSha256);
     std::vector<EvaluationRow> rows;
-    std::vector<WorstTokenRow> worst;
-    for (const auto& change : record.changes) {
-        rows.push_back(change.row);
-        const auto tokens = worstTokenRows(change);
-        worst.insert(worst.end(), tokens.begin(),
-                     tokens.begin() + std::ptrdiff_t(std::min(tokens.size(), kReportedTokens)));
-    }
-    section.tables.push_back(makeTable("Specs", evaluationColumns(), rows));
-    section.tables.push_back(makeTable("Tokens with the largest KL", worstTokenColumns(), worst));
-    section.plots = {runningPlot(record), positionPlot(record)};
+    for (const auto& change : record.changes) rows.push_back(change.row);
+    section.tables.push_back(evaluationTable("Specs", rows));
+    Section profile = profileSection(record);
+    section.tables.insert(section.tables.end(), profile.tables.begin(), profile.tables.end());
+    section.plots = std::move(profile.plots);
     return section;
 }
 

@@ -37,7 +37,9 @@ struct EvaluationRecord {
 EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
                           const Tokenizer* tokenizer);
 
-/// The figures, the curves and the worst tokens as a part of a report.
+/// How the KL runs along the text, and the worst tokens, as a part of a report.
+Section profileSection(const EvaluationRecord& record);
+/// The figures with them.
 Section recordSection(const EvaluationRecord& record);
 
 struct WorstTokenRow {
@@ -47,5 +49,12 @@ struct WorstTokenRow {
 };
 const Columns<WorstTokenRow>& worstTokenColumns();
 std::vector<WorstTokenRow> worstTokenRows(const RecordedChange& change);
+
+struct PositionRow {
+    std::string spec;
+    PositionRange range;
+};
+const Columns<PositionRow>& positionColumns();
+std::vector<PositionRow> positionRows(const EvaluationRecord& record);
 
 } // namespace qs::eval

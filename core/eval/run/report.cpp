@@ -2,7 +2,9 @@
 #include "core/eval/run/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/eval/run/record.h"
 #include "core/eval/scores/chunk_rows.h"
+#include "core/eval/tokenizer/tokenizer.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -54,6 +56,28 @@ Result<void> addTokenizer(const Model& model, const EvaluationPlan& plan, Proven
     if (!hash) return tl::unexpected(hash.error());
     into.emplace_back("tokenizer_sha256", std::move(*hash));
     return {};
+}
+
+/// The curves and the worst tokens of every change. Tokens that no tokenizer can spell stand as ids.
+EvaluationRecord profiledRecord(const Model& model, const EvaluationPlan& plan, const Evaluation& result) {
+    std::vector<ScoreProfile> profiles;
+    for (const auto& scores : result.scores) {
+        ProfileGatherer gatherer(plan.context);
+        gatherer.add(scores);
+        profiles.push_back(gatherer.profile());
+    }
+    const auto tokenizer = plan.text.tokenized ? tokenizerOf(model) : Result<std::shared_ptr<const Tokenizer>>();
+    return recordOf(plan, result, std::move(profiles), tokenizer ? tokenizer->get() : nullptr);
+}
+
+/// Adds the curves and the worst tokens as a section, and as tables for programs.
+void addProfile(const EvaluationRecord& record, Report& report) {
+    std::vector<WorstTokenRow> worst;
+    for (const auto& change : record.changes)
+        for (auto& row : worstTokenRows(change)) worst.push_back(std::move(row));
+    report.more.emplace_back("worst_tokens", makeTable("Tokens with the largest KL", worstTokenColumns(), worst));
+    report.more.emplace_back("positions", makeTable("Positions", positionColumns(), positionRows(record)));
+    report.sections.push_back(profileSection(record));
 }
 
 Section pairsSection(Table pairs) {
@@ -122,6 +146,7 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     }
     auto chunks = makeTable("Chunks", chunkColumns(), chunkRowsOf(plan, result));
     report.more.emplace_back("chunks", chunks);
+    addProfile(profiledRecord(model, plan, result), report);
     report.sections.push_back(chunksSection(std::move(chunks)));
     return report;
 }

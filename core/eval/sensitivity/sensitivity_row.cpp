@@ -102,21 +102,21 @@ Columns<SensitivityRow> makeRowColumns() {
     add(figureColumn<Row>(
         "weighted_nmse_se", "± by chunk", "", None, "Standard error of the weighted NMSE when chunks are independent.",
         [](const Row& row) { return errorOf(row.weightedNmse); }, Show::Scientific, 2));
-    add(figureColumn<Row>("max_kl", "Max KL", "nats", LowerIsBetter, "The largest KL of a token.",
+    add(figureColumn<Row>("kl_max", "Max KL", "nats", LowerIsBetter, "The largest KL of a token.",
                           [](const Row& row) { return row.largestDivergence; }));
     add(figureColumn<Row>(
-        "same_top", "Same top", "", HigherIsBetter,
+        "top1", "Same top", "", HigherIsBetter,
         "Share of tokens for which both networks hold the same next token for the most probable.",
         [](const Row& row) { return row.sameTop; }, Show::Percent, 2));
-    add(figureColumn<Row>("ln_ppl_ratio", "ln PPL ratio", "nats", LowerIsBetter,
+    add(figureColumn<Row>("dlnppl", "ln PPL ratio", "nats", LowerIsBetter,
                           "Mean change of the negative log likelihood: ln(PPL / PPL reference).",
                           [](const Row& row) { return meanOf(row.nllChange); }));
     add(figureColumn<Row>(
-        "ln_ppl_ratio_se_chunk", "± by chunk", "nats", None,
+        "dlnppl_se_chunk", "± by chunk", "nats", None,
         "Standard error of ln PPL ratio when chunks are independent (CR1).",
         [](const Row& row) { return errorOf(row.nllChange); }, Show::Significant, 2));
     add(countColumn<Row>("tokens", "Tokens", "Tokens behind the figures.", [](const Row& row) { return row.tokens; }));
-    add(countColumn<Row>("tokens_not_finite", "Not finite",
+    add(countColumn<Row>("nonfinite", "Not finite",
                          "Tokens that a NaN or infinite logit leaves out of every figure.",
                          [](const Row& row) { return row.notFinite; }));
     Column<Row> status;

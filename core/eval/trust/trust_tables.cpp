@@ -65,7 +65,7 @@ TrustTable specTrust(std::span<const SpecProxies> proxies, std::span<const Evalu
                                     {"weighted_nmse", "Weighted NMSE", {}},
                                     {"output_nmse", "Layer output NMSE", {}},
                                     {"bpw", "Fewer bits", {}},
-                                    {"mean_kld", "Mean KL", {}},
+                                    {"kl_mean", "Mean KL", {}},
                                     {"other_top", "Other top token", {}},
                                     {"ln_ppl_ratio", "ln PPL ratio", {}}};
     for (const EvaluationRow& row : rows) {

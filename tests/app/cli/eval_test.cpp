@@ -37,6 +37,7 @@ class TestEval : public QObject {
 
 private Q_SLOTS:
     void recipesAndModelsAreRows();
+    void worstTokensAndPositions();
     void aRecipeIsWhatItSays();
     void theFloorIsFarBelow();
     void baseFilesComeBack();
@@ -67,6 +68,24 @@ void TestEval::recipesAndModelsAreRows() {
     QCOMPARE(rows(ran.out, "chunks").size(), 9);
     QCOMPARE(rowOf(ran, 0)[s("status")].toString(), s("ok"));
     QCOMPARE(rowOf(ran, 0)[s("nonfinite")].toInt(), 0);
+}
+
+void TestEval::worstTokensAndPositions() {
+    const auto ran = eval(text() + QStringList{s("--spec"), s("int4:block=32"), s("--no-floor")} + json());
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto worst = rows(ran.out, "worst_tokens"), positions = rows(ran.out, "positions");
+    QCOMPARE(worst.size(), 93); // of 3 chunks of 64, all scored tokens
+    QCOMPARE(figure(worst[0].toObject(), "kld"), figure(rowOf(ran), "kl_max"));
+    for (int i = 1; i < worst.size(); ++i)
+        QVERIFY(figure(worst[i].toObject(), "kld") <= figure(worst[i - 1].toObject(), "kld"));
+    QVERIFY(!worst[0].toObject()[s("token")].toString().isEmpty());
+    double sum = 0, tokens = 0;
+    for (const auto& range : positions) {
+        const double count = range.toObject()[s("tokens")].toDouble();
+        sum += count * figure(range.toObject(), "kl_mean"), tokens += count;
+    }
+    QCOMPARE(tokens, 93.0);
+    QVERIFY(std::fabs(sum / tokens - figure(rowOf(ran), "kl_mean")) < 1e-12);
 }
 
 void TestEval::aRecipeIsWhatItSays() {

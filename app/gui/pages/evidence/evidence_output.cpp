@@ -24,8 +24,8 @@ constexpr int kTableRows = 5; ///< seen at once in a small window
 constexpr int kTableAir = 4;  ///< px below the last row
 
 Columns<eval::EvaluationRow> tableColumns() {
-    return eval::evaluationColumns().pick({"spec", "mean_kld", "mean_kld_error_chunks", "kld_99", "max_kld", "same_top",
-                                           "ppl", "ln_ppl_ratio", "rms_dp", "tokens_not_finite", "reason"});
+    return eval::evaluationColumns().pick({"spec", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max", "top1", "ppl",
+                                           "dlnppl", "dp_rms", "nonfinite", "reason"});
 }
 
 } // namespace
@@ -116,7 +116,7 @@ void EvidenceOutput::showColumns() {
         bad |= row.summary && row.summary->notFinite > 0;
         refused |= !row.summary;
     }
-    table_->setColumnHidden(int(tableColumns().indexOf("tokens_not_finite")), !bad);
+    table_->setColumnHidden(int(tableColumns().indexOf("nonfinite")), !bad);
     table_->setColumnHidden(int(tableColumns().indexOf("reason")), !refused);
     for (int i = 0; i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
 }

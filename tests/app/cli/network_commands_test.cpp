@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The commands sensitivity, capture and tokenize on the real program, and what other commands do with their files.
+#include "cli_run.h"
+#include "tests/support/test_program.h"
+
+#include <QTemporaryDir>
+
+#include <cmath>
+
+using namespace clitest;
+
+namespace {
+
+const QString kSample = QStringLiteral("resources/samples/tiny-llama");
+const QString kText = kSample + QStringLiteral("/heldout.txt");
+
+} // namespace
+
+class TestNetworkCommands : public QObject {
+    Q_OBJECT
+    QTemporaryDir dir_;
+    QString path(const char* name) { return dir_.filePath(s(name)); }
+    /// A command over the first two chunks of the sample's text.
+    Ran over(const char* command, const QStringList& more) {
+        return run(QStringList{s(command), kSample, s("--text"), kText, s("--ctx"), s("64"), s("--chunks"), s("2")} +
+                   more);
+    }
+    Ran sensitivity(const QStringList& more) {
+        return over("sensitivity", QStringList{s("--cache"), path("cache"), s("--json"), s("-")} + more);
+    }
+    void refuses(const Ran& ran, const char* why) {
+        QCOMPARE(ran.code, 1);
+        QVERIFY2(isSentence(ran.err) && ran.err.contains(why), ran.err.constData());
+    }
+
+private Q_SLOTS:
+    void aloneRanksRoles();
+    void finishedRunsAreFound();
+    void slopePredicts();
+    void badSensitivities();
+    void capturedInputsServeSolvers();
+    void capturedImportanceWeighsErrors();
+    void badCaptures();
+    void tokensComeBack();
+    void badTexts();
+};
+
+void TestNetworkCommands::aloneRanksRoles() {
+    const auto ran = sensitivity({s("--spec"), s("int4:block=32"), s("--by"), s("role")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto units = rows(ran.out), sums = rows(ran.out, "additivity");
+    QVERIFY(units.size() >= 4 && sums.size() == 1);
+    double sum = 0;
+    for (const auto& unit : units) {
+        QVERIFY(unit.toObject()[s("kl")].toDouble() > 0);
+        QVERIFY(unit.toObject()[s("kl_se_chunk")].toDouble() > 0);
+        sum += unit.toObject()[s("kl")].toDouble();
+    }
+    QVERIFY(std::fabs(sums[0].toObject()[s("sum")].toDouble() - sum) < 1e-9 * sum);
+    // All units at once are what eval measures.
+    const auto whole = over("eval", {s("--spec"), s("int4:block=32"), s("--no-floor"), s("--json"), s("-")});
+    QVERIFY2(whole.code == 0, whole.err.constData());
+    const double all = rows(whole.out)[0].toObject()[s("kl_mean")].toDouble();
+    QVERIFY(std::fabs(sums[0].toObject()[s("all")].toDouble() - all) < 1e-6 * all);
+}
+
+void TestNetworkCommands::finishedRunsAreFound() {
+    const QStringList wanted = {s("--spec"), s("nf4:block=64"), s("--by"), s("layer")};
+    const auto first = sensitivity(wanted), again = sensitivity(wanted);
+    QVERIFY2(first.code == 0 && again.code == 0, again.err.constData());
+    QCOMPARE(rows(again.out), rows(first.out));
+    QVERIFY(QDir(path("cache")).entryList(QDir::Files).size() > 0);
+}
+
+void TestNetworkCommands::slopePredicts() {
+    const auto ran = sensitivity({s("--spec"), s("int8:block=32"), s("--by"), s("layer"), s("--how"), s("slope")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    for (const auto& row : rows(ran.out)) {
+        const auto unit = row.toObject();
+        const double predicted = unit[s("slope")].toDouble() * unit[s("nmse")].toDouble();
+        QVERIFY(predicted > 0);
+        QVERIFY(std::fabs(unit[s("predicted")].toDouble() - predicted) < 1e-9 * predicted);
+    }
+}
+
+void TestNetworkCommands::badSensitivities() {
+    refuses(sensitivity({}), "--spec");
+    refuses(sensitivity({s("--spec"), s("nf4:block=3")}), "block");
+    refuses(over("sensitivity", {s("--spec"), s("nf4"), s("--tensor"), s("nothing")}), "nothing");
+    QCOMPARE(run({s("sensitivity"), kSample, s("--spec"), s("nf4"), s("--text"), kText, s("--how"), s("guess")}).code,
+             1);
+}
+
+void TestNetworkCommands::capturedInputsServeSolvers() {
+    QVERIFY(over("capture", {s("-o"), path("inputs.safetensors")}).code == 0);
+    QVERIFY(over("capture", {s("--what"), s("gram"), s("-o"), path("gram.safetensors")}).code == 0);
+    const auto with = [&](const char* file) {
+        return run({s("analyze"), kSample, s("--spec"), s("int4:block=32"), s("--tensor"), s("layers.0.*down_proj"),
+                    s("--activations"), path(file), s("--json"), s("-")});
+    };
+    const auto ran = with("inputs.safetensors");
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QVERIFY(rows(ran.out)[0].toObject()[s("output_nmse")].toDouble() > 0);
+}
+
+void TestNetworkCommands::capturedImportanceWeighsErrors() {
+    for (const char* file : {"imatrix.gguf", "imatrix.dat"}) {
+        const auto captured = over("capture", {s("-o"), path(file)});
+        QVERIFY2(captured.code == 0, captured.err.constData());
+        const auto ran = run({s("analyze"), kSample, s("--spec"), s("int4:block=32"), s("--tensor"),
+                              s("layers.0.*down_proj"), s("--activations"), path(file), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QVERIFY(rows(ran.out)[0].toObject()[s("weighted_nmse")].toDouble() > 0);
+    }
+}
+
+void TestNetworkCommands::badCaptures() {
+    refuses(over("capture", {s("-o"), path("inputs.txt")}), ".safetensors");
+    refuses(over("capture", {s("--what"), s("gram"), s("--rows"), s("5"), s("-o"), path("g.safetensors")}), "--rows");
+    QFile text(path("text.safetensors"));
+    QVERIFY(text.open(QIODevice::WriteOnly) && text.write(QByteArray(500, 'a')) == 500);
+    text.close();
+    refuses(run({s("capture"), kSample, s("--text"), text.fileName(), s("--ctx"), s("64"), s("-o"), text.fileName()}),
+            "text.safetensors");
+    QVERIFY(text.open(QIODevice::ReadOnly));
+    QCOMPARE(text.readAll(), QByteArray(500, 'a'));
+}
+
+void TestNetworkCommands::tokensComeBack() {
+    const auto ran = run({s("tokenize"), kSample, s("--text"), kText, s("-o"), path("ids.npy"), s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QVERIFY(rows(ran.out).size() > 1000);
+    const QStringList more = {s("--spec"), s("int4:block=32"), s("--no-floor"), s("--json"), s("-")};
+    const auto text = over("eval", more);
+    const auto ids = run(
+        QStringList{s("eval"), kSample, s("--tokens"), path("ids.npy"), s("--ctx"), s("64"), s("--chunks"), s("2")} +
+        more);
+    QVERIFY2(text.code == 0 && ids.code == 0, ids.err.constData());
+    QCOMPARE(rows(ids.out)[0].toObject()[s("kl_mean")], rows(text.out)[0].toObject()[s("kl_mean")]);
+}
+
+void TestNetworkCommands::badTexts() {
+    QFile text(path("bad.txt"));
+    QVERIFY(text.open(QIODevice::WriteOnly) && text.write("abc\xff\xfe") == 5);
+    text.close();
+    refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "UTF-8");
+    refuses(run({s("tokenize"), kSample, s("--text"), path("absent.txt")}), "absent.txt");
+    refuses(run({s("tokenize"), s("tests/data/eval/llama"), s("--text"), kText}), "tokenizer");
+}
+
+QS_TEST(TestNetworkCommands)
+#include "network_commands_test.moc"
