@@ -223,7 +223,7 @@ Run declareEval(CLI::App& app) {
         .reads();
     option(app, "--save-base", options->saveBase, "Write what the model says as such a file").type("FILE").writes();
     flag(app, "--llama-cpp", options->llama,
-         "Print the figures of llama-perplexity --kl-divergence too, by its own definitions");
+         "Print the figures of llama-perplexity's KL divergence too, by its own definitions");
     flag(app, "--no-floor", options->noFloor,
          "Do not measure the noise floor: the reference against itself in another order of sums");
     const Option context = option(app, "--ctx", options->context, "Tokens of a chunk; positions start at 0 in each")

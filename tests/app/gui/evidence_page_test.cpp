@@ -194,7 +194,7 @@ private Q_SLOTS:
         click("evidenceStart");
         QVERIFY(quiet());
         QVERIFY2(trouble().contains(u"100 tokens"), qPrintable(trouble()));
-        QVERIFY(remedy());
+        QTRY_VERIFY(remedy());
         QCOMPARE(remedy()->text(), QStringLiteral("Use a context of 64"));
         QTest::mouseClick(remedy(), Qt::LeftButton);
         QVERIFY(quiet());
@@ -205,6 +205,7 @@ private Q_SLOTS:
         click("evidenceStart");
         QVERIFY(quiet());
         QVERIFY2(trouble().contains(u"256 positions"), qPrintable(trouble()));
+        QTRY_VERIFY(remedy());
         QCOMPARE(remedy()->text(), QStringLiteral("Use a context of 256"));
     }
 
@@ -259,7 +260,8 @@ private Q_SLOTS:
         QVERIFY(openModel(*session_, path));
         QTRY_VERIFY(!trouble().isEmpty());
         QVERIFY2(trouble().contains(u"config.json"), qPrintable(trouble()));
-        QVERIFY(remedy() && !the<QPushButton>("evidenceStart")->isEnabled());
+        QTRY_VERIFY(remedy());
+        QVERIFY(!the<QPushButton>("evidenceStart")->isEnabled());
         QVERIFY(!evidence()->record() && !session_->evidence());
         keepPicture(*page_, QStringLiteral("evidence-refused"));
         QTest::mouseClick(remedy(), Qt::LeftButton);

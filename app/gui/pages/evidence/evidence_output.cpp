@@ -114,7 +114,7 @@ void EvidenceOutput::showColumns() {
     bool bad = false, refused = false;
     for (const auto& row : rows_->rows()) {
         bad |= row.summary && row.summary->notFinite > 0;
-        refused |= !row.summary;
+        refused |= !row.reason.empty();
     }
     table_->setColumnHidden(int(tableColumns().indexOf("nonfinite")), !bad);
     table_->setColumnHidden(int(tableColumns().indexOf("reason")), !refused);
@@ -129,6 +129,7 @@ void EvidenceOutput::setLive(QStringList specs, EvidenceMail profiles) {
     if (rows_->rowCount() != int(rows.size())) {
         drawing_ = true;
         rows_->setRows(std::move(rows));
+        showColumns();
         drawing_ = false;
     }
     draw();
