@@ -3,28 +3,14 @@
 
 #include "core/base/parallel.h"
 #include "core/eval/forward/rows.h"
+#include "core/eval/network/activation.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
 namespace qs::eval {
 namespace {
 
 constexpr std::size_t kTokensPerTask = 8;
-
-float activated(Activation activation, float x) {
-    switch (activation) {
-    case Activation::Silu: return x / (1 + std::exp(-x));
-    case Activation::GeluTanh: {
-        constexpr float kScale = 0.7978845608028654f; // sqrt(2 / pi)
-        return 0.5f * x * (1 + std::tanh(kScale * (x + 0.044715f * x * x * x)));
-    }
-    case Activation::GeluErf: return 0.5f * x * (1 + std::erf(x * float(1 / std::numbers::sqrt2)));
-    case Activation::Relu: break;
-    }
-    return std::max(x, 0.0f);
-}
 
 } // namespace
 
@@ -44,8 +30,7 @@ bool FeedForward::operator()(const float* x, std::size_t length, float* y, const
         for (std::size_t t = begin; t < end; ++t) {
             const float* row = wide_.data() + t * (isGated_ ? 2 : 1) * inner_;
             float* out = activated_.data() + t * inner_;
-            for (std::size_t i = 0; i < inner_; ++i)
-                out[i] = activated(net_.activation, row[i]) * (isGated_ ? row[inner_ + i] : 1.0f);
+            net_.activation->apply(row, isGated_ ? row + inner_ : nullptr, inner_, out);
         }
     });
     if (tap) tap(WeightRole::Down, std::span(activated_).first(length * inner_));

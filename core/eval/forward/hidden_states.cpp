@@ -2,10 +2,12 @@
 #include "core/eval/forward/hidden_states.h"
 
 #include "core/eval/forward/attention.h"
+#include "core/eval/forward/experts.h"
 #include "core/eval/forward/feed_forward.h"
 #include "core/eval/forward/rows.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace qs::eval {
 namespace {
@@ -15,7 +17,12 @@ class LayerPass {
 public:
     LayerPass(const Network& net, const LayerWeights& weights, const LayerPlan& plan, std::size_t context)
         : net_(net), w_(weights), hidden_(std::size_t(net.hidden)), attention_(net, weights, plan, context),
-          feedForward_(net, weights, context), input_(context * hidden_), result_(context * hidden_) {}
+          input_(context * hidden_), result_(context * hidden_) {
+        if (plan.hasExperts)
+            experts_.emplace(net, weights, context);
+        else
+            feedForward_.emplace(net, weights, context);
+    }
 
     /// `x`: [length, hidden], changed in place. False: cancelled.
     bool operator()(float* x, std::size_t length, const Job& job, const InputTap& tap) {
@@ -23,7 +30,9 @@ public:
         if (!attention_(input_.data(), length, result_.data(), job, tap)) return false;
         leave(x, length, w_.afterAttentionNorm);
         enter(x, length, w_.mlpNorm, w_.mlpNormBias);
-        if (!feedForward_(input_.data(), length, result_.data(), job, tap)) return false;
+        if (!(experts_ ? (*experts_)(input_.data(), length, result_.data(), job, tap)
+                       : (*feedForward_)(input_.data(), length, result_.data(), job, tap)))
+            return false;
         leave(x, length, w_.afterMlpNorm);
         return true;
     }
@@ -46,7 +55,8 @@ private:
     const LayerWeights& w_;
     std::size_t hidden_;
     Attention attention_;
-    FeedForward feedForward_;
+    std::optional<FeedForward> feedForward_;
+    std::optional<Experts> experts_; ///< in place of feedForward_
     std::vector<float> input_, result_;
 };
 

@@ -11,6 +11,13 @@
 
 namespace qs::eval {
 
+/// A mixture of experts. Matrices as in LayerWeights; of every expert one.
+struct ExpertWeights {
+    std::vector<float> router;              ///< [experts, hidden]
+    std::vector<std::vector<float>> gateUp; ///< rows: all of the gate, then up
+    std::vector<std::vector<float>> down;   ///< [hidden, intermediate of an expert]
+};
+
 /// Matrices are [outputs, inputs], row after row. Empty where the family has none.
 struct LayerWeights {
     std::vector<float> attentionNorm, attentionNormBias, afterAttentionNorm;
@@ -20,6 +27,7 @@ struct LayerWeights {
     std::vector<float> mlpNorm, mlpNormBias, afterMlpNorm;
     std::vector<float> gateUp, gateUpBias; ///< rows: all of the gate, then up; without a gate: up
     std::vector<float> down, downBias;
+    ExpertWeights experts; ///< in place of gateUp and down, where LayerPlan::hasExperts
 };
 
 /// A matrix of a layer.
@@ -29,6 +37,7 @@ struct LayerMatrix {
     WeightRole role{};
     std::string gguf;         ///< its name in GGUF files: "blk.0.attn_q.weight"
     bool inputsFirst = false; ///< it is [inputs, outputs]; else [outputs, inputs]
+    int expert = -1; ///< of which it is the matrix; -1: of none, or of all experts as [experts, outputs, inputs]
 };
 
 class NetworkWeights {
@@ -37,7 +46,7 @@ public:
     /// configuration does not, a head of its own, and Llama 3's divisors of angles in GGUF files.
     static Result<NetworkWeights> of(std::shared_ptr<const Model> model, Network& network);
 
-    /// The matrices of all layers, in the order of layers: what specs are for.
+    /// The matrices of all layers, in the order of layers: what specs are for. Routers are none of them.
     std::vector<LayerMatrix> matrices() const;
 
     /// `change`: other values for some weights; null: all as they are stored. The same below.
@@ -53,7 +62,10 @@ public:
 
 private:
     struct Found {
-        const TensorInfo *weight = nullptr, *bias = nullptr;
+        const WeightName* name = nullptr;
+        std::vector<const TensorInfo*> tensors; ///< one, or one for each expert
+        const TensorInfo* bias = nullptr;
+        const TensorInfo* weight() const { return tensors.front(); }
     };
     using Weights = std::map<WeightRole, Found>;
     Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
@@ -61,7 +73,15 @@ private:
     /// Appends the rows of a weight and its bias; nothing where the family has none.
     Result<void> append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
                         std::vector<float>& matrix, std::vector<float>* bias) const;
-    Result<void> find(std::span<const WeightName> names, const std::string& before, Weights& into) const;
+    /// Appends the rows of the matrix of every expert.
+    Result<void> appendExperts(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
+                               std::vector<std::vector<float>>& into) const;
+    Result<void> find(std::span<const WeightName> names, const std::string& before, bool hasExperts,
+                      Weights& into) const;
+    /// The tensors of one name with their bias, checked; no tensors where there are none.
+    Result<Found> lookUp(const WeightName& row, const std::string& before) const;
+    Result<void> check(const WeightName& row, const TensorInfo& tensor, bool isExpertOfMany) const;
+    Result<void> divideAngles(Network& network) const;
 
     std::shared_ptr<const Model> model_;
     Network network_;

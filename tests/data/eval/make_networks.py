@@ -37,6 +37,13 @@ FAMILIES = {
     "gemma2": lambda: tf.Gemma2Config(**COMMON, head_dim=16, sliding_window=7, query_pre_attn_scalar=24),
     "gemma3": lambda: tf.Gemma3TextConfig(**{**COMMON, "num_hidden_layers": 7}, head_dim=16, sliding_window=7,
                                           query_pre_attn_scalar=24),
+    "mixtral": lambda: tf.MixtralConfig(**COMMON, num_local_experts=4, num_experts_per_tok=2),
+    "qwen3_moe": lambda: tf.Qwen3MoeConfig(**{**COMMON, "num_hidden_layers": 4}, head_dim=16, num_experts=6,
+                                           num_experts_per_tok=3, moe_intermediate_size=16, mlp_only_layers=[1],
+                                           norm_topk_prob=True),
+    "qwen3_moe_fused": lambda: tf.Qwen3MoeConfig(**COMMON, head_dim=16, num_experts=4, num_experts_per_tok=2,
+                                                 moe_intermediate_size=16, decoder_sparse_step=2,
+                                                 norm_topk_prob=False),
     "gpt2": lambda: tf.GPT2Config(vocab_size=VOCABULARY, n_embd=32, n_layer=3, n_head=4, n_positions=64,
                                   bos_token_id=1, eos_token_id=2),
 }
@@ -57,7 +64,8 @@ def make(family, folder):
             else:
                 weight.copy_(torch.randn_like(weight) * (1.0 if "embed" in name or "wte" in name else 0.25))
     model.to(torch.bfloat16)
-    model.save_pretrained(folder)
+    # All experts as one tensor, as transformers holds them, or a tensor for each, as most files have them.
+    model.save_pretrained(folder, save_original_format=not family.endswith("_fused"))
     (folder / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((folder / "config.json").read_text())
     config.pop("transformers_version", None)

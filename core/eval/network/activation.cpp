@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/network/activation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace qs::eval {
+namespace {
+
+template<float (*Function)(float)> void applyEach(const float* x, const float* factor, std::size_t n, float* y) {
+    for (std::size_t i = 0; i < n; ++i) y[i] = Function(x[i]) * (factor ? factor[i] : 1.0f);
+}
+
+float silu(float x) { return x / (1 + std::exp(-x)); }
+float geluTanh(float x) {
+    constexpr float kScale = 0.7978845608028654f; // sqrt(2 / pi)
+    return 0.5f * x * (1 + std::tanh(kScale * (x + 0.044715f * x * x * x)));
+}
+float geluErf(float x) { return 0.5f * x * (1 + std::erf(x * float(1 / std::numbers::sqrt2))); }
+float relu(float x) { return std::max(x, 0.0f); }
+
+constexpr std::string_view kSiluNames[] = {"silu", "swish"}, kTanhNames[] = {"gelu_pytorch_tanh", "gelu_new"},
+                           kErfNames[] = {"gelu"}, kReluNames[] = {"relu"};
+constexpr Activation kActivations[] = {{kSiluNames, applyEach<silu>},
+                                       {kTanhNames, applyEach<geluTanh>},
+                                       {kErfNames, applyEach<geluErf>},
+                                       {kReluNames, applyEach<relu>}};
+
+} // namespace
+
+std::span<const Activation> activations() { return kActivations; }
+
+const Activation* findActivation(std::string_view name) {
+    for (const Activation& row : kActivations)
+        if (std::count(row.names.begin(), row.names.end(), name) > 0) return &row;
+    return nullptr;
+}
+
+} // namespace qs::eval
