@@ -98,18 +98,19 @@ void attend(const Network& network, const LayerPlan& plan, const float* qkv, std
                 const float* query = qkv + t * width + head * size;
                 const std::size_t first =
                     plan.window > 0 && t + 1 > std::size_t(plan.window) ? t + 1 - std::size_t(plan.window) : 0;
+                const std::size_t last = network.isEncoder ? length - 1 : t;
                 float most = -INFINITY;
-                for (std::size_t s = first; s <= t; ++s) {
+                for (std::size_t s = first; s <= last; ++s) {
                     float score = dot(query, key + s * width, size) * network.attentionScale;
                     if (network.attentionCap > 0)
                         score = network.attentionCap * std::tanh(score / network.attentionCap);
                     scores[s] = score, most = std::max(most, score);
                 }
                 float sum = 0;
-                for (std::size_t s = first; s <= t; ++s) sum += scores[s] = std::exp(scores[s] - most);
+                for (std::size_t s = first; s <= last; ++s) sum += scores[s] = std::exp(scores[s] - most);
                 float* row = out + t * queries + head * size;
                 std::fill_n(row, size, 0.0f);
-                for (std::size_t s = first; s <= t; ++s) addScaled(value + s * width, scores[s] / sum, size, row);
+                for (std::size_t s = first; s <= last; ++s) addScaled(value + s * width, scores[s] / sum, size, row);
             }
         }
     });

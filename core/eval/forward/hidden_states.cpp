@@ -28,12 +28,12 @@ public:
     bool operator()(float* x, std::size_t length, const Job& job, const InputTap& tap) {
         enter(x, length, w_.attentionNorm, w_.attentionNormBias);
         if (!attention_(input_.data(), length, result_.data(), job, tap)) return false;
-        leave(x, length, w_.afterAttentionNorm);
+        leave(x, length, w_.afterAttentionNorm, w_.afterAttentionNormBias);
         enter(x, length, w_.mlpNorm, w_.mlpNormBias);
         if (!(experts_ ? (*experts_)(input_.data(), length, result_.data(), job, tap)
                        : (*feedForward_)(input_.data(), length, result_.data(), job, tap)))
             return false;
-        leave(x, length, w_.afterMlpNorm);
+        leave(x, length, w_.afterMlpNorm, w_.afterMlpNormBias);
         return true;
     }
 
@@ -46,9 +46,11 @@ private:
         else
             normalize(net_, {x, length * hidden_}, hidden_, norm, bias, input_.data());
     }
-    void leave(float* x, std::size_t length, std::span<const float> norm) {
-        if (!norm.empty()) normalize(net_, {result_.data(), length * hidden_}, hidden_, norm, {}, result_.data());
-        for (std::size_t i = 0; i < length * hidden_; ++i) x[i] += result_[i];
+    void leave(float* x, std::size_t length, std::span<const float> norm, std::span<const float> bias) {
+        const std::size_t n = length * hidden_;
+        if (!norm.empty() && !net_.normsSums) normalize(net_, {result_.data(), n}, hidden_, norm, bias, result_.data());
+        for (std::size_t i = 0; i < n; ++i) x[i] += result_[i];
+        if (!norm.empty() && net_.normsSums) normalize(net_, {x, n}, hidden_, norm, bias, x);
     }
 
     const Network& net_;

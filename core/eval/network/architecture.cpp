@@ -22,7 +22,7 @@ bool isOf(const Architecture& row, Config& config) {
 std::span<const Architecture> architectures() {
     static const Architecture rows[] = {kLlamaRow,    kMistralRow, kMixtralRow, kQwen2Row, kQwen3Row,
                                         kQwen3MoeRow, kSmollm3Row, kOlmo2Row,   kPhi3Row,  kGemmaRow,
-                                        kGemma2Row,   kGemma3Row,  kGpt2Row};
+                                        kGemma2Row,   kGemma3Row,  kGpt2Row,    kBertRow};
     return rows;
 }
 

@@ -152,6 +152,9 @@ json fromGguf(const std::map<std::string, std::string>& metadata, const std::str
         else
             out[std::string(rest)] = valueOf(text);
     }
+    // Phi-3 has divisors as a tensor, and no type.
+    if (const auto scaling = out.find("rope_scaling"); scaling != out.end() && scaling->contains("attention_factor"))
+        scaling->emplace("rope_type", "longrope");
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/eval/forward/rows.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>
@@ -317,13 +318,13 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
                           {QueryNorm, &out.queryNorm, nullptr},
                           {KeyNorm, &out.keyNorm, nullptr},
                           {Output, &out.output, &out.outputBias},
-                          {AfterAttentionNorm, &out.afterAttentionNorm, nullptr},
+                          {AfterAttentionNorm, &out.afterAttentionNorm, &out.afterAttentionNormBias},
                           {MlpNorm, &out.mlpNorm, &out.mlpNormBias},
                           {GateUp, &out.gateUp, &out.gateUpBias},
                           {Gate, &out.gateUp, &out.gateUpBias},
                           {Up, &out.gateUp, &out.gateUpBias},
                           {Down, &out.down, &out.downBias},
-                          {AfterMlpNorm, &out.afterMlpNorm, nullptr}};
+                          {AfterMlpNorm, &out.afterMlpNorm, &out.afterMlpNormBias}};
     for (const Part& part : parts)
         if (auto done = append(weights, part.role, change, job, *part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
@@ -350,13 +351,18 @@ Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> t
         positions = std::move(*loaded);
     }
     const auto hidden = std::size_t(network_.hidden);
+    std::vector<float> types, factor, bias;
+    for (const auto& [role, into] : {std::pair{WeightRole::TokenTypes, &types}, {WeightRole::EmbeddingNorm, &factor}})
+        if (auto done = append(outside_, role, change, job, *into, &bias); !done) return tl::unexpected(done.error());
+    types.resize(hidden);
     std::vector<float> out(tokens.size() * hidden);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
         const float* row = table->data() + std::size_t(tokens[t]) * hidden;
         const float* at = positions.empty() ? nullptr : positions.data() + t % context * hidden;
         for (std::size_t i = 0; i < hidden; ++i)
-            out[t * hidden + i] = row[i] * network_.embeddingScale + (at ? at[i] : 0.0f);
+            out[t * hidden + i] = row[i] * network_.embeddingScale + types[i] + (at ? at[i] : 0.0f);
     }
+    if (!factor.empty()) normalize(network_, out, hidden, factor, bias, out.data());
     return out;
 }
 

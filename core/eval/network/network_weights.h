@@ -20,11 +20,11 @@ struct ExpertWeights {
 
 /// Matrices are [outputs, inputs], row after row. Empty where the family has none.
 struct LayerWeights {
-    std::vector<float> attentionNorm, attentionNormBias, afterAttentionNorm;
+    std::vector<float> attentionNorm, attentionNormBias, afterAttentionNorm, afterAttentionNormBias;
     std::vector<float> queryKeyValue, queryKeyValueBias; ///< rows: all of the query, then key, then value
     std::vector<float> queryNorm, keyNorm;
     std::vector<float> output, outputBias;
-    std::vector<float> mlpNorm, mlpNormBias, afterMlpNorm;
+    std::vector<float> mlpNorm, mlpNormBias, afterMlpNorm, afterMlpNormBias;
     std::vector<float> gateUp, gateUpBias; ///< rows: all of the gate, then up; without a gate: up
     std::vector<float> down, downBias;
     ExpertWeights experts; ///< in place of gateUp and down, where LayerPlan::hasExperts
@@ -51,7 +51,8 @@ public:
 
     /// `change`: other values for some weights; null: all as they are stored. The same below.
     Result<LayerWeights> layer(std::size_t index, const WeightChange* change, const Job& job) const;
-    /// [tokens, hidden]: rows of the embedding, scaled, and of positions where they are learned. `tokens` are below the
+    /// [tokens, hidden]: rows of the embedding, scaled, of positions where they are learned and of the first token type;
+    /// normalized where the family does. `tokens` are below the
     /// vocabulary; positions count from 0 anew every `context` tokens.
     Result<std::vector<float>> embed(std::span<const std::int32_t> tokens, std::size_t context,
                                      const WeightChange* change, const Job& job) const;

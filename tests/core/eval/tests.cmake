@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 qs_add_tests(test_core_eval LIBS qs_core nlohmann_json::nlohmann_json
-  TESTS eval/imports_test.cpp eval/llama_statistics_test.cpp eval/networks_test.cpp eval/paired_test.cpp eval/sample_test.cpp eval/scores_test.cpp eval/tokenizer_test.cpp)
+  TESTS eval/imports_test.cpp eval/llama_statistics_test.cpp eval/networks_test.cpp eval/paired_test.cpp eval/sample_test.cpp eval/scores_test.cpp eval/stored_test.cpp eval/tokenizer_test.cpp)

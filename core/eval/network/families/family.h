@@ -11,7 +11,7 @@ namespace qs::eval {
 
 // The rows, in the files beside this one.
 extern const Architecture kLlamaRow, kMistralRow, kMixtralRow, kQwen2Row, kQwen3Row, kQwen3MoeRow, kSmollm3Row,
-    kOlmo2Row, kPhi3Row, kGemmaRow, kGemma2Row, kGemma3Row, kGpt2Row;
+    kOlmo2Row, kPhi3Row, kGemmaRow, kGemma2Row, kGemma3Row, kGpt2Row, kBertRow;
 
 inline constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.model.", "model.language_model."};
 

@@ -63,8 +63,10 @@ constexpr auto kPhi3Layer = joined(std::to_array(kPhi3Parts), kNormsBeforeNames)
 Network readPhi3(Config& config) {
     config.ignore({"original_max_position_embeddings"}); // read with longrope only
     Network net = readLlamaLike(config, {.epsilon = 1e-5});
+    config.ignore({"sliding_window"});
+    if (config.isGguf()) return net;
     const std::int64_t window = config.count("sliding_window", 0);
-    if (!config.isGguf()) setWindows(config, net, window, [&](std::size_t) { return window > 0; });
+    setWindows(config, net, window, [&](std::size_t) { return window > 0; });
     return net;
 }
 
