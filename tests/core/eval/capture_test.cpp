@@ -202,7 +202,7 @@ void CaptureTest::rowsAndGramsGiveTheSameFigures() {
         const auto figures = [&](const Capture& from) {
             const auto inputs = layerInputs(from.model().get(), layer);
             if (!inputs || !*inputs) qFatal("no inputs");
-            const auto errors = errorsOnInputs(*model->view(layer), spec, {}, **inputs, {}, Job());
+            const auto errors = errorsOnInputs(*model->view(layer), composedPlan(spec), {}, **inputs, {}, Job());
             if (!errors) qFatal("%s", errors.error().message.c_str());
             return *errors;
         };
