@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/declare.h"
 #include "app/cli/eval_changes.h"
+#include "app/cli/eval_embeddings.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
@@ -139,6 +140,7 @@ Result<void> run(const Options& options) {
     }
     plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
     if (auto done = readTexts(options, **model, plan); !done) return done;
+    if (makesEmbeddings(**model)) return evaluateAndPrintEmbeddings(*model, plan, options.outputs, options.commandLine);
 
     std::optional<eval::BaseSaver> saver;
     if (!options.saveBase.empty()) {

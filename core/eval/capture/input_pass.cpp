@@ -11,6 +11,9 @@ Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const Captur
     auto network = readNetwork(*model);
     if (!network) return tl::unexpected(network.error());
     out.network_ = std::make_shared<Network>(std::move(*network));
+    for (const LayerPlan& layer : out.network_->layers)
+        if (layer.hasExperts)
+            return fail("The inputs of experts are not captured: a token reaches only some of them.", model->path);
     auto weights = NetworkWeights::of(model, *out.network_);
     if (!weights) return tl::unexpected(weights.error());
     out.weights_ = std::make_shared<NetworkWeights>(std::move(*weights));

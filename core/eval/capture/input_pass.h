@@ -13,7 +13,7 @@ namespace qs::eval {
 
 class InputPass {
 public:
-    /// Errors: no network, tokens that do not fit, a text shorter than a chunk.
+    /// Errors: no network, one with experts, tokens that do not fit, a text shorter than a chunk.
     static Result<InputPass> of(std::shared_ptr<const Model> model, const CapturePlan& plan, const Job& job);
 
     /// Matrices of all layers, in their order.

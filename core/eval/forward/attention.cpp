@@ -50,7 +50,7 @@ void Attention::attendChunks(std::size_t tokens, PassRoom& room) const {
         out.query = first + head * size;
         out.key = first + queries_ + head / shared * size, out.value = out.key + keys_;
         out.stride = width, out.length = std::min(context, tokens - chunk * context), out.size = size;
-        out.window = std::size_t(plan_.window);
+        out.window = std::size_t(plan_.window), out.isCausal = !net_.isEncoder;
         out.scale = net_.attentionScale, out.cap = net_.attentionCap;
         return out;
     };

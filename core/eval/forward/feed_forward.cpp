@@ -2,29 +2,12 @@
 #include "core/eval/forward/feed_forward.h"
 
 #include "core/eval/forward/rows.h"
-#include "kernels/network/row_math.h"
-
-#include <cmath>
-#include <numbers>
+#include "core/eval/network/activation.h"
 
 namespace qs::eval {
 namespace {
 
 constexpr std::size_t kTokensPerTask = 8;
-
-/// y = activation(x) * factor; a null factor is 1.
-void activated(Activation activation, const float* x, const float* factor, std::size_t n, float* y) {
-    const auto each = [&](auto function) {
-        for (std::size_t i = 0; i < n; ++i) y[i] = function(x[i]) * (factor ? factor[i] : 1.0f);
-    };
-    switch (activation) {
-    case Activation::Silu: return rowMath().silu(x, factor, n, y);
-    case Activation::GeluTanh: return rowMath().geluTanh(x, factor, n, y);
-    case Activation::GeluErf:
-        return each([](float v) { return 0.5f * v * (1 + std::erf(v * float(1 / std::numbers::sqrt2))); });
-    case Activation::Relu: return each([](float v) { return std::max(v, 0.0f); });
-    }
-}
 
 } // namespace
 
@@ -42,8 +25,7 @@ void FeedForward::activate(std::size_t tokens, PassRoom& room) const {
         addBias(w_.gateUpBias, end - begin, room.wide.data() + begin * width);
         for (std::size_t t = begin; t < end; ++t) {
             const float* row = room.wide.data() + t * width;
-            activated(net_.activation, row, isGated_ ? row + inner_ : nullptr, inner_,
-                      room.activated.data() + t * inner_);
+            net_.activation->apply(row, isGated_ ? row + inner_ : nullptr, inner_, room.activated.data() + t * inner_);
         }
     });
     std::fill(room.activated.begin() + std::ptrdiff_t(tokens * inner_), room.activated.end(), 0.0f);

@@ -9,6 +9,7 @@ namespace qs::eval {
 
 Result<Head> Head::load(const Network& network, const NetworkWeights& weights, const WeightChange* change,
                         const Job& job) {
+    if (network.isEncoder) return fail("An encoder makes embeddings and predicts no tokens.");
     auto norm = weights.finalNorm(job), bias = weights.finalNormBias(job);
     auto matrix = weights.head(change, job);
     for (const auto* loaded : {&norm, &bias})

@@ -6,7 +6,7 @@
 namespace qs::eval {
 namespace {
 
-constexpr std::size_t kRowsTogether = 512, kMostRows = 768, kFewestRows = 48;
+constexpr std::size_t kRowsTogether = 512, kMostRows = 768, kFewestRows = kExpertRows;
 
 } // namespace
 
@@ -28,7 +28,8 @@ PassSizes::PassSizes(std::size_t chunkTokens, std::size_t textChunks)
 
 PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned threads)
     : sizes(wanted), workers(threads), scratch(workers.count()) {
-    const auto hidden = std::size_t(network.hidden), inner = std::size_t(network.intermediate);
+    const auto hidden = std::size_t(network.hidden), experts = std::size_t(network.mixture.experts);
+    const auto inner = std::size_t(std::max(network.intermediate, network.mixture.intermediate));
     const auto queries = std::size_t(network.heads * network.headSize);
     const auto keys = std::size_t(network.keyValueHeads * network.headSize);
     for (const Rope& rope : network.ropes) angles.emplace_back(rope, sizes.context);
@@ -36,11 +37,14 @@ PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned thr
     projected.resize(sizes.rows() * (queries + 2 * keys)), attended.resize(sizes.rows() * queries);
     packed.resize(packedHeadSize(sizes.tokens(), keys));
     wide.resize(sizes.rowsOfBlock * 2 * inner), activated.resize(sizes.rowsOfBlock * inner);
+    if (experts > 0) routed.resize(kExpertRows * hidden), ofExpert.resize(routed.size());
+    scores.resize(sizes.rows() * experts);
 }
 
 std::size_t PassRoom::bytes() const {
     std::size_t values = 0;
-    for (const auto* each : {&input, &result, &projected, &packed, &attended, &wide, &activated})
+    for (const auto* each :
+         {&input, &result, &projected, &packed, &attended, &wide, &activated, &routed, &ofExpert, &scores})
         values += each->size();
     return values * sizeof(float);
 }

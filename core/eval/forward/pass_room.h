@@ -27,6 +27,9 @@ struct PassSizes {
     std::size_t rows() const { return blocks * rowsOfBlock; }
 };
 
+/// Tokens that an expert multiplies at once: at most PassSizes::rowsOfBlock.
+constexpr std::size_t kExpertRows = 48;
+
 struct PassRoom {
     PassRoom(const Network& network, const PassSizes& sizes, unsigned threads = workerCount());
     /// Bytes of the values.
@@ -37,7 +40,9 @@ struct PassRoom {
     std::vector<Angles> angles;                     ///< of Network::ropes
     std::vector<float> input, result;               ///< [rows, hidden] before and after attention and MLP
     std::vector<float> projected, packed, attended; ///< of attention: see there
-    std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP
+    std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP or of an expert
+    std::vector<float> routed, ofExpert;            ///< [rows, hidden] of one expert, before and after
+    std::vector<float> scores;                      ///< [rows, experts], of the router
     std::vector<AttentionScratch> scratch;          ///< of every worker
 };
 

@@ -12,16 +12,25 @@ constexpr std::size_t kRowsOfTask = 16;
 } // namespace
 
 PreparedLayer::PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room)
-    : net_(network), w_(std::move(weights)), attention_(network, w_, plan, room), feedForward_(network, w_, room) {}
+    : net_(network), w_(std::move(weights)), attention_(network, w_, plan, room) {
+    if (plan.hasExperts)
+        experts_.emplace(network, w_, room);
+    else
+        feedForward_.emplace(network, w_, room);
+}
+
+std::size_t PreparedLayer::bytes() const {
+    return attention_.bytes() + (experts_ ? experts_->bytes() : feedForward_->bytes());
+}
 
 bool PreparedLayer::operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job,
                                const InputTap& tap) const {
     enter(x, tokens, w_.attentionNorm, w_.attentionNormBias, room);
     if (!attention_(tokens, room, job, tap)) return false;
-    leave(x, tokens, w_.afterAttentionNorm, room);
+    leave(x, tokens, w_.afterAttentionNorm, w_.afterAttentionNormBias, room);
     enter(x, tokens, w_.mlpNorm, w_.mlpNormBias, room);
-    if (!feedForward_(tokens, room, job, tap)) return false;
-    leave(x, tokens, w_.afterMlpNorm, room);
+    if (!(experts_ ? (*experts_)(tokens, room, job, tap) : (*feedForward_)(tokens, room, job, tap))) return false;
+    leave(x, tokens, w_.afterMlpNorm, w_.afterMlpNormBias, room);
     return true;
 }
 
@@ -39,12 +48,15 @@ void PreparedLayer::enter(const float* x, std::size_t tokens, std::span<const fl
     });
 }
 
-void PreparedLayer::leave(float* x, std::size_t tokens, std::span<const float> norm, PassRoom& room) const {
+void PreparedLayer::leave(float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
+                          PassRoom& room) const {
     const auto hidden = std::size_t(net_.hidden);
     room.workers.each(tokens, kRowsOfTask, [&](std::size_t begin, std::size_t end, std::size_t) {
-        float* rows = room.result.data() + begin * hidden;
-        if (!norm.empty()) normalize(net_, {rows, (end - begin) * hidden}, hidden, norm, {}, rows);
-        rowMath().plus(rows, (end - begin) * hidden, x + begin * hidden);
+        float *rows = room.result.data() + begin * hidden, *sums = x + begin * hidden;
+        const std::size_t n = (end - begin) * hidden;
+        if (!norm.empty() && !net_.normsSums) normalize(net_, {rows, n}, hidden, norm, bias, rows);
+        rowMath().plus(rows, n, sums);
+        if (!norm.empty() && net_.normsSums) normalize(net_, {sums, n}, hidden, norm, bias, sums);
     });
 }
 

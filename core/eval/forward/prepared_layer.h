@@ -3,7 +3,10 @@
 // One layer of a network, ready to run: its matrices are held once, repacked for products.
 
 #include "core/eval/forward/attention.h"
+#include "core/eval/forward/experts.h"
 #include "core/eval/forward/feed_forward.h"
+
+#include <optional>
 
 namespace qs::eval {
 
@@ -17,16 +20,18 @@ public:
     /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last, at most PassSizes::tokens() of them.
     /// False: cancelled.
     bool operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
-    std::size_t bytes() const { return attention_.bytes() + feedForward_.bytes(); } ///< of the repacked matrices
+    std::size_t bytes() const; ///< of the repacked matrices
 
 private:
     void enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
                PassRoom& room) const;
-    void leave(float* x, std::size_t tokens, std::span<const float> norm, PassRoom& room) const;
+    void leave(float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
+               PassRoom& room) const;
     const Network& net_;
     LayerWeights w_; ///< without its matrices
     Attention attention_;
-    FeedForward feedForward_;
+    std::optional<FeedForward> feedForward_;
+    std::optional<Experts> experts_; ///< in place of feedForward_
 };
 
 } // namespace qs::eval

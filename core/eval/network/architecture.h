@@ -2,7 +2,7 @@
 #pragma once
 // The registry of network families. A row says everything by which a family differs from the others: the names of its
 // weights and a function that turns its configuration into a Network. Sources: the modeling files of transformers 5.23
-// and the conversion scripts of llama.cpp, named at each row.
+// and the conversion scripts of llama.cpp, named at each row. The rows are in families/.
 
 #include "core/eval/network/config.h"
 #include "core/eval/network/network.h"
@@ -15,6 +15,8 @@ namespace qs::eval {
 enum class WeightRole {
     Embedding,         ///< [vocabulary, hidden]
     PositionEmbedding, ///< [positions, hidden]
+    TokenTypes,        ///< [token types, hidden]: the first is added to every embedding
+    EmbeddingNorm,     ///< [hidden], on embeddings
     FinalNorm,         ///< [hidden]
     Head,              ///< [vocabulary, hidden]
     AttentionNorm,     ///< [hidden], before attention
@@ -25,21 +27,41 @@ enum class WeightRole {
     Output,            ///< [hidden, heads * head size]
     QueryNorm,         ///< [head size], or of the whole projection
     KeyNorm,
-    AfterAttentionNorm, ///< [hidden], on the output of attention before it is added
+    AfterAttentionNorm, ///< [hidden], on the output of attention: before it is added, or on the sum (Network::normsSums)
     MlpNorm,            ///< [hidden], before the MLP
     Gate,               ///< [intermediate, hidden]
     Up,                 ///< as Gate
     GateUp,             ///< the rows of both in this order
     Down,               ///< [hidden, intermediate]
-    AfterMlpNorm        ///< [hidden], on the output of the MLP before it is added
+    Router,             ///< [experts, hidden]: a score of every expert
+    ExpertGate,         ///< as Gate of one expert, or of all: [experts, intermediate of an expert, hidden]
+    ExpertUp,           ///< as ExpertGate
+    ExpertGateUp,       ///< the rows of both in this order, of one expert or of all
+    ExpertDown,         ///< [hidden, intermediate of an expert], or of all
+    AfterMlpNorm        ///< [hidden], on the output of the MLP; as AfterAttentionNorm
 };
 
+/// Which layers have a weight.
+enum class Layers { All, Dense, WithExperts };
+
+/// A weight under one of its names. Rows of the same role are names to try one after another.
 struct WeightName {
     WeightRole role;
-    const char* name;  ///< after the prefix; of a layer after "layers.N." or "h.N."
-    const char* gguf;  ///< of a layer after "blk.N."
-    bool bias = false; ///< the family always has NAME with ".bias" in place of ".weight"
+    /// After the prefix; of a layer after "layers.N." or "h.N."; "{}" stands for the number of an expert. Null: not in
+    /// files of this kind.
+    const char* name;
+    const char* gguf;     ///< of a layer after "blk.N."
+    bool bias = false;    ///< the family always has NAME with ".bias" in place of ".weight"; else a bias may be there
+    bool mayLack = false; ///< rows of other roles stand for it in most files
+    Layers layers = Layers::All;
 };
+
+/// A weight whose rows are those of others, one after another. A file has either.
+struct FusedWeight {
+    WeightRole whole;
+    std::span<const WeightRole> parts;
+};
+std::span<const FusedWeight> fusedWeights();
 
 struct Architecture {
     const char* id;
@@ -49,9 +71,10 @@ struct Architecture {
     std::span<const std::string_view> prefixes;   ///< before the names of weights, the first that is found
     std::string_view layers;                      ///< "layers": what is between prefix and number
     std::span<const WeightName> model;            ///< weights outside of layers; the head is without a prefix
-    std::span<const WeightName> layer;            ///< weights of every layer
-    bool weightsAreInputsFirst = false;           ///< matrices of layers are [inputs, outputs] in config.json's folder
+    std::span<const WeightName> layer;            ///< weights of layers
     Network (*read)(Config& config);              ///< problems go to the config
+    bool weightsAreInputsFirst = false;           ///< matrices of layers are [inputs, outputs] in config.json's folder
+    bool hasExperts = false;                      ///< GGUF files that share a name are told apart by this
 };
 std::span<const Architecture> architectures();
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <span>
 
 namespace qs::eval {
 namespace {
@@ -98,10 +99,20 @@ constexpr GgufKey kGgufKeys[] = {
     {"attention.sliding_window", "sliding_window"},
     {"rope.freq_base", "rope_theta"},
     {"rope.dimension_count", "rotary_dimensions"},
+    {"rope.freq_base_swa", "rope_local_base_freq"},
+    {"attention.sliding_window_pattern", "sliding_window_pattern"},
+    {"expert_count", "num_experts"},
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
     {"vocab_size", "vocab_size"},
     {"attn_logit_softcapping", "attn_logit_softcapping"},
     {"final_logit_softcapping", "final_logit_softcapping"},
 };
+/// The same below rope_scaling.
+constexpr GgufKey kGgufRopeKeys[] = {{"rope.scaling.type", "rope_type"},
+                                     {"rope.scaling.factor", "factor"},
+                                     {"rope.scaling.original_context_length", "original_max_position_embeddings"},
+                                     {"rope.scaling.attn_factor", "attention_factor"}};
 /// Keys of GGUF, after "ARCHITECTURE.", that repeat others or that leave arithmetic alone.
 constexpr std::string_view kGgufHarmless[] = {"attention.value_length"};
 
@@ -112,6 +123,20 @@ std::optional<double> numberIn(const std::string& text) {
     return value;
 }
 
+const char* nameOf(std::span<const GgufKey> keys, std::string_view gguf) {
+    for (const GgufKey& row : keys)
+        if (gguf == row.gguf) return row.name;
+    return nullptr;
+}
+
+json valueOf(const std::string& text) {
+    if (text == "true" || text == "false") return text == "true";
+    const auto number = numberIn(text);
+    if (!number) return text;
+    if (*number == std::floor(*number) && std::fabs(*number) < 0x1p52) return std::int64_t(*number);
+    return *number;
+}
+
 /// The keys of a GGUF file as a config.json would say them.
 json fromGguf(const std::map<std::string, std::string>& metadata, const std::string& architecture) {
     json out = json::object();
@@ -120,16 +145,16 @@ json fromGguf(const std::map<std::string, std::string>& metadata, const std::str
         if (!key.starts_with(prefix)) continue;
         const std::string_view rest = std::string_view(key).substr(prefix.size());
         if (std::find(std::begin(kGgufHarmless), std::end(kGgufHarmless), rest) != std::end(kGgufHarmless)) continue;
-        const auto known = std::find_if(std::begin(kGgufKeys), std::end(kGgufKeys),
-                                        [&](const GgufKey& row) { return rest == row.gguf; });
-        const std::string name = known == std::end(kGgufKeys) ? std::string(rest) : known->name;
-        if (const auto number = numberIn(text); number && *number == std::floor(*number) && std::fabs(*number) < 0x1p52)
-            out[name] = std::int64_t(*number);
-        else if (number)
-            out[name] = *number;
+        if (const char* name = nameOf(kGgufRopeKeys, rest))
+            out["rope_scaling"][name] = valueOf(text);
+        else if (const char* known = nameOf(kGgufKeys, rest))
+            out[known] = valueOf(text);
         else
-            out[name] = text;
+            out[std::string(rest)] = valueOf(text);
     }
+    // Phi-3 has divisors as a tensor, and no type.
+    if (const auto scaling = out.find("rope_scaling"); scaling != out.end() && scaling->contains("attention_factor"))
+        scaling->emplace("rope_type", "longrope");
     return out;
 }
 

@@ -20,7 +20,8 @@ public:
     const std::string& modelType() const { return modelType_; } ///< "llama"; of GGUF its general.architecture
     bool isGguf() const { return isGguf_; }
 
-    bool has(const char* key); ///< present and not null
+    bool has(const char* key);                                           ///< present and not null
+    bool mentions(const char* key) const { return tree_.contains(key); } ///< present, if only as null
     /// A whole number from 1 to 2^24, so that products of two sizes fit 64 bits.
     std::int64_t count(const char* key);
     std::int64_t count(const char* key, std::int64_t otherwise);

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/eval/forward/rows.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/mapped_file.h"
 #include "core/quant/encode/quantizer.h"
@@ -35,6 +36,13 @@ Shape shapeOf(WeightRole role, const Network& net) {
     case WeightRole::Up: return {net.intermediate, net.hidden};
     case WeightRole::GateUp: return {2 * net.intermediate, net.hidden};
     case WeightRole::Down: return {net.hidden, net.intermediate};
+    case WeightRole::Router: return {net.mixture.experts, net.hidden};
+    case WeightRole::ExpertGate:
+    case WeightRole::ExpertUp: return {net.mixture.intermediate, net.hidden};
+    case WeightRole::ExpertGateUp: return {2 * net.mixture.intermediate, net.hidden};
+    case WeightRole::ExpertDown: return {net.hidden, net.mixture.intermediate};
+    case WeightRole::TokenTypes: return {net.tokenTypes, net.hidden};
+    case WeightRole::EmbeddingNorm:
     case WeightRole::FinalNorm:
     case WeightRole::AttentionNorm:
     case WeightRole::AfterAttentionNorm:
@@ -49,7 +57,50 @@ std::string biasName(std::string_view weight) {
     return std::string(weight.substr(0, weight.size() - end.size())) + ".bias";
 }
 
-bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2; }
+bool isExperts(WeightRole role) {
+    return role == WeightRole::ExpertGate || role == WeightRole::ExpertUp || role == WeightRole::ExpertGateUp ||
+           role == WeightRole::ExpertDown;
+}
+
+/// Whether the configuration says that the weight has a bias.
+bool announcesBias(const Network& net, WeightRole role) {
+    switch (role) {
+    case WeightRole::Query:
+    case WeightRole::Key:
+    case WeightRole::Value:
+    case WeightRole::QueryKeyValue:
+    case WeightRole::Output: return net.hasAttentionBiases;
+    case WeightRole::Gate:
+    case WeightRole::Up:
+    case WeightRole::GateUp:
+    case WeightRole::Down: return net.hasMlpBiases;
+    default: return false;
+    }
+}
+
+std::string withNumber(std::string_view name, std::int64_t number) {
+    const auto at = name.find("{}");
+    return fmt::format("{}{}{}", name.substr(0, at), number, name.substr(at + 2));
+}
+
+/// The first name of a role in files of one kind; "" where they have none.
+std::string nameOf(std::span<const WeightName> names, WeightRole role, bool isGguf) {
+    for (const WeightName& row : names)
+        if (const char* name = isGguf ? row.gguf : row.name; row.role == role && name)
+            return std::string_view(name).find("{}") == std::string_view::npos ? name : withNumber(name, 0);
+    return "";
+}
+
+/// Whether a weight is there by itself, as part of a fused one, or by its parts.
+template<class Weights> bool isThere(const Weights& weights, WeightRole role) {
+    const auto has = [&](WeightRole each) { return weights.contains(each); };
+    if (has(role)) return true;
+    for (const FusedWeight& fused : fusedWeights()) {
+        if (fused.whole == role) return std::all_of(fused.parts.begin(), fused.parts.end(), has);
+        if (std::count(fused.parts.begin(), fused.parts.end(), role) > 0 && has(fused.whole)) return true;
+    }
+    return false;
+}
 
 bool changes(const WeightChange* change, const TensorInfo& tensor) {
     return change && change->touches && change->touches(tensor);
@@ -71,40 +122,71 @@ void drop(const TensorView& view) {
 
 } // namespace
 
-Result<void> NetworkWeights::find(std::span<const WeightName> names, const std::string& before, Weights& into) const {
+Result<void> NetworkWeights::check(const WeightName& row, const TensorInfo& tensor, bool isExpertOfMany) const {
+    if (!info(tensor.dtype).quantizable)
+        return fail(fmt::format("The tensor {} is stored as {}, which has no values to compute with.",
+                                quotedName(tensor.name), tensor.typeId()),
+                    model_->path);
+    Shape expected = shapeOf(row.role, network_);
+    const bool isOfLayer = row.role > WeightRole::Head;
+    if (expected.size() == 2 && network_.architecture->weightsAreInputsFirst && !isGguf_ && isOfLayer)
+        std::swap(expected[0], expected[1]);
+    if (isExperts(row.role) && !isExpertOfMany) expected.insert(expected.begin(), network_.mixture.experts);
+    if (!std::equal(expected.begin(), expected.end(), tensor.shape.begin(), tensor.shape.end()))
+        return fail(fmt::format("The tensor {} has the shape {}; the configuration says {}.", quotedName(tensor.name),
+                                shapeText(tensor.shape), shapeText(expected)),
+                    model_->path);
+    return {};
+}
+
+Result<NetworkWeights::Found> NetworkWeights::lookUp(const WeightName& row, const std::string& before) const {
+    Found found;
+    const char* end = isGguf_ ? row.gguf : row.name;
+    if (!end) return found;
+    const std::string name = !isGguf_ && row.role == WeightRole::Head ? end : before + end;
+    const bool isOfMany = name.find("{}") != std::string::npos;
+    for (std::int64_t i = 0; i < (isOfMany ? network_.mixture.experts : 1); ++i) {
+        const std::string each = isOfMany ? withNumber(name, i) : name;
+        const TensorInfo* tensor = model_->find(each);
+        if (!tensor && i == 0) return found;
+        if (!tensor)
+            return fail(fmt::format("{} has no tensor {}, although it has other experts.",
+                                    escapeForPeople(model_->path, 200), quotedName(each)),
+                        model_->path);
+        if (auto checked = check(row, *tensor, isOfMany); !checked) return tl::unexpected(checked.error());
+        found.tensors.push_back(tensor);
+    }
+    found.name = &row;
+    if (!name.ends_with(".weight") || isExperts(row.role)) return found;
+    found.bias = model_->find(biasName(name));
+    const std::int64_t outputs = shapeOf(row.role, network_).front();
+    const bool fits = found.bias && found.bias->shape.size() == 1 && found.bias->shape.front() == outputs &&
+                      info(found.bias->dtype).quantizable;
+    if (fits || (!found.bias && !row.bias && !announcesBias(network_, row.role))) return found;
+    return fail(fmt::format("{} has no bias {} of {} values, which {} needs.", escapeForPeople(model_->path, 200),
+                            quotedName(biasName(name)), outputs, network_.architecture->title),
+                model_->path);
+}
+
+Result<void> NetworkWeights::find(std::span<const WeightName> names, const std::string& before, bool hasExperts,
+                                  Weights& into) const {
+    const auto isOfLayer = [&](const WeightName& row) {
+        return row.layers == Layers::All || (row.layers == Layers::WithExperts) == hasExperts;
+    };
     for (const WeightName& row : names) {
-        const bool isHead = row.role == WeightRole::Head;
-        const std::string name = isGguf_ ? before + row.gguf : isHead ? row.name : before + row.name;
-        Found found;
-        found.weight = model_->find(name);
-        if (!found.weight && isHead && network_.tied) continue;
-        if (!found.weight)
-            return fail(fmt::format("{} has no tensor {}, which {} needs.", escapeForPeople(model_->path, 200),
-                                    quotedName(name), network_.architecture->title),
-                        model_->path);
-        if (!info(found.weight->dtype).quantizable)
-            return fail(fmt::format("The tensor {} is stored as {}, which has no values to compute with.",
-                                    quotedName(name), found.weight->typeId()),
-                        model_->path);
-        Shape expected = shapeOf(row.role, network_);
-        if (expected.size() == 2 && network_.architecture->weightsAreInputsFirst && !isGguf_ &&
-            row.role != WeightRole::Embedding && row.role != WeightRole::PositionEmbedding && !isHead)
-            std::swap(expected[0], expected[1]);
-        if (!std::equal(expected.begin(), expected.end(), found.weight->shape.begin(), found.weight->shape.end()))
-            return fail(fmt::format("The tensor {} has the shape {}; the configuration says {}.", quotedName(name),
-                                    shapeText(found.weight->shape), shapeText(expected)),
-                        model_->path);
-        if (row.bias) {
-            found.bias = model_->find(biasName(name));
-            const std::int64_t outputs = shapeOf(row.role, network_).front();
-            if (!found.bias || found.bias->shape.size() != 1 || found.bias->shape.front() != outputs ||
-                !info(found.bias->dtype).quantizable)
-                return fail(fmt::format("{} has no bias {} of {} values, which {} needs.",
-                                        escapeForPeople(model_->path, 200), quotedName(biasName(name)), outputs,
-                                        network_.architecture->title),
-                            model_->path);
-        }
-        into[row.role] = found;
+        if (!isOfLayer(row) || isThere(into, row.role)) continue;
+        auto found = lookUp(row, before);
+        if (!found) return tl::unexpected(found.error());
+        if (!found->tensors.empty()) into[row.role] = std::move(*found);
+    }
+    for (const WeightName& row : names) {
+        if (!isOfLayer(row) || row.mayLack || isThere(into, row.role)) continue;
+        if (row.role == WeightRole::Head && network_.tied) continue;
+        const std::string name = nameOf(names, row.role, isGguf_);
+        return fail(fmt::format("{} has no tensor {}, which {} needs.", escapeForPeople(model_->path, 200),
+                                quotedName(!isGguf_ && row.role == WeightRole::Head ? name : before + name),
+                                network_.architecture->title),
+                    model_->path);
     }
     return {};
 }
@@ -127,38 +209,50 @@ Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Ne
     const TensorInfo* tokens = files.find(weights.isGguf_ ? std::string(embedding.gguf) : prefix + embedding.name);
     if (tokens && tokens->shape.size() == 2 && network.vocabulary == 0) network.vocabulary = tokens->shape.front();
     if (weights.isGguf_) network.tied = files.find("output.weight") == nullptr;
-    if (const TensorInfo* divisors = files.find("rope_freqs.weight"); weights.isGguf_ && divisors) {
-        const auto view = files.view(*divisors);
-        if (!view) return tl::unexpected(view.error());
-        for (Rope& rope : network.ropes) {
-            if (divisors->elements != rope.frequency.size() || !info(divisors->dtype).quantizable)
-                return fail("The tensor rope_freqs.weight does not fit the head size.", files.path);
-            std::vector<float> values(rope.frequency.size());
-            loadF32(*view, 0, values.size(), values.data());
-            for (std::size_t i = 0; i < values.size(); ++i) rope.frequency[i] /= double(values[i]);
-        }
-    }
+    if (weights.isGguf_)
+        if (auto done = weights.divideAngles(network); !done) return tl::unexpected(done.error());
     weights.network_ = network;
-    if (auto found = weights.find(family.model, prefix, weights.outside_); !found) return tl::unexpected(found.error());
+    if (auto found = weights.find(family.model, prefix, false, weights.outside_); !found)
+        return tl::unexpected(found.error());
     weights.layers_.resize(network.layers.size());
     for (std::size_t i = 0; i < weights.layers_.size(); ++i) {
         const std::string before =
             weights.isGguf_ ? fmt::format("blk.{}.", i) : fmt::format("{}{}.{}.", prefix, family.layers, i);
-        if (auto found = weights.find(family.layer, before, weights.layers_[i]); !found)
+        if (auto found = weights.find(family.layer, before, network.layers[i].hasExperts, weights.layers_[i]); !found)
             return tl::unexpected(found.error());
     }
     return weights;
+}
+
+// Llama 3 and Phi-3: what the angles of a GGUF file are divided by is a tensor there. That of Phi-3 for short contexts is
+// taken, as in a folder of Hugging Face.
+Result<void> NetworkWeights::divideAngles(Network& network) const {
+    const TensorInfo* divisors = model_->find("rope_freqs.weight");
+    if (!divisors) divisors = model_->find("rope_factors_short.weight");
+    if (!divisors) return {};
+    const auto view = model_->view(*divisors);
+    if (!view) return tl::unexpected(view.error());
+    for (Rope& rope : network.ropes) {
+        if (divisors->elements != rope.frequency.size() || !info(divisors->dtype).quantizable)
+            return fail(fmt::format("The tensor {} does not fit the head size.", quotedName(divisors->name)),
+                        model_->path);
+        std::vector<float> values(rope.frequency.size());
+        loadF32(*view, 0, values.size(), values.data());
+        for (std::size_t i = 0; i < values.size(); ++i) rope.frequency[i] /= double(values[i]);
+    }
+    return {};
 }
 
 std::vector<LayerMatrix> NetworkWeights::matrices() const {
     const Architecture& family = *network_.architecture;
     std::vector<LayerMatrix> out;
     for (std::size_t i = 0; i < layers_.size(); ++i)
-        for (const WeightName& row : family.layer) {
-            const auto found = layers_[i].find(row.role);
-            if (found == layers_[i].end() || !isMatrix(*found->second.weight)) continue;
-            out.push_back({found->second.weight, i, row.role, fmt::format("blk.{}.{}", i, row.gguf),
-                           family.weightsAreInputsFirst && !isGguf_});
+        for (const auto& [role, found] : layers_[i]) {
+            if (found.weight()->shape.size() < 2 || role == WeightRole::Router) continue;
+            const bool ofMany = isExperts(role) && found.weight()->shape.size() == 2;
+            for (std::size_t e = 0; e < found.tensors.size(); ++e)
+                out.push_back({found.tensors[e], i, role, fmt::format("blk.{}.{}", i, nameOf(family.layer, role, true)),
+                               family.weightsAreInputsFirst && !isGguf_, ofMany ? int(e) : -1});
         }
     return out;
 }
@@ -181,7 +275,7 @@ Result<std::vector<float>> NetworkWeights::matrix(const TensorInfo& tensor, bool
     if (job.cancelled()) return cancelledError();
     drop(*view);
     if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
-    if (!inputsFirst || !isMatrix(tensor)) return values;
+    if (!inputsFirst || tensor.shape.size() != 2) return values;
     const auto inputs = std::size_t(tensor.shape.front()), outputs = std::size_t(tensor.shape.back());
     std::vector<float> turned(values.size());
     parallelFor(outputs, 16, [&](std::size_t begin, std::size_t end, unsigned) {
@@ -224,7 +318,7 @@ Result<void> NetworkWeights::loadNorm(const Weights& weights, WeightRole role, c
                                       const Job& job, std::vector<float>& norm, std::vector<float>* bias) const {
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
-    auto values = matrix(*found->second.weight, false, change, job);
+    auto values = matrix(*found->second.weight(), false, change, job);
     if (!values) return tl::unexpected(values.error());
     norm = std::move(*values);
     return bias ? appendBias(found->second, job, *bias) : Result<void>();
@@ -235,10 +329,25 @@ Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, con
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_ && &weights != &outside_;
-    auto values = stored(*found->second.weight, inputsFirst, change, job);
+    auto values = stored(*found->second.weight(), inputsFirst, change, job);
     if (!values) return tl::unexpected(values.error());
     into.append(std::move(*values));
     return appendBias(found->second, job, bias);
+}
+
+Result<void> NetworkWeights::appendExperts(const Weights& weights, WeightRole role, const WeightChange* change,
+                                           const Job& job, std::vector<WeightMatrix>& into) const {
+    const auto found = weights.find(role);
+    if (found == weights.end()) return {};
+    into.resize(std::size_t(network_.mixture.experts));
+    const auto& tensors = found->second.tensors;
+    for (std::size_t t = 0; t < tensors.size(); ++t) {
+        auto values = stored(*tensors[t], false, change, job);
+        if (!values) return tl::unexpected(values.error());
+        const std::size_t share = into.size() / tensors.size(), size = values->size() / share;
+        for (std::size_t e = 0; e < share; ++e) into[t * share + e].append(values->part(e * size, size));
+    }
+    return {};
 }
 
 Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange* change, const Job& job) const {
@@ -253,31 +362,40 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
     const Norm norms[] = {{AttentionNorm, &out.attentionNorm, &out.attentionNormBias},
                           {QueryNorm, &out.queryNorm, nullptr},
                           {KeyNorm, &out.keyNorm, nullptr},
-                          {AfterAttentionNorm, &out.afterAttentionNorm, nullptr},
+                          {AfterAttentionNorm, &out.afterAttentionNorm, &out.afterAttentionNormBias},
                           {MlpNorm, &out.mlpNorm, &out.mlpNormBias},
-                          {AfterMlpNorm, &out.afterMlpNorm, nullptr}};
+                          {AfterMlpNorm, &out.afterMlpNorm, &out.afterMlpNormBias}};
     for (const Norm& norm : norms)
         if (auto done = loadNorm(weights, norm.role, change, job, *norm.values, norm.bias); !done)
             return tl::unexpected(done.error());
+    const WeightChange* changeOfRouter = change && change->everywhere ? change : nullptr;
+    std::vector<float> noBias;
     struct Matrix {
         WeightRole role;
         WeightMatrix& matrix;
         std::vector<float>& bias;
+        const WeightChange* change;
     };
     const Matrix matrices[] = {
-        {QueryKeyValue, out.queryKeyValue, out.queryKeyValueBias},
-        {Query, out.queryKeyValue, out.queryKeyValueBias},
-        {Key, out.queryKeyValue, out.queryKeyValueBias},
-        {Value, out.queryKeyValue, out.queryKeyValueBias},
-        {Output, out.output, out.outputBias},
-        {GateUp, out.gateUp, out.gateUpBias},
-        {Gate, out.gateUp, out.gateUpBias},
-        {Up, out.gateUp, out.gateUpBias},
-        {Down, out.down, out.downBias},
+        {QueryKeyValue, out.queryKeyValue, out.queryKeyValueBias, change},
+        {Query, out.queryKeyValue, out.queryKeyValueBias, change},
+        {Key, out.queryKeyValue, out.queryKeyValueBias, change},
+        {Value, out.queryKeyValue, out.queryKeyValueBias, change},
+        {Output, out.output, out.outputBias, change},
+        {GateUp, out.gateUp, out.gateUpBias, change},
+        {Gate, out.gateUp, out.gateUpBias, change},
+        {Up, out.gateUp, out.gateUpBias, change},
+        {Down, out.down, out.downBias, change},
+        {Router, out.experts.router, noBias, changeOfRouter},
     };
     for (const Matrix& part : matrices)
-        if (auto done = append(weights, part.role, change, job, part.matrix, part.bias); !done)
+        if (auto done = append(weights, part.role, part.change, job, part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
+    for (const WeightRole role : {ExpertGateUp, ExpertGate, ExpertUp})
+        if (auto done = appendExperts(weights, role, change, job, out.experts.gateUp); !done)
+            return tl::unexpected(done.error());
+    if (auto done = appendExperts(weights, ExpertDown, change, job, out.experts.down); !done)
+        return tl::unexpected(done.error());
     if (change && change->rearranged) change->rearranged(network_, out);
     return out;
 }
@@ -288,22 +406,28 @@ Result<std::vector<float>> NetworkWeights::embed(std::span<const std::int32_t> t
     if (!found) return found;
     std::vector<float> positions;
     if (outside_.contains(WeightRole::PositionEmbedding)) {
-        auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight, false, change, job);
+        auto loaded = matrix(*outside_.at(WeightRole::PositionEmbedding).weight(), false, change, job);
         if (!loaded) return tl::unexpected(loaded.error());
         positions = std::move(*loaded);
     }
     const auto hidden = std::size_t(network_.hidden);
+    std::vector<float> types, factor, bias;
+    for (const auto& [role, into] : {std::pair{WeightRole::TokenTypes, &types}, {WeightRole::EmbeddingNorm, &factor}})
+        if (auto done = loadNorm(outside_, role, change, job, *into, &bias); !done) return tl::unexpected(done.error());
+    types.resize(hidden);
     for (std::size_t t = 0; t < tokens.size(); ++t) {
         float* row = found->data() + t * hidden;
         const float* at = positions.empty() ? nullptr : positions.data() + t % context * hidden;
-        for (std::size_t i = 0; i < hidden; ++i) row[i] = row[i] * network_.embeddingScale + (at ? at[i] : 0.0f);
+        for (std::size_t i = 0; i < hidden; ++i)
+            row[i] = row[i] * network_.embeddingScale + types[i] + (at ? at[i] : 0.0f);
     }
+    if (!factor.empty()) normalize(network_, *found, hidden, factor, bias, found->data());
     return found;
 }
 
 Result<std::vector<float>> NetworkWeights::embeddings(std::span<const std::int32_t> tokens, const WeightChange* change,
                                                       const Job& job) const {
-    const TensorInfo& table = *outside_.at(WeightRole::Embedding).weight;
+    const TensorInfo& table = *outside_.at(WeightRole::Embedding).weight();
     const auto hidden = std::size_t(network_.hidden);
     std::vector<float> out(tokens.size() * hidden);
     if (changes(change, table)) {
@@ -326,7 +450,7 @@ Result<std::vector<float>> NetworkWeights::embeddings(std::span<const std::int32
 }
 
 Result<std::vector<float>> NetworkWeights::finalNorm(const Job& job) const {
-    return matrix(*outside_.at(WeightRole::FinalNorm).weight, false, nullptr, job);
+    return matrix(*outside_.at(WeightRole::FinalNorm).weight(), false, nullptr, job);
 }
 
 Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
@@ -338,7 +462,7 @@ Result<std::vector<float>> NetworkWeights::finalNormBias(const Job& job) const {
 const TensorInfo& NetworkWeights::headTensor() const {
     const auto own = outside_.find(WeightRole::Head);
     const bool tied = own == outside_.end() || network_.tied;
-    return *(tied ? outside_.at(WeightRole::Embedding).weight : own->second.weight);
+    return *(tied ? outside_.at(WeightRole::Embedding).weight() : own->second.weight());
 }
 
 Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job& job) const {
@@ -349,7 +473,8 @@ std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* 
     std::uint64_t bytes = 0;
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_;
     for (const auto& [role, found] : layers_[index])
-        bytes += found.weight->elements * (staysHalf(*found.weight, inputsFirst, change) ? 2 : 4);
+        for (const TensorInfo* tensor : found.tensors)
+            bytes += tensor->elements * (staysHalf(*tensor, inputsFirst && !isExperts(role), change) ? 2 : 4);
     return bytes;
 }
 

@@ -4,9 +4,11 @@
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
+#include <span>
 
 namespace qs::eval {
 namespace {
@@ -35,9 +37,27 @@ void stretchLongWaves(Config& config, const json& scaling, Rope& rope) {
     }
 }
 
-/// longrope: a divisor for each frequency; those for short contexts are taken, as for texts within the original context.
+/// All waves are stretched by the factor.
+void stretchAllWaves(Config& config, const json& scaling, Rope& rope) {
+    const double factor = numberOf(scaling, "factor", 0);
+    if (!(factor >= 1)) return config.refuse("has a linear rope scaling without a factor of at least 1");
+    for (double& frequency : rope.frequency) frequency /= factor;
+}
+
+/// longrope: a divisor for each frequency. Those for contexts within the original one are taken, and no longer ones are
+/// allowed. In GGUF files the divisors are a tensor and the factor on sines is a key.
 void divideEach(Config& config, const json& scaling, Rope& rope) {
+    const double longest = double(config.count("max_position_embeddings", 1));
+    const double original = config.number("original_max_position_embeddings",
+                                          numberOf(scaling, "original_max_position_embeddings", longest));
+    if (!(original > 1) || original > 0x1p24)
+        return config.refuse("has an original_max_position_embeddings that is not above 1 and at most 2^24");
+    rope.positions = std::int64_t(original);
+    const double ratio = numberOf(scaling, "factor", longest / original);
+    rope.scale =
+        numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);
     const auto found = scaling.find("short_factor");
+    if (config.isGguf()) return;
     if (found == scaling.end() || !found->is_array() || found->size() != rope.frequency.size())
         return config.refuse("has a rope scaling of type longrope whose short_factor does not fit the head size");
     for (std::size_t i = 0; i < rope.frequency.size(); ++i) {
@@ -46,14 +66,18 @@ void divideEach(Config& config, const json& scaling, Rope& rope) {
             return config.refuse("has a rope scaling of type longrope with a factor that is not above 0");
         rope.frequency[i] /= divisor.get<double>();
     }
-    const double longest = double(config.count("max_position_embeddings", 1));
-    const double original = config.number("original_max_position_embeddings",
-                                          numberOf(scaling, "original_max_position_embeddings", longest));
-    if (!(original > 1)) return config.refuse("has an original_max_position_embeddings that is not above 1");
-    const double ratio = numberOf(scaling, "factor", longest / original);
-    rope.scale =
-        numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);
 }
+
+/// Ways in which angles differ from theta^(-2i / dimensions).
+struct RopeType {
+    std::span<const std::string_view> names; ///< rope_type or type
+    void (*apply)(Config& config, const json& scaling, Rope& rope);
+};
+void leave(Config&, const json&, Rope&) {}
+constexpr std::string_view kPlainNames[] = {"", "default", "none"}, kLinearNames[] = {"linear"},
+                           kLlama3Names[] = {"llama3"}, kLongNames[] = {"longrope", "su"};
+constexpr RopeType kRopeTypes[] = {
+    {kPlainNames, leave}, {kLinearNames, stretchAllWaves}, {kLlama3Names, stretchLongWaves}, {kLongNames, divideEach}};
 
 } // namespace
 
@@ -82,17 +106,12 @@ Rope readRope(Config& config, std::int64_t dimensions, double theta, const char*
     const auto named = [&](const char* key) { return scaling->contains(key) ? textAt(*scaling, key) : std::string(); };
     std::string type = named("rope_type");
     if (type.empty()) type = named("type");
-    if (type == "linear") {
-        const double factor = numberOf(*scaling, "factor", 0);
-        if (!(factor >= 1)) config.refuse("has a linear rope scaling without a factor of at least 1");
-        for (double& frequency : rope.frequency) frequency /= factor;
-    } else if (type == "llama3") {
-        stretchLongWaves(config, *scaling, rope);
-    } else if (type == "longrope" || type == "su") {
-        divideEach(config, *scaling, rope);
-    } else if (!type.empty() && type != "default") {
-        config.refuse(fmt::format("has a rope scaling of type {}, which is not known", quotedName(type)));
-    }
+    for (const RopeType& row : kRopeTypes)
+        if (std::count(row.names.begin(), row.names.end(), type) > 0) {
+            row.apply(config, *scaling, rope);
+            return rope;
+        }
+    config.refuse(fmt::format("has a rope scaling of type {}, which is not known", quotedName(type)));
     return rope;
 }
 

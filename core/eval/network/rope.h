@@ -8,7 +8,7 @@
 namespace qs::eval {
 
 /// `dimensions`: of a head that are turned, an even number. Reads rope_theta and rope_scaling or rope_parameters.
-/// `theta`: what holds without a key. Types default, linear, llama3 and longrope; others are refused by name.
+/// `theta`: what holds without a key. Types: a registry in rope.cpp; others are refused by name.
 /// `layers`: "full_attention" or "sliding_attention", where rope_parameters differ between these.
 Rope readRope(Config& config, std::int64_t dimensions, double theta, const char* layers = "full_attention");
 /// Whether rope_parameters are given for windowed layers apart.

@@ -12,14 +12,15 @@ Result<std::vector<float>> roundtrip(const TensorView& stored, const QuantSpec& 
     return materialize(*quantized);
 }
 
-bool hasRank2(const TensorInfo& tensor) { return tensor.shape.size() == 2; }
+/// Matrices, or those of all experts as one tensor.
+bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
 
 } // namespace
 
 WeightChange quantizedAs(QuantSpec spec) {
     WeightChange change;
     change.name = specText(spec), change.detail = canonicalText(spec);
-    change.touches = hasRank2;
+    change.touches = isMatrix;
     change.values = [spec = std::move(spec)](const TensorInfo&, const TensorView& stored, const Job& job) {
         return roundtrip(stored, spec, job);
     };
@@ -31,7 +32,7 @@ WeightChange quantizedBy(std::string name, std::string detail,
     WeightChange change;
     change.name = std::move(name), change.detail = std::move(detail);
     change.everywhere = true;
-    change.touches = [specOf](const TensorInfo& tensor) { return hasRank2(tensor) && specOf(tensor); };
+    change.touches = [specOf](const TensorInfo& tensor) { return isMatrix(tensor) && specOf(tensor); };
     change.values = [specOf](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
         return roundtrip(stored, *specOf(tensor), job);
     };

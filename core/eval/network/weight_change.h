@@ -25,7 +25,7 @@ struct WeightChange {
         values;
     /// Another network, with its own configuration and weights, in place of this one; then nothing else here counts.
     std::shared_ptr<const Model> network = nullptr;
-    /// Whether the embedding, positions and the head may change too; false: weights of layers alone.
+    /// Whether the embedding, positions, the head and routers may change too; false: matrices of layers alone.
     bool everywhere = false;
     /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.
     std::function<void(const Network& network, LayerWeights& weights)> rearranged = {};

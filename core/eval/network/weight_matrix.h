@@ -26,6 +26,8 @@ public:
     }
     /// The values as f32, which the matrix then holds.
     std::vector<float>& singles();
+    /// A copy of `count` values.
+    WeightMatrix part(std::size_t begin, std::size_t count) const;
     /// Adds rows below; both become f32 where they differ in type.
     void append(WeightMatrix rows);
 

@@ -45,6 +45,8 @@ Result<EvaluationText> textFromFile(const Model& model, const std::string& path,
     if (!hash) return tl::unexpected(hash.error());
     EvaluationText out{path, std::move(*hash), std::move(*tokens)};
     out.first = firstToken(**tokenizer), out.tokenized = true;
+    if (const auto frame = (*tokenizer)->encode({}, job); frame && frame->size() == 2)
+        out.frame.emplace(frame->front(), frame->back());
     return out;
 }
 

@@ -16,6 +16,9 @@ struct EvaluationText {
     /// puts before a text. It stays as a prediction. None: nothing does.
     std::optional<std::int32_t> first = {};
     bool tokenized = false; ///< by the model's tokenizer; false: the file held ids
+    /// What the tokenizer puts before and after a text, where it does both. They take the place of the first and the
+    /// last token of every chunk of an encoder.
+    std::optional<std::pair<std::int32_t, std::int32_t>> frame = {};
 };
 /// The token that the model's tokenizer puts before a text; none where there is no tokenizer, or none or several tokens.
 std::optional<std::int32_t> firstTokenOf(const Model& model);

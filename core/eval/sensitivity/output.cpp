@@ -105,7 +105,9 @@ private:
                 for (std::size_t s = 0; s < specs_.size() && matrix.layer == layer; ++s) {
                     Cell& one = cell(u, s);
                     if (one.isKnown) continue;
-                    auto added = add(matrix, inputs.at(inputsOf(matrix.role)), specs_[s], one.chunks);
+                    const auto seen = inputs.find(inputsOf(matrix.role));
+                    auto added = seen == inputs.end() ? fail("The inputs of experts are not measured.")
+                                                      : add(matrix, seen->second, specs_[s], one.chunks);
                     if (!added && added.error().cancelled) return added;
                     if (!added && one.reason.empty()) one.reason = added.error().sentence();
                     if (--one.missing > 0) continue;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every family of architectures() against the logits of transformers (tests/data/eval/make_networks.py).
+#include "core/eval/forward/experts.h"
+#include "core/eval/run/embeddings.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/value/npy.h"
@@ -19,6 +21,7 @@ using namespace qs::eval;
 namespace {
 
 const QString kFolder = QStringLiteral("tests/data/eval/");
+const QString kGguf = kFolder + QStringLiteral("gguf/");
 constexpr double kMostDifference = 1e-4; ///< relative to the largest logit of the text
 
 QStringList networks() {
@@ -60,6 +63,50 @@ private:
     QTemporaryDir dir_;
 };
 
+std::vector<std::int32_t> tokensOf(const QString& name) {
+    const auto tokens = readTokens((kFolder + name + QStringLiteral("/tokens.npy")).toStdString());
+    return tokens ? *tokens : std::vector<std::int32_t>();
+}
+
+bool isEncoder(const QString& name) { return QFile::exists(kFolder + name + QStringLiteral("/embeddings.npy")); }
+
+/// Values against those of a .npy file.
+void compareValues(const Result<std::vector<float>>& values, const QString& golden) {
+    QVERIFY2(values, values ? "" : values.error().message.c_str());
+    const QByteArray file = bytesOf(golden);
+    const auto expected = value::parseNpy(std::as_bytes(std::span(file.constData(), std::size_t(file.size()))));
+    QVERIFY(expected);
+    QCOMPARE(values->size(), expected->values.size());
+    double worst = 0, largest = 0;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+        worst = std::max(worst, std::fabs(double((*values)[i]) - double(expected->values[i])));
+        largest = std::max(largest, std::fabs(double(expected->values[i])));
+    }
+    QVERIFY2(worst <= kMostDifference * largest, qPrintable(QStringLiteral("%1 of %2").arg(worst).arg(largest)));
+}
+
+void compareLogits(const QString& path, const QString& name, const QString& golden) {
+    const auto model = openModel(path.toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    const auto tokens = tokensOf(name);
+    QVERIFY(!tokens.empty());
+    compareValues(logitsOf(*model, tokens, tokens.size(), Job()), golden);
+}
+
+/// Mean KL of a model under a spec, over its tokens.
+double meanKl(const QString& path, const QString& name, const char* spec) {
+    const auto model = openModel(path.toStdString());
+    if (!model) qFatal("%s", model.error().message.c_str());
+    EvaluationPlan plan;
+    plan.text.tokens = tokensOf(name);
+    plan.context = plan.text.tokens.size();
+    plan.scored = Scored::All;
+    plan.changes.push_back(quantizedAs(*parseSpec(spec)));
+    const auto result = evaluate(*model, plan, Job());
+    if (!result || !result->reasons.front().empty()) qFatal("no figures");
+    return summarize(result->scores.front())->divergence.mean;
+}
+
 } // namespace
 
 class NetworksTest : public QObject {
@@ -67,6 +114,12 @@ class NetworksTest : public QObject {
 private Q_SLOTS:
     void logitsAreThoseOfTransformers_data();
     void logitsAreThoseOfTransformers();
+    void logitsOfGgufFilesAreTheSame_data();
+    void logitsOfGgufFilesAreTheSame();
+    void embeddingsAreThoseOfTransformers();
+    void cosinesAreThoseOfEmbeddings();
+    void tokensGoToTheirLargestExperts();
+    void expertsAreQuantizedSliceBySlice();
     void everyFamilyHasANetwork();
     void chunksDoNotSeeEachOther();
     void unknownKeysAreRefusedByName();
@@ -75,28 +128,26 @@ private Q_SLOTS:
 
 void NetworksTest::logitsAreThoseOfTransformers_data() {
     QTest::addColumn<QString>("name");
-    for (const QString& name : networks()) QTest::newRow(qPrintable(name)) << name;
+    for (const QString& name : networks())
+        if (!isEncoder(name)) QTest::newRow(qPrintable(name)) << name;
 }
 
 void NetworksTest::logitsAreThoseOfTransformers() {
     QFETCH(QString, name);
-    const QString folder = kFolder + name;
-    const auto model = openModel(folder.toStdString());
-    QVERIFY2(model, model ? "" : model.error().message.c_str());
-    const auto tokens = readTokens((folder + QStringLiteral("/tokens.npy")).toStdString());
-    QVERIFY2(tokens, tokens ? "" : tokens.error().message.c_str());
-    const QByteArray file = bytesOf(folder + QStringLiteral("/logits.npy"));
-    const auto expected = value::parseNpy(std::as_bytes(std::span(file.constData(), std::size_t(file.size()))));
-    QVERIFY(expected);
-    const auto logits = logitsOf(*model, *tokens, tokens->size(), Job());
-    QVERIFY2(logits, logits ? "" : logits.error().message.c_str());
-    QCOMPARE(logits->size(), expected->values.size());
-    double worst = 0, largest = 0;
-    for (std::size_t i = 0; i < logits->size(); ++i) {
-        worst = std::max(worst, std::fabs(double((*logits)[i]) - double(expected->values[i])));
-        largest = std::max(largest, std::fabs(double(expected->values[i])));
-    }
-    QVERIFY2(worst <= kMostDifference * largest, qPrintable(QStringLiteral("%1 of %2").arg(worst).arg(largest)));
+    compareLogits(kFolder + name, name, kFolder + name + QStringLiteral("/logits.npy"));
+}
+
+void NetworksTest::logitsOfGgufFilesAreTheSame_data() {
+    QTest::addColumn<QString>("name");
+    for (const QString& file : QDir(kGguf).entryList({QStringLiteral("*.gguf")}))
+        if (!isEncoder(file.chopped(5))) QTest::newRow(qPrintable(file)) << file.chopped(5);
+}
+
+void NetworksTest::logitsOfGgufFilesAreTheSame() {
+    QFETCH(QString, name);
+    const QString own = kGguf + name + QStringLiteral(".npy"); // where a GGUF file says something else
+    compareLogits(kGguf + name + QStringLiteral(".gguf"), name,
+                  QFile::exists(own) ? own : kFolder + name + QStringLiteral("/logits.npy"));
 }
 
 void NetworksTest::everyFamilyHasANetwork() {
@@ -105,6 +156,76 @@ void NetworksTest::everyFamilyHasANetwork() {
     for (const Architecture& family : architectures())
         for (const std::string_view type : family.modelTypes)
             QVERIFY2(types.contains(std::string(type)), std::string(type).c_str());
+}
+
+void NetworksTest::embeddingsAreThoseOfTransformers() {
+    const QString name = QStringLiteral("bert");
+    for (const QString& path : {kFolder + name, kGguf + name + QStringLiteral(".gguf")}) {
+        const auto model = openModel(path.toStdString());
+        QVERIFY2(model, model ? "" : model.error().message.c_str());
+        compareValues(embeddingsOf(*model, tokensOf(name), 10, Job()),
+                      kFolder + name + QStringLiteral("/embeddings.npy"));
+        QVERIFY(!logitsOf(*model, tokensOf(name), 10, Job()));
+    }
+}
+
+void NetworksTest::cosinesAreThoseOfEmbeddings() {
+    const auto model = openModel((kFolder + QStringLiteral("bert")).toStdString());
+    QVERIFY(model);
+    EvaluationPlan plan;
+    plan.text.tokens = tokensOf(QStringLiteral("bert"));
+    plan.context = 10;
+    for (const char* spec : {"f32", "int4:block=16"}) plan.changes.push_back(quantizedAs(*parseSpec(spec)));
+    const auto result = evaluateEmbeddings(*model, plan, Job());
+    QVERIFY2(result, result ? "" : result.error().message.c_str());
+    QCOMPARE(result->chunks, std::size_t(3));
+    const auto rows = embeddingRows(plan, *result);
+    QCOMPARE(rows[0].summary->cosine.mean, 1.0);
+    QVERIFY(rows[1].summary->cosine.mean < 0.999 && rows[1].summary->cosine.mean > 0.5);
+    QVERIFY(rows[1].summary->least <= rows[1].summary->percentile10);
+    // A chunk alone has the same embedding.
+    plan.text.tokens.resize(10);
+    const auto alone = evaluateEmbeddings(*model, plan, Job());
+    QVERIFY(alone);
+    QCOMPARE(alone->cosines[1].front(), result->cosines[1].front());
+    // Tokens that the tokenizer puts around a text take the place of the first and the last of a chunk.
+    plan.text.frame.emplace(3, 4);
+    const auto inputs = framedInputs(plan.text, 10, 6);
+    QCOMPARE(std::vector<std::int32_t>({inputs[0], inputs[5], inputs[6], inputs[9]}),
+             std::vector<std::int32_t>({3, 4, 3, 4}));
+    const auto decoder = openModel((kFolder + QStringLiteral("llama")).toStdString());
+    QVERIFY(decoder && !evaluateEmbeddings(*decoder, plan, Job()));
+}
+
+void NetworksTest::tokensGoToTheirLargestExperts() {
+    const float scores[] = {0, std::log(3.0f),
+                            0, std::log(6.0f), // shares 1/11, 3/11, 1/11, 6/11
+                            0, 0,
+                            0, 0}; // equal: the first ones
+    Mixture mixture{4, 2, 8, true};
+    const auto factor = [&](std::size_t expert, std::size_t token) {
+        const auto routes = route(mixture, scores);
+        for (const Routed& routed : routes[expert])
+            if (routed.token == token) return routed.factor;
+        return 0.0f;
+    };
+    const float expected[2][2][4] = {{{0, 1 / 3.0f, 0, 2 / 3.0f}, {0.5f, 0.5f, 0, 0}},
+                                     {{0, 3 / 11.0f, 0, 6 / 11.0f}, {0.25f, 0.25f, 0, 0}}};
+    for (const bool sumsToOne : {true, false}) {
+        mixture.sumsToOne = sumsToOne;
+        for (std::size_t token = 0; token < 2; ++token)
+            for (std::size_t expert = 0; expert < 4; ++expert)
+                QVERIFY(std::fabs(factor(expert, token) - expected[sumsToOne ? 0 : 1][token][expert]) < 1e-6f);
+    }
+}
+
+// Experts as one tensor and as a tensor each are the same under a spec whose scales lie in rows.
+void NetworksTest::expertsAreQuantizedSliceBySlice() {
+    const QString name = QStringLiteral("qwen3_moe");
+    const double apart = meanKl(kFolder + name, name, "int4:block=16"),
+                 together = meanKl(kGguf + name + QStringLiteral(".gguf"), name, "int4:block=16");
+    QVERIFY2(apart > 0.01, qPrintable(QString::number(apart)));
+    QVERIFY2(std::fabs(apart - together) < 1e-4 * apart, qPrintable(QStringLiteral("%1 %2").arg(apart).arg(together)));
 }
 
 void NetworksTest::chunksDoNotSeeEachOther() {
@@ -137,7 +258,9 @@ void NetworksTest::unknownKeysAreRefusedByName() {
     QVERIFY(refusal.contains(QLatin1String("\"mamba\"")) && refusal.contains(QLatin1String("Llama")));
     config = configOf(QStringLiteral("llama"));
     config["attention_bias"] = true;
-    QVERIFY(Changed(QStringLiteral("llama"), config).refusal().contains(QLatin1String("biases of attention")));
+    QVERIFY(Changed(QStringLiteral("llama"), config)
+                .refusal()
+                .contains(QLatin1String("has no bias \"model.layers.0.self_attn.q_proj.bias\"")));
     QCOMPARE(Changed(QStringLiteral("llama"), configOf(QStringLiteral("llama"))).refusal(), QString());
 }
 

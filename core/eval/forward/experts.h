@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The mixture of experts of one layer: every token goes through a few MLPs of many. A router scores the experts; softmax
+// over all scores in f32; the largest are taken, of equal ones the first. An expert multiplies only the tokens that come to it.
+// The outputs of a token's experts are added in the order of the experts' numbers.
+
+#include "core/base/job.h"
+#include "core/eval/forward/input_tap.h"
+#include "core/eval/forward/pass_room.h"
+#include "core/eval/network/network_weights.h"
+#include "core/value/product.h"
+
+namespace qs::eval {
+
+/// A token that goes through an expert.
+struct Routed {
+    std::size_t token = 0; ///< its row
+    float factor = 0;      ///< on the output of the expert
+};
+/// The tokens of each expert, ascending. `scores`: [tokens, experts], of the router.
+std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const float> scores);
+
+/// The MLPs of one layer with their products prepared.
+class Experts {
+public:
+    /// Takes the matrices out of `weights`.
+    Experts(const Network& network, LayerWeights& weights, const PassRoom& room);
+    /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
+    bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
+    std::size_t bytes() const; ///< of the products
+
+private:
+    struct Products {
+        value::PreparedProduct gateUp, down;
+    };
+    bool addExpert(Products& products, std::span<const Routed> tokens, PassRoom& room, const Job& job) const;
+
+    const Network& net_;
+    std::size_t inner_; ///< values between the two products of an expert, of a token
+    mutable value::PreparedProduct router_;
+    mutable std::vector<Products> experts_;
+};
+
+} // namespace qs::eval

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/run/embeddings.h"
+
+#include "core/base/text.h"
+#include "core/eval/forward/hidden_states.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace qs::eval {
+namespace {
+
+struct Encoder {
+    Network net;
+    NetworkWeights weights;
+
+    static Result<Encoder> of(const std::shared_ptr<const Model>& model) {
+        auto net = readNetwork(*model);
+        if (!net) return tl::unexpected(net.error());
+        if (!net->isEncoder)
+            return fail(fmt::format("{} predicts tokens and makes no embeddings.", escapeForPeople(model->path, 200)));
+        auto weights = NetworkWeights::of(model, *net);
+        if (!weights) return tl::unexpected(weights.error());
+        return Encoder{std::move(*net), std::move(*weights)};
+    }
+
+    /// Means of the last hidden states, [chunks, hidden].
+    Result<std::vector<float>> embeddings(std::span<const std::int32_t> tokens, std::size_t context,
+                                          const WeightChange* change, const Job& job) const {
+        auto values = weights.embed(tokens, context, change && change->everywhere ? change : nullptr, job);
+        if (!values) return values;
+        HiddenStates states(net, std::move(*values), context);
+        for (std::size_t i = 0; i < net.layers.size(); ++i) {
+            job.progress({double(i), double(net.layers.size()), fmt::format("Evaluating layer {}", i), i + 1,
+                          net.layers.size()});
+            auto layer = weights.layer(i, change, job);
+            if (!layer) return tl::unexpected(layer.error());
+            if (auto done = states.pass(std::move(*layer), net.layers[i], job); !done)
+                return tl::unexpected(done.error());
+        }
+        return means(states, context);
+    }
+
+    std::vector<float> means(const HiddenStates& states, std::size_t context) const {
+        const auto hidden = std::size_t(net.hidden);
+        std::vector<float> out;
+        for (std::size_t begin = 0; begin < states.tokens(); begin += context) {
+            const std::size_t count = std::min(context, states.tokens() - begin);
+            const auto rows = states.rows(begin, count);
+            for (std::size_t i = 0; i < hidden; ++i) {
+                double sum = 0;
+                for (std::size_t t = 0; t < count; ++t) sum += double(rows[t * hidden + i]);
+                out.push_back(float(sum / double(count)));
+            }
+        }
+        return out;
+    }
+};
+
+double cosine(std::span<const float> a, std::span<const float> b) {
+    double product = 0, squaresA = 0, squaresB = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        product += double(a[i]) * double(b[i]);
+        squaresA += double(a[i]) * double(a[i]), squaresB += double(b[i]) * double(b[i]);
+    }
+    const double value = product / std::sqrt(squaresA * squaresB);
+    return std::isfinite(value) ? value : std::nan("");
+}
+
+} // namespace
+
+std::vector<std::int32_t> framedInputs(const EvaluationText& text, std::size_t count, std::size_t context) {
+    std::vector<std::int32_t> out(text.tokens.begin(), text.tokens.begin() + std::ptrdiff_t(count));
+    for (std::size_t at = 0; text.frame && at < count; at += context) {
+        out[at] = text.frame->first;
+        out[std::min(at + context, count) - 1] = text.frame->second;
+    }
+    return out;
+}
+
+Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> model, const EvaluationPlan& plan,
+                                               const Job& job) {
+    const auto encoder = Encoder::of(model);
+    if (!encoder) return tl::unexpected(encoder.error());
+    EmbeddingEvaluation out;
+    out.chunks = (plan.text.tokens.size() + plan.context - 1) / std::max<std::size_t>(1, plan.context);
+    if (plan.chunks > 0) out.chunks = std::min(out.chunks, plan.chunks);
+    out.tokens = std::min(plan.text.tokens.size(), out.chunks * plan.context);
+    if (out.tokens == 0) return fail("The text has no tokens.", plan.text.path);
+    const auto inputs = framedInputs(plan.text, out.tokens, plan.context);
+    if (auto fine = checkTokens(inputs, plan.context, encoder->net); !fine) return tl::unexpected(fine.error());
+    const auto reference = encoder->embeddings(inputs, plan.context, nullptr, job);
+    if (!reference) return tl::unexpected(reference.error());
+    const auto hidden = std::size_t(encoder->net.hidden);
+    for (const WeightChange& change : plan.changes) {
+        if (change.network) return fail("An encoder is compared under specs, not with another network.");
+        const auto other = encoder->embeddings(inputs, plan.context, &change, job);
+        if (!other && other.error().cancelled) return tl::unexpected(other.error());
+        out.reasons.push_back(other ? "" : other.error().sentence());
+        out.cosines.emplace_back();
+        for (std::size_t chunk = 0; other && chunk < out.chunks; ++chunk)
+            out.cosines.back().push_back(cosine(std::span(*reference).subspan(chunk * hidden, hidden),
+                                                std::span(*other).subspan(chunk * hidden, hidden)));
+    }
+    return out;
+}
+
+Result<std::vector<float>> embeddingsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
+                                        std::size_t context, const Job& job) {
+    const auto encoder = Encoder::of(model);
+    if (!encoder) return tl::unexpected(encoder.error());
+    if (auto fine = checkTokens(tokens, context, encoder->net); !fine) return tl::unexpected(fine.error());
+    return encoder->embeddings(tokens, context, nullptr, job);
+}
+
+} // namespace qs::eval
