@@ -54,7 +54,7 @@ struct Session::Private {
 
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
-      metric_(QStringLiteral("nmse")), page_(QStringLiteral("start")) {
+      metric_(QString::fromUtf8(nmseMetric().id)), page_(QStringLiteral("start")) {
     // Jobs are few and long, and use all cores themselves: a queued job must not wait until a pool thread is idle.
     auto* pool = QThreadPool::globalInstance();
     pool->setMaxThreadCount(std::max(8, pool->maxThreadCount()));

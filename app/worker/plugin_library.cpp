@@ -16,7 +16,7 @@ Outcome<const qs_backend*> loadTable(const std::string& backend) {
     };
     if (backend.find('/') == std::string::npos) {
 #ifdef QS_PLUGIN_CPU
-        if (backend == "cpu") return quantscope_cpu_backend();
+        if (const qs_backend* cpu = quantscope_cpu_backend(); backend == cpu->id) return cpu;
 #endif
         return failed(RowState::NotBuilt, "this build has no '" + escapeForPeople(backend) + "' backend");
     }

@@ -185,6 +185,8 @@ struct Metric {
 };
 std::span<const Metric> metrics();
 const Metric* findMetric(std::string_view id);
+const Metric& nmseMetric(); ///< the usual measure of an error
+const Metric& sqnrMetric(); ///< the same in dB
 
 /// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric, nan, inf, bytes, reason.
 const Columns<AnalysisRow>& analysisColumns();

@@ -179,8 +179,8 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
     report.data = makeTable({}, analysisColumns(), result.rows);
 
     const auto specs = bySpec(plan, result);
-    const Metric* error = findMetric("nmse");
-    const Metric* ratio = findMetric("sqnr_db");
+    const Metric* error = &nmseMetric();
+    const Metric* ratio = &sqnrMetric();
     if (!error || !ratio) return fail("The metrics nmse and sqnr_db are missing from the registry.");
 
     const auto add = [&](const char* title, std::string text, std::vector<Plot> plots, std::vector<Table> tables,

@@ -195,4 +195,7 @@ const Metric* findMetric(std::string_view id) {
     return nullptr;
 }
 
+const Metric& nmseMetric() { return *findMetric("nmse"); }
+const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }
+
 } // namespace qs

@@ -27,6 +27,9 @@ struct TakenTensor {
     const QuantSpec& spec() const { return *shared; }
 };
 
+/// The names of fields by which files of ours are read back: NAME.weight or NAME.packed, or NAME.codes.
+enum class OwnFields { None, Eformer, Native };
+
 struct Layout {
     const char* id;
     const char* title;
@@ -43,6 +46,7 @@ struct Layout {
     /// Entries for config.json ("quantization_config") as a JSON object. Fails if they cannot describe the mixture of
     /// specs. Null: the layout has none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
+    OwnFields ownFields = OwnFields::None;
     bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
     /// Fails with the reason if the layout cannot write the model. Null: it writes every model.
     Result<void> (*takesModel)(const Model& model) = nullptr;

@@ -112,7 +112,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     const FormatKind kind = spec.traits().kind;
     if (!hasEformerFields(spec.traits()))
         return fail(fmt::format("the eformer layout does not hold {}: use layout {}", spec.format,
-                                kind == FormatKind::Identity ? "plain" : "native"));
+                                (kind == FormatKind::Identity ? plainLayout() : nativeLayout()).id));
     if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     if (hasZeroPoints(spec) || hasBiases(spec) || spec.tiles || !holdsZero(spec) ||
         scaleTypeOf(spec) != ScaleType::F32 || blocksCrossRows(spec) || spec.isFlat())
@@ -159,7 +159,8 @@ Layout eformerLayout() {
             "Fields of eformer's arrays: NAME.packed and NAME.absmax (nf4), NAME.weight and NAME.scale (int8, 1-bit).",
         .takes = "nf4, int8, binary, ternary and their scaled members",
         .accepts = accepts,
-        .fields = fields};
+        .fields = fields,
+        .ownFields = OwnFields::Eformer};
 }
 
 } // namespace qs

@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kVersion = "1";
 
 const Layout& layoutFor(const QuantSpec& spec) {
-    return *findLayout(spec.traits().kind == FormatKind::Identity ? "plain" : "native");
+    static const Layout plain = plainLayout(), native = nativeLayout();
+    return spec.traits().kind == FormatKind::Identity ? plain : native;
 }
 
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
@@ -65,6 +66,7 @@ Layout hdf5Layout() {
             .accepts = accepts,
             .fields = fields,
             .columnScales = true,
+            .ownFields = OwnFields::Native,
             .writeFiles = writeFile,
             .fileEnding = ".h5"};
 }

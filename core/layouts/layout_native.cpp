@@ -113,7 +113,8 @@ Layout nativeLayout() {
             .takes = "every spec with codes",
             .accepts = accepts,
             .fields = fields,
-            .columnScales = true};
+            .columnScales = true,
+            .ownFields = OwnFields::Native};
 }
 
 } // namespace qs

@@ -21,7 +21,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 }
 
 Result<OutputFields> fields(MeasuredTensor& tensor) {
-    auto plain = findLayout("plain")->fields(tensor);
+    auto plain = plainLayout().fields(tensor);
     if (plain && plain->list.front().dtype == DType::BF16)
         plain->list = {codeField(tensor.info().name, DType::F32, tensor.info().shape, valueCoder(tensor, DType::F32))};
     return plain;

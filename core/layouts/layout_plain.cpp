@@ -33,7 +33,8 @@ Layout plainLayout() {
             .takes = "every spec",
             .accepts = accepts,
             .fields = fields,
-            .columnScales = true};
+            .columnScales = true,
+            .ownFields = OwnFields::Eformer};
 }
 
 } // namespace qs

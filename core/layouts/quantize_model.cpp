@@ -124,7 +124,7 @@ private:
         if (layout_.describes) {
             const Solved* solved = (*fields_.of(place))->tensor.solved();
             shard.metadata[std::string(kStoredPrefix) + tensor.name] =
-                storedText(tensor, taken_[place].spec(), layout_.id, solved && !solved->columnScales.empty());
+                storedText(tensor, taken_[place].spec(), layout_, solved && !solved->columnScales.empty());
         }
         return {};
     }

@@ -3,6 +3,7 @@
 
 #include "core/base/json_tree.h"
 #include "core/base/text.h"
+#include "core/layouts/layout.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/double_quant.h"
@@ -29,12 +30,12 @@ std::vector<std::string> StoredTensor::fields() const {
     return names;
 }
 
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout, bool columnScales) {
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout, bool columnScales) {
     nlohmann::ordered_json json;
     json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : withoutTrained(spec));
     json["shape"] = tensor.shape.sizes();
     json["dtype"] = info(tensor.dtype).id;
-    if (layout != "eformer") json["layout"] = layout;
+    if (std::string_view(layout.id) != layouts().front().id) json["layout"] = layout.id;
     if (columnScales) json["column_scale"] = true;
     return json.dump();
 }
@@ -63,9 +64,9 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
                                  escapeForPeople(dtype->get_ref<const std::string&>(), 20)));
     stored.dtype = *type;
     if (const auto layout = json.find("layout"); layout != json.end()) {
-        stored.native = *layout == "native" || *layout == "hdf5";
-        if (!stored.native && *layout != "eformer" && *layout != "plain")
-            return wrong("its layout is none of this version");
+        const Layout* row = layout->is_string() ? findLayout(layout->get_ref<const std::string&>()) : nullptr;
+        if (!row || row->ownFields == OwnFields::None) return wrong("its layout is none of this version");
+        stored.native = row->ownFields == OwnFields::Native;
     }
     if (const auto columns = json.find("column_scale"); columns != json.end()) {
         if (!columns->is_boolean() || !stored.native)

@@ -11,6 +11,8 @@
 
 namespace qs {
 
+struct Layout;
+
 inline constexpr std::string_view kStoredPrefix = "quantscope.";
 
 struct StoredTensor {
@@ -23,7 +25,7 @@ struct StoredTensor {
     bool columnScales = false;               ///< NAME.column_scale: what decoded columns are divided by
     std::vector<std::string> fields() const; ///< names of the tensors that hold it
 };
-std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, std::string_view layout,
+std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
                        bool columnScales = false);
 /// `key` with its prefix; the sentence says what is wrong with the entry.
 Result<StoredTensor> parseStored(const std::string& key, const std::string& text);

@@ -39,7 +39,7 @@ std::pair<std::string_view, std::string_view> layoutOfEnding(std::string_view ou
 
 std::string layoutIdOf(std::string_view output) {
     const auto id = layoutOfEnding(output).first;
-    return std::string(id.empty() ? "eformer" : id);
+    return std::string(id.empty() ? layouts().front().id : id);
 }
 
 struct Rule {

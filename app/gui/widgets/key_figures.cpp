@@ -53,13 +53,10 @@ KeyFigures::Figures KeyFigures::ofTensor(const AnalysisRow& row) {
     if (!row) return {{}, {}, {}, QStringLiteral("nothing has been measured yet")};
     if (row->status != Status::Ok) return {{}, {}, {}, QString::fromStdString(row->reason)};
     Figures out{row->bpw, {}, {}, {}};
-    if (const auto* metric = findMetric("sqnr_db")) {
-        out.sqnrDb = metric->value(*row);
-        if (!out.sqnrDb) {
-            const char* why = metric->whyMissing ? metric->whyMissing(*row) : nullptr;
-            out.why = why ? QString::fromUtf8(why) : QString();
-        }
-    }
+    const Metric& metric = sqnrMetric();
+    out.sqnrDb = metric.value(*row);
+    if (!out.sqnrDb)
+        if (const char* why = metric.whyMissing(*row)) out.why = QString::fromUtf8(why);
     if (row->sums.n > 0) out.maxAbs = double(row->sums.maxAbs);
     return out;
 }

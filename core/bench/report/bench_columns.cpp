@@ -286,15 +286,6 @@ const Columns<BenchmarkRow>& benchmarkColumns() {
     return columns;
 }
 
-const std::vector<std::string_view>& benchmarkTableIds() {
-    static const std::vector<std::string_view> ids = {
-        "backend",    "device",      "spec",       "op",     "act",       "m",           "n",
-        "k",          "cache",       "variant",    "status", "median_ns", "ci_ns",       "speedup_vs_f32",
-        "gflops",     "weight_gbps", "roof_share", "roof",   "nmse",      "approx_nmse", "format_nmse",
-        "prepare_ns", "reason"};
-    return ids;
-}
-
 const Columns<MeasuredRoof>& roofColumns() {
     using R = MeasuredRoof;
     static const Columns<R> columns = {

@@ -101,8 +101,6 @@ std::vector<std::string> rowParts(const BenchmarkRow& row);
 
 /// Every figure, with the keys of the JSON. `samples` is last: a list of all raw samples.
 const Columns<BenchmarkRow>& benchmarkColumns();
-/// Ids of the columns of a table for people, in order.
-const std::vector<std::string_view>& benchmarkTableIds();
 const Columns<MeasuredRoof>& roofColumns();
 
 } // namespace qs

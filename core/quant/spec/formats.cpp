@@ -7,10 +7,4 @@ namespace qs {
 
 std::string isaName() { return bestKernels().id; }
 
-std::vector<std::string> isaNames() {
-    std::vector<std::string> names;
-    for (const KernelSet* set : kernelSets()) names.emplace_back(set->id);
-    return names;
-}
-
 } // namespace qs

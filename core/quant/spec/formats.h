@@ -11,6 +11,5 @@ namespace qs {
 
 /// The instruction set that the kernels run on: "avx512".
 std::string isaName();
-std::vector<std::string> isaNames();
 
 } // namespace qs

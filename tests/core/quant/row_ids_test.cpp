@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The row of a format, dialect, calibration or type of scales is the only place where its id is spelled: no other source
-// compares words. What is looked for are string literals that are an id as a whole; sentences may name what they like.
+// The row of a format, dialect, calibration, type of scales, layout or backend is the only place where its id is spelled:
+// no other source compares words. What is looked for are string literals that are an id as a whole; sentences may name
+// what they like. Columns of tables are named by the metric that they hold, so that of metrics no source outside of their
+// rows may look one up.
 
+#include "core/analysis/analysis.h"
+#include "core/bench/backend/backend.h"
+#include "core/layouts/layout.h"
 #include "core/quant/spec/calibration.h"
 #include "core/quant/spec/dialect.h"
 #include "tests/support/test_program.h"
@@ -37,18 +42,21 @@ const std::vector<Exception> kExceptions = {
       "q4_0", "iq4_xs"},
      "formats that a sweep is filled with; all others can be asked for"},
     {"core/value/product_lab.cpp", {"nf4", "int4"}, "presets, which are specs as text"},
-    {"core/layouts/layout_bnb.cpp", {"bnb"}, "the layout's own id"},
     {"core/layouts/linear_weights.cpp", {"fp4"}, "a word of transformers' config.json"},
     {"core/layouts/layout_compressed_tensors.cpp",
      {"nvfp4", "mxfp4", "minmax"},
      "which of its program's packings holds a format; a word of its config.json"},
-    {"core/layouts/layout_eformer.cpp", {"eformer"}, "the layout's own id"},
-    {"core/layouts/stored.cpp", {"eformer"}, "the layout that files name when they name none"},
-    {"core/layouts/taken_tensors.cpp", {"eformer"}, "the layout that is used when none is asked for"},
-    {"core/layouts/layout_mlx.cpp", {"mlx"}, "the layout's own id"},
     {"core/model/conventions/",
-     {"nf4", "fp4", "hqq", "mlx", "mxfp4", "mxfp8", "nvfp4"},
+     {"nf4", "fp4", "hqq", "mlx", "mxfp4", "mxfp8", "nvfp4", "gptq", "compressed-tensors"},
      "words in other programs' files"},
+    {"core/model/", {"gguf", "npz", "hdf5"}, "ids of file formats, which layouts share"},
+    {"core/layouts/taken_tensors.cpp", {"gguf"}, "the file format of a model"},
+    {"core/quant/spec/dialects/compressed_tensors.cpp", {"compressed-tensors"}, "the name of the program"},
+    {"core/solve/", {"gptq"}, "the solver of that name"},
+    {"app/gui/pages/backends/backends_matrix.cpp", {"native"}, "an English word"},
+    {"core/report/machine.cpp", {"cpu"}, "a key of the provenance"},
+    {"core/bench/run/machine_load.cpp", {"cpu"}, "a word of /proc/stat"},
+    {"core/bench/backend/backend_columns.cpp", {"cpu"}, "a kind of devices"},
     {"core/model/zarr/array.cpp", {"int2", "int4"}, "element types of zarr"},
     {"kernels/reference/", {"nf4", "ternary"}, "how the two formats with a kernel of their own are stored"},
     {"plugins/", {"nf4"}, "a backend names what it has a kernel for; formats cross the interface as text"},
@@ -92,6 +100,14 @@ std::map<std::string, std::vector<std::string>> homes() {
     for (const Dialect* row : dialects()) out[row->id].push_back("core/quant/spec/dialects/");
     for (const CalibrationTraits* row : calibrationRows()) out[row->id].push_back("core/quant/spec/calibrations/");
     for (const ScaleType* row : scaleTypeRows()) out[row->id].push_back("core/quant/spec/scale_type.cpp");
+    for (const Layout& row : layouts()) {
+        std::string file = row.id;
+        std::replace(file.begin(), file.end(), '-', '_');
+        out[row.id].push_back("core/layouts/layout_" + file + ".cpp");
+    }
+    for (const BackendSource& row : backendSources({}))
+        for (const std::string place : {"core/bench/backend/backend_sources.cpp", "plugins/"})
+            out[row.id].push_back(place);
     for (const std::string& word : kWords) out.erase(word);
     return out;
 }
@@ -102,6 +118,7 @@ class RowIds : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void areSpelledInTheirRows();
+    void metricsAreNotLookedUp();
     void literalsAreFound();
 };
 
@@ -143,6 +160,26 @@ void RowIds::areSpelledInTheirRows() {
             wrong << QString::fromStdString(exception.first + " does not spell \"" + exception.second +
                                             "\": take it off the list of exceptions");
     QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(u'\n')));
+}
+
+/// findMetric("nmse") stands beside the rows alone; others ask for nmseMetric().
+void RowIds::metricsAreNotLookedUp() {
+    QStringList wrong;
+    int sources = 0;
+    for (const char* root : {"app", "core"}) {
+        QDirIterator files(QString::fromLatin1(root), {QStringLiteral("*.cpp"), QStringLiteral("*.h")}, QDir::Files,
+                           QDirIterator::Subdirectories);
+        while (files.hasNext()) {
+            QFile file(files.next());
+            QVERIFY(file.open(QIODevice::ReadOnly));
+            ++sources;
+            if (file.fileName() == QStringLiteral("core/analysis/metrics.cpp")) continue;
+            if (file.readAll().contains("findMetric(\"")) wrong << file.fileName();
+        }
+    }
+    QVERIFY(sources > 400);
+    QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join(u'\n')));
+    QVERIFY(findMetric(nmseMetric().id) == &nmseMetric() && findMetric(sqnrMetric().id) == &sqnrMetric());
 }
 
 void RowIds::literalsAreFound() {

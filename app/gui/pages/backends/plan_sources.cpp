@@ -73,7 +73,7 @@ void PlanSources::list() {
     sources_ = backendSources(paths);
     if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
         sources_.insert(
-            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.id == "openblas"; }) +
+            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) +
                 1,
             std::move(*own));
     const QSignalBlocker blocker(list_);

@@ -260,8 +260,7 @@ void ComparePage::showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& s
     for (auto* card : {pane.densityCard, pane.errorCard, pane.mapCard}) card->setMessage(message);
     if (!row || row->status != Status::Ok) return pane.figures->setText({});
     QString figures = QStringLiteral("%1 bpw").arg(row->bpw, 0, 'f', 4);
-    if (const auto value = findMetric("sqnr_db")->value(*row))
-        figures += QStringLiteral("   %1 dB").arg(*value, 0, 'f', 2);
+    if (const auto value = sqnrMetric().value(*row)) figures += QStringLiteral("   %1 dB").arg(*value, 0, 'f', 2);
     pane.figures->setText(figures);
 }
 
