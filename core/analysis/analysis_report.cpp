@@ -181,7 +181,6 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
     const auto specs = bySpec(plan, result);
     const Metric* error = &nmseMetric();
     const Metric* ratio = &sqnrMetric();
-    if (!error || !ratio) return fail("The metrics nmse and sqnr_db are missing from the registry.");
 
     const auto add = [&](const char* title, std::string text, std::vector<Plot> plots, std::vector<Table> tables,
                          bool brief = false) {
