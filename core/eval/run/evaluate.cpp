@@ -216,7 +216,7 @@ private:
             if (!runner.reason.empty()) continue;
             if (!(*runner.head)(*runner.states, state, count, other_, job)) return cancelledError();
             compareLogits(plan_.text.tokens, plan_.context, chunk, first, count, vocabulary_, reference_, other_,
-                          out_.scores[i]);
+                          out_.scores[i], plan_.reference ? ReferenceKind::LogProbabilities : ReferenceKind::Logits);
             rows.change = i, rows.other = std::span(other_).first(count * vocabulary_);
             if (auto done = show(rows); !done) return done;
             if (plan_.arrived) plan_.arrived(i, std::span(out_.scores[i]).last(count));

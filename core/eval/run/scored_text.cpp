@@ -43,13 +43,13 @@ Result<void> checkTokens(std::span<const std::int32_t> tokens, std::size_t conte
 
 void compareLogits(std::span<const std::int32_t> tokens, std::size_t context, std::size_t chunk, std::size_t first,
                    std::size_t count, std::size_t vocabulary, std::span<const float> reference,
-                   std::span<const float> other, std::vector<TokenScore>& into) {
+                   std::span<const float> other, std::vector<TokenScore>& into, ReferenceKind kind) {
     const std::size_t begin = into.size();
     into.resize(begin + count);
     parallelFor(count, 1, [&](std::size_t from, std::size_t to, unsigned) {
         for (std::size_t i = from; i < to; ++i) {
             TokenScore score = scoreToken(reference.subspan(i * vocabulary, vocabulary),
-                                          other.subspan(i * vocabulary, vocabulary), tokens[first + i + 1]);
+                                          other.subspan(i * vocabulary, vocabulary), tokens[first + i + 1], kind);
             score.chunk = chunk, score.position = (first + i) % context;
             into[begin + i] = score;
         }

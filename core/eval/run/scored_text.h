@@ -38,6 +38,7 @@ Result<void> checkTokens(std::span<const std::int32_t> tokens, std::size_t conte
 /// Appends the scores of `count` tokens that follow the inputs from `first` on. Logits: [count, vocabulary].
 void compareLogits(std::span<const std::int32_t> tokens, std::size_t context, std::size_t chunk, std::size_t first,
                    std::size_t count, std::size_t vocabulary, std::span<const float> reference,
-                   std::span<const float> other, std::vector<TokenScore>& into);
+                   std::span<const float> other, std::vector<TokenScore>& into,
+                   ReferenceKind kind = ReferenceKind::Logits);
 
 } // namespace qs::eval

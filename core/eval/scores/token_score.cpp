@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace qs::eval {
 namespace {
@@ -25,17 +28,32 @@ struct Logits {
     double nll(std::int32_t token) const { return lnSum - double(values[std::size_t(token)]); }
 };
 
+/// The sum of q over the tokens that the reference does not cut.
+double shareOfKnown(const Logits& p, const Logits& q) {
+    if (std::none_of(p.values.begin(), p.values.end(), [](float value) { return std::isinf(value); })) return 1;
+    thread_local std::vector<float> known;
+    known.assign(q.values.begin(), q.values.end());
+    for (std::size_t i = 0; i < known.size(); ++i)
+        if (std::isinf(p.values[i])) known[i] = -std::numeric_limits<float>::infinity();
+    return rowMath().sumOfExps(known.data(), known.size(), q.lnSum);
+}
+
 } // namespace
 
-TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token) {
+TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token,
+                      ReferenceKind kind) {
     TokenScore score;
     score.token = token;
-    const Logits p(reference), q(other);
+    Logits p(reference);
+    const Logits q(other);
     score.finite = p.finite && q.finite;
     if (!score.finite) return score;
+    double more = 0;
+    if (kind == ReferenceKind::LogProbabilities) more = shareOfKnown(p, q) - std::exp(std::exchange(p.lnSum, 0.0));
     const double referenceNll = p.nll(token), nll = q.nll(token);
     // Infinite where the other network excludes a token that the reference does not.
-    const double divergence = rowMath().divergence(reference.data(), p.lnSum, other.data(), q.lnSum, reference.size());
+    const double divergence =
+        more + rowMath().divergence(reference.data(), p.lnSum, other.data(), q.lnSum, reference.size());
     score.finite = std::isfinite(referenceNll) && std::isfinite(nll) && std::isfinite(divergence);
     if (!score.finite) return score;
     score.referenceNll = referenceNll, score.nll = nll, score.divergence = divergence;

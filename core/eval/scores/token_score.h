@@ -20,9 +20,19 @@ struct TokenScore {
     bool finite = true;           ///< false: a logit is NaN or infinite; no figure above means anything
 };
 
+/// What the values of a reference are.
+enum class ReferenceKind {
+    Logits,           ///< p is their softmax; minus infinity is a probability of 0
+    LogProbabilities, ///< ln p of a base file; minus infinity: cut, below what the file can say
+};
+
 /// From the logits of both networks after the same input; both have a value for every token of the vocabulary.
 /// Sums are f64, in one order whatever the processor is. KL = sum p (ln p - ln q), p = softmax(reference), q = softmax(other). A
-/// logit of the reference may be minus infinity, a probability of 0, but not that of `token`.
-TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token);
+/// logit of the reference may be minus infinity, but not that of `token`.
+/// Of log-probabilities, KL = sum (p (ln p - ln q) - p + q) over the tokens that the file does not cut. No term is below 0, and over
+/// all tokens the sum is the KL of two distributions. So cut tokens add nothing, and rounding in the file adds only its square;
+/// with p divided by its sum, every cut token would add its probability to the KL of equal networks.
+TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token,
+                      ReferenceKind kind = ReferenceKind::Logits);
 
 } // namespace qs::eval

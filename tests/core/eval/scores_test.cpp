@@ -14,6 +14,7 @@ class ScoresTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void divergenceOfKnownDistributions();
+    void cutLogProbabilitiesAddNothing();
     void logitsThatAreNotFinite();
     void errorsByTokenAndByChunk();
     void percentilesAreLinear();
@@ -33,6 +34,24 @@ void ScoresTest::divergenceOfKnownDistributions() {
     QVERIFY(scoreToken(p, p, 2).sameTop);
     const std::vector<float> equal = {1, 1};
     QVERIFY(scoreToken(equal, equal, 1).sameTop); // the first of equals on both sides
+}
+
+void ScoresTest::cutLogProbabilitiesAddNothing() {
+    // A vocabulary of 1000: three tokens, and 997 with together 1/100 of the probability, which the reference cuts.
+    std::vector<float> q(1000, std::log(0.01f / 997)), p(1000, -std::numeric_limits<float>::infinity());
+    const float shares[] = {0.5f, 0.3f, 0.19f};
+    for (std::size_t i = 0; i < 3; ++i) p[i] = q[i] = std::log(shares[i]);
+    const TokenScore same = scoreToken(p, q, 1, ReferenceKind::LogProbabilities);
+    QVERIFY2(std::fabs(same.divergence) < 1e-7, qPrintable(QString::number(same.divergence)));
+    QVERIFY(std::fabs(same.referenceNll + std::log(0.3)) < 1e-7 && std::fabs(same.nll + std::log(0.3)) < 1e-6);
+    QVERIFY(scoreToken(p, q, 1).divergence > 0.0099); // as logits the cut tokens have a probability of 0
+
+    std::swap(q[0], q[2]); // of both distributions whole: 0.31 ln(0.5 / 0.19)
+    const double whole = 0.31 * std::log(0.5 / 0.19);
+    QVERIFY(std::fabs(scoreToken(p, q, 1, ReferenceKind::LogProbabilities).divergence - whole) < 1e-6);
+    std::swap(q[0], q[2]);
+    for (std::size_t i = 0; i < 3; ++i) p[i] += i == 1 ? 1e-4f : -1e-4f; // the rounding of a file
+    QVERIFY(scoreToken(p, q, 1, ReferenceKind::LogProbabilities).divergence < 1e-7);
 }
 
 void ScoresTest::logitsThatAreNotFinite() {
