@@ -5,6 +5,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
+#include "app/cli/serving_options.h"
 #include "app/cli/terminal.h"
 #include "core/base/byte_count.h"
 #include "core/base/text.h"
@@ -14,6 +15,7 @@
 #include "core/eval/run/report.h"
 #include "core/eval/run/self_noise.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -24,6 +26,7 @@ struct Options {
     std::vector<std::string> specs, recipes, others;
     unsigned context = 512, chunks = 0;
     bool contextGiven = false, llama = false, noFloor = false;
+    ServingOptions serving;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -37,15 +40,15 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
     std::string text;
     if (!rows.empty())
         text = tableText(
-            withColumns(eval::evaluationTable({}, rows),
-                        {"spec", "recipe", "against", "kl_mean", "kl_se_chunk", "kl_p99", "top1", "ppl", "ppl_ref"}));
+            withColumns(eval::evaluationTable({}, rows), {"spec", "recipe", "against", "served_by", "kl_mean",
+                                                          "kl_se_chunk", "kl_p99", "top1", "ppl", "ppl_ref"}));
     for (const auto& row : rows) {
-        if (!row.reason.empty()) text += fmt::format("{}: {}\n", row.spec, row.reason);
+        if (!row.reason.empty()) text += fmt::format("{}: {}\n", row.label(), row.reason);
         if (row.summary && row.summary->notFinite > 0)
-            text += fmt::format("{}: {} more tokens have logits that are not finite and are in no figure.\n", row.spec,
-                                row.summary->notFinite);
+            text += fmt::format("{}: {} more tokens have logits that are not finite and are in no figure.\n",
+                                row.label(), row.summary->notFinite);
         if (row.belowFloor())
-            text += fmt::format("{}: the mean KL is below twice the noise floor: no difference shows.\n", row.spec);
+            text += fmt::format("{}: the mean KL is below twice the noise floor: no difference shows.\n", row.label());
     }
     auto pairs = eval::pairedOf(plan, result);
     if (const std::size_t all = pairs.size(); all > 0) {
@@ -62,22 +65,34 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
             fmt::format("Noise floor: {:.2g} nats, the mean KL of the unchanged model, its sums in another order.\n",
                         *result.floor);
     if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
-    text += fmt::format("{} tokens in {} chunks; f32 activations: the effect of the weights alone.\n", result.tokens,
-                        result.chunks);
+    const bool isServed = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.servedBy.empty(); });
+    text += fmt::format("{} tokens in {} chunks; f32 activations: the effect of the weights alone{}.\n", result.tokens,
+                        result.chunks, isServed ? ", but for the rows with products by a backend" : "");
     return print(text);
 }
 
+/// Every spec and recipe, and once more on the backend that was asked for.
 Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const Model& model) {
     std::vector<eval::WeightChange> changes;
+    std::shared_ptr<eval::LinearServer> server;
+    const auto add = [&](eval::WeightChange change) {
+        changes.push_back(change);
+        if (server) changes.push_back(serve::servedBy(server, std::move(change)));
+    };
+    if (options.serving.given()) {
+        auto opened = options.serving.open(processJob());
+        if (!opened) return tl::unexpected(opened.error());
+        server = std::move(*opened);
+    }
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        changes.push_back(eval::quantizedAs(std::move(*spec)));
+        add(eval::quantizedAs(std::move(*spec)));
     }
     for (const auto& path : options.recipes) {
         auto change = changeByRecipe(path, model);
         if (!change) return tl::unexpected(change.error());
-        changes.push_back(std::move(*change));
+        add(std::move(*change));
     }
     for (const auto& path : options.others) {
         auto change = changeByModel(path);
@@ -120,6 +135,9 @@ Result<void> checkOptions(const Options& options) {
         return fail("--save-base writes what this model says, and --base takes the place of that: use one of them.");
     if (options.llama && options.scored != kSecondHalf)
         return fail("llama.cpp scores the second half of every chunk, so --llama-cpp needs --scored second-half.");
+    if (options.serving.given() && options.specs.empty() && options.recipes.empty())
+        return fail("A backend needs something to serve: use --spec SPEC or --recipe FILE.");
+    if (auto fine = options.serving.check(); !fine) return fine;
     return options.outputs.check();
 }
 
@@ -181,12 +199,7 @@ Result<void> run(const Options& options) {
             paths.insert(paths.end(), given->begin(), given->end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     }
-    for (const auto& reason : result->reasons)
-        if (reason.empty()) return {};
-    if (plan.changes.empty()) return {};
-    return fail(fmt::format("Nothing could be evaluated; the first, {}: {}", plan.changes.front().name,
-                            result->reasons.front()),
-                options.path);
+    return outcomeOf(plan.changes, result->reasons, options.path);
 }
 
 } // namespace
@@ -242,6 +255,7 @@ Run declareEval(CLI::App& app) {
         .type("RANGE")
         .showDefault()
         .oneOf({kSecondHalf, kAll});
+    options->serving.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options, context] {
         options->contextGiven = context.given();
@@ -259,6 +273,7 @@ Run declareEval(CLI::App& app) {
         if (options->chunks > 0) line += fmt::format(" --chunks {}", options->chunks);
         if (!options->memory.empty()) line += " --memory " + options->memory;
         if (options->scored != kSecondHalf) line += " --scored " + options->scored;
+        line += options->serving.commandLine();
         options->commandLine = line;
         return run(*options);
     };

@@ -12,4 +12,9 @@ Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& 
 /// Another model.
 Result<eval::WeightChange> changeByModel(const std::string& path);
 
+/// An error where none of `changes` could be evaluated, or none of those that a backend was to serve. `reasons`: of each, why
+/// it has no figures.
+Result<void> outcomeOf(const std::vector<eval::WeightChange>& changes, const std::vector<std::string>& reasons,
+                       const std::string& path);
+
 } // namespace qs::cli

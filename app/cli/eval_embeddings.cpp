@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/eval_embeddings.h"
 
+#include "app/cli/eval_changes.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/eval/run/embeddings.h"
@@ -37,9 +38,7 @@ Result<void> evaluateAndPrintEmbeddings(std::shared_ptr<const Model> model, cons
         paths.push_back(plan.text.path);
         if (auto done = outputs.write(std::move(*report), paths); !done) return done;
     }
-    for (const auto& reason : result->reasons)
-        if (reason.empty()) return {};
-    return fail(fmt::format("No spec could be evaluated; the first: {}", result->reasons.front()), model->path);
+    return outcomeOf(plan.changes, result->reasons, model->path);
 }
 
 } // namespace qs::cli

@@ -53,8 +53,7 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
     std::string text = tableText(eval::sensitivityTable({}, rows));
     if (all > kMostPrinted)
         text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
-    if (!result.additivity.empty())
-        text += "\n" + tableText(makeTable({}, eval::additivityColumns(), result.additivity));
+    if (!result.additivity.empty()) text += "\n" + tableText(eval::additivityTable({}, result.additivity));
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
                         result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
                         eval::sensitivityNote(*plan.how));

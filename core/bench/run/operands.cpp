@@ -82,14 +82,7 @@ Result<void> addActivations(Operands& out, const OperandRequest& request) {
         }
     });
     out.act.push_back(std::move(*tensor));
-    OperandFormat format;
-    format.format = request.act->dynamic ? request.act->id : request.act->dtype;
-    format.bits = request.act->dynamic ? 8 : std::uint32_t(8 * dtypeBytes(request.act->dtype));
-    if (request.act->dynamic) {
-        format.scaleDtype = "f32";
-        format.channelAxis = 0;
-    }
-    out.problem.act = format;
+    out.problem.act = actFormat(*request.act);
     out.problem.dynamicAct = request.act->dynamic;
     return {};
 }
@@ -148,6 +141,14 @@ std::size_t dtypeBytes(std::string_view dtype) {
     const auto* format = findFormat(dtype);
     const bool isFloat = format && (format->kind == FormatKind::Identity || format->kind == FormatKind::Float);
     return isFloat ? std::size_t(format->bits) / 8 : 0;
+}
+
+OperandFormat actFormat(const BenchAct& act) {
+    OperandFormat format;
+    format.format = act.dynamic ? act.id : act.dtype;
+    format.bits = act.dynamic ? 8 : std::uint32_t(8 * dtypeBytes(act.dtype));
+    if (act.dynamic) format.scaleDtype = "f32", format.channelAxis = 0;
+    return format;
 }
 
 Result<HostTensor> makeHostTensor(std::string role, std::string dtype, std::vector<std::int64_t> dims) {

@@ -68,6 +68,8 @@ inline bool isQuantize(const Problem& problem) { return problem.op == "quantize"
 /// `weights` must have the rows and columns of the op: [N,K] or [K,N].
 Result<Operands> makeOperands(const OperandRequest& request, std::shared_ptr<const BenchWeights> weights);
 
+/// How the interface passes activations.
+OperandFormat actFormat(const BenchAct& act);
 /// Why the interface cannot pass weights of this spec, for any shape; nullopt: it can.
 std::optional<std::string> whyNotCrossing(const QuantSpec& spec);
 /// How the interface passes weights of this spec; fails for a format without a packing.

@@ -4,9 +4,9 @@
 
 #include "core/base/job.h"
 #include "core/eval/forward/input_tap.h"
+#include "core/eval/forward/linear.h"
 #include "core/eval/forward/pass_room.h"
 #include "core/eval/network/network_weights.h"
-#include "core/value/product.h"
 
 namespace qs::eval {
 
@@ -26,7 +26,7 @@ private:
     const LayerWeights& w_;
     const LayerPlan& plan_;
     std::size_t queries_, keys_; ///< values of all heads of a token
-    mutable value::PreparedProduct qkv_, output_;
+    mutable Linear qkv_, output_;
 };
 
 } // namespace qs::eval

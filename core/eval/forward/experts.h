@@ -6,9 +6,9 @@
 
 #include "core/base/job.h"
 #include "core/eval/forward/input_tap.h"
+#include "core/eval/forward/linear.h"
 #include "core/eval/forward/pass_room.h"
 #include "core/eval/network/network_weights.h"
-#include "core/value/product.h"
 
 namespace qs::eval {
 
@@ -31,13 +31,13 @@ public:
 
 private:
     struct Products {
-        value::PreparedProduct gateUp, down;
+        Linear gateUp, down;
     };
     bool addExpert(Products& products, std::span<const Routed> tokens, PassRoom& room, const Job& job) const;
 
     const Network& net_;
     std::size_t inner_; ///< values between the two products of an expert, of a token
-    mutable value::PreparedProduct router_;
+    mutable Linear router_;
     mutable std::vector<Products> experts_;
 };
 

@@ -4,9 +4,9 @@
 
 #include "core/base/job.h"
 #include "core/eval/forward/input_tap.h"
+#include "core/eval/forward/linear.h"
 #include "core/eval/forward/pass_room.h"
 #include "core/eval/network/network_weights.h"
-#include "core/value/product.h"
 
 namespace qs::eval {
 
@@ -25,7 +25,7 @@ private:
     const LayerWeights& w_;
     std::size_t inner_; ///< values between the two products, of a token
     bool isGated_;
-    mutable value::PreparedProduct gateUp_, down_;
+    mutable Linear gateUp_, down_;
 };
 
 } // namespace qs::eval

@@ -20,8 +20,8 @@ Result<Head> Head::load(const Network& network, const NetworkWeights& weights, c
 
 Head::Head(const Network& network, std::vector<float> norm, std::vector<float> bias, WeightMatrix matrix)
     : net_(&network), norm_(std::move(norm)), bias_(std::move(bias)), workers_(workerCount()),
-      product_(std::make_unique<value::PreparedProduct>(prepared(
-          std::move(matrix), kLogitRows, std::size_t(network.vocabulary), std::size_t(network.hidden), workers_))) {}
+      product_(std::make_unique<Linear>(prepared(std::move(matrix), kLogitRows, std::size_t(network.vocabulary),
+                                                 std::size_t(network.hidden), workers_))) {}
 
 bool Head::operator()(const HiddenStates& states, std::size_t first, std::size_t count, std::vector<float>& out,
                       const Job& job) {

@@ -3,7 +3,6 @@
 // Logits out of hidden states: final norm, head, soft cap.
 
 #include "core/eval/forward/hidden_states.h"
-#include "core/value/product.h"
 
 namespace qs::eval {
 
@@ -26,7 +25,7 @@ private:
     const Network* net_;
     std::vector<float> norm_, bias_;
     Workers workers_;
-    std::unique_ptr<value::PreparedProduct> product_;
+    std::unique_ptr<Linear> product_;
 };
 
 } // namespace qs::eval

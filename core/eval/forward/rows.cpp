@@ -26,9 +26,9 @@ void addBias(std::span<const float> bias, std::size_t rows, float* y) {
     for (std::size_t r = 0; r < rows; ++r) rowMath().plus(bias.data(), bias.size(), y + r * bias.size());
 }
 
-value::PreparedProduct prepared(WeightMatrix matrix, std::size_t rows, std::size_t outputs, std::size_t inputs,
-                                const Workers& workers) {
-    return {{matrix.data(), matrix.element()}, rows, outputs, inputs, false, workers.team()};
+Linear prepared(WeightMatrix matrix, std::size_t rows, std::size_t outputs, std::size_t inputs,
+                const Workers& workers) {
+    return {std::move(matrix), rows, outputs, inputs, workers.team()};
 }
 
 } // namespace qs::eval

@@ -2,10 +2,10 @@
 #pragma once
 // Operations on rows of hidden states that every part of a layer uses.
 
+#include "core/eval/forward/linear.h"
 #include "core/eval/forward/workers.h"
 #include "core/eval/network/network.h"
 #include "core/eval/network/weight_matrix.h"
-#include "core/value/product.h"
 
 #include <span>
 
@@ -19,7 +19,6 @@ void normalize(const Network& network, std::span<const float> x, std::size_t wid
 void addBias(std::span<const float> bias, std::size_t rows, float* y);
 
 /// The products of `rows` rows with a matrix, which is released.
-value::PreparedProduct prepared(WeightMatrix matrix, std::size_t rows, std::size_t outputs, std::size_t inputs,
-                                const Workers& workers);
+Linear prepared(WeightMatrix matrix, std::size_t rows, std::size_t outputs, std::size_t inputs, const Workers& workers);
 
 } // namespace qs::eval

@@ -106,6 +106,10 @@ bool changes(const WeightChange* change, const TensorInfo& tensor) {
     return change && change->touches && change->touches(tensor);
 }
 
+bool isServed(const WeightChange* change, const TensorInfo& tensor) {
+    return changes(change, tensor) && change->server != nullptr;
+}
+
 /// Whether a weight stays in 16 bits.
 bool staysHalf(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change) {
     const bool isHalf = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
@@ -306,6 +310,18 @@ Result<WeightMatrix> NetworkWeights::stored(const TensorInfo& tensor, bool input
     return WeightMatrix(std::move(values), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
 }
 
+Result<WeightMatrix> NetworkWeights::served(const TensorInfo& tensor, WeightRole role, std::size_t begin,
+                                            bool inputsFirst, const WeightChange& change, const Job& job) const {
+    const auto view = model_->view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    const Shape shape = shapeOf(role, network_);
+    auto matrix = change.server->matrix({*view, std::size_t(shape[0]), std::size_t(shape[1]), inputsFirst, begin}, job);
+    if (!matrix) return tl::unexpected(matrix.error());
+    drop(*view);
+    if (auto same = model_->unchanged(tensor); !same) return tl::unexpected(same.error());
+    return WeightMatrix(std::move(*matrix));
+}
+
 Result<void> NetworkWeights::appendBias(const Found& found, const Job& job, std::vector<float>& bias) const {
     if (!found.bias) return {};
     auto more = matrix(*found.bias, false, nullptr, job);
@@ -329,7 +345,10 @@ Result<void> NetworkWeights::append(const Weights& weights, WeightRole role, con
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_ && &weights != &outside_;
-    auto values = stored(*found->second.weight(), inputsFirst, change, job);
+    const TensorInfo& tensor = *found->second.weight();
+    auto values = role != WeightRole::Router && isServed(change, tensor)
+                      ? served(tensor, role, 0, inputsFirst, *change, job)
+                      : stored(tensor, inputsFirst, change, job);
     if (!values) return tl::unexpected(values.error());
     into.append(std::move(*values));
     return appendBias(found->second, job, bias);
@@ -342,9 +361,15 @@ Result<void> NetworkWeights::appendExperts(const Weights& weights, WeightRole ro
     into.resize(std::size_t(network_.mixture.experts));
     const auto& tensors = found->second.tensors;
     for (std::size_t t = 0; t < tensors.size(); ++t) {
+        const std::size_t share = into.size() / tensors.size(), size = tensors[t]->elements / share;
+        for (std::size_t e = 0; e < share && isServed(change, *tensors[t]); ++e) {
+            auto one = served(*tensors[t], role, e * size, false, *change, job);
+            if (!one) return tl::unexpected(one.error());
+            into[t * share + e].append(std::move(*one));
+        }
+        if (isServed(change, *tensors[t])) continue;
         auto values = stored(*tensors[t], false, change, job);
         if (!values) return tl::unexpected(values.error());
-        const std::size_t share = into.size() / tensors.size(), size = values->size() / share;
         for (std::size_t e = 0; e < share; ++e) into[t * share + e].append(values->part(e * size, size));
     }
     return {};

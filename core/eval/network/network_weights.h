@@ -87,6 +87,9 @@ private:
     /// The values of matrix(); f16 and bf16 stay what they are where no value changes.
     Result<WeightMatrix> stored(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
                                 const Job& job) const;
+    /// A matrix of a layer that the change's server holds. `begin`: its first value in the tensor.
+    Result<WeightMatrix> served(const TensorInfo& tensor, WeightRole role, std::size_t begin, bool inputsFirst,
+                                const WeightChange& change, const Job& job) const;
     /// The values of a norm, and its bias; nothing where the family has none.
     Result<void> loadNorm(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
                           std::vector<float>& norm, std::vector<float>* bias) const;

@@ -21,8 +21,10 @@ WeightChange quantizedAs(QuantSpec spec) {
     WeightChange change;
     change.name = specText(spec), change.detail = canonicalText(spec);
     change.touches = isMatrix;
-    change.values = [spec = std::move(spec)](const TensorInfo&, const TensorView& stored, const Job& job) {
-        return roundtrip(stored, spec, job);
+    const auto shared = std::make_shared<const QuantSpec>(std::move(spec));
+    change.specOf = [shared](const TensorInfo&) { return shared.get(); };
+    change.values = [shared](const TensorInfo&, const TensorView& stored, const Job& job) {
+        return roundtrip(stored, *shared, job);
     };
     return change;
 }
@@ -32,6 +34,7 @@ WeightChange quantizedBy(std::string name, std::string detail,
     WeightChange change;
     change.name = std::move(name), change.detail = std::move(detail);
     change.everywhere = true;
+    change.specOf = specOf;
     change.touches = [specOf](const TensorInfo& tensor) { return isMatrix(tensor) && specOf(tensor); };
     change.values = [specOf](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
         return roundtrip(stored, *specOf(tensor), job);

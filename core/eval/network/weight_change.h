@@ -12,6 +12,7 @@
 
 namespace qs::eval {
 
+class LinearServer;
 struct LayerWeights;
 struct Network;
 
@@ -27,6 +28,10 @@ struct WeightChange {
     std::shared_ptr<const Model> network = nullptr;
     /// Whether the embedding, positions, the head and routers may change too; false: matrices of layers alone.
     bool everywhere = false;
+    /// The spec under which a tensor that `touches` takes is quantized; empty: the values come otherwise.
+    std::function<const QuantSpec*(const TensorInfo& tensor)> specOf = {};
+    /// Computes the products of the matrices of layers that change. Null: our own kernels, with what they decode to.
+    std::shared_ptr<LinearServer> server = nullptr;
     /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.
     std::function<void(const Network& network, LayerWeights& weights)> rearranged = {};
 };

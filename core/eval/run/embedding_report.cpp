@@ -59,9 +59,7 @@ Columns<EmbeddingRow> makeEmbeddingColumns() {
                               [](const S& s) { return s.notFinite; }));
     Column<EmbeddingRow> reason;
     reason.id = "reason", reason.title = "Reason", reason.tip = "Why there are no figures.";
-    reason.value = [](const EmbeddingRow& row) -> Value {
-        return row.reason.empty() ? Value(std::monostate{}) : Value(row.reason);
-    };
+    reason.value = [](const EmbeddingRow& row) -> Value { return row.reason; };
     out.push_back(reason);
     return out;
 }
@@ -91,8 +89,11 @@ const Columns<EmbeddingRow>& embeddingColumns() {
 
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
     std::vector<EmbeddingRow> rows;
-    for (std::size_t i = 0; i < plan.changes.size(); ++i)
-        rows.push_back({plan.changes[i].name, summarizeCosines(result.cosines[i]), result.reasons[i]});
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+        const WeightChange& change = plan.changes[i];
+        rows.push_back({change.server ? change.name + " on " + change.server->title() : change.name,
+                        summarizeCosines(result.cosines[i]), result.reasons[i]});
+    }
     return rows;
 }
 

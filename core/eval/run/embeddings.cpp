@@ -36,8 +36,9 @@ struct Encoder {
                           net.layers.size()});
             auto layer = weights.layer(i, change, job);
             if (!layer) return tl::unexpected(layer.error());
-            if (auto done = states.pass(std::move(*layer), net.layers[i], job); !done)
-                return tl::unexpected(done.error());
+            const auto done = states.pass(std::move(*layer), net.layers[i], job);
+            const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
+            if (!done) return tl::unexpected(failure ? *failure : done.error());
         }
         return means(states, context);
     }

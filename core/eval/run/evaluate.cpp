@@ -34,6 +34,11 @@ struct Runner {
     /// What `change` says of layers.
     const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
     bool isOther() const { return change && change->network; }
+    /// What a pass has returned, where a server has failed and nobody cancelled: its failure.
+    Result<void> passed(Result<void> done) {
+        const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
+        return failure ? failed(*failure) : done;
+    }
     /// The error, where it ends the evaluation; else this runner falls out.
     Result<void> failed(const Error& error) {
         if (error.cancelled || !change) return tl::unexpected(error);
@@ -62,12 +67,14 @@ struct Step {
 /// Puts the states of a runner through one layer, whose weights are kept or made anew.
 Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, const Job& job) {
     Served& network = *runner.served;
-    if (layer < runner.layers.size()) return runner.states->pass(*runner.layers[layer], *network.room, job);
+    if (layer < runner.layers.size())
+        return runner.passed(runner.states->pass(*runner.layers[layer], *network.room, job));
     auto loaded = network.weights.layer(layer, runner.inside(), job);
     if (!loaded) return runner.failed(loaded.error());
     auto prepared =
         std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer], *network.room);
-    if (auto done = runner.states->pass(*prepared, *network.room, job); !done) return done;
+    if (auto done = runner.passed(runner.states->pass(*prepared, *network.room, job)); !done || !runner.reason.empty())
+        return done;
     if (keep) runner.layers.push_back(std::move(prepared));
     return {};
 }

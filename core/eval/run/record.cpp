@@ -39,7 +39,7 @@ Plot runningPlot(const EvaluationRecord& record) {
     plot.title = "Mean KL so far";
     plot.xTitle = "scored tokens", plot.yTitle = "mean KL, nats";
     for (const auto& change : record.changes) {
-        auto series = seriesOf(change.row.spec);
+        auto series = seriesOf(change.row.label());
         for (const auto& point : change.profile.running)
             series.x.push_back(double(point.tokens)), series.y.push_back(point.divergence.mean);
         if (!series.x.empty()) plot.series.push_back(std::move(series));
@@ -53,7 +53,7 @@ Plot positionPlot(const EvaluationRecord& record) {
     plot.title = "Mean KL by position in the chunk";
     plot.xTitle = "position, tokens", plot.yTitle = "mean KL, nats";
     for (const auto& change : record.changes) {
-        auto series = seriesOf(change.row.spec);
+        auto series = seriesOf(change.row.label());
         for (const auto& range : change.profile.positions) {
             series.x.push_back((double(range.begin) + double(range.end) - 1) / 2);
             series.y.push_back(range.divergence.mean);
@@ -131,7 +131,7 @@ const Columns<WorstTokenRow>& worstTokenColumns() {
 std::vector<WorstTokenRow> worstTokenRows(const RecordedChange& change) {
     std::vector<WorstTokenRow> rows;
     for (std::size_t i = 0; i < change.profile.worst.size(); ++i)
-        rows.push_back({change.row.spec, change.profile.worst[i], change.worst[i]});
+        rows.push_back({change.row.label(), change.profile.worst[i], change.worst[i]});
     return rows;
 }
 
@@ -170,7 +170,7 @@ const Columns<PositionRow>& positionColumns() {
 std::vector<PositionRow> positionRows(const EvaluationRecord& record) {
     std::vector<PositionRow> rows;
     for (const auto& change : record.changes)
-        for (const PositionRange& range : change.profile.positions) rows.push_back({change.row.spec, range});
+        for (const PositionRange& range : change.profile.positions) rows.push_back({change.row.label(), range});
     return rows;
 }
 
@@ -195,7 +195,6 @@ Section recordSection(const EvaluationRecord& record) {
     Section section;
     section.title = "Evidence: the model's output";
     section.brief = true;
-    section.note = "Activations are f32: the figures show the effect of the quantized weights alone.";
     section.text = fmt::format(
         "{} tokens of {} in {} chunks of at most {}; scored: {}. SHA-256 of the text: {}.\n\nKL is the divergence of "
         "the "
@@ -205,6 +204,7 @@ Section recordSection(const EvaluationRecord& record) {
         record.scored == Scored::All ? "all tokens" : "the second half of every chunk", record.textSha256);
     std::vector<EvaluationRow> rows;
     for (const auto& change : record.changes) rows.push_back(change.row);
+    section.note = activationsRemark(rows);
     section.tables.push_back(evaluationTable("Specs", rows));
     Section profile = profileSection(record);
     section.tables.insert(section.tables.end(), profile.tables.begin(), profile.tables.end());

@@ -6,6 +6,7 @@
 #include "core/eval/scores/chunk_rows.h"
 #include "core/eval/tokenizer/tokenizer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -19,15 +20,24 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
                         change.network      ? RowKind::Against
                         : change.everywhere ? RowKind::Recipe
                                             : RowKind::Spec,
-                        result.floor});
+                        result.floor, change.server ? change.server->title() : std::string()});
     }
     return rows;
 }
 
 std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result) {
     std::vector<std::string> names;
-    for (const WeightChange& change : plan.changes) names.push_back(change.name);
+    for (const EvaluationRow& row : evaluationRows(plan, result)) names.push_back(row.label());
     return pairedRows(names, result.scores);
+}
+
+std::string activationsRemark(const std::vector<EvaluationRow>& rows) {
+    const auto isServed = [](const EvaluationRow& row) { return !row.servedBy.empty(); };
+    if (std::none_of(rows.begin(), rows.end(), isServed))
+        return "Activations are f32: the figures show the effect of the quantized weights alone.";
+    return "Rows with products by a backend show the network as it would be served: its activations and sums included. "
+           "In "
+           "the others activations are f32: the effect of the quantized weights alone.";
 }
 
 std::string referenceRemark(const Evaluation& result) {
@@ -42,7 +52,8 @@ namespace {
 
 std::vector<ChunkRow> chunkRowsOf(const EvaluationPlan& plan, const Evaluation& result) {
     std::vector<ChunkRow> rows;
-    for (std::size_t i = 0; i < plan.changes.size(); ++i) appendChunkRows(plan.changes[i].name, result.scores[i], rows);
+    const auto named = evaluationRows(plan, result);
+    for (std::size_t i = 0; i < named.size(); ++i) appendChunkRows(named[i].label(), result.scores[i], rows);
     return rows;
 }
 
@@ -120,6 +131,8 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
         for (const auto& [key, value] : *other)
             if (key == "input_sha256") provenance->emplace_back("against_sha256", value);
     }
+    for (const WeightChange& change : plan.changes)
+        if (change.server) provenance->emplace_back("served_by", change.server->title());
     if (plan.text.first) provenance->emplace_back("first_token", std::to_string(*plan.text.first));
     if (result.floor) provenance->emplace_back("noise_floor", fmt::format("{}", *result.floor));
 
@@ -132,7 +145,7 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     Section section;
     section.title = "Evaluation";
     section.brief = true;
-    section.note = "Activations are f32: the figures show the effect of the quantized weights alone.";
+    section.note = activationsRemark(evaluationRows(plan, result));
     if (const std::string remark = referenceRemark(result); !remark.empty()) section.note += " " + remark;
     section.text = "KL is the divergence of the quantized network's next-token distribution from that of the "
                    "reference. Errors by chunk treat chunks as independent; errors by token are too small, because "

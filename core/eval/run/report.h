@@ -11,6 +11,8 @@ namespace qs::eval {
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result);
 /// Pairs of changes; see pairedRows().
 std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result);
+/// What the activations of the rows are.
+std::string activationsRemark(const std::vector<EvaluationRow>& rows);
 /// That the reference is itself quantized; empty where it is not.
 std::string referenceRemark(const Evaluation& result);
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,

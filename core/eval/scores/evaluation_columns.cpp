@@ -12,6 +12,8 @@ using Row = EvaluationRow;
 using S = ScoreSummary;
 using Figure = std::optional<double>;
 
+constexpr const char* kServedBy = "served_by";
+
 Column<Row> number(const char* id, const char* title, const char* unit, Direction better, const char* tip,
                    Figure (*of)(const S&), Show show = Show::Significant, int digits = 4) {
     Column<Row> column;
@@ -49,6 +51,12 @@ void addNames(Columns<Row>& out) {
     out.push_back(name("spec", "Spec", "What the matrices of all layers were quantized as.", RowKind::Spec));
     out.push_back(name("recipe", "Recipe", "The recipe by which all matrices were quantized.", RowKind::Recipe));
     out.push_back(name("against", "Against", "The model that is compared with the reference.", RowKind::Against));
+    Column<Row> served;
+    served.id = kServedBy, served.title = "Products by", served.show = Show::Text;
+    served.tip = "What computed the products of the layers: a backend with its activations, as the network would be "
+                 "served; or f32 here, which shows the effect of the weights alone.";
+    served.value = [](const Row& row) -> Value { return row.servedBy.empty() ? "f32" : row.servedBy; };
+    out.push_back(std::move(served));
 }
 
 void addDivergence(Columns<Row>& out) {
@@ -161,9 +169,7 @@ void addCounts(Columns<Row>& out) {
     out.push_back(std::move(status));
     Column<Row> reason;
     reason.id = "reason", reason.title = "Reason", reason.tip = "Why there are no figures.";
-    reason.value = [](const Row& row) -> Value {
-        return row.reason.empty() ? Value(std::monostate{}) : Value(row.reason);
-    };
+    reason.value = [](const Row& row) -> Value { return row.reason; };
     out.push_back(std::move(reason));
 }
 
@@ -183,8 +189,11 @@ Table evaluationTable(std::string title, const std::vector<EvaluationRow>& rows)
     std::vector<std::string_view> ids;
     for (std::size_t i = 0; i < all.columns.size(); ++i) {
         const bool isName = i <= std::size_t(RowKind::Against);
-        const auto has = [&](const EvaluationRow& row) { return std::size_t(row.kind) == i; };
-        if (!isName || std::any_of(rows.begin(), rows.end(), has)) ids.push_back(all.columns[i].id);
+        const bool isServer = all.columns[i].id == kServedBy;
+        const auto has = [&](const EvaluationRow& row) {
+            return isServer ? !row.servedBy.empty() : std::size_t(row.kind) == i;
+        };
+        if (!(isName || isServer) || std::any_of(rows.begin(), rows.end(), has)) ids.push_back(all.columns[i].id);
     }
     return withColumns(all, ids);
 }

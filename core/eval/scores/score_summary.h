@@ -52,6 +52,11 @@ struct EvaluationRow {
     std::string reason; ///< why there are no figures
     RowKind kind = RowKind::Spec;
     std::optional<double> floor = {}; ///< mean KL of the reference against itself in another order of sums, nats
+    /// What computed the products of its layers: "cpu, int8 activations"; empty: our own f32 kernels.
+    std::string servedBy = {};
+    std::string label() const {
+        return servedBy.empty() ? spec : spec + " on " + servedBy;
+    } ///< unlike that of any other row
     /// Whether the mean KL is below twice the floor, so that it says nothing.
     bool belowFloor() const { return floor && summary && summary->divergence.mean < 2 * *floor; }
 };

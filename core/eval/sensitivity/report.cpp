@@ -26,6 +26,20 @@ std::vector<std::vector<SensitivityRow>> bySpec(const std::vector<SensitivityRow
     return out;
 }
 
+/// The columns in which a row has something to show.
+template<class Row> Columns<Row> withValues(const Columns<Row>& columns, const std::vector<Row>& rows) {
+    Columns<Row> out;
+    for (const auto& column : columns) {
+        const auto shows = [&](const Row& row) {
+            const Value value = column.value(row);
+            const auto* text = std::get_if<std::string>(&value);
+            return text ? !text->empty() : !std::holds_alternative<std::monostate>(value);
+        };
+        if (std::any_of(rows.begin(), rows.end(), shows)) out.push_back(column);
+    }
+    return out;
+}
+
 Plot barsOf(const std::vector<SensitivityRow>& rows) {
     Plot plot;
     plot.title = "Ranked: " + titleOf(rows.front()), plot.yTitle = "figure of the rank";
@@ -78,13 +92,12 @@ std::vector<SensitivityRow> ranked(std::vector<SensitivityRow> rows) {
     return out;
 }
 
+Table additivityTable(const std::string& title, const std::vector<Additivity>& rows) {
+    return makeTable(title, withValues(additivityColumns(), rows), rows);
+}
+
 Table sensitivityTable(const std::string& title, const std::vector<SensitivityRow>& rows) {
-    Columns<SensitivityRow> columns;
-    for (const auto& column : sensitivityColumns())
-        if (std::any_of(rows.begin(), rows.end(),
-                        [&](const auto& row) { return !std::holds_alternative<std::monostate>(column.value(row)); }))
-            columns.push_back(column);
-    return makeTable(title, columns, rows);
+    return makeTable(title, withValues(sensitivityColumns(), rows), rows);
 }
 
 std::string sensitivityNote(const SensitivityHow& how) {
@@ -129,8 +142,8 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
             section.plots.push_back(mapOf(same));
     }
     if (!result.additivity.empty()) {
-        section.tables.push_back(makeTable("Additivity", additivityColumns(), result.additivity));
-        report.more.emplace_back("additivity", section.tables.back());
+        section.tables.push_back(additivityTable("Additivity", result.additivity));
+        report.more.emplace_back("additivity", makeTable("Additivity", additivityColumns(), result.additivity));
     }
     section.tables.push_back(sensitivityTable("Ranked", rows));
     report.sections.push_back(std::move(section));

@@ -21,6 +21,14 @@ Column<Row> textColumn(const char* id, const char* title, const char* tip, Show 
     return column;
 }
 
+/// A row with all figures has an empty reason: nothing is missing.
+template<class Row> Column<Row> reasonColumn(const char* tip) {
+    Column<Row> column;
+    column.id = "reason", column.title = "Reason", column.tip = tip;
+    column.value = [](const Row& row) -> Value { return row.reason; };
+    return column;
+}
+
 template<class Row>
 Column<Row> figureColumn(const char* id, const char* title, const char* unit, Direction better, const char* tip,
                          Figure (*of)(const Row&), Show show = Show::Significant, int digits = 4) {
@@ -123,8 +131,7 @@ Columns<SensitivityRow> makeRowColumns() {
     status.id = "status", status.title = "Status", status.tip = "ok, or refused with the reason beside it.";
     status.value = [](const Row& row) -> Value { return std::string(row.reason.empty() ? "ok" : "refused"); };
     add(status);
-    add(textColumn<Row>("reason", "Reason", "Why there are no figures.", Show::Text,
-                        [](const Row& row) -> const std::string& { return row.reason; }));
+    add(reasonColumn<Row>("Why there are no figures."));
     return out;
 }
 
@@ -151,8 +158,7 @@ Columns<Additivity> makeAdditivityColumns() {
     add(countColumn<Row>("units", "Units", "Units that were measured.", [](const Row& row) { return row.units; }));
     add(countColumn<Row>("missing", "Missing", "Units without a figure, which the sum lacks.",
                          [](const Row& row) { return row.missing; }));
-    add(textColumn<Row>("reason", "Reason", "Why the KL of all at once is missing.", Show::Text,
-                        [](const Row& row) -> const std::string& { return row.reason; }));
+    add(reasonColumn<Row>("Why the KL of all at once is missing."));
     return out;
 }
 

@@ -57,6 +57,11 @@ void TestNetworkCommands::aloneRanksRoles() {
         sum += unit.toObject()[s("kl")].toDouble();
     }
     QVERIFY(std::fabs(sums[0].toObject()[s("sum")].toDouble() - sum) < 1e-9 * sum);
+    // For people: a column without anything to say is left out, and no reason is called a measurement.
+    const auto shown =
+        over("sensitivity", {s("--cache"), path("cache"), s("--spec"), s("int4:block=32"), s("--by"), s("role")});
+    QVERIFY2(shown.code == 0, shown.err.constData());
+    QVERIFY(shown.out.contains("Additivity") && !shown.out.contains("Reason"));
     // All units at once are what eval measures.
     const auto whole = over("eval", {s("--spec"), s("int4:block=32"), s("--no-floor"), s("--json"), s("-")});
     QVERIFY2(whole.code == 0, whole.err.constData());
