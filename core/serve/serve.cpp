@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kUsualRows = 512; ///< of a product, for questions before the number is known
 
 /// Specs that many backends take, as advice where one is declined.
+constexpr std::size_t kMostAdvice = 3;
 constexpr const char* kCommonSpecs[] = {"int8", "nf4:block=64", "int4:block=64", "bf16", "f32"};
 
 /// The products of one change. Without a spec of its own it only opens the backend.
@@ -64,7 +65,7 @@ private:
         const auto grid = scaleGrid(spec, shape);
         if (!grid) return tl::unexpected(grid.error());
         auto format = weightFormat(*composedPlan(forTensor(spec, shape)), *grid);
-        if (!format) return declined(wanted, spec, format.error().sentence());
+        if (!format) return declined(wanted, spec, "because " + format.error().sentence());
         Problem out;
         out.m = kUsualRows, out.n = std::int64_t(wanted.outputs), out.k = std::int64_t(wanted.inputs);
         out.wIsKn = wanted.inputsFirst, out.weight = std::move(*format);
@@ -94,7 +95,7 @@ private:
         while (why.ends_with('.')) why.pop_back();
         Error error;
         error.message =
-            fmt::format("The backend {} does not take {} as {}, {}", escapeForPeople(serving_->choice().source.id, 60),
+            fmt::format("The backend {} does not take {} as {} {}", escapeForPeople(serving_->choice().source.id, 60),
                         wanted.stored.info->name, specText(spec), why);
         std::vector<std::string> acts;
         for (const BenchAct& act : benchActs())
@@ -107,6 +108,7 @@ private:
             if (auto other = parseSpec(text); other && canonicalText(*other) != canonicalText(spec))
                 if (const auto asked = crossing(wanted, *other))
                     if (takes(*asked, act_ ? *act_ : benchActs().front())) error.works.emplace_back(text);
+        if (error.works.size() > kMostAdvice) error.works.resize(kMostAdvice);
         if (error.works.empty()) error.message += ".";
         return tl::unexpected(std::move(error));
     }

@@ -36,11 +36,12 @@ const TensorInfo* inputTensor(const Model& file, const TensorInfo& layer) {
 /// An importance matrix's part for the layer, called as in GGUF.
 struct Importance {
     const TensorInfo *sums = nullptr, *counts = nullptr;
+    int expert = -1; ///< whose sums are the layer's; -1: all
 };
 Importance importanceOf(const Model& file, const TensorInfo& layer) {
-    for (const auto& name : {layer.name, ggufNameOf(layer.name)})
-        if (const Importance found{file.find(name + ".in_sum2"), file.find(name + ".counts")};
-            !name.empty() && found.sums && found.counts)
+    for (const auto& place : {GgufPlace{layer.name}, ggufPlaceOf(layer.name)})
+        if (const Importance found{file.find(place.name + ".in_sum2"), file.find(place.name + ".counts"), place.expert};
+            !place.name.empty() && found.sums && found.counts)
             return found;
     return {};
 }
@@ -106,13 +107,14 @@ Result<value::Tensor> rowsOfGram(const Model& file, const TensorInfo& gram, cons
     return out;
 }
 
-Result<double> sumOf(const Model& file, const TensorInfo& counts) {
+/// The counts of all matrices.
+Result<std::vector<double>> countsOf(const Model& file, const TensorInfo& counts) {
     const auto view = file.view(counts);
     if (!view) return tl::unexpected(view.error());
     if (counts.dtype != DType::I32 && counts.dtype != DType::F32)
         return fail(fmt::format("tensor '{}' of {} is {}: counts are I32 or F32", escapeForPeople(counts.name, 80),
                                 escapeForPeople(file.title, 60), counts.typeId()));
-    double sum = 0;
+    std::vector<double> out;
     std::vector<std::byte> scratch;
     const auto bytes = view->read(0, counts.bytes, scratch);
     for (std::size_t i = 0; i < counts.elements; ++i) {
@@ -120,9 +122,38 @@ Result<double> sumOf(const Model& file, const TensorInfo& counts) {
         float real = 0;
         std::memcpy(&whole, bytes.data() + 4 * i, 4);
         std::memcpy(&real, bytes.data() + 4 * i, 4);
-        sum += counts.dtype == DType::I32 ? double(whole) : double(real);
+        out.push_back(counts.dtype == DType::I32 ? double(whole) : double(real));
     }
-    return sum;
+    return out;
+}
+
+/// Means of the squares of a layer's inputs, by column. `sums`: [matrices, columns].
+Result<std::vector<float>> meansOf(const Model& file, const Importance& importance, const TensorInfo& layer,
+                                   std::span<const float> sums) {
+    const auto counts = countsOf(file, *importance.counts);
+    if (!counts) return tl::unexpected(counts.error());
+    const auto columns = std::size_t(layer.lastAxis()), matrices = sums.size() / columns;
+    std::size_t first = 0, end = matrices;
+    if (importance.expert >= 0) {
+        // Files before GGUF have one count for all experts, and means in place of sums.
+        if (std::size_t(importance.expert) >= matrices || (counts->size() != matrices && counts->size() != 1))
+            return fail(fmt::format("the importance matrix {} has no expert {} of tensor '{}'",
+                                    escapeForPeople(file.title, 60), importance.expert, escapeForPeople(layer.name, 80)));
+        first = std::size_t(importance.expert), end = first + 1;
+    }
+    const bool isPerMatrix = counts->size() == matrices;
+    double count = 0;
+    for (std::size_t i = first; i < end; ++i) count += (*counts)[isPerMatrix ? i : 0];
+    if (!(count > 0) && importance.expert >= 0) return std::vector<float>(columns, 1.0f);
+    if (!isPerMatrix && importance.expert < 0) count = (*counts)[0];
+    if (!(count > 0))
+        return fail(fmt::format("the importance matrix {} counted no inputs of tensor '{}'",
+                                escapeForPeople(file.title, 60), escapeForPeople(layer.name, 80)));
+    std::vector<double> all(columns);
+    for (std::size_t i = first * columns; i < end * columns; ++i) all[i % columns] += double(sums[i]);
+    std::vector<float> out;
+    for (const double sum : all) out.push_back(float(sum / count));
+    return out;
 }
 
 Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& layer) {
@@ -180,20 +211,16 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
     const Importance importance = found ? Importance() : importanceOf(file, layer);
     if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
-    if (auto ok = fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
+    // Files before GGUF have the experts one after another, as one axis.
+    const bool isOfMany = importance.expert >= 0 && found->elements % std::uint64_t(layer.lastAxis()) == 0;
+    if (auto ok = isOfMany ? Result<void>() : fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
     auto values = loaded(file, *found);
     if (!values) return tl::unexpected(values.error());
     std::vector<float> weights;
     if (importance.sums) {
-        const auto count = sumOf(file, *importance.counts);
-        if (!count) return tl::unexpected(count.error());
-        if (!(*count > 0))
-            return fail(fmt::format("the importance matrix {} counted no inputs of tensor '{}'",
-                                    escapeForPeople(file.title, 60), escapeForPeople(layer.name, 80)));
-        const auto columns = std::size_t(layer.lastAxis());
-        std::vector<double> sums(columns);
-        for (std::size_t i = 0; i < values->values.size(); ++i) sums[i % columns] += double(values->values[i]);
-        for (const double sum : sums) weights.push_back(float(sum / *count));
+        auto means = meansOf(file, importance, layer, values->values);
+        if (!means) return tl::unexpected(means.error());
+        weights = std::move(*means);
     } else {
         weights = found->shape.size() < 2 ? std::move(values->values) : meanSquares(*values);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Calibration inputs of layers, out of a file: a tensor of the layer's name holds the inputs [..., K], or, with one axis,
-// the column weights E[x^2] alone; so does an importance matrix of llama.cpp (NAME.in_sum2 over NAME.counts; the experts
-// of a layer are added up). NAME.gram, F64 [K, K], is X^T X of all inputs, and NAME.rows, I64 [1], their number.
+// the column weights E[x^2] alone; so does an importance matrix of llama.cpp (NAME.in_sum2 over NAME.counts; of a
+// tensor that holds all experts they are added up, and one that no token has reached has weights of 1). NAME.gram, F64 [K, K], is X^T X of all inputs, and NAME.rows, I64 [1], their number.
 
 #include "core/value/tensor.h"
 

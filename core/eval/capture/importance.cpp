@@ -1,47 +1,86 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Importance matrices as llama.cpp's llama-imatrix makes them: sums of squares of the inputs of every matrix over all
-// tokens of whole chunks. It adds in f32; here sums are f64 in the order of the text and are rounded once.
+// tokens of whole chunks, of every expert over the tokens that come to it. It adds in f32; here sums are f64 in the order of
+// the text and are rounded once.
 #include "core/base/text.h"
 #include "core/eval/capture/input_pass.h"
 #include "core/eval/capture/writers.h"
 #include "core/model/gguf/imatrix_write.h"
 #include "core/model/output/atomic_file.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace qs::eval {
 namespace {
 
-void addSquares(std::span<const float> x, std::size_t inputs, std::vector<double>& into) {
-    into.resize(inputs);
-    for (std::size_t i = 0; i < x.size(); ++i) into[i % inputs] += double(x[i]) * double(x[i]);
+/// Sums of squares of the inputs of a matrix, and how many inputs there were.
+struct Squares {
+    std::vector<double> sums;
+    double rows = 0;
+    void add(std::span<const float> x, std::size_t inputs) {
+        sums.resize(inputs);
+        for (std::size_t i = 0; i < x.size(); ++i) sums[i % inputs] += double(x[i]) * double(x[i]);
+        rows += double(x.size() / inputs);
+    }
+};
+using SquaresByPlace = std::map<InputPlace, Squares>;
+
+/// The matrices of a name in GGUF files, one, or one for each expert: [matrices, inputs]. An expert that no token has
+/// reached has 0.
+ImatrixToWrite::Entry entryOf(const LayerMatrix& matrix, const std::string& name, const Network& network,
+                              const SquaresByPlace& squares) {
+    ImatrixToWrite::Entry out{name, {}, {}};
+    const bool isOfMany = isOfExperts(matrix.role);
+    const std::size_t inputs = InputPass::inputsOfMatrix(matrix);
+    for (int i = 0; i < (isOfMany ? int(network.mixture.experts) : 1); ++i) {
+        const auto found = squares.find({matrix.layer, inputsOf(matrix.role), isOfMany ? i : -1});
+        out.counts.push_back(found == squares.end() ? 0 : found->second.rows);
+        if (found == squares.end())
+            out.sums.resize(out.sums.size() + inputs);
+        else
+            out.sums.insert(out.sums.end(), found->second.sums.begin(), found->second.sums.end());
+    }
+    return out;
+}
+
+/// The names under which llama.cpp looks for the sums of a matrix. Its files have gate and up of experts apart, unless they
+/// were asked to be one; both have the same inputs.
+std::vector<std::string> namesOf(const LayerMatrix& matrix) {
+    const bool isStoredOtherwise = matrix.role == WeightRole::ExpertGateUp && matrix.tensor->name != matrix.gguf;
+    if (!isStoredOtherwise) return {matrix.gguf};
+    const std::string layer = fmt::format("blk.{}.", matrix.layer);
+    return {layer + "ffn_gate_exps.weight", layer + "ffn_up_exps.weight"};
 }
 
 Result<Captured> writeImportance(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job,
                                  std::string (*render)(const ImatrixToWrite&)) {
     auto pass = InputPass::of(model, plan, job);
     if (!pass) return tl::unexpected(pass.error());
-    for (const LayerMatrix& matrix : pass->matrices())
+    std::vector<LayerMatrix> matrices = pass->matrices();
+    for (LayerMatrix& router : pass->routers()) matrices.push_back(std::move(router)); // as llama-imatrix does
+    std::map<std::pair<std::size_t, WeightRole>, std::size_t> widths;
+    for (const LayerMatrix& matrix : matrices) {
         if (matrix.gguf.ends_with('.'))
             return fail(
                 "This family has no names in GGUF files, so it has no importance matrix: capture to .safetensors.",
                 model->path);
-    std::map<std::pair<std::size_t, WeightRole>, std::size_t> widths;
-    for (const LayerMatrix& matrix : pass->matrices())
         widths[{matrix.layer, inputsOf(matrix.role)}] = InputPass::inputsOfMatrix(matrix);
-    std::map<std::pair<std::size_t, WeightRole>, std::vector<double>> sums;
-    const auto sees = [&](std::size_t layer, WeightRole role, std::span<const float> x) {
-        if (const auto width = widths.find({layer, role}); width != widths.end())
-            addSquares(x, width->second, sums[width->first]);
+    }
+    SquaresByPlace squares;
+    const auto sees = [&](std::size_t layer, const TappedInputs& inputs) {
+        if (const auto width = widths.find({layer, inputs.role}); width != widths.end())
+            squares[{layer, inputs.role, inputs.expert}].add(inputs.values, width->second);
     };
     const auto layerDone = [](std::size_t) -> Result<void> { return {}; };
     if (auto done = pass->run(sees, layerDone, job); !done) return tl::unexpected(done.error());
 
     ImatrixToWrite out;
     out.dataset = plan.text.path, out.chunks = pass->chunks(), out.chunkSize = plan.context;
-    for (const LayerMatrix& matrix : pass->matrices())
-        out.entries.push_back({matrix.gguf, sums.at({matrix.layer, inputsOf(matrix.role)}), {double(pass->tokens())}});
-    std::sort(out.entries.begin(), out.entries.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    std::map<std::string, ImatrixToWrite::Entry> byName; // sorted
+    for (const LayerMatrix& matrix : matrices)
+        for (const std::string& name : namesOf(matrix))
+            if (!byName.contains(name)) byName.emplace(name, entryOf(matrix, name, pass->network(), squares));
+    for (auto& [name, entry] : byName) out.entries.push_back(std::move(entry));
     const std::string bytes = render(out);
     if (auto fine = notAnOpenedInput(path, model.get()); !fine) return tl::unexpected(fine.error());
     if (auto done = writeWholeFile(path, bytes); !done) return tl::unexpected(done.error());

@@ -11,9 +11,6 @@ Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const Captur
     auto network = readNetwork(*model);
     if (!network) return tl::unexpected(network.error());
     out.network_ = std::make_shared<Network>(std::move(*network));
-    for (const LayerPlan& layer : out.network_->layers)
-        if (layer.hasExperts)
-            return fail("The inputs of experts are not captured: a token reaches only some of them.", model->path);
     auto weights = NetworkWeights::of(model, *out.network_);
     if (!weights) return tl::unexpected(weights.error());
     out.weights_ = std::make_shared<NetworkWeights>(std::move(*weights));
@@ -32,7 +29,7 @@ std::size_t InputPass::inputsOfMatrix(const LayerMatrix& matrix) {
     return std::size_t(matrix.inputsFirst ? matrix.tensor->shape.front() : matrix.tensor->shape.back());
 }
 
-Result<void> InputPass::run(const std::function<void(std::size_t, WeightRole, std::span<const float>)>& sees,
+Result<void> InputPass::run(const std::function<void(std::size_t, const TappedInputs&)>& sees,
                             const std::function<Result<void>(std::size_t)>& layerDone, const Job& job) {
     HiddenStates states(*network_, std::move(embedded_), context_);
     const std::size_t layers = network_->layers.size();
@@ -41,7 +38,7 @@ Result<void> InputPass::run(const std::function<void(std::size_t, WeightRole, st
             {double(layer), double(layers), fmt::format("Capturing inputs of layer {}", layer), layer + 1, layers});
         const auto loaded = weights_->layer(layer, nullptr, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        const InputTap tap = [&](WeightRole role, std::span<const float> x) { sees(layer, role, x); };
+        const InputTap tap = [&](const TappedInputs& inputs) { sees(layer, inputs); };
         if (auto done = states.pass(*loaded, network_->layers[layer], job, tap); !done) return done;
         if (auto done = layerDone(layer); !done) return done;
     }

@@ -52,11 +52,41 @@ std::map<std::string, std::string> metadataOf(const CapturePlan& plan, const Inp
 
 using Place = ProducedTogether::Place;
 
+/// Values of an input, of every place that some matrix has.
+std::map<InputPlace, std::size_t> widthsOf(std::span<const LayerMatrix> matrices) {
+    std::map<InputPlace, std::size_t> out;
+    for (const LayerMatrix& matrix : matrices) out[placeOf(matrix)] = InputPass::inputsOfMatrix(matrix);
+    return out;
+}
+
+/// How many inputs each place has over the whole text. Which tokens come to an expert is known after a pass alone.
+Result<std::map<InputPlace, std::size_t>> countRows(SharedModel model, const CapturePlan& plan, const InputPass& like,
+                                                    const Job& job) {
+    std::map<InputPlace, std::size_t> out;
+    bool isKnown = true;
+    for (const LayerMatrix& matrix : like.matrices()) {
+        const bool ofExperts = isOfExperts(matrix.role);
+        isKnown = isKnown && matrix.expert < 0;
+        out[placeOf(matrix)] =
+            matrix.expert >= 0 ? 0 : like.tokens() * std::size_t(ofExperts ? like.network().mixture.used : 1);
+    }
+    if (isKnown) return out;
+    auto pass = InputPass::of(model, plan, job);
+    if (!pass) return tl::unexpected(pass.error());
+    const auto sees = [&](std::size_t layer, const TappedInputs& inputs) {
+        const auto found = out.find({layer, inputs.role, inputs.expert});
+        if (inputs.expert >= 0 && found != out.end()) found->second += inputs.tokens.size();
+    };
+    if (auto done = pass->run(sees, [](std::size_t) -> Result<void> { return {}; }, job); !done)
+        return tl::unexpected(done.error());
+    return out;
+}
+
 /// Tensors that one forward pass writes, in any order.
 Result<Captured>
 writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> tensors,
               std::map<std::string, std::string> metadata, const std::string& path, const Job& job,
-              const std::function<void(Kept&, std::size_t inputs, std::span<const float> x)>& keep,
+              const std::function<void(Kept&, const InputPlace&, std::size_t inputs, std::span<const float> x)>& keep,
               const std::function<Result<void>(const LayerMatrix&, const Kept&,
                                                const std::function<const Place&(const std::string&)>&)>& write) {
     auto together = std::make_shared<ProducedTogether>();
@@ -64,19 +94,18 @@ writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> te
     together->produce = [&, names = together->names](std::span<const Place> places) {
         std::map<std::string, const Place*> byName;
         for (std::size_t i = 0; i < names.size(); ++i) byName[names[i]] = &places[i];
-        std::map<std::pair<std::size_t, WeightRole>, std::size_t> widths;
-        for (const LayerMatrix& matrix : pass.matrices())
-            widths[{matrix.layer, inputsOf(matrix.role)}] = InputPass::inputsOfMatrix(matrix);
-        std::map<WeightRole, Kept> kept;
-        const auto sees = [&](std::size_t layer, WeightRole role, std::span<const float> x) {
-            if (const auto width = widths.find({layer, role}); width != widths.end())
-                keep(kept[role], width->second, x);
+        std::map<InputPlace, Kept> kept; // of one layer
+        const auto sees = [&, widths = widthsOf(pass.matrices())](std::size_t layer, const TappedInputs& inputs) {
+            // The matrices of all experts as one tensor have the inputs of all.
+            for (const int expert : {inputs.expert, -1})
+                if (const auto width = widths.find({layer, inputs.role, expert}); width != widths.end())
+                    return keep(kept[width->first], width->first, width->second, inputs.values);
         };
         const auto placeOfName = [&](const std::string& name) -> const Place& { return *byName.at(name); };
         const auto layerDone = [&](std::size_t layer) -> Result<void> {
             for (const LayerMatrix& matrix : pass.matrices())
                 if (matrix.layer == layer)
-                    if (auto done = write(matrix, kept.at(inputsOf(matrix.role)), placeOfName); !done) return done;
+                    if (auto done = write(matrix, kept[placeOf(matrix)], placeOfName); !done) return done;
             kept.clear();
             return {};
         };
@@ -101,16 +130,18 @@ TensorToWrite toWrite(std::string name, DType dtype, std::vector<std::int64_t> s
 Result<Captured> writeRows(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job) {
     auto pass = InputPass::of(model, plan, job);
     if (!pass) return tl::unexpected(pass.error());
-    const std::size_t tokens = pass->tokens(), limit = plan.rows;
-    std::int64_t rows = 0;
-    for (std::size_t t = 0; t < tokens; ++t) rows += isTaken(t, tokens, limit) ? 1 : 0;
+    const auto counted = countRows(model, plan, *pass, job);
+    if (!counted) return tl::unexpected(counted.error());
+    const std::size_t limit = plan.rows;
+    const auto taken = [&](std::size_t all) { return limit == 0 ? all : std::min(all, limit); };
     std::vector<TensorToWrite> tensors;
     for (const LayerMatrix& matrix : pass->matrices())
-        tensors.push_back(
-            toWrite(matrix.tensor->name, DType::F32, {rows, std::int64_t(InputPass::inputsOfMatrix(matrix))}));
-    const auto keep = [=](Kept& kept, std::size_t inputs, std::span<const float> x) {
+        tensors.push_back(toWrite(matrix.tensor->name, DType::F32,
+                                  {std::int64_t(taken(counted->at(placeOf(matrix)))),
+                                   std::int64_t(InputPass::inputsOfMatrix(matrix))}));
+    const auto keep = [=](Kept& kept, const InputPlace& place, std::size_t inputs, std::span<const float> x) {
         for (std::size_t begin = 0; begin < x.size(); begin += inputs, ++kept.seen)
-            if (isTaken(kept.seen, tokens, limit)) {
+            if (isTaken(kept.seen, counted->at(place), limit)) {
                 const auto row = x.subspan(begin, inputs);
                 kept.rows.insert(kept.rows.end(), row.begin(), row.end());
             }
@@ -130,10 +161,16 @@ Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const st
         tensors.push_back(toWrite(matrix.tensor->name + ".gram", DType::F64, {inputs, inputs}));
         tensors.push_back(toWrite(matrix.tensor->name + ".rows", DType::I64, {1}));
     }
-    const auto keep = [](Kept& kept, std::size_t inputs, std::span<const float> x) { addGram(x, inputs, kept.gram); };
-    const std::vector<std::int64_t> count = {std::int64_t(pass->tokens())};
+    const auto keep = [](Kept& kept, const InputPlace&, std::size_t inputs, std::span<const float> x) {
+        addGram(x, inputs, kept.gram);
+        kept.seen += x.size() / inputs;
+    };
     const auto write = [&](const LayerMatrix& matrix, const Kept& kept, const auto& place) -> Result<void> {
-        if (auto done = place(matrix.tensor->name + ".gram")(0, bytesOf(kept.gram)); !done) return done;
+        const std::size_t inputs = InputPass::inputsOfMatrix(matrix);
+        const std::vector<double> nothing(kept.gram.empty() ? inputs * inputs : 0); // an expert without a token
+        const std::vector<std::int64_t> count = {std::int64_t(kept.seen)};
+        if (auto done = place(matrix.tensor->name + ".gram")(0, bytesOf(kept.gram.empty() ? nothing : kept.gram)); !done)
+            return done;
         return place(matrix.tensor->name + ".rows")(0, bytesOf(count));
     };
     return writeTogether(*model, *pass, std::move(tensors), metadataOf(plan, *pass, "gram"), path, job, keep, write);

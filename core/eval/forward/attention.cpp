@@ -74,14 +74,14 @@ void Attention::attendChunks(std::size_t tokens, PassRoom& room) const {
 bool Attention::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
     const std::size_t rows = room.sizes.rowsOfBlock;
-    if (tap) tap(WeightRole::QueryKeyValue, {room.input.data(), tokens * hidden});
+    if (tap) tap({WeightRole::QueryKeyValue, std::span(room.input).first(tokens * hidden)});
     for (std::size_t at = 0; at < tokens; at += rows)
         if (!qkv_.run(room.input.data() + at * hidden, room.projected.data() + at * (queries_ + 2 * keys_), job))
             return false;
     prepareHeads(tokens, room);
     attendChunks(tokens, room);
     std::fill(room.attended.begin() + std::ptrdiff_t(tokens * queries_), room.attended.end(), 0.0f);
-    if (tap) tap(WeightRole::Output, std::span(room.attended).first(tokens * queries_));
+    if (tap) tap({WeightRole::Output, std::span(room.attended).first(tokens * queries_)});
     for (std::size_t at = 0; at < tokens; at += rows)
         if (!output_.run(room.attended.data() + at * queries_, room.result.data() + at * hidden, job)) return false;
     addBias(w_.outputBias, tokens, room.result.data());

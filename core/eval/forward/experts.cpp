@@ -59,13 +59,17 @@ std::size_t Experts::bytes() const {
     return sum;
 }
 
-bool Experts::addExpert(Products& products, std::span<const Routed> tokens, PassRoom& room, const Job& job) const {
+bool Experts::addExpert(std::size_t expert, std::span<const Routed> tokens, PassRoom& room, const Job& job,
+                        const InputTap& tap) const {
+    Products& products = experts_[expert];
     const auto hidden = std::size_t(net_.hidden);
     for (std::size_t begin = 0; begin < tokens.size(); begin += kExpertRows) {
         const auto part = tokens.subspan(begin, std::min(kExpertRows, tokens.size() - begin));
         std::fill(room.routed.begin() + std::ptrdiff_t(part.size() * hidden), room.routed.end(), 0.0f);
         for (std::size_t i = 0; i < part.size(); ++i)
             std::copy_n(room.input.data() + part[i].token * hidden, hidden, room.routed.data() + i * hidden);
+        if (tap)
+            tap({WeightRole::ExpertGateUp, std::span(room.routed).first(part.size() * hidden), int(expert), part});
         if (!products.gateUp.run(room.routed.data(), room.wide.data(), job)) return false;
         room.workers.each(kExpertRows, kRowsOfActivation, [&](std::size_t first, std::size_t end, std::size_t) {
             for (std::size_t i = first; i < end; ++i) {
@@ -73,6 +77,8 @@ bool Experts::addExpert(Products& products, std::span<const Routed> tokens, Pass
                 net_.activation->apply(gate, gate + inner_, inner_, room.activated.data() + i * inner_);
             }
         });
+        if (tap)
+            tap({WeightRole::ExpertDown, std::span(room.activated).first(part.size() * inner_), int(expert), part});
         if (!products.down.run(room.activated.data(), room.ofExpert.data(), job)) return false;
         for (std::size_t i = 0; i < part.size(); ++i) {
             const float* from = room.ofExpert.data() + i * hidden;
@@ -85,13 +91,13 @@ bool Experts::addExpert(Products& products, std::span<const Routed> tokens, Pass
 
 bool Experts::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden), experts = experts_.size();
-    if (tap) tap(WeightRole::Router, {room.input.data(), tokens * hidden});
+    if (tap) tap({WeightRole::Router, std::span(room.input).first(tokens * hidden)});
     for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock)
         if (!router_.run(room.input.data() + at * hidden, room.scores.data() + at * experts, job)) return false;
     const auto routes = route(net_.mixture, std::span<const float>(room.scores).first(tokens * experts));
     std::fill_n(room.result.data(), tokens * hidden, 0.0f);
     for (std::size_t e = 0; e < experts; ++e)
-        if (!addExpert(experts_[e], routes[e], room, job)) return false;
+        if (!addExpert(e, routes[e], room, job, tap)) return false;
     return true;
 }
 

@@ -12,11 +12,6 @@
 
 namespace qs::eval {
 
-/// A token that goes through an expert.
-struct Routed {
-    std::size_t token = 0; ///< its row
-    float factor = 0;      ///< on the output of the expert
-};
 /// The tokens of each expert, ascending. `scores`: [tokens, experts], of the router.
 std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const float> scores);
 
@@ -33,7 +28,8 @@ private:
     struct Products {
         Linear gateUp, down;
     };
-    bool addExpert(Products& products, std::span<const Routed> tokens, PassRoom& room, const Job& job) const;
+    bool addExpert(std::size_t expert, std::span<const Routed> tokens, PassRoom& room, const Job& job,
+                   const InputTap& tap) const;
 
     const Network& net_;
     std::size_t inner_; ///< values between the two products of an expert, of a token

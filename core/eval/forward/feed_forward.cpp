@@ -33,12 +33,12 @@ void FeedForward::activate(std::size_t tokens, PassRoom& room) const {
 
 bool FeedForward::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
-    if (tap) tap(WeightRole::GateUp, {room.input.data(), tokens * hidden});
+    if (tap) tap({WeightRole::GateUp, std::span(room.input).first(tokens * hidden)});
     for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock) {
         const std::size_t count = std::min(room.sizes.rowsOfBlock, tokens - at);
         if (!gateUp_.run(room.input.data() + at * hidden, room.wide.data(), job)) return false;
         activate(count, room);
-        if (tap) tap(WeightRole::Down, std::span(room.activated).first(count * inner_));
+        if (tap) tap({WeightRole::Down, std::span(room.activated).first(count * inner_)});
         if (!down_.run(room.activated.data(), room.result.data() + at * hidden, job)) return false;
     }
     addBias(w_.downBias, tokens, room.result.data());

@@ -41,6 +41,12 @@ enum class WeightRole {
     AfterMlpNorm        ///< [hidden], on the output of the MLP; as AfterAttentionNorm
 };
 
+/// Whether it is the matrix of an expert, or of all.
+constexpr bool isOfExperts(WeightRole role) {
+    return role == WeightRole::ExpertGate || role == WeightRole::ExpertUp || role == WeightRole::ExpertGateUp ||
+           role == WeightRole::ExpertDown;
+}
+
 /// Which layers have a weight.
 enum class Layers { All, Dense, WithExperts };
 

@@ -57,11 +57,6 @@ std::string biasName(std::string_view weight) {
     return std::string(weight.substr(0, weight.size() - end.size())) + ".bias";
 }
 
-bool isExperts(WeightRole role) {
-    return role == WeightRole::ExpertGate || role == WeightRole::ExpertUp || role == WeightRole::ExpertGateUp ||
-           role == WeightRole::ExpertDown;
-}
-
 /// Whether the configuration says that the weight has a bias.
 bool announcesBias(const Network& net, WeightRole role) {
     switch (role) {
@@ -135,7 +130,7 @@ Result<void> NetworkWeights::check(const WeightName& row, const TensorInfo& tens
     const bool isOfLayer = row.role > WeightRole::Head;
     if (expected.size() == 2 && network_.architecture->weightsAreInputsFirst && !isGguf_ && isOfLayer)
         std::swap(expected[0], expected[1]);
-    if (isExperts(row.role) && !isExpertOfMany) expected.insert(expected.begin(), network_.mixture.experts);
+    if (isOfExperts(row.role) && !isExpertOfMany) expected.insert(expected.begin(), network_.mixture.experts);
     if (!std::equal(expected.begin(), expected.end(), tensor.shape.begin(), tensor.shape.end()))
         return fail(fmt::format("The tensor {} has the shape {}; the configuration says {}.", quotedName(tensor.name),
                                 shapeText(tensor.shape), shapeText(expected)),
@@ -161,7 +156,7 @@ Result<NetworkWeights::Found> NetworkWeights::lookUp(const WeightName& row, cons
         found.tensors.push_back(tensor);
     }
     found.name = &row;
-    if (!name.ends_with(".weight") || isExperts(row.role)) return found;
+    if (!name.ends_with(".weight") || isOfExperts(row.role)) return found;
     found.bias = model_->find(biasName(name));
     const std::int64_t outputs = shapeOf(row.role, network_).front();
     const bool fits = found.bias && found.bias->shape.size() == 1 && found.bias->shape.front() == outputs &&
@@ -248,12 +243,20 @@ Result<void> NetworkWeights::divideAngles(Network& network) const {
 }
 
 std::vector<LayerMatrix> NetworkWeights::matrices() const {
+    return matricesOf([](WeightRole role) { return role != WeightRole::Router; });
+}
+
+std::vector<LayerMatrix> NetworkWeights::routers() const {
+    return matricesOf([](WeightRole role) { return role == WeightRole::Router; });
+}
+
+std::vector<LayerMatrix> NetworkWeights::matricesOf(bool (*takes)(WeightRole role)) const {
     const Architecture& family = *network_.architecture;
     std::vector<LayerMatrix> out;
     for (std::size_t i = 0; i < layers_.size(); ++i)
         for (const auto& [role, found] : layers_[i]) {
-            if (found.weight()->shape.size() < 2 || role == WeightRole::Router) continue;
-            const bool ofMany = isExperts(role) && found.weight()->shape.size() == 2;
+            if (found.weight()->shape.size() < 2 || !takes(role)) continue;
+            const bool ofMany = isOfExperts(role) && found.weight()->shape.size() == 2;
             for (std::size_t e = 0; e < found.tensors.size(); ++e)
                 out.push_back({found.tensors[e], i, role, fmt::format("blk.{}.{}", i, nameOf(family.layer, role, true)),
                                family.weightsAreInputsFirst && !isGguf_, ofMany ? int(e) : -1});
@@ -499,7 +502,7 @@ std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* 
     const bool inputsFirst = network_.architecture->weightsAreInputsFirst && !isGguf_;
     for (const auto& [role, found] : layers_[index])
         for (const TensorInfo* tensor : found.tensors)
-            bytes += tensor->elements * (staysHalf(*tensor, inputsFirst && !isExperts(role), change) ? 2 : 4);
+            bytes += tensor->elements * (staysHalf(*tensor, inputsFirst && !isOfExperts(role), change) ? 2 : 4);
     return bytes;
 }
 

@@ -53,6 +53,8 @@ public:
 
     /// The matrices of all layers, in the order of layers: what specs are for. Routers are none of them.
     std::vector<LayerMatrix> matrices() const;
+    /// The routers of the layers with experts.
+    std::vector<LayerMatrix> routers() const;
 
     /// `change`: other values for some weights; null: all as they are stored. The same below.
     Result<LayerWeights> layer(std::size_t index, const WeightChange* change, const Job& job) const;
@@ -72,6 +74,8 @@ public:
     std::uint64_t headBytes(const WeightChange* change) const;
 
 private:
+    /// The matrices of all layers whose role `takes`.
+    std::vector<LayerMatrix> matricesOf(bool (*takes)(WeightRole role)) const;
     struct Found {
         const WeightName* name = nullptr;
         std::vector<const TensorInfo*> tensors; ///< one, or one for each expert

@@ -39,8 +39,30 @@ std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double Ch
     return out;
 }
 
-/// Inputs of the matrices of one layer by the role under which a tap sees them: [tokens, width], the text in order.
-using Inputs = std::map<WeightRole, std::vector<float>>;
+/// Inputs of a matrix over the whole text, in its order.
+struct SeenInputs {
+    std::vector<float> values;        ///< [rows, width]
+    std::vector<std::size_t> tokens;  ///< of each row, where it is that of an expert; else row r is of token r
+};
+/// Inputs of the matrices of one layer by the role under which a tap sees them, and by expert (-1: of none).
+class SeenByLayer {
+public:
+    void take(const TappedInputs& inputs, std::size_t hidden) {
+        if (inputs.role == WeightRole::Router) before_ = routed_, routed_ += inputs.values.size() / hidden;
+        SeenInputs& seen = all_[{inputs.role, inputs.expert}];
+        seen.values.insert(seen.values.end(), inputs.values.begin(), inputs.values.end());
+        for (const Routed& one : inputs.tokens) seen.tokens.push_back(before_ + one.token);
+    }
+    /// Null: none has come.
+    const SeenInputs* of(WeightRole role, int expert) const {
+        const auto found = all_.find({inputsOf(role), expert});
+        return found == all_.end() ? nullptr : &found->second;
+    }
+
+private:
+    std::map<std::pair<WeightRole, int>, SeenInputs> all_;
+    std::size_t routed_ = 0, before_ = 0; ///< tokens that the router has seen, and those before its last call
+};
 
 class OutputMeasure {
 public:
@@ -59,10 +81,9 @@ public:
             job_.progress({double(layer), double(layers), "Collecting inputs of layers", layer + 1, layers});
             const auto loaded = run_.weights().layer(layer, nullptr, job_);
             if (!loaded) return tl::unexpected(loaded.error());
-            Inputs inputs;
-            const InputTap tap = [&](WeightRole role, std::span<const float> x) {
-                inputs[role].insert(inputs[role].end(), x.begin(), x.end());
-            };
+            SeenByLayer inputs;
+            const auto hidden = std::size_t(run_.network().hidden);
+            const InputTap tap = [&](const TappedInputs& seen) { inputs.take(seen, hidden); };
             if (auto done = states->pass(*loaded, run_.network().layers[layer], job_, tap); !done) return done;
             if (auto done = measureLayer(layer, inputs); !done) return done;
         }
@@ -99,15 +120,13 @@ private:
         return out;
     }
 
-    Result<void> measureLayer(std::size_t layer, const Inputs& inputs) {
+    Result<void> measureLayer(std::size_t layer, const SeenByLayer& inputs) {
         for (std::size_t u = 0; u < run_.units().size(); ++u)
             for (const LayerMatrix& matrix : run_.units()[u].matrices)
                 for (std::size_t s = 0; s < specs_.size() && matrix.layer == layer; ++s) {
                     Cell& one = cell(u, s);
                     if (one.isKnown) continue;
-                    const auto seen = inputs.find(inputsOf(matrix.role));
-                    auto added = seen == inputs.end() ? fail("The inputs of experts are not measured.")
-                                                      : add(matrix, seen->second, specs_[s], one.chunks);
+                    auto added = add(matrix, inputs, specs_[s], one.chunks);
                     if (!added && added.error().cancelled) return added;
                     if (!added && one.reason.empty()) one.reason = added.error().sentence();
                     if (--one.missing > 0) continue;
@@ -116,7 +135,8 @@ private:
         return {};
     }
 
-    Result<void> add(const LayerMatrix& matrix, const std::vector<float>& x, const QuantSpec& spec,
+    /// Adds the sums of a matrix; of a tensor that holds those of all experts, the sums of each over its own tokens.
+    Result<void> add(const LayerMatrix& matrix, const SeenByLayer& inputs, const QuantSpec& spec,
                      std::vector<ChunkPower>& into) {
         const TensorInfo& info = *matrix.tensor;
         const auto view = run_.model().view(info);
@@ -126,23 +146,44 @@ private:
         std::vector<float> w(info.elements), &error = *changed;
         loadF32(*view, 0, w.size(), w.data());
         for (std::size_t i = 0; i < w.size(); ++i) error[i] -= w[i];
-        const auto inputs = std::size_t(matrix.inputsFirst ? info.shape.front() : info.shape.back());
-        const std::size_t outputs = w.size() / inputs, tokens = x.size() / inputs;
-        const std::size_t context = std::min(run_.plan().context, tokens);
-        const auto columnsOf = [&](const std::vector<float>& matrixValues) { // sum over outputs of squares
+        const bool isOfAll = info.shape.size() == 3;
+        const std::size_t experts = isOfAll ? std::size_t(info.shape.front()) : 1, size = w.size() / experts;
+        for (std::size_t e = 0; e < experts; ++e) {
+            const SeenInputs* seen = inputs.of(matrix.role, isOfAll ? int(e) : matrix.expert);
+            if (!seen && isOfAll) continue; // no token goes through this one
+            if (!seen) return fail("No token of the text goes through this expert.");
+            const auto part = [&](const std::vector<float>& values) { return std::span(values).subspan(e * size, size); };
+            if (auto done = addOne(matrix, part(w), part(error), *seen, into); !done) return done;
+        }
+        return {};
+    }
+
+    Result<void> addOne(const LayerMatrix& matrix, std::span<const float> w, std::span<const float> error,
+                        const SeenInputs& seen, std::vector<ChunkPower>& into) {
+        const TensorShape& shape = matrix.tensor->shape;
+        const auto inputs = std::size_t(matrix.inputsFirst ? shape.front() : shape.back());
+        const std::vector<float>& x = seen.values;
+        const std::size_t outputs = w.size() / inputs, count = x.size() / inputs;
+        const std::size_t context = std::min(run_.plan().context, count);
+        const auto columnsOf = [&](std::span<const float> values) { // sum over outputs of squares
             std::vector<double> out(inputs);
-            for (std::size_t i = 0; i < matrixValues.size(); ++i)
-                out[matrix.inputsFirst ? i / outputs : i % inputs] += double(matrixValues[i]) * double(matrixValues[i]);
+            for (std::size_t i = 0; i < values.size(); ++i)
+                out[matrix.inputsFirst ? i / outputs : i % inputs] += double(values[i]) * double(values[i]);
             return out;
         };
         const std::vector<double> errorColumns = columnsOf(error), columns = columnsOf(w);
         value::PreparedProduct lost(error.data(), context, outputs, inputs, matrix.inputsFirst),
             whole(w.data(), context, outputs, inputs, matrix.inputsFirst);
+        const auto chunkOf = [&](std::size_t row) {
+            return (seen.tokens.empty() ? row : seen.tokens[row]) / run_.plan().context;
+        };
         std::vector<float> rows(context * inputs), y(context * outputs);
-        for (std::size_t begin = 0, c = 0; begin < tokens; begin += context, ++c) {
-            const std::size_t count = std::min(context, tokens - begin);
-            std::fill(std::copy_n(x.begin() + std::ptrdiff_t(begin * inputs), count * inputs, rows.begin()), rows.end(),
-                      0.0f);
+        for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
+            const std::size_t c = chunkOf(begin); // rows of one chunk, a product at a time
+            while (end < count && end - begin < context && chunkOf(end) == c) ++end;
+            std::fill(std::copy(x.begin() + std::ptrdiff_t(begin * inputs), x.begin() + std::ptrdiff_t(end * inputs),
+                                rows.begin()),
+                      rows.end(), 0.0f);
             if (!lost.run(rows.data(), y.data(), job_)) return cancelledError();
             for (const float value : y) into[c].error += double(value) * double(value);
             if (!whole.run(rows.data(), y.data(), job_)) return cancelledError();

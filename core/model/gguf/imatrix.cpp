@@ -9,6 +9,7 @@
 #include "core/model/mapped_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fmt/format.h>
 #include <set>
@@ -142,34 +143,94 @@ Result<std::shared_ptr<Model>> openImatrix(const std::string& path) {
     return model;
 }
 
-std::string ggufNameOf(std::string_view name) {
-    struct Pair {
-        std::string_view theirs, gguf;
-    };
-    static constexpr Pair kWhole[] = {{"model.embed_tokens.weight", "token_embd.weight"},
-                                      {"lm_head.weight", "output.weight"},
-                                      {"model.norm.weight", "output_norm.weight"}};
-    static constexpr Pair kInLayer[] = {
-        {"self_attn.q_proj", "attn_q"},      {"self_attn.k_proj", "attn_k"},   {"self_attn.v_proj", "attn_v"},
-        {"self_attn.o_proj", "attn_output"}, {"mlp.gate_proj", "ffn_gate"},    {"mlp.up_proj", "ffn_up"},
-        {"mlp.down_proj", "ffn_down"},       {"input_layernorm", "attn_norm"}, {"post_attention_layernorm", "ffn_norm"},
-        {"self_attn.qkv_proj", "attn_qkv"},  {"mlp.gate_up_proj", "ffn_up"},   {"attn.c_attn", "attn_qkv"},
-        {"attn.c_proj", "attn_output"},      {"mlp.c_fc", "ffn_up"},           {"mlp.c_proj", "ffn_down"}};
+namespace {
+
+struct GgufPair {
+    std::string_view theirs, gguf; ///< in `theirs` "{}" stands for the number of an expert
+};
+constexpr GgufPair kWhole[] = {{"model.embed_tokens.weight", "token_embd.weight"},
+                               {"lm_head.weight", "output.weight"},
+                               {"model.norm.weight", "output_norm.weight"}};
+constexpr GgufPair kInLayer[] = {
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+    {"input_layernorm", "attn_norm"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"mlp.gate_up_proj", "ffn_up"},
+    {"attn.c_attn", "attn_qkv"},
+    {"attn.c_proj", "attn_output"},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"block_sparse_moe.experts.{}.w1", "ffn_gate_exps"},
+    {"block_sparse_moe.experts.{}.w3", "ffn_up_exps"},
+    {"block_sparse_moe.experts.{}.w2", "ffn_down_exps"},
+    {"mlp.gate", "ffn_gate_inp"},
+    {"mlp.experts.{}.gate_proj", "ffn_gate_exps"},
+    {"mlp.experts.{}.up_proj", "ffn_up_exps"},
+    {"mlp.experts.{}.down_proj", "ffn_down_exps"},
+    // All experts as one tensor; the rows of gate and up have the same inputs.
+    {"mlp.experts.gate_up_proj", "ffn_gate_exps"},
+    {"mlp.experts.down_proj", "ffn_down_exps"}};
+constexpr int kMostExperts = 1 << 16;
+
+/// The number that a text is; -1: it is none.
+int numberOf(std::string_view text) {
+    int value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value >= 0 && value < kMostExperts ? value : -1;
+}
+
+/// Whether a name fits a pattern; sets the number of the expert where it has one.
+bool isLike(std::string_view name, std::string_view pattern, int& expert) {
+    const auto hole = pattern.find("{}");
+    if (hole == pattern.npos) return name == pattern;
+    const std::string_view end = pattern.substr(hole + 2);
+    if (name.size() < hole + 1 + end.size() || !name.starts_with(pattern.substr(0, hole)) || !name.ends_with(end))
+        return false;
+    expert = numberOf(name.substr(hole, name.size() - hole - end.size()));
+    return expert >= 0;
+}
+
+} // namespace
+
+GgufPlace ggufPlaceOf(std::string_view name) {
     for (const auto& [theirs, gguf] : kWhole)
-        if (name == theirs) return std::string(gguf);
+        if (name == theirs) return {std::string(gguf)};
     constexpr std::string_view kEnd = ".weight";
-    static constexpr std::string_view kLayers[] = {"model.layers.", "transformer.h.", "h.", "layers."};
+    static constexpr std::string_view kLayers[] = {"model.layers.",
+                                                   "transformer.h.",
+                                                   "h.",
+                                                   "layers.",
+                                                   "language_model.model.layers.",
+                                                   "model.language_model.layers."};
     const auto layers =
         std::find_if(std::begin(kLayers), std::end(kLayers), [&](auto l) { return name.starts_with(l); });
-    if (layers == std::end(kLayers) || !name.ends_with(kEnd)) return {};
+    if (layers == std::end(kLayers)) return {};
     name.remove_prefix(layers->size());
     const auto dot = name.find('.');
     const auto number = name.substr(0, dot);
     if (dot == name.npos || number.empty() || number.find_first_not_of("0123456789") != number.npos) return {};
-    const auto rest = name.substr(dot + 1, name.size() - dot - 1 - kEnd.size());
-    for (const auto& [theirs, gguf] : kInLayer)
-        if (rest == theirs) return fmt::format("blk.{}.{}.weight", number, gguf);
-    return {};
+    std::string_view rest = name.substr(dot + 1);
+    const bool isWeight = rest.ends_with(kEnd);
+    if (isWeight) rest.remove_suffix(kEnd.size());
+    GgufPlace out;
+    for (const auto& [theirs, gguf] : kInLayer) {
+        const bool isFused = theirs.find("experts.") != theirs.npos && theirs.find("{}") == theirs.npos;
+        if (isFused != isWeight && isLike(rest, theirs, out.expert)) {
+            out.name = fmt::format("blk.{}.{}.weight", number, gguf);
+            break;
+        }
+    }
+    return out;
 }
+
+std::string ggufNameOf(std::string_view name) { return ggufPlaceOf(name).name; }
 
 } // namespace qs

@@ -91,6 +91,10 @@ private Q_SLOTS:
     void importanceIsThatOfTransformers();
     void ggufIsLaidOutAsLlamaCppsIs();
     void legacyFilesHoldMeansTimesCalls();
+    void sumsOfExpertsAreThoseOfTransformers_data();
+    void sumsOfExpertsAreThoseOfTransformers();
+    void anExpertFindsItsSums();
+    void rowsOfExpertsAreTheirTokens();
     void rowsAndGramsGiveTheSameFigures();
     void rowsAreSpreadOverTheText();
     void solversTakeWhatIsCaptured();
@@ -187,6 +191,115 @@ void CaptureTest::legacyFilesHoldMeansTimesCalls() {
     QCOMPARE(number(), 3);
     QCOMPARE(number(), 10);
     QCOMPARE(bytes.mid(qsizetype(at)), QByteArray("a text.txt"));
+}
+
+void CaptureTest::sumsOfExpertsAreThoseOfTransformers_data() {
+    QTest::addColumn<QString>("family");
+    for (const char* family : {"mixtral", "qwen3_moe", "qwen3_moe_fused"})
+        QTest::newRow(family) << QString::fromLatin1(family);
+}
+
+// Sums [inputs, experts] and counts [1, experts] in ggml's order of axes, as llama-imatrix writes them.
+void CaptureTest::sumsOfExpertsAreThoseOfTransformers() {
+    QFETCH(QString, family);
+    const Capture capture(family, "i.gguf"), legacy(family, "i.dat");
+    const auto model = capture.model(), old = legacy.model();
+    const auto expected = expectedOf(family);
+    QVERIFY(!expected.empty());
+    for (const auto& [name, entry] : expected.items()) {
+        const auto& sums = entry["sums"];
+        const auto experts = std::int64_t(sums.size()), inputs = std::int64_t(sums[0].size());
+        const TensorInfo *squares = model->find(name + ".in_sum2"), *counts = model->find(name + ".counts");
+        QVERIFY2(squares && counts, name.c_str());
+        if (experts > 1) {
+            QCOMPARE(shapeText(squares->shape), shapeText(std::vector<std::int64_t>{experts, inputs}));
+            QCOMPARE(shapeText(counts->shape), shapeText(std::vector<std::int64_t>{experts, 1}));
+        }
+        const auto found = valuesOf(*model, name + ".in_sum2"), count = valuesOf(*model, name + ".counts"),
+                   means = valuesOf(*old, name + ".in_sum2");
+        double most = 0, calls = 0;
+        for (const auto& row : entry["counts"]) calls = std::max(calls, std::ceil(row.get<double>() / kContext));
+        for (const auto& row : sums)
+            for (const auto& value : row) most = std::max(most, value.get<double>());
+        for (std::size_t e = 0; e < std::size_t(experts); ++e) {
+            const auto rows = entry["counts"][e].get<double>();
+            QCOMPARE(double(count[e]), rows);
+            for (std::size_t j = 0; j < std::size_t(inputs); ++j) {
+                const std::size_t at = e * std::size_t(inputs) + j;
+                const auto sum = sums[e][j].get<double>();
+                QVERIFY2(std::fabs(double(found[at]) - sum) <= 1e-5 * (sum + most / 24), name.c_str());
+                const double mean = (rows > 0 ? sum / rows : 1) * calls; // 1 for an expert without a token
+                QVERIFY2(std::fabs(double(means[at]) - mean) <= 1e-5 * (mean + calls * most / 24), name.c_str());
+            }
+        }
+    }
+    // Attention and routers are there too.
+    QVERIFY(model->find("blk.0.attn_q.weight.in_sum2") && model->find("blk.2.ffn_gate_inp.weight.counts") != nullptr);
+}
+
+// The matrix of an expert is weighed by its own sums, from both kinds of files.
+void CaptureTest::anExpertFindsItsSums() {
+    const QString family = QStringLiteral("mixtral");
+    const Capture modern(family, "i.gguf"), legacy(family, "i.dat");
+    const auto model = opened(folderOf(family));
+    const auto expected = expectedOf(family)["blk.1.ffn_down_exps.weight"];
+    for (const Capture* capture : {&modern, &legacy})
+        for (std::size_t e = 0; e < 4; ++e) {
+            const TensorInfo* layer =
+                model->find("model.layers.1.block_sparse_moe.experts." + std::to_string(e) + ".w2.weight");
+            QVERIFY(layer);
+            const auto weights = solve::columnWeightsOf(*capture->model(), *layer);
+            QVERIFY2(weights && *weights, weights ? "" : weights.error().message.c_str());
+            const auto count = expected["counts"][e].get<double>();
+            for (std::size_t j = 0; j < 48; ++j) {
+                const double mean = count > 0 ? expected["sums"][e][j].get<double>() / count : 1;
+                QVERIFY(std::fabs(double((**weights)[j]) - mean) <= 1e-4 * (mean + 1));
+            }
+        }
+}
+
+void CaptureTest::rowsOfExpertsAreTheirTokens() {
+    const QString family = QStringLiteral("qwen3_moe");
+    CapturePlan plan = planOf(family);
+    plan.rows = 0;
+    const Capture rows(family, "x.safetensors", "rows", plan), gram(family, "g.safetensors", "gram");
+    const auto model = rows.model(), grams = gram.model();
+    const auto expected = expectedOf(family)["blk.0.ffn_down_exps.weight"];
+    std::size_t all = 0;
+    for (std::size_t e = 0; e < 6; ++e) {
+        const std::string name = "model.layers.0.mlp.experts." + std::to_string(e) + ".down_proj.weight";
+        const TensorInfo* found = model->find(name);
+        QVERIFY(found && found->shape.size() == 2);
+        QCOMPARE(found->shape[0], expected["counts"][e].get<std::int64_t>());
+        all += std::size_t(found->shape[0]);
+        const auto values = valuesOf(*model, name);
+        std::vector<double> sums(16);
+        for (std::size_t i = 0; i < values.size(); ++i) sums[i % 16] += double(values[i]) * double(values[i]);
+        const TensorInfo* product = grams->find(name + ".gram");
+        QVERIFY(product);
+        std::vector<double> squares(product->elements);
+        grams->view(*product)->readInto(0, std::as_writable_bytes(std::span(squares)));
+        for (std::size_t j = 0; j < 16; ++j) {
+            const auto sum = expected["sums"][e][j].get<double>();
+            QVERIFY(std::fabs(sums[j] - sum) <= 1e-4 * (sum + 1));
+            QVERIFY(std::fabs(squares[j * 16 + j] - sum) <= 1e-4 * (sum + 1));
+        }
+    }
+    QCOMPARE(all, std::size_t(24 * 3)); // every token goes through three experts
+    // All experts as one tensor have the rows of all.
+    const QString fused = QStringLiteral("qwen3_moe_fused");
+    CapturePlan few = planOf(fused);
+    few.rows = 10;
+    const Capture together(fused, "x.safetensors", "rows", few);
+    const auto names = opened(folderOf(fused));
+    std::size_t stacks = 0;
+    for (const TensorInfo& tensor : names->tensors) {
+        if (tensor.shape.size() != 3) continue;
+        const TensorInfo* found = together.model()->find(tensor.name);
+        QVERIFY2(found && found->shape[0] == 10 && found->shape[1] == tensor.shape.back(), tensor.name.c_str());
+        ++stacks;
+    }
+    QVERIFY(stacks >= 2);
 }
 
 void CaptureTest::rowsAndGramsGiveTheSameFigures() {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sensitivities of the sample model, against evaluations of the same changed networks from the first layer on.
+#include "core/eval/capture/capture.h"
 #include "core/eval/forward/hidden_states.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/sensitivity/noise.h"
 #include "core/eval/sensitivity/sensitivity.h"
+#include "core/eval/tokenizer/token_file.h"
 #include "core/quant/encode/quantizer.h"
 #include "tests/support/test_program.h"
 
@@ -106,6 +108,7 @@ private Q_SLOTS:
     void slopesAreKlOfNoise();
     void noiseHasItsSize();
     void outputErrorsAreThoseOfTheProducts();
+    void outputErrorsOfExpertsAreThoseOfTheirTokens();
     void nothingDependsOnThreadsMemoryOrCache_data();
     void nothingDependsOnThreadsMemoryOrCache();
     void aStoppedMeasurementGoesOn();
@@ -254,6 +257,67 @@ void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
         QVERIFY(std::fabs(row->weightedNmse->mean / (weightedLost / weightedWhole) - 1) < 1e-5);
         QVERIFY(*row->outputNmse->byChunk > 0);
     }
+}
+
+// An expert as a tensor of its own, and all experts as one.
+void SensitivityTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
+    SensitivityPlan plan = planOf("output", {"int4:block=16"});
+    const auto tokens = readTokens("tests/data/eval/qwen3_moe/tokens.npy");
+    QVERIFY(tokens);
+    plan.text.tokens = *tokens;
+    plan.context = 8, plan.chunks = 0;
+    plan.by = findGrouping("layer");
+    const auto of = [&](const char* path) {
+        const auto model = openModel(path);
+        if (!model) qFatal("%s", model.error().message.c_str());
+        auto result = sensitivity(*model, plan, Job());
+        if (!result) qFatal("%s", result.error().message.c_str());
+        return std::move(*result);
+    };
+    const auto apart = of("tests/data/eval/qwen3_moe"), together = of("tests/data/eval/gguf/qwen3_moe.gguf");
+    QCOMPARE(apart.rows.size(), together.rows.size());
+    for (std::size_t i = 0; i < apart.rows.size(); ++i) {
+        QVERIFY2(apart.rows[i].reason.empty(), apart.rows[i].reason.c_str());
+        const auto &a = *apart.rows[i].outputNmse, &b = *together.rows[i].outputNmse;
+        QVERIFY(a.mean > 1e-4 && a.byChunk && *a.byChunk > 0);
+        QVERIFY(std::fabs(a.mean / b.mean - 1) < 1e-5 && std::fabs(*a.byChunk / *b.byChunk - 1) < 1e-4);
+        QVERIFY(std::fabs(apart.rows[i].weightedNmse->mean / together.rows[i].weightedNmse->mean - 1) < 1e-5);
+    }
+    // Of one expert, against products with what capture wrote.
+    const auto model = openModel("tests/data/eval/qwen3_moe");
+    QVERIFY(model);
+    const std::string name = "model.layers.1.mlp.experts.2.gate_proj.weight";
+    plan.by = findGrouping("tensor");
+    plan.takes = [&](const TensorInfo& tensor) { return tensor.name == name; };
+    const auto one = sensitivity(*model, plan, Job());
+    QVERIFY(one && one->rows.size() == 1 && one->rows[0].outputNmse);
+    QTemporaryDir dir;
+    const std::string path = dir.filePath(QStringLiteral("x.safetensors")).toStdString();
+    CapturePlan capture;
+    capture.text = plan.text, capture.context = 8, capture.rows = 0;
+    const auto kind = captureKindOf(path, "rows");
+    QVERIFY(kind && (*kind)->write(*model, capture, path, Job()));
+    const auto file = openModel(path);
+    QVERIFY(file);
+    const auto values = [](const Model& from, const std::string& tensor) {
+        std::vector<float> out(from.find(tensor)->elements);
+        loadF32(*from.view(*from.find(tensor)), 0, out.size(), out.data());
+        return out;
+    };
+    const auto x = values(**file, name), w = values(**model, name);
+    const auto v = materialize(*quantizeTensor(*(*model)->view(*(*model)->find(name)), plan.specs[0], Job()));
+    double lost = 0, whole = 0;
+    for (std::size_t row = 0; row < x.size() / 32; ++row)
+        for (std::size_t o = 0; o < 16; ++o) {
+            double e = 0, y = 0;
+            for (std::size_t k = 0; k < 32; ++k) {
+                e += double(x[row * 32 + k]) * (double(v[o * 32 + k]) - double(w[o * 32 + k]));
+                y += double(x[row * 32 + k]) * double(w[o * 32 + k]);
+            }
+            lost += e * e, whole += y * y;
+        }
+    QVERIFY(whole > 0);
+    QVERIFY(std::fabs(one->rows[0].outputNmse->mean / (lost / whole) - 1) < 1e-4);
 }
 
 void SensitivityTest::nothingDependsOnThreadsMemoryOrCache_data() {

@@ -134,6 +134,13 @@ void ImatrixTest::expertsAreAddedUp() {
 void ImatrixTest::namesOfHuggingFace() {
     QCOMPARE(ggufNameOf("model.layers.11.self_attn.o_proj.weight"), std::string("blk.11.attn_output.weight"));
     QCOMPARE(ggufNameOf("lm_head.weight"), std::string("output.weight"));
+    const GgufPlace expert = ggufPlaceOf("model.layers.3.mlp.experts.17.up_proj.weight");
+    QCOMPARE(expert.name, std::string("blk.3.ffn_up_exps.weight"));
+    QCOMPARE(expert.expert, 17);
+    QCOMPARE(ggufPlaceOf("model.layers.3.mlp.experts.down_proj").name, std::string("blk.3.ffn_down_exps.weight"));
+    QCOMPARE(ggufPlaceOf("model.layers.3.mlp.experts.down_proj").expert, -1);
+    QCOMPARE(ggufNameOf("model.layers.3.mlp.experts.x.up_proj.weight"), std::string());
+    QCOMPARE(ggufNameOf("language_model.model.layers.3.mlp.up_proj.weight"), std::string("blk.3.ffn_up.weight"));
     for (const char* none : {"model.layers..mlp.up_proj.weight", "model.layers.x.mlp.up_proj.weight", "w",
                              "model.layers.1.mlp.up_proj.bias", "model.layers.1"})
         QCOMPARE(ggufNameOf(none), std::string());
