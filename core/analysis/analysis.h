@@ -53,7 +53,7 @@ enum class Detail {
     Inspect, ///< plus block map and channel profile
 };
 
-/// What a layer was given: E[x_j^2] per index of its last axis, and the inputs [rows, K] where they are known.
+/// What a layer was given: E[x_j^2] per input, and the inputs [rows, K] where they are known; K: inputsOfLayer().
 struct LayerInputs {
     std::vector<float> columnWeights;
     std::shared_ptr<const value::Tensor> rows;

@@ -31,6 +31,8 @@ Result<InputErrors> errorsOnInputs(const TensorView& view, const SharedPlan& pla
         v = materialize(*codes);
         if (options.decodedAs == DecodedAs::Source) roundTo(view.info->dtype, v.data(), v.size());
     }
+    // Rows of values are outputs from here on.
+    w = solve::outputsFirst(*view.info, std::move(w)), v = solve::outputsFirst(*view.info, std::move(v));
     const std::size_t columns = inputs.columnWeights.size();
     double error = 0, weightedError = 0, weightedWhole = 0, weights = 0;
     for (std::size_t i = 0; i < w.size(); ++i) {

@@ -16,4 +16,11 @@ void markOutputAxes(Model& model);
 bool isConv1dName(std::string_view tensorName);
 bool isConv1dType(std::string_view modelType);
 
+/// Whether a layer's matrix is stored [inputs, outputs]. Others have the inputs as their last axis.
+inline bool isInputsFirst(const TensorInfo& layer) { return layer.outputLast && layer.shape.size() == 2; }
+/// Values of one input of a layer.
+inline std::int64_t inputsOfLayer(const TensorInfo& layer) {
+    return isInputsFirst(layer) ? layer.shape.front() : layer.lastAxis();
+}
+
 } // namespace qs

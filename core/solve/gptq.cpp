@@ -5,6 +5,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/measured_tensor.h"
+#include "core/model/output_axis.h"
 #include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
@@ -42,8 +43,9 @@ class Gptq {
 public:
     Gptq(const Problem& problem, const Job& job)
         : problem_(problem), job_(job), spec_(problem.spec), shape_(problem.weight.info->shape),
-          grid_(*scaleGrid(spec_, *problem.weight.info)), k_(std::size_t(problem.weight.info->lastAxis())),
-          rows_(problem.weight.info->elements / k_), w_(weightsOf(problem.weight)) {}
+          grid_(*scaleGrid(spec_, *problem.weight.info)), inputsFirst_(isInputsFirst(*problem.weight.info)),
+          k_(std::size_t(inputsOfLayer(*problem.weight.info))), rows_(problem.weight.info->elements / k_),
+          w_(outputsFirst(*problem.weight.info, weightsOf(problem.weight))) {}
 
     Result<Solved> run(std::string& remark) {
         auto levels = weightedLevels(problem_.weight, spec_, meanSquares(problem_.inputs), job_);
@@ -63,7 +65,8 @@ private:
     /// whole rows are those of the weights as they came; those of groups are measured without such columns.
     Result<void> decideScales(std::vector<double>& hessian, std::string& remark) {
         const bool perBlock = grid_.kind == ScaleKind::Block && grid_.contiguous;
-        follows_ = perBlock && !byActivation() && !hasTensorScale(spec_);
+        // Groups of a matrix [inputs, outputs] lie along its outputs: one column of the work.
+        follows_ = perBlock && !byActivation() && !hasTensorScale(spec_) && !inputsFirst_;
         if (!perBlock)
             if (auto ok = measureAll(); !ok) return ok;
         std::size_t dead = 0;
@@ -119,7 +122,8 @@ private:
 
     Result<void> measureAll() {
         TensorInfo info = out_.info;
-        const TensorView view{&info, std::as_bytes(std::span(w_)), nullptr};
+        const std::vector<float> stored = asStored(info, w_);
+        const TensorView view{&info, std::as_bytes(std::span(stored)), nullptr};
         auto params = measured(view, spec_, out_, job_);
         if (!params) return tl::unexpected(params.error());
         out_.params = std::move(*params);
@@ -139,14 +143,17 @@ private:
         }
     }
 
-    std::size_t scaleIndex(std::size_t row, std::size_t column) const {
+    /// Of an output and an input.
+    std::size_t scaleIndex(std::size_t output, std::size_t input) const {
         if (out_.params.size() == 1) return 0;
+        const std::size_t row = inputsFirst_ ? input : output, column = inputsFirst_ ? output : input;
+        const std::size_t width = inputsFirst_ ? rows_ : k_;
         if (!grid_.contiguous)
             return std::size_t(stridedScaleIndex(grid_, shape_, std::int64_t(row))) +
                    column / std::size_t(columnsPerScale(grid_));
         const auto group = std::size_t(grid_.group);
-        if (grid_.kind == ScaleKind::Block) return row * ((k_ + group - 1) / group) + column / group;
-        return (row * k_ + column) / group;
+        if (grid_.kind == ScaleKind::Block) return row * ((width + group - 1) / group) + column / group;
+        return (row * width + column) / group;
     }
 
     /// Rows [begin, end), columns [first, first + count) in the order of the work; columns of the block lie together.
@@ -168,7 +175,7 @@ private:
                 if (follows_ && at % group == 0)
                     param = encoder.params(run_, &w_[(begin + r) * k_ + at], std::min(group, k_ - at));
                 params[r] = param;
-                out_.values[(begin + r) * k_ + column] = x[r];
+                out_.values[inputsFirst_ ? column * rows_ + begin + r : (begin + r) * k_ + column] = x[r];
             }
             Run run = run_;
             run.x = x, run.n = n, run.group = 1, run.given = params.data(), run.givenStride = 1;
@@ -208,8 +215,9 @@ private:
     const QuantSpec& spec_;
     const std::vector<std::int64_t>& shape_;
     ScaleGrid grid_;
-    std::size_t k_, rows_;
-    std::vector<float> w_, factor_;
+    bool inputsFirst_;              ///< the weights are stored [inputs, outputs]
+    std::size_t k_, rows_;          ///< inputs, outputs
+    std::vector<float> w_, factor_; ///< w_: [outputs, inputs]
     std::vector<std::size_t> order_; ///< columns as they are worked on
     std::vector<RunEncoder> encoders_;
     Run run_;

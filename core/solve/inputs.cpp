@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/model/gguf/imatrix.h"
+#include "core/model/output_axis.h"
 #include "core/solve/cholesky.h"
 #include "core/solve/problem.h"
 #include "core/value/synthetic.h"
@@ -50,7 +51,7 @@ Importance importanceOf(const Model& file, const TensorInfo& layer) {
 const TensorInfo* gramOf(const Model& file, const TensorInfo& layer) { return file.find(layer.name + ".gram"); }
 
 Result<std::vector<double>> loadedGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
-    const std::int64_t k = layer.lastAxis();
+    const std::int64_t k = inputsOfLayer(layer);
     if (gram.dtype != DType::F64 || gram.shape.size() != 2 || gram.shape[0] != k || gram.shape[1] != k)
         return fail(fmt::format("tensor '{}' of {} is {} {}: X^T X of a layer of shape {} is F64 ({}, {})",
                                 escapeForPeople(gram.name, 80), escapeForPeople(file.title, 60), gram.typeId(),
@@ -99,7 +100,7 @@ Result<std::optional<std::vector<float>>> usableWeights(const Model& file, const
 Result<value::Tensor> rowsOfGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
     auto values = loadedGram(file, gram, layer);
     if (!values) return tl::unexpected(values.error());
-    const auto k = std::size_t(layer.lastAxis());
+    const auto k = std::size_t(inputsOfLayer(layer));
     value::Tensor out;
     out.shape = {std::int64_t(k), std::int64_t(k)};
     const std::vector<double> factor = choleskyOf(std::move(*values), k);
@@ -132,7 +133,7 @@ Result<std::vector<float>> meansOf(const Model& file, const Importance& importan
                                    std::span<const float> sums) {
     const auto counts = countsOf(file, *importance.counts);
     if (!counts) return tl::unexpected(counts.error());
-    const auto columns = std::size_t(layer.lastAxis()), matrices = sums.size() / columns;
+    const auto columns = std::size_t(inputsOfLayer(layer)), matrices = sums.size() / columns;
     std::size_t first = 0, end = matrices;
     if (importance.expert >= 0) {
         // Files before GGUF have one count for all experts, and means in place of sums.
@@ -157,18 +158,18 @@ Result<std::vector<float>> meansOf(const Model& file, const Importance& importan
 }
 
 Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& layer) {
-    if (info(found.dtype).quantizable && found.lastAxis() == layer.lastAxis() && found.elements > 0) return {};
+    if (info(found.dtype).quantizable && found.lastAxis() == inputsOfLayer(layer) && found.elements > 0) return {};
     return fail(
         fmt::format("tensor '{}' of {} is {} {} and no input of a layer of shape {}: floats with a last axis of "
                     "{} are needed",
                     escapeForPeople(found.name, 80), escapeForPeople(file.title, 60), found.typeId(),
-                    shapeText(found.shape), shapeText(layer.shape), layer.lastAxis()));
+                    shapeText(found.shape), shapeText(layer.shape), inputsOfLayer(layer)));
 }
 
 } // namespace
 
 Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most, bool asTheyWere) {
-    if (!file) return value::syntheticInputs(most, layer.lastAxis(), 1);
+    if (!file) return value::syntheticInputs(most, inputsOfLayer(layer), 1);
     const TensorInfo* found = inputTensor(*file, layer);
     if (const TensorInfo* gram = found ? nullptr : gramOf(*file, layer)) {
         if (!asTheyWere) return rowsOfGram(*file, *gram, layer);
@@ -183,7 +184,7 @@ Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::
     if (!found)
         return fail(
             fmt::format("{} has no inputs for tensor '{}': it needs a tensor of that name with a last axis of {}",
-                        escapeForPeople(file->title, 60), escapeForPeople(layer.name, 80), layer.lastAxis()));
+                        escapeForPeople(file->title, 60), escapeForPeople(layer.name, 80), inputsOfLayer(layer)));
     if (auto ok = fits(*file, *found, layer); !ok) return tl::unexpected(ok.error());
     if (found->shape.size() < 2)
         return fail(fmt::format("tensor '{}' of {} holds column weights, not the inputs that a solver needs",
@@ -203,7 +204,7 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
         if (!values) return tl::unexpected(values.error());
         const auto rows = rowsBehind(file, layer);
         if (!rows) return tl::unexpected(rows.error());
-        const auto columns = std::size_t(layer.lastAxis());
+        const auto columns = std::size_t(inputsOfLayer(layer));
         std::vector<float> weights(columns);
         for (std::size_t j = 0; j < columns; ++j) weights[j] = float((*values)[j * columns + j] / *rows);
         return usableWeights(file, *gram, std::move(weights));
@@ -212,7 +213,7 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
     if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
     // Files before GGUF have the experts one after another, as one axis.
-    const bool isOfMany = importance.expert >= 0 && found->elements % std::uint64_t(layer.lastAxis()) == 0;
+    const bool isOfMany = importance.expert >= 0 && found->elements % std::uint64_t(inputsOfLayer(layer)) == 0;
     if (auto ok = isOfMany ? Result<void>() : fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
     auto values = loaded(file, *found);
     if (!values) return tl::unexpected(values.error());

@@ -2,6 +2,7 @@
 #include "core/solve/problem.h"
 
 #include "core/base/text.h"
+#include "core/model/output_axis.h"
 #include "core/quant/encode/pass.h"
 #include "core/value/product.h"
 
@@ -19,9 +20,11 @@ Result<void> checkProblem(const Problem& problem) {
         return fail(fmt::format("tensor '{}' of shape {} is no layer: solvers take rank 2 and more", name,
                                 shapeText(tensor.shape)));
     const auto& x = problem.inputs;
-    if (x.shape.size() != 2 || x.shape[1] != tensor.lastAxis() || x.shape[0] < 1)
-        return fail(fmt::format("inputs of shape {} do not fit tensor '{}' of shape {}: the last axes must be equal",
-                                shapeText(x.shape), name, shapeText(tensor.shape)));
+    if (x.shape.size() != 2 || x.shape[1] != inputsOfLayer(tensor) || x.shape[0] < 1)
+        return fail(fmt::format("inputs of shape {} do not fit tensor '{}' of shape {}: {}", shapeText(x.shape), name,
+                                shapeText(tensor.shape),
+                                isInputsFirst(tensor) ? "their last axis must be its first, which is that of the inputs"
+                                                      : "the last axes must be equal"));
     const auto finite = [](float v) { return std::isfinite(v); };
     if (!std::all_of(x.values.begin(), x.values.end(), finite))
         return fail(fmt::format("the inputs of tensor '{}' hold NaN or Inf", name));
@@ -59,6 +62,27 @@ Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solve
     std::vector<float> decoded = materialize(*quantized);
     applyColumnScales(solved.columnScales, 0, decoded.data(), decoded.size());
     return decoded;
+}
+
+namespace {
+
+std::vector<float> transposed(const std::vector<float>& values, std::size_t rows, std::size_t columns) {
+    std::vector<float> out(values.size());
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) out[c * rows + r] = values[r * columns + c];
+    return out;
+}
+
+} // namespace
+
+std::vector<float> outputsFirst(const TensorInfo& layer, std::vector<float> stored) {
+    if (!isInputsFirst(layer) || stored.empty()) return stored;
+    return transposed(stored, std::size_t(layer.shape.front()), std::size_t(layer.shape.back()));
+}
+
+std::vector<float> asStored(const TensorInfo& layer, std::vector<float> values) {
+    if (!isInputsFirst(layer) || values.empty()) return values;
+    return transposed(values, std::size_t(layer.shape.back()), std::size_t(layer.shape.front()));
 }
 
 std::optional<double> outputPower(const value::Tensor& inputs, std::span<const float> w, std::span<const float> decoded,

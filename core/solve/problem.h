@@ -10,7 +10,10 @@ Result<void> checkProblem(const Problem& problem);
 std::vector<float> weightsOf(const TensorView& weight);
 /// The decoded values of a solution, without padding, divided by the column scales.
 Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solved, const Job& job);
-/// ||X (V - W)^T||^2, with V = 0 where `decoded` is empty; none when cancelled.
+/// The values of a layer [outputs, K], of those that are stored as [K, outputs] too; and back.
+std::vector<float> outputsFirst(const TensorInfo& layer, std::vector<float> stored);
+std::vector<float> asStored(const TensorInfo& layer, std::vector<float> outputsFirst);
+/// ||X (V - W)^T||^2 of values [outputs, K], with V = 0 where `decoded` is empty; none when cancelled.
 std::optional<double> outputPower(const value::Tensor& inputs, std::span<const float> w, std::span<const float> decoded,
                                   const Job& job);
 /// An f32 tensor in memory of the weight's name and shape.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/solve/solver.h"
 
+#include "core/base/text.h"
+#include "core/model/output_axis.h"
 #include "core/solve/problem.h"
 #include "core/value/deviation.h"
 
 #include <algorithm>
 #include <chrono>
+#include <fmt/format.h>
 
 namespace qs::solve {
 namespace {
@@ -42,6 +45,11 @@ Result<Solution> solve(const Problem& asked, const Job& job) {
     const Solver& solver = *findSolver(problem.settings.solver);
     if (auto ok = checkProblem(problem); !ok) return tl::unexpected(ok.error());
     if (auto ok = solver.accepts(problem.spec, problem.settings); !ok) return tl::unexpected(ok.error());
+    const TensorInfo& layer = *problem.weight.info;
+    if (solver.columnScales && isInputsFirst(layer))
+        return fail(fmt::format("tensor '{}' is stored [inputs, outputs]: {} scales columns of inputs, which are its rows: "
+                                "use gptq",
+                                escapeForPeople(layer.name, 80), solver.id));
     const std::vector<float> w = weightsOf(problem.weight);
     Solution out;
     auto solved = solver.run(problem, out.remark, job);
@@ -55,9 +63,10 @@ Result<Solution> solve(const Problem& asked, const Job& job) {
     auto decoded = decodedOf(problem, *out.solved, job);
     if (!decoded) return tl::unexpected(decoded.error());
     out.weight = std::move(*decoded);
-    const auto whole = outputPower(problem.inputs, w, {}, job);
-    const auto before = outputPower(problem.inputs, w, *nearest, job);
-    const auto after = outputPower(problem.inputs, w, out.weight, job);
+    const std::vector<float> rows = outputsFirst(layer, w);
+    const auto whole = outputPower(problem.inputs, rows, {}, job);
+    const auto before = outputPower(problem.inputs, rows, outputsFirst(layer, *nearest), job);
+    const auto after = outputPower(problem.inputs, rows, outputsFirst(layer, out.weight), job);
     if (!whole || !before || !after) return cancelledError();
     if (*whole > 0) out.nearestOutput = *before / *whole, out.output = *after / *whole;
     out.nearestWeight = value::deviation(w, *nearest).nmse();

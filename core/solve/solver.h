@@ -26,7 +26,7 @@ Result<Settings> parseSettings(std::string_view text);
 std::string settingsText(const Settings& settings);  ///< what was given
 std::string canonicalText(const Settings& settings); ///< with every key of the solver
 
-/// A layer: weights [..., K], whose rows are output channels, and inputs [M, K].
+/// A layer: weights [..., K], whose rows are output channels, or [K, N] where isInputsFirst(), and inputs [M, K].
 struct Problem {
     TensorView weight;
     const QuantSpec& spec;

@@ -30,8 +30,9 @@ void Attention::prepareHeads(std::size_t tokens, PassRoom& room) const {
                 normalize(net_, {row + queries_, keys_}, w_.keyNorm.size(), w_.keyNorm, {}, row + queries_);
             }
             if (plan_.rope < 0) continue;
-            const Angles& angles = room.angles[std::size_t(plan_.rope)];
-            const std::size_t at = t % room.sizes.context * angles.frequencies;
+            const std::size_t context = room.sizes.context, chunk = t / context * context;
+            const Angles& angles = room.anglesOf(std::size_t(plan_.rope), std::min(context, tokens - chunk));
+            const std::size_t at = (t - chunk) * angles.frequencies;
             for (std::size_t head = 0; head < queries_ + keys_; head += size)
                 turn(row + head, angles.sines.data() + at, angles.cosines.data() + at, angles.frequencies,
                      net_.pairsAreNeighbours);

@@ -10,14 +10,14 @@ constexpr std::size_t kRowsTogether = 512, kMostRows = 768, kFewestRows = kExper
 
 } // namespace
 
-Angles::Angles(const Rope& rope, std::size_t positions) : frequencies(rope.frequency.size()) {
+Angles::Angles(std::span<const double> frequency, double scale, std::size_t positions) : frequencies(frequency.size()) {
     sines.resize(positions * frequencies), cosines.resize(sines.size());
     for (std::size_t p = 0; p < positions; ++p)
         for (std::size_t i = 0; i < frequencies; ++i) {
             // As transformers computes it: frequency and product in f32.
-            const float angle = float(p) * float(rope.frequency[i]);
-            sines[p * frequencies + i] = float(std::sin(double(angle)) * rope.scale);
-            cosines[p * frequencies + i] = float(std::cos(double(angle)) * rope.scale);
+            const float angle = float(p) * float(frequency[i]);
+            sines[p * frequencies + i] = float(std::sin(double(angle)) * scale);
+            cosines[p * frequencies + i] = float(std::cos(double(angle)) * scale);
         }
 }
 
@@ -32,7 +32,12 @@ PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned thr
     const auto inner = std::size_t(std::max(network.intermediate, network.mixture.intermediate));
     const auto queries = std::size_t(network.heads * network.headSize);
     const auto keys = std::size_t(network.keyValueHeads * network.headSize);
-    for (const Rope& rope : network.ropes) angles.emplace_back(rope, sizes.context);
+    for (const Rope& rope : network.ropes) {
+        const bool mayBeLong = rope.isLong(sizes.context);
+        angles_.emplace_back(rope.frequency, rope.scale, sizes.context);
+        longAngles_.emplace_back(mayBeLong ? rope.longFrequency : std::vector<double>(), rope.scale, sizes.context);
+        longFrom_.push_back(mayBeLong ? std::size_t(rope.shortPositions) : sizes.context);
+    }
     input.resize(sizes.rows() * hidden), result.resize(input.size());
     projected.resize(sizes.rows() * (queries + 2 * keys)), attended.resize(sizes.rows() * queries);
     packed.resize(packedHeadSize(sizes.tokens(), keys));

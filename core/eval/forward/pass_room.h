@@ -7,11 +7,13 @@
 #include "core/eval/network/network.h"
 #include "kernels/network/attend.h"
 
+#include <span>
+
 namespace qs::eval {
 
 /// Sines and cosines of all positions of a chunk: [positions, frequencies].
 struct Angles {
-    Angles(const Rope& rope, std::size_t positions);
+    Angles(std::span<const double> frequency, double scale, std::size_t positions);
     std::vector<float> sines, cosines;
     std::size_t frequencies = 0;
 };
@@ -37,13 +39,20 @@ struct PassRoom {
 
     PassSizes sizes;
     Workers workers;
-    std::vector<Angles> angles;                     ///< of Network::ropes
+    /// Of a rope of the network, for a chunk of so many tokens.
+    const Angles& anglesOf(std::size_t rope, std::size_t tokens) const {
+        return tokens > longFrom_[rope] ? longAngles_[rope] : angles_[rope];
+    }
     std::vector<float> input, result;               ///< [rows, hidden] before and after attention and MLP
     std::vector<float> projected, packed, attended; ///< of attention: see there
     std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP or of an expert
     std::vector<float> routed, ofExpert;            ///< [rows, hidden] of one expert, before and after
     std::vector<float> scores;                      ///< [rows, experts], of the router
     std::vector<AttentionScratch> scratch;          ///< of every worker
+
+private:
+    std::vector<Angles> angles_, longAngles_; ///< of Network::ropes
+    std::vector<std::size_t> longFrom_;       ///< longer chunks have longAngles_
 };
 
 } // namespace qs::eval

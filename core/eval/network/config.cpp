@@ -43,6 +43,7 @@ constexpr std::string_view kHarmless[] = {"_name_or_path",
                                           "n_ctx",
                                           "name_or_path",
                                           "output_attentions",
+                                          "outer_model_type",
                                           "output_hidden_states",
                                           "pad_token_id",
                                           "prefix",
@@ -158,6 +159,31 @@ json fromGguf(const std::map<std::string, std::string>& metadata, const std::str
     return out;
 }
 
+/// Networks with pictures or sound around a language model, whose text_config may leave its type out: the class default in
+/// transformers.
+struct Wrapper {
+    std::string_view type, text;
+};
+constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"}, {"llava", "llama"},       {"llava_next", "llama"},
+                                 {"mistral3", "mistral"},   {"paligemma", "gemma"},   {"vipllava", "llama"},
+                                 {"idefics3", "llama"},     {"smolvlm", "llama"}};
+constexpr const char* kOuterType = "outer_model_type"; ///< the type of the whole, in the tree of its language model
+
+/// The language model's part of a configuration. What is beside it is about pictures and sound, and about the files: whether
+/// the head is tied may stand at either place.
+json languagePart(json tree) {
+    const auto text = tree.find("text_config");
+    if (text == tree.end() || !text->is_object()) return tree;
+    json out = std::move(*text);
+    const std::string type = textAt(tree, "model_type");
+    for (const Wrapper& row : kWrappers)
+        if (row.type == type) out.emplace("model_type", row.text);
+    for (const char* key : {"tie_word_embeddings", "quantization_config"})
+        if (tree.contains(key)) out.emplace(key, tree[key]);
+    out[kOuterType] = type;
+    return out;
+}
+
 } // namespace
 
 Result<Config> Config::of(const Model& model) {
@@ -182,10 +208,12 @@ Result<Config> Config::of(const Model& model) {
                                 escapeForPeople(model.path, 200)),
                     model.path);
     if (!tree->is_object()) return fail(fmt::format("{} is no JSON object.", escapeForPeople(config.place_, 200)));
-    config.tree_ = std::move(*tree);
+    config.tree_ = languagePart(std::move(*tree));
     config.modelType_ = textAt(config.tree_, "model_type");
     if (config.modelType_.empty())
-        return fail(fmt::format("{} has no model_type.", escapeForPeople(config.place_, 200)), config.place_);
+        return fail(fmt::format("{} has no model_type{}.", escapeForPeople(config.place_, 200),
+                                config.tree_.contains(kOuterType) ? " in its text_config" : ""),
+                    config.place_);
     config.read_.insert("model_type");
     return config;
 }

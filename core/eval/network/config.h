@@ -13,8 +13,8 @@ namespace qs::eval {
 
 class Config {
 public:
-    /// config.json beside the weights, or the keys of a GGUF file. Errors: neither is there; not an object; no model
-    /// type.
+    /// config.json beside the weights, or the keys of a GGUF file. Of a network that sees pictures or hears, the part that is
+    /// its language model (text_config). Errors: neither is there; not an object; no model type.
     static Result<Config> of(const Model& model);
 
     const std::string& modelType() const { return modelType_; } ///< "llama"; of GGUF its general.architecture

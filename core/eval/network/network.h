@@ -20,7 +20,13 @@ enum class QueryKeyNorm { None, PerHead, WholeProjection };
 struct Rope {
     std::vector<double> frequency; ///< radians a position; half as many as dimensions that are turned
     double scale = 1;              ///< factor on sine and cosine (longrope)
-    std::int64_t positions = 0;    ///< the longest context that the angles hold for; 0: any
+    /// In place of `frequency` in chunks of more than `shortPositions` tokens (longrope). Empty: one set for all.
+    std::vector<double> longFrequency = {};
+    std::int64_t shortPositions = 0; ///< the longest context that `frequency` holds for; 0: any
+    /// Whether a chunk of so many tokens has the other frequencies.
+    bool isLong(std::size_t tokens) const {
+        return !longFrequency.empty() && std::int64_t(tokens) > shortPositions;
+    }
 };
 
 /// What may differ from layer to layer.

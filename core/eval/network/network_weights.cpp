@@ -223,21 +223,34 @@ Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Ne
     return weights;
 }
 
-// Llama 3 and Phi-3: what the angles of a GGUF file are divided by is a tensor there. That of Phi-3 for short contexts is
-// taken, as in a folder of Hugging Face.
+// Llama 3 and Phi-3: what the angles of a GGUF file are divided by are tensors there; Phi-3 has one for short contexts and one
+// for long ones.
 Result<void> NetworkWeights::divideAngles(Network& network) const {
-    const TensorInfo* divisors = model_->find("rope_freqs.weight");
-    if (!divisors) divisors = model_->find("rope_factors_short.weight");
-    if (!divisors) return {};
-    const auto view = model_->view(*divisors);
-    if (!view) return tl::unexpected(view.error());
-    for (Rope& rope : network.ropes) {
-        if (divisors->elements != rope.frequency.size() || !info(divisors->dtype).quantizable)
-            return fail(fmt::format("The tensor {} does not fit the head size.", quotedName(divisors->name)),
+    const auto divided = [&](const TensorInfo& divisors, const Rope& rope) -> Result<std::vector<double>> {
+        const auto view = model_->view(divisors);
+        if (!view) return tl::unexpected(view.error());
+        if (divisors.elements != rope.frequency.size() || !info(divisors.dtype).quantizable)
+            return fail(fmt::format("The tensor {} does not fit the head size.", quotedName(divisors.name)),
                         model_->path);
         std::vector<float> values(rope.frequency.size());
         loadF32(*view, 0, values.size(), values.data());
-        for (std::size_t i = 0; i < values.size(); ++i) rope.frequency[i] /= double(values[i]);
+        std::vector<double> out = rope.frequency;
+        for (std::size_t i = 0; i < values.size(); ++i) out[i] /= double(values[i]);
+        return out;
+    };
+    const TensorInfo* divisors = model_->find("rope_freqs.weight");
+    if (!divisors) divisors = model_->find("rope_factors_short.weight");
+    const TensorInfo* longer = model_->find("rope_factors_long.weight");
+    for (Rope& rope : network.ropes) {
+        if (longer && rope.shortPositions > 0 && rope.shortPositions < network.positions) {
+            auto frequency = divided(*longer, rope);
+            if (!frequency) return tl::unexpected(frequency.error());
+            rope.longFrequency = std::move(*frequency);
+        }
+        if (!divisors) continue;
+        auto frequency = divided(*divisors, rope);
+        if (!frequency) return tl::unexpected(frequency.error());
+        rope.frequency = std::move(*frequency);
     }
     return {};
 }

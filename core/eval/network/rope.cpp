@@ -44,28 +44,39 @@ void stretchAllWaves(Config& config, const json& scaling, Rope& rope) {
     for (double& frequency : rope.frequency) frequency /= factor;
 }
 
-/// longrope: a divisor for each frequency. Those for contexts within the original one are taken, and no longer ones are
-/// allowed. In GGUF files the divisors are a tensor and the factor on sines is a key.
+/// The frequencies over the divisors under a key of longrope; nothing and a refusal where they do not fit.
+std::vector<double> dividedBy(Config& config, const json& scaling, const char* key, const std::vector<double>& frequency) {
+    const auto found = scaling.find(key);
+    if (found == scaling.end() || !found->is_array() || found->size() != frequency.size()) {
+        config.refuse(fmt::format("has a rope scaling of type longrope whose {} does not fit the head size", key));
+        return {};
+    }
+    std::vector<double> out = frequency;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const json& divisor = (*found)[i];
+        if (!divisor.is_number() || !(divisor.get<double>() > 0))
+            config.refuse("has a rope scaling of type longrope with a factor that is not above 0");
+        else
+            out[i] /= divisor.get<double>();
+    }
+    return out;
+}
+
+/// longrope: a divisor for each frequency, one set for contexts up to the original one and another for longer ones. In GGUF
+/// files the divisors are tensors and the factor on sines is a key.
 void divideEach(Config& config, const json& scaling, Rope& rope) {
     const double longest = double(config.count("max_position_embeddings", 1));
     const double original = config.number("original_max_position_embeddings",
                                           numberOf(scaling, "original_max_position_embeddings", longest));
     if (!(original > 1) || original > 0x1p24)
         return config.refuse("has an original_max_position_embeddings that is not above 1 and at most 2^24");
-    rope.positions = std::int64_t(original);
+    rope.shortPositions = std::int64_t(original);
     const double ratio = numberOf(scaling, "factor", longest / original);
     rope.scale =
         numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);
-    const auto found = scaling.find("short_factor");
     if (config.isGguf()) return;
-    if (found == scaling.end() || !found->is_array() || found->size() != rope.frequency.size())
-        return config.refuse("has a rope scaling of type longrope whose short_factor does not fit the head size");
-    for (std::size_t i = 0; i < rope.frequency.size(); ++i) {
-        const json& divisor = (*found)[i];
-        if (!divisor.is_number() || !(divisor.get<double>() > 0))
-            return config.refuse("has a rope scaling of type longrope with a factor that is not above 0");
-        rope.frequency[i] /= divisor.get<double>();
-    }
+    if (longest > original) rope.longFrequency = dividedBy(config, scaling, "long_factor", rope.frequency);
+    rope.frequency = dividedBy(config, scaling, "short_factor", rope.frequency);
 }
 
 /// Ways in which angles differ from theta^(-2i / dimensions).

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/model/mapped_file.h"
+#include "core/model/output_axis.h"
 #include "core/quant/codebook/density.h"
 #include "core/quant/encode/pass.h"
 #include "kernels/level_boundaries.h"
@@ -89,6 +90,8 @@ private:
         std::vector<Sums> workers(workerCount());
         for (const LearnSource& source : sources_) {
             const auto features = std::size_t(std::max<std::int64_t>(1, source.view.info->lastAxis()));
+            const bool inputsFirst = isInputsFirst(*source.view.info);
+            const auto inputOf = [&](std::uint64_t i) { return inputsFirst ? i / features : i % features; };
             const auto done = walk(source, levels, [&](const PassRange& range, RunEncoder& encoder) {
                 Sums& sums = workers[range.worker];
                 if (sums.w.empty()) sums.w.resize(size), sums.x.resize(size);
@@ -107,7 +110,7 @@ private:
                     double weight = double(scale) / scale_;
                     weight *= weight;
                     if (!source.columnWeights.empty())
-                        weight *= double(source.columnWeights[(range.begin + i) % features]) / weight_;
+                        weight *= double(source.columnWeights[inputOf(range.begin + i)]) / weight_;
                     const std::size_t at = index(v, codes[i]);
                     sums.w[at] += std::uint64_t(std::llrint(weight * digits));
                     sums.x[at] += std::llrint(weight * digits * (double(v) * unit));

@@ -28,7 +28,7 @@ void useLevels(Run& run, const LearnedLevels& levels);
 
 struct LearnSource {
     TensorView view;
-    std::span<const float> columnWeights = {}; ///< E[x^2] per index of the last axis; empty: all alike
+    std::span<const float> columnWeights = {}; ///< E[x^2] per input of the layer, see inputsOfLayer(); empty: all alike
 };
 /// One codebook for all sources, whatever the number of threads. NaN and Inf are left out.
 Result<LearnedLevels> learnLevels(std::span<const LearnSource> sources, const QuantSpec& spec, const Job& job);

@@ -122,6 +122,8 @@ private Q_SLOTS:
     void expertsAreQuantizedSliceBySlice();
     void everyFamilyHasANetwork();
     void chunksDoNotSeeEachOther();
+    void longChunksHaveAnglesOfTheirOwn();
+    void languageModelsBesidePicturesRun();
     void unknownKeysAreRefusedByName();
     void shapesAreChecked();
 };
@@ -242,6 +244,49 @@ void NetworksTest::chunksDoNotSeeEachOther() {
         QVERIFY(alone);
         QVERIFY(std::equal(alone->begin(), alone->end(), together->begin() + std::ptrdiff_t(begin * vocabulary)));
     }
+}
+
+// longrope: chunks beyond the original context, and shorter ones in the same text. The logits of both kinds are in
+// phi3_longer/logits.npy and phi3_long/logits.npy.
+void NetworksTest::longChunksHaveAnglesOfTheirOwn() {
+    const QString name = QStringLiteral("phi3_longer"); // 16 positions at first
+    for (const QString& path : {kFolder + name, kGguf + name + QStringLiteral(".gguf")}) {
+        const auto model = openModel(path.toStdString());
+        QVERIFY(model);
+        const auto tokens = tokensOf(name);
+        const auto all = std::span(tokens);
+        const auto together = logitsOf(*model, tokens, 17, Job()), first = logitsOf(*model, all.first(17), 17, Job()),
+                   second = logitsOf(*model, all.subspan(17), 7, Job()),
+                   whole = logitsOf(*model, tokens, tokens.size(), Job()),
+                   early = logitsOf(*model, all.first(8), 8, Job());
+        QVERIFY(together && first && second && whole && early);
+        QVERIFY(std::equal(first->begin(), first->end(), together->begin()));
+        QVERIFY(std::equal(second->begin(), second->end(), together->begin() + std::ptrdiff_t(first->size())));
+        double difference = 0; // the same tokens in a long chunk and in a short one
+        for (std::size_t i = 0; i < early->size(); ++i)
+            difference = std::max(difference, std::fabs(double((*early)[i]) - double((*whole)[i])));
+        QVERIFY2(difference > 1e-2, qPrintable(QString::number(difference)));
+    }
+    auto config = configOf(name);
+    config["rope_parameters"].erase("long_factor");
+    QVERIFY(Changed(name, config).refusal().contains(QLatin1String("long_factor")));
+}
+
+// Both prefixes are tested by the logits of gemma3_vision and llava_vision; here what the outer configuration may say.
+void NetworksTest::languageModelsBesidePicturesRun() {
+    const QString name = QStringLiteral("gemma3_vision");
+    auto config = configOf(name);
+    config["text_config"].erase("model_type"); // the class default
+    config["text_config"].erase("tie_word_embeddings");
+    QCOMPARE(Changed(name, config).refusal(), QString());
+    config["model_type"] = "unheard_of";
+    QVERIFY(Changed(name, config).refusal().contains(QLatin1String("has no model_type in its text_config")));
+    config = configOf(name);
+    config["text_config"]["embedding_multiplier"] = 12.0;
+    QVERIFY(Changed(name, config).refusal().contains(QLatin1String("\"embedding_multiplier\"")));
+    config = configOf(QStringLiteral("llava_vision"));
+    config["text_config"]["model_type"] = "mamba";
+    QVERIFY(Changed(QStringLiteral("llava_vision"), config).refusal().contains(QLatin1String("\"mamba\"")));
 }
 
 void NetworksTest::unknownKeysAreRefusedByName() {

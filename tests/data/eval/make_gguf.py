@@ -38,6 +38,7 @@ NETWORKS = {
     "olmo2": ("olmo2", {}),
     "phi3": ("phi3", {"sliding_window": None}),
     "phi3_long": ("phi3", {}),
+    "phi3_longer": ("phi3", {}),
     "gemma": ("gemma", {}),
     "gemma2": ("gemma2", {"query_pre_attn_scalar": 16}),
     "gemma3": ("gemma3", {"query_pre_attn_scalar": 16, "rope_parameters": LINEAR}),

@@ -39,6 +39,17 @@ FAMILIES = {
     "phi3": lambda: tf.Phi3Config(**COMMON, sliding_window=9),
     "phi3_long": lambda: tf.Phi3Config(**{**COMMON, "num_hidden_layers": 2}, original_max_position_embeddings=32,
                                        rope_parameters=LONG_ROPE),
+    "phi3_longer": lambda: tf.Phi3Config(**{**COMMON, "num_hidden_layers": 2}, original_max_position_embeddings=16,
+                                         rope_parameters=LONG_ROPE),
+    # Language models beside a part for pictures, under both prefixes that files have.
+    "gemma3_vision": lambda: tf.Gemma3Config(
+        text_config=dict(**COMMON, head_dim=16, sliding_window=7, query_pre_attn_scalar=24),
+        vision_config=dict(hidden_size=16, intermediate_size=16, num_hidden_layers=1, num_attention_heads=2, image_size=8,
+                           patch_size=4), mm_tokens_per_image=4, image_token_index=3, boi_token_index=4, eoi_token_index=5),
+    "llava_vision": lambda: tf.LlavaConfig(
+        text_config=tf.LlamaConfig(**COMMON), image_token_index=3,
+        vision_config=tf.CLIPVisionConfig(hidden_size=16, intermediate_size=16, num_hidden_layers=2, num_attention_heads=2,
+                                          image_size=8, patch_size=4, projection_dim=16)),
     "gemma": lambda: tf.GemmaConfig(**COMMON, head_dim=16),
     "gemma2": lambda: tf.Gemma2Config(**COMMON, head_dim=16, sliding_window=7, query_pre_attn_scalar=24),
     "gemma3": lambda: tf.Gemma3TextConfig(**{**COMMON, "num_hidden_layers": 7}, head_dim=16, sliding_window=7,
@@ -60,7 +71,8 @@ def make(family, folder):
     torch.manual_seed(20260101 + sum(map(ord, family)))
     config = FAMILIES[family]()
     config._attn_implementation = "eager"
-    kind = tf.AutoModel if family == "bert" else tf.AutoModelForCausalLM
+    kind = tf.AutoModel if family == "bert" else \
+        tf.AutoModelForImageTextToText if family.endswith("_vision") else tf.AutoModelForCausalLM
     model = kind.from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -73,12 +85,12 @@ def make(family, folder):
                 weight.copy_(torch.randn_like(weight) * (1.0 if "embed" in name or "wte" in name else 0.25))
     model.to(torch.bfloat16)
     # All experts as one tensor, as transformers holds them, or a tensor for each, as most files have them.
-    model.save_pretrained(folder, save_original_format=not family.endswith("_fused"))
+    model.save_pretrained(folder, save_original_format=not family.endswith("_fused") and family != "llava_vision")
     (folder / "generation_config.json").unlink(missing_ok=True)
     config = json.loads((folder / "config.json").read_text())
     config.pop("transformers_version", None)
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-    tokens = torch.randint(3, VOCABULARY, (1, TOKENS), generator=torch.Generator().manual_seed(7))
+    tokens = torch.randint(6 if family.endswith("_vision") else 3, VOCABULARY, (1, TOKENS), generator=torch.Generator().manual_seed(7))
     exact = kind.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
     np.save(folder / "tokens.npy", tokens[0].numpy().astype(np.int32))
     if family == "bert":

@@ -18,7 +18,8 @@ inline constexpr std::string_view kPrefixes[] = {"model.", "", "language_model.m
 inline constexpr std::array kModelNames = {
     WeightName{WeightRole::Embedding, "embed_tokens.weight", "token_embd.weight"},
     WeightName{WeightRole::FinalNorm, "norm.weight", "output_norm.weight"},
-    WeightName{WeightRole::Head, "lm_head.weight", "output.weight"}};
+    WeightName{WeightRole::Head, "lm_head.weight", "output.weight"},
+    WeightName{WeightRole::Head, "language_model.lm_head.weight", nullptr, false, true}}; // beside pictures or sound
 
 /// Queries, keys and values; GGUF files may hold them as one.
 constexpr std::array<WeightName, 5> attentionNames(bool bias) {

@@ -62,7 +62,6 @@ Network readLlamaLike(Config& config, const LlamaDefaults& defaults) {
     if (net.heads % net.keyValueHeads != 0) config.refuse("has heads that are no multiple of its key/value heads");
     if (const std::int64_t rotated = rotatedDimensions(config, net.headSize, defaults.rotated)) {
         net.ropes.push_back(readRope(config, rotated, defaults.theta));
-        if (net.ropes.front().positions > 0) net.positions = net.ropes.front().positions;
     }
     setLayers(config, net, config.count("num_hidden_layers"), {});
     return net;
