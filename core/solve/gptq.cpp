@@ -215,9 +215,9 @@ private:
     const QuantSpec& spec_;
     const std::vector<std::int64_t>& shape_;
     ScaleGrid grid_;
-    bool inputsFirst_;              ///< the weights are stored [inputs, outputs]
-    std::size_t k_, rows_;          ///< inputs, outputs
-    std::vector<float> w_, factor_; ///< w_: [outputs, inputs]
+    bool inputsFirst_;               ///< the weights are stored [inputs, outputs]
+    std::size_t k_, rows_;           ///< inputs, outputs
+    std::vector<float> w_, factor_;  ///< w_: [outputs, inputs]
     std::vector<std::size_t> order_; ///< columns as they are worked on
     std::vector<RunEncoder> encoders_;
     Run run_;

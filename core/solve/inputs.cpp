@@ -139,7 +139,8 @@ Result<std::vector<float>> meansOf(const Model& file, const Importance& importan
         // Files before GGUF have one count for all experts, and means in place of sums.
         if (std::size_t(importance.expert) >= matrices || (counts->size() != matrices && counts->size() != 1))
             return fail(fmt::format("the importance matrix {} has no expert {} of tensor '{}'",
-                                    escapeForPeople(file.title, 60), importance.expert, escapeForPeople(layer.name, 80)));
+                                    escapeForPeople(file.title, 60), importance.expert,
+                                    escapeForPeople(layer.name, 80)));
         first = std::size_t(importance.expert), end = first + 1;
     }
     const bool isPerMatrix = counts->size() == matrices;

@@ -47,9 +47,10 @@ Result<Solution> solve(const Problem& asked, const Job& job) {
     if (auto ok = solver.accepts(problem.spec, problem.settings); !ok) return tl::unexpected(ok.error());
     const TensorInfo& layer = *problem.weight.info;
     if (solver.columnScales && isInputsFirst(layer))
-        return fail(fmt::format("tensor '{}' is stored [inputs, outputs]: {} scales columns of inputs, which are its rows: "
-                                "use gptq",
-                                escapeForPeople(layer.name, 80), solver.id));
+        return fail(
+            fmt::format("tensor '{}' is stored [inputs, outputs]: {} scales columns of inputs, which are its rows: "
+                        "use gptq",
+                        escapeForPeople(layer.name, 80), solver.id));
     const std::vector<float> w = weightsOf(problem.weight);
     Solution out;
     auto solved = solver.run(problem, out.remark, job);

@@ -77,7 +77,9 @@ Result<std::map<InputPlace, std::size_t>> countRows(SharedModel model, const Cap
         const auto found = out.find({layer, inputs.role, inputs.expert});
         if (inputs.expert >= 0 && found != out.end()) found->second += inputs.tokens.size();
     };
-    if (auto done = pass->run(sees, [](std::size_t) -> Result<void> { return {}; }, job); !done)
+    if (auto done = pass->run(
+            sees, [](std::size_t) -> Result<void> { return {}; }, job);
+        !done)
         return tl::unexpected(done.error());
     return out;
 }
@@ -136,9 +138,9 @@ Result<Captured> writeRows(SharedModel model, const CapturePlan& plan, const std
     const auto taken = [&](std::size_t all) { return limit == 0 ? all : std::min(all, limit); };
     std::vector<TensorToWrite> tensors;
     for (const LayerMatrix& matrix : pass->matrices())
-        tensors.push_back(toWrite(matrix.tensor->name, DType::F32,
-                                  {std::int64_t(taken(counted->at(placeOf(matrix)))),
-                                   std::int64_t(InputPass::inputsOfMatrix(matrix))}));
+        tensors.push_back(toWrite(
+            matrix.tensor->name, DType::F32,
+            {std::int64_t(taken(counted->at(placeOf(matrix)))), std::int64_t(InputPass::inputsOfMatrix(matrix))}));
     const auto keep = [=](Kept& kept, const InputPlace& place, std::size_t inputs, std::span<const float> x) {
         for (std::size_t begin = 0; begin < x.size(); begin += inputs, ++kept.seen)
             if (isTaken(kept.seen, counted->at(place), limit)) {
@@ -169,7 +171,8 @@ Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const st
         const std::size_t inputs = InputPass::inputsOfMatrix(matrix);
         const std::vector<double> nothing(kept.gram.empty() ? inputs * inputs : 0); // an expert without a token
         const std::vector<std::int64_t> count = {std::int64_t(kept.seen)};
-        if (auto done = place(matrix.tensor->name + ".gram")(0, bytesOf(kept.gram.empty() ? nothing : kept.gram)); !done)
+        if (auto done = place(matrix.tensor->name + ".gram")(0, bytesOf(kept.gram.empty() ? nothing : kept.gram));
+            !done)
             return done;
         return place(matrix.tensor->name + ".rows")(0, bytesOf(count));
     };

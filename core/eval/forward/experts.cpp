@@ -68,8 +68,7 @@ bool Experts::addExpert(std::size_t expert, std::span<const Routed> tokens, Pass
         std::fill(room.routed.begin() + std::ptrdiff_t(part.size() * hidden), room.routed.end(), 0.0f);
         for (std::size_t i = 0; i < part.size(); ++i)
             std::copy_n(room.input.data() + part[i].token * hidden, hidden, room.routed.data() + i * hidden);
-        if (tap)
-            tap({WeightRole::ExpertGateUp, std::span(room.routed).first(part.size() * hidden), int(expert), part});
+        if (tap) tap({WeightRole::ExpertGateUp, std::span(room.routed).first(part.size() * hidden), int(expert), part});
         if (!products.gateUp.run(room.routed.data(), room.wide.data(), job)) return false;
         room.workers.each(kExpertRows, kRowsOfActivation, [&](std::size_t first, std::size_t end, std::size_t) {
             for (std::size_t i = first; i < end; ++i) {

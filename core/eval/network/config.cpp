@@ -164,8 +164,8 @@ json fromGguf(const std::map<std::string, std::string>& metadata, const std::str
 struct Wrapper {
     std::string_view type, text;
 };
-constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"}, {"llava", "llama"},       {"llava_next", "llama"},
-                                 {"mistral3", "mistral"},   {"paligemma", "gemma"},   {"vipllava", "llama"},
+constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"}, {"llava", "llama"},     {"llava_next", "llama"},
+                                 {"mistral3", "mistral"},   {"paligemma", "gemma"}, {"vipllava", "llama"},
                                  {"idefics3", "llama"},     {"smolvlm", "llama"}};
 constexpr const char* kOuterType = "outer_model_type"; ///< the type of the whole, in the tree of its language model
 

@@ -24,9 +24,7 @@ struct Rope {
     std::vector<double> longFrequency = {};
     std::int64_t shortPositions = 0; ///< the longest context that `frequency` holds for; 0: any
     /// Whether a chunk of so many tokens has the other frequencies.
-    bool isLong(std::size_t tokens) const {
-        return !longFrequency.empty() && std::int64_t(tokens) > shortPositions;
-    }
+    bool isLong(std::size_t tokens) const { return !longFrequency.empty() && std::int64_t(tokens) > shortPositions; }
 };
 
 /// What may differ from layer to layer.

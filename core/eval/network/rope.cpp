@@ -45,7 +45,8 @@ void stretchAllWaves(Config& config, const json& scaling, Rope& rope) {
 }
 
 /// The frequencies over the divisors under a key of longrope; nothing and a refusal where they do not fit.
-std::vector<double> dividedBy(Config& config, const json& scaling, const char* key, const std::vector<double>& frequency) {
+std::vector<double> dividedBy(Config& config, const json& scaling, const char* key,
+                              const std::vector<double>& frequency) {
     const auto found = scaling.find(key);
     if (found == scaling.end() || !found->is_array() || found->size() != frequency.size()) {
         config.refuse(fmt::format("has a rope scaling of type longrope whose {} does not fit the head size", key));

@@ -41,8 +41,8 @@ std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double Ch
 
 /// Inputs of a matrix over the whole text, in its order.
 struct SeenInputs {
-    std::vector<float> values;        ///< [rows, width]
-    std::vector<std::size_t> tokens;  ///< of each row, where it is that of an expert; else row r is of token r
+    std::vector<float> values;       ///< [rows, width]
+    std::vector<std::size_t> tokens; ///< of each row, where it is that of an expert; else row r is of token r
 };
 /// Inputs of the matrices of one layer by the role under which a tap sees them, and by expert (-1: of none).
 class SeenByLayer {
@@ -152,7 +152,9 @@ private:
             const SeenInputs* seen = inputs.of(matrix.role, isOfAll ? int(e) : matrix.expert);
             if (!seen && isOfAll) continue; // no token goes through this one
             if (!seen) return fail("No token of the text goes through this expert.");
-            const auto part = [&](const std::vector<float>& values) { return std::span(values).subspan(e * size, size); };
+            const auto part = [&](const std::vector<float>& values) {
+                return std::span(values).subspan(e * size, size);
+            };
             if (auto done = addOne(matrix, part(w), part(error), *seen, into); !done) return done;
         }
         return {};

@@ -5,10 +5,12 @@
 #include "core/eval/tokenizer/unicode.h"
 #include "core/eval/tokenizer/vocabulary.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
 namespace qs::eval {
 namespace {
+
+constexpr std::size_t kLongestToken = 4096; ///< bytes; real ones have a few dozen
 
 std::size_t characterBefore(std::string_view text, std::size_t at) {
     do --at;
@@ -38,27 +40,40 @@ Result<AddedToken> readAddedToken(const nlohmann::json& entry) {
     const auto id = countAt(entry, "id");
     if (token.text.empty() || !id || *id >= std::uint64_t(kMostIds))
         return fail("has an added token without text or id");
+    if (token.text.size() > kLongestToken)
+        return fail(fmt::format("has an added token of {} bytes; at most {} can be", token.text.size(), kLongestToken));
     token.id = std::int32_t(*id);
     return token;
 }
 
 void AddedTokens::add(AddedToken token) {
-    auto& list = byFirst_[static_cast<unsigned char>(token.text[0])];
-    const auto place = std::find_if(list.begin(), list.end(),
-                                    [&](std::size_t other) { return tokens_[other].text.size() < token.text.size(); });
-    list.insert(place, tokens_.size());
+    std::uint32_t node = 0;
+    for (const char byte : token.text) {
+        const auto [next, isNew] = below_.try_emplace(std::uint64_t(node) << 8 | static_cast<unsigned char>(byte),
+                                                      std::uint32_t(endsAt_.size()));
+        if (isNew) endsAt_.push_back(-1);
+        node = next->second;
+    }
+    if (endsAt_[node] < 0) endsAt_[node] = std::int32_t(tokens_.size());
+    begins_[static_cast<unsigned char>(token.text[0])] = true;
     tokens_.push_back(std::move(token));
 }
 
 const AddedToken* AddedTokens::at(std::string_view text, std::size_t at) const {
-    for (const std::size_t i : byFirst_[static_cast<unsigned char>(text[at])])
-        if (text.substr(at).starts_with(tokens_[i].text)) return &tokens_[i];
-    return nullptr;
+    std::int32_t found = -1;
+    std::uint32_t node = 0;
+    for (; at < text.size(); ++at) {
+        const auto next = below_.find(std::uint64_t(node) << 8 | static_cast<unsigned char>(text[at]));
+        if (next == below_.end()) break;
+        node = next->second;
+        if (endsAt_[node] >= 0) found = endsAt_[node];
+    }
+    return found < 0 ? nullptr : &tokens_[std::size_t(found)];
 }
 
 AddedTokens::Found AddedTokens::next(std::string_view text, std::size_t from) const {
     for (std::size_t begin = from; begin < text.size(); ++begin) {
-        if (byFirst_[static_cast<unsigned char>(text[begin])].empty()) continue;
+        if (!begins_[static_cast<unsigned char>(text[begin])]) continue;
         const AddedToken* token = at(text, begin);
         if (!token) continue;
         Found found{token, begin, begin + token->text.size()};

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace qs::eval {
@@ -27,6 +28,7 @@ Result<AddedToken> readAddedToken(const nlohmann::json& entry);
 /// Finds tokens from left to right; of those that begin at one place the longest.
 class AddedTokens {
 public:
+    /// Of two with the same text the first counts.
     void add(AddedToken token);
     bool empty() const { return tokens_.empty(); }
     const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -41,7 +43,10 @@ public:
 private:
     const AddedToken* at(std::string_view text, std::size_t at) const;
     std::vector<AddedToken> tokens_;
-    std::array<std::vector<std::size_t>, 256> byFirst_; ///< by their first byte, the longest first
+    /// A tree of their bytes: the node below a node (0: the root) by a byte. So a place costs no more than the longest token.
+    std::unordered_map<std::uint64_t, std::uint32_t> below_;
+    std::vector<std::int32_t> endsAt_ = {-1}; ///< of every node: the token that ends there; -1: none
+    std::array<bool, 256> begins_{};          ///< bytes that a token begins with
 };
 
 } // namespace qs::eval

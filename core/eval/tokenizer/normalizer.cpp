@@ -15,6 +15,10 @@ namespace {
 
 using nlohmann::json;
 
+/// How many times as long a text may become: the longest compatibility forms are 18 times as long. And what any text may
+/// have more.
+constexpr std::size_t kMostGrowth = 64, kLeastRoom = 4096;
+
 /// A step that writes each character anew: `write` appends what stands for it.
 template<class Write> Rewrite eachCharacter(Write write) {
     return [write](std::string_view text, bool, Rewriter& into) {
@@ -189,10 +193,12 @@ Result<void> readNormalizer(const json& step, Normalizers& into) {
 }
 
 Result<void> normalize(const Normalizers& steps, TrackedText& text) {
+    const std::size_t most = text.bytes.size() * kMostGrowth + kLeastRoom;
     for (const Rewrite& step : steps) {
         TrackedText next;
         next.bytes.reserve(text.bytes.size() + text.bytes.size() / 8);
         Rewriter out(text, text.bytes, next);
+        out.limitTo(most);
         step(text.bytes, true, out);
         if (out.error()) return tl::unexpected(*out.error());
         text = std::move(next);

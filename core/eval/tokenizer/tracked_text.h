@@ -39,11 +39,16 @@ public:
     }
     /// `text` stands where the bytes from `begin` to `end` stood; there may be none of them.
     void put(std::string_view text, std::size_t begin, std::size_t end) {
+        if (into_.bytes.size() + text.size() > most_) {
+            if (!error_) error_ = Error{"The tokenizer makes the text more than 64 times as long.", {}, -1, false};
+            return;
+        }
         into_.bytes += text;
         if (!from_.places.empty()) into_.places.insert(into_.places.end(), text.size(), place(begin, end));
     }
 
     void refuse(Error why) { error_ = std::move(why); } ///< ends the whole text
+    void limitTo(std::size_t bytes) { most_ = bytes; }  ///< more is refused
     const std::optional<Error>& error() const { return error_; }
 
 private:
@@ -60,6 +65,7 @@ private:
     std::size_t base_;
     TrackedText& into_;
     std::optional<Error> error_;
+    std::size_t most_ = std::size_t(-1);
 };
 
 /// Writes one piece anew. `first`: it begins where the text begins.

@@ -147,7 +147,8 @@ void TestEval::llamaFigures() {
 void TestEval::aBackendServes() {
     const QStringList specs{s("--spec"), s("int8:block=32"), s("--no-floor")};
     const auto exact = eval(text() + specs + json());
-    const auto served = eval(text() + specs + QStringList{s("--backend"), s("cpu"), s("--variant"), s("reference")} + json());
+    const auto served =
+        eval(text() + specs + QStringList{s("--backend"), s("cpu"), s("--variant"), s("reference")} + json());
     const auto rounded = eval(text() + specs + QStringList{s("--backend"), s("cpu"), s("--act"), s("int8")} + json());
     QVERIFY2(exact.code == 0 && served.code == 0 && rounded.code == 0, (served.err + rounded.err).constData());
     QCOMPARE(rows(served.out).size(), 2);
@@ -158,8 +159,10 @@ void TestEval::aBackendServes() {
     QVERIFY(std::fabs(figure(rowOf(served, 1), "kl_mean") / figure(rowOf(exact), "kl_mean") - 1) < 1e-2);
     QVERIFY(rowOf(rounded, 1)[s("served_by")].toString().startsWith(s("cpu, int8 activations, ")));
     QVERIFY(figure(rowOf(rounded, 1), "kl_mean") > 1.5 * figure(rowOf(exact), "kl_mean"));
-    const QString recipe = put(path("kept.json"), R"({"version":1,"default":"keep","rules":[{"tensor":"v_proj","spec":"int4:block=32"}]})");
-    const auto partly = eval(text() + QStringList{s("--recipe"), recipe, s("--no-floor"), s("--backend"), s("cpu")} + json());
+    const QString recipe = put(
+        path("kept.json"), R"({"version":1,"default":"keep","rules":[{"tensor":"v_proj","spec":"int4:block=32"}]})");
+    const auto partly =
+        eval(text() + QStringList{s("--recipe"), recipe, s("--no-floor"), s("--backend"), s("cpu")} + json());
     QVERIFY2(partly.code == 0, partly.err.constData());
     QVERIFY(std::fabs(figure(rowOf(partly, 1), "kl_mean") / figure(rowOf(partly, 0), "kl_mean") - 1) < 0.2);
 }
@@ -167,12 +170,13 @@ void TestEval::aBackendServes() {
 void TestEval::aCrashedBackendCostsItsRows() {
     const QString plugin = s(QS_BUILD_DIR "/lib/quantscope/test-backends/bad.so");
     for (const char* fault : {"execute:crash", "prepare:crash", "execute:failed"}) {
-        const auto ran = eval(text() + QStringList{s("--spec"), s("f32"), s("--no-floor"), s("--plugin"), plugin, s("--backend"),
-                                                   s("bad.so:fault=") + s(fault)});
+        const auto ran = eval(text() + QStringList{s("--spec"), s("f32"), s("--no-floor"), s("--plugin"), plugin,
+                                                   s("--backend"), s("bad.so:fault=") + s(fault)});
         QCOMPARE(ran.code, 1);
         QVERIFY2(isSentence(ran.err) && ran.err.contains("Nothing could be served"), ran.err.constData());
         QVERIFY2(ran.err.contains(QByteArray(fault).contains("crash") ? "SIGSEGV" : "no luck"), ran.err.constData());
-        QVERIFY2(ran.out.contains("f32 on bad.so:fault="), ran.out.constData()); // the exact row is printed all the same
+        QVERIFY2(ran.out.contains("f32 on bad.so:fault="),
+                 ran.out.constData()); // the exact row is printed all the same
     }
     refuses(eval(text() + QStringList{s("--spec"), s("f32"), s("--plugin"), plugin, s("--backend"),
                                       s("bad.so:fault=open:crash")}),
@@ -185,10 +189,12 @@ void TestEval::absentBackendsSayWhy() {
     refuses(eval(spec + QStringList{s("--backend"), s("pjrt")}), "The backend pjrt: ");
     refuses(eval(spec + QStringList{s("--variant"), s("reference")}), "name it with --backend");
     refuses(eval(text() + QStringList{s("--against"), kSample, s("--backend"), s("cpu")}), "needs something to serve");
-    refuses(eval(spec + QStringList{s("--backend"), s("cpu"), s("--variant"), s("none")}), "has no variant none for this; it has ");
+    refuses(eval(spec + QStringList{s("--backend"), s("cpu"), s("--variant"), s("none")}),
+            "has no variant none for this; it has ");
     refuses(eval(text() + QStringList{s("--spec"), s("int4:block=32:sym=no"), s("--backend"), s("cpu")}),
             "zero points do not cross the backend interface yet: use int8");
-    if (!QFile::exists(s("/dev/nvidiactl"))) refuses(eval(spec + QStringList{s("--backend"), s("cuda")}), "The backend cuda: ");
+    if (!QFile::exists(s("/dev/nvidiactl")))
+        refuses(eval(spec + QStringList{s("--backend"), s("cuda")}), "The backend cuda: ");
 }
 
 void TestEval::badRequests() {

@@ -43,6 +43,8 @@ private Q_SLOTS:
     void badCaptures();
     void tokensComeBack();
     void badTexts();
+    void hostileTokenizers_data();
+    void hostileTokenizers();
 };
 
 void TestNetworkCommands::aloneRanksRoles() {
@@ -151,6 +153,89 @@ void TestNetworkCommands::badTexts() {
     refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "UTF-8");
     refuses(run({s("tokenize"), kSample, s("--text"), path("absent.txt")}), "absent.txt");
     refuses(run({s("tokenize"), s("tests/data/eval/llama"), s("--text"), kText}), "tokenizer");
+}
+
+void TestNetworkCommands::hostileTokenizers_data() {
+    QTest::addColumn<QByteArray>("json");
+    QTest::addColumn<QString>("why");
+    const auto row = [](const char* name, const QByteArray& json, const char* why) {
+        QTest::newRow(name) << json << s(why);
+    };
+    const QByteArray model = R"({"type":"BPE","vocab":{"a":0,"b":1,"c":2},"merges":[]})";
+    const auto with = [&](const QByteArray& more) {
+        return "{\"version\":\"1.0\"," + more + ",\"model\":" + model + "}";
+    };
+    const auto of = [](const QByteArray& own) { return "{\"version\":\"1.0\",\"model\":" + own + "}"; };
+    row("nested arrays", QByteArray(200'000, '['), "is nested too deeply.");
+    row("nested objects", QByteArray(R"({"a":)").repeated(100'000), "is nested too deeply.");
+    row("nested steps",
+        with("\"normalizer\":" + QByteArray(R"({"type":"Sequence","normalizers":[)").repeated(500) +
+             "{\"type\":\"NFC\"}" + QByteArray("]}").repeated(500)),
+        "is nested too deeply.");
+    row("empty", "", "is not JSON.");
+    row("cut short", with("\"normalizer\":null").chopped(3), "is not JSON.");
+    row("not UTF-8", "{\"version\":\"\xff\xfe\"}", "is not UTF-8.");
+    row("a list", "[]", "has no vocabulary.");
+    row("no model", R"({"version":"1.0"})", "has no vocabulary.");
+    row("a key twice", R"({"version":"1.0","version":"2.0"})", "has the key \"version\" twice.");
+    row("unknown model", of(R"({"type":"Markov","vocab":{"a":0},"merges":[]})"), "known are BPE, ");
+    row("negative id", of(R"({"type":"BPE","vocab":{"a":-1},"merges":[]})"), "has no id for the token \"a\".");
+    row("an id too large", of(R"({"type":"BPE","vocab":{"a":0,"b":2147483647},"merges":[]})"),
+        "has no id for the token \"b\".");
+    row("an id twice", of(R"({"type":"BPE","vocab":{"a":0,"b":0},"merges":[]})"),
+        "gives the id 0 to \"a\" and to \"b\".");
+    row("merge of unknown tokens", of(R"({"type":"BPE","vocab":{"a":0},"merges":["x y"]})"),
+        "has the merge 0 of tokens");
+    row("merge of one", of(R"({"type":"BPE","vocab":{"a":0},"merges":["a"]})"), "has the merge 0 of tokens");
+    row("no unknown token",
+        of(R"({"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","vocab":{"a":0}})"),
+        "has no unknown token \"[UNK]\"");
+    row("scores that are none", of(R"({"type":"Unigram","unk_id":0,"vocab":[["a","x"]]})"),
+        "has no token with its score at place 0");
+    row("unknown beyond the tokens", of(R"({"type":"Unigram","unk_id":7,"vocab":[["a",0.0]]})"),
+        "has the unknown token 7");
+    row("unknown normalizer", with(R"("normalizer":{"type":"Mangle"})"),
+        "has the normalizer \"Mangle\", which is not known.");
+    row("unknown pre-tokenizer", with(R"("pre_tokenizer":{"type":"Slice"})"), "has the pre-tokenizer \"Slice\"");
+    row("no regular expression",
+        with(R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"(a"},"behavior":"Isolated","invert":false})"),
+        "which is no regular expression.");
+    row("exploding expression",
+        with(
+            R"("pre_tokenizer":{"type":"Split","pattern":{"Regex":"(a+)+$|(b|bb)+\\z"},"behavior":"Isolated","invert":false})"),
+        "takes more than 10000000 steps on this text.");
+    row("exploding replacement",
+        with(R"("normalizer":{"type":"Replace","pattern":{"Regex":"(a|aa)+d"},"content":"x"})"),
+        "takes more than 10000000 steps on this text.");
+    QByteArray grow = R"({"type":"Replace","pattern":{"String":"a"},"content":")" + QByteArray(1000, 'a') + "\"},";
+    row("growing text", with(R"("normalizer":{"type":"Sequence","normalizers":[)" + grow.repeated(8).chopped(1) + "]}"),
+        "makes the text more than 64 times as long.");
+    row("long added token",
+        with(R"("added_tokens":[{"id":3,"content":")" + QByteArray(5000, 'x') + R"(","special":true}])"),
+        "has an added token of 5000 bytes; at most 4096 can be");
+    row("added token without text", with(R"("added_tokens":[{"id":3,"content":"","special":true}])"),
+        "has an added token without text or id.");
+    row("table of characters", with(R"("normalizer":{"type":"Precompiled","precompiled_charsmap":"AAAA"})"),
+        "has a table of characters that is cut short.");
+    row("special token without id",
+        with(
+            R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}}],"pair":[],"special_tokens":{}})"),
+        "has no id for the special token \"<s>\".");
+}
+
+// Each is refused with one sentence and exit code 1, within seconds.
+void TestNetworkCommands::hostileTokenizers() {
+    QFETCH(QByteArray, json);
+    QFETCH(QString, why);
+    QTemporaryDir folder;
+    for (const char* file : {"config.json", "model.safetensors"})
+        QVERIFY(QFile::copy(s("tests/data/eval/llama/") + s(file), folder.filePath(s(file))));
+    put(folder.filePath(s("tokenizer.json")), json);
+    const QString text = put(folder.filePath(s("text.txt")), QByteArray(3000, 'a') + QByteArray(3000, 'b') + "c\n");
+    refuses(run({s("tokenize"), folder.path(), s("--text"), text}), why.toUtf8().constData());
+    refuses(run({s("eval"), folder.path(), s("--text"), text, s("--spec"), s("int8"), s("--ctx"), s("16"),
+                 s("--no-floor")}),
+            why.toUtf8().constData());
 }
 
 QS_TEST(TestNetworkCommands)
