@@ -18,6 +18,7 @@ struct ProfileKept {
 };
 struct ChangeKept {
     std::string spec, reason;
+    std::optional<std::string> servedBy; ///< none: our own f32 kernels
     std::optional<eval::ScoreSummary> summary;
     ProfileKept profile;
     std::vector<eval::TokenInText> texts;
@@ -129,6 +130,7 @@ template<class Io> static void fields(Io& io, ProfileKept& profile) {
 template<class Io> static void fields(Io& io, ChangeKept& change) {
     io("spec", change.spec);
     io("reason", change.reason);
+    io("served_by", change.servedBy);
     io("summary", change.summary);
     io("profile", change.profile);
     io("texts", change.texts);
@@ -158,6 +160,7 @@ std::string keptEvidence(const eval::EvaluationRecord& record) {
         const auto& p = change.profile;
         all.changes.push_back({change.row.spec,
                                change.row.reason,
+                               change.row.servedBy.empty() ? std::nullopt : std::optional(change.row.servedBy),
                                change.row.summary,
                                {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
                                change.worst});
@@ -182,6 +185,9 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
             return fail("the kept evaluation is damaged: figures of a spec");
         eval::RecordedChange one;
         one.row = {change.spec, change.summary, change.reason};
+        if (change.servedBy && !kept::areWords({&*change.servedBy}))
+            return fail("the kept evaluation is damaged: figures of a spec");
+        one.row.servedBy = change.servedBy.value_or("");
         one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
         one.profile.worst = std::move(p.worst);
         std::copy(p.bins.begin(), p.bins.end(), one.profile.bins.begin());

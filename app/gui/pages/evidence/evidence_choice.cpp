@@ -8,6 +8,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
+#include "core/bench/backend/backend.h"
 
 #include <QComboBox>
 #include <QFileDialog>
@@ -47,7 +48,8 @@ public:
 EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), file_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
       tokens_(new QPushButton(tr("Token ids…"))), context_(new PowerSpin), chunks_(new QSpinBox),
-      scored_(new QComboBox), specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))), typed_(new QLineEdit) {
+      scored_(new QComboBox), backend_(new QComboBox), specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))),
+      typed_(new QLineEdit) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -89,9 +91,14 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     line(tr("Chunks"), chunks_, "evidenceChunks", tr("Chunks to evaluate at most; 0: all"));
     line(tr("Scored"), scored_, "evidenceScored",
          tr("Which predictions count: those of the second half of a chunk, as llama.cpp does, or all"));
+    backend_->addItem(tr("none"), QString());
+    for (const BackendSource& source : backendSources({}))
+        if (source.built) backend_->addItem(QString::fromStdString(source.id), QString::fromStdString(source.id));
+    line(tr("Serve on"), backend_, "evidenceBackend",
+         tr("A backend that evaluates every spec once more: the layers multiply there, as the model would be served"));
     column->addLayout(form);
     for (auto* box : {context_, chunks_}) connect(box, &QSpinBox::valueChanged, this, &EvidenceChoice::changed);
-    connect(scored_, &QComboBox::currentIndexChanged, this, &EvidenceChoice::changed);
+    for (auto* box : {scored_, backend_}) connect(box, &QComboBox::currentIndexChanged, this, &EvidenceChoice::changed);
 
     column->addWidget(evidenceCaption(tr("Specs")));
     column->addWidget(specs_, 1);
@@ -110,6 +117,7 @@ EvidenceSettings EvidenceChoice::settings() const {
     out.path = path_.toStdString(), out.ids = ids_;
     out.context = std::size_t(context_->value()), out.chunks = std::size_t(chunks_->value());
     out.scored = eval::Scored(scored_->currentData().toInt());
+    out.backend = backend_->currentData().toString().toStdString();
     for (int i = 0; i < specs_->count(); ++i)
         if (specs_->ticked(i)) out.specs.push_back(listed_[std::size_t(i)]);
     return out;
@@ -121,6 +129,7 @@ void EvidenceChoice::setSettings(const EvidenceSettings& settings) {
     setContext(settings.context);
     chunks_->setValue(int(std::min<std::size_t>(settings.chunks, kMostChunks)));
     setScored(settings.scored);
+    setBackend(QString::fromStdString(settings.backend));
     for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
     for (const QuantSpec& spec : settings.specs) add(spec, true);
 }
@@ -138,6 +147,8 @@ void EvidenceChoice::setContext(std::size_t tokens) {
 }
 
 void EvidenceChoice::setScored(eval::Scored scored) { scored_->setCurrentIndex(scored_->findData(int(scored))); }
+
+void EvidenceChoice::setBackend(const QString& id) { backend_->setCurrentIndex(std::max(0, backend_->findData(id))); }
 
 void EvidenceChoice::allowTexts(bool allowed) { text_->setEnabled(allowed); }
 

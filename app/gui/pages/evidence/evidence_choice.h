@@ -27,6 +27,7 @@ public:
     void setText(const QString& path, bool ids);
     void setContext(std::size_t tokens);
     void setScored(eval::Scored scored);
+    void setBackend(const QString& id); ///< empty: none
     void allowTexts(bool allowed); ///< false: the model has no tokenizer
     void chooseText(bool ids);     ///< by a dialog called "evidenceDialog"
     void followSpecs();            ///< of the session
@@ -46,7 +47,7 @@ private:
     ElidedLabel* file_;
     QPushButton *text_, *tokens_;
     QSpinBox *context_, *chunks_;
-    QComboBox* scored_;
+    QComboBox *scored_, *backend_;
     TickList* specs_;
     QLineEdit* typed_;
 };

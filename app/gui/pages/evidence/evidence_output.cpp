@@ -24,8 +24,8 @@ constexpr int kTableRows = 5; ///< seen at once in a small window
 constexpr int kTableAir = 4;  ///< px below the last row
 
 Columns<eval::EvaluationRow> tableColumns() {
-    return eval::evaluationColumns().pick({"spec", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max", "top1", "ppl",
-                                           "dlnppl", "dp_rms", "nonfinite", "reason"});
+    return eval::evaluationColumns().pick({"spec", "served_by", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max", "top1",
+                                           "ppl", "dlnppl", "dp_rms", "nonfinite", "reason"});
 }
 
 } // namespace
@@ -111,11 +111,13 @@ void EvidenceOutput::setRecord(std::shared_ptr<const eval::EvaluationRecord> rec
 
 /// What every spec lacks is not a column.
 void EvidenceOutput::showColumns() {
-    bool bad = false, refused = false;
+    bool bad = false, refused = false, served = false;
     for (const auto& row : rows_->rows()) {
         bad |= row.summary && row.summary->notFinite > 0;
         refused |= !row.reason.empty();
+        served |= !row.servedBy.empty();
     }
+    table_->setColumnHidden(int(tableColumns().indexOf("served_by")), !served);
     table_->setColumnHidden(int(tableColumns().indexOf("nonfinite")), !bad);
     table_->setColumnHidden(int(tableColumns().indexOf("reason")), !refused);
     for (int i = 0; i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
@@ -141,7 +143,7 @@ std::vector<NamedProfile> EvidenceOutput::profiles() const {
     std::vector<NamedProfile> out;
     if (record_)
         for (const auto& change : record_->changes)
-            out.push_back({QString::fromStdString(change.row.spec), &change.profile});
+            out.push_back({QString::fromStdString(change.row.label()), &change.profile});
     for (std::size_t i = 0; i < live_.size(); ++i) out.push_back({liveSpecs_.value(qsizetype(i)), &live_[i]});
     return out;
 }

@@ -216,8 +216,7 @@ void EvidencePage::begin() {
     banner_->say({});
     restoring_.drop();
     readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
-    QStringList specs;
-    for (const QuantSpec& spec : settings.specs) specs << QString::fromStdString(specText(spec));
+    const QStringList specs = settings.names();
     const auto work = [model = session_.model(), settings](const Job& job, Inbox<EvidenceMail>& inbox) {
         return runEvidence(model, settings, job, inbox);
     };
@@ -225,7 +224,7 @@ void EvidencePage::begin() {
     task_.run<EvidenceMail>("Evaluating the model's output", work, arrived,
                             [this](EvidenceAnswer answer) { take(std::move(answer)); });
     status_->say({});
-    output_->setLive(specs, EvidenceMail(settings.specs.size()));
+    output_->setLive(specs, EvidenceMail(std::size_t(specs.size())));
     draw();
 }
 
@@ -254,6 +253,12 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
     case Remedy::TokenIds:
         actions.push_back({tr("Choose token ids…"), {}, [this] { choice_->chooseText(true); }});
         break;
+    case Remedy::NoBackend:
+        actions.push_back({tr("Evaluate without a backend"), {}, [this] {
+                               choice_->setBackend({});
+                               begin();
+                           }});
+        break;
     case Remedy::Context:
         actions.push_back({tr("Use a context of %1").arg(trouble.context), {}, [this, context = trouble.context] {
                                choice_->setContext(context);
@@ -281,8 +286,8 @@ bool EvidencePage::takeRestored() {
             record_ = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
             session_.setEvidence(record_);
             trust_->setRecord(record_);
-            EvidenceSettings settings{record_->textPath, record_->ids,    record_->context,
-                                      record_->wanted,   record_->scored, {}};
+            EvidenceSettings settings{
+                record_->textPath, record_->ids, record_->context, record_->wanted, record_->scored, {}, {}};
             for (const auto& change : record_->changes)
                 if (auto spec = parseSpec(change.row.spec)) settings.specs.push_back(std::move(*spec));
             choice_->setSettings(settings);

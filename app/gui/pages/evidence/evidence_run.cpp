@@ -5,6 +5,7 @@
 #include "core/eval/network/architecture.h"
 #include "core/eval/network/network_weights.h"
 #include "core/eval/tokenizer/tokenizer.h"
+#include "core/serve/serve.h"
 
 #include <bit>
 #include <chrono>
@@ -29,7 +30,36 @@ EvidenceTrouble refusalOf(const Error& error, const eval::EvaluationPlan& plan, 
     return troubleOf(error, Remedy::AnotherText);
 }
 
+/// Every spec, and once more on the backend.
+Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settings, const Job& job) {
+    std::shared_ptr<eval::LinearServer> server;
+    if (!settings.backend.empty()) {
+        serve::ServingChoice choice;
+        for (const BackendSource& source : backendSources({}))
+            if (source.id == settings.backend) choice.source = source;
+        releaseQuarantine(choice.source); // the user asks again
+        auto opened = serve::openServer(choice, job);
+        if (!opened) return tl::unexpected(opened.error());
+        server = std::move(*opened);
+    }
+    std::vector<eval::WeightChange> out;
+    for (const QuantSpec& spec : settings.specs) {
+        out.push_back(eval::quantizedAs(spec));
+        if (server) out.push_back(serve::servedBy(server, out.back()));
+    }
+    return out;
+}
+
 } // namespace
+
+QStringList EvidenceSettings::names() const {
+    QStringList out;
+    for (const QuantSpec& spec : specs) {
+        out << QString::fromStdString(specText(spec));
+        if (!backend.empty()) out << QString::fromStdString(specText(spec) + " on " + backend);
+    }
+    return out;
+}
 
 EvidenceGround evidenceGround(const Model& model) {
     EvidenceGround out;
@@ -59,7 +89,10 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
     eval::EvaluationPlan plan;
     plan.text = std::move(*text);
     plan.context = settings.context, plan.chunks = settings.chunks, plan.scored = settings.scored;
-    for (const QuantSpec& spec : settings.specs) plan.changes.push_back(eval::quantizedAs(spec));
+    auto changes = changesOf(settings, job);
+    if (!changes && changes.error().cancelled) return tl::unexpected(changes.error());
+    if (!changes) return EvidenceAnswer{nullptr, troubleOf(changes.error(), Remedy::NoBackend)};
+    plan.changes = std::move(*changes);
     std::vector<eval::ProfileGatherer> gatherers(plan.changes.size(), eval::ProfileGatherer(plan.context));
     const auto profiles = [&] {
         EvidenceMail out;

@@ -7,6 +7,8 @@
 #include "core/eval/run/record.h"
 #include "core/quant/spec/spec.h"
 
+#include <QStringList>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,11 +21,14 @@ struct EvidenceSettings {
     std::size_t context = 512, chunks = 0;
     eval::Scored scored = eval::Scored::SecondHalf;
     std::vector<QuantSpec> specs;
+    std::string backend = {}; ///< evaluates every spec once more as it would serve the network; empty: none does
+    /// How the rows are called, in their order.
+    QStringList names() const;
 };
 
 /// Why there is no evaluation, and what would work.
 struct EvidenceTrouble {
-    enum class Remedy { AnotherModel, AnotherText, TokenIds, Context };
+    enum class Remedy { AnotherModel, AnotherText, TokenIds, Context, NoBackend };
     std::string sentence;
     Remedy remedy = Remedy::AnotherText;
     std::size_t context = 0; ///< Remedy::Context: one that works

@@ -127,7 +127,7 @@ std::vector<eval::SpecProxies> EvidenceTrust::proxies() const {
     const std::size_t weights = session_.weights().size();
     for (const auto& change : record_->changes) {
         const auto spec = parseSpec(change.row.spec);
-        if (!spec) continue;
+        if (!spec || !change.row.servedBy.empty()) continue;
         const auto& rows = session_.modelRows(*spec);
         if (rows.size() < qsizetype(weights) || rows.elements() == 0) continue;
         eval::SpecProxies one{change.row.spec, 8 * rows.bytesAfter() / rows.elements(), {}, {}, {}};
@@ -147,7 +147,8 @@ void EvidenceTrust::refresh() {
         if (!row.spec.empty() && specs.insert(row.spec).second) tables.push_back(eval::tensorTrust(tensors_, row.spec));
     if (record_) {
         std::vector<eval::EvaluationRow> rows;
-        for (const auto& change : record_->changes) rows.push_back(change.row);
+        for (const auto& change : record_->changes)
+            if (change.row.servedBy.empty()) rows.push_back(change.row); // proxies are of the weights alone
         tables.push_back(eval::specTrust(proxies(), rows));
     }
     const auto work = [tables = std::move(tables)](const Job&) mutable -> Result<Meter> {
