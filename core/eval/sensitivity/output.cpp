@@ -26,16 +26,16 @@ struct Cell {
     bool isKnown = false;    ///< it was kept
 };
 
-/// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio).
+/// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio). Chunks without a token of an expert say
+/// nothing about it.
 std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double ChunkPower::*over,
                                 double ChunkPower::*under) {
-    double above = 0, below = 0, squares = 0;
-    for (const ChunkPower& chunk : chunks) above += chunk.*over, below += chunk.*under;
+    double above = 0, below = 0, squares = 0, groups = 0;
+    for (const ChunkPower& chunk : chunks) above += chunk.*over, below += chunk.*under, groups += chunk.*under > 0;
     if (!(below > 0) || !std::isfinite(above) || !std::isfinite(below)) return {};
     Estimate out{above / below, {}, {}};
     for (const ChunkPower& chunk : chunks) squares += std::pow(chunk.*over - out.mean * chunk.*under, 2);
-    const auto groups = double(chunks.size());
-    if (chunks.size() > 1) out.byChunk = std::sqrt(squares * groups / (groups - 1)) / below;
+    if (groups > 1) out.byChunk = std::sqrt(squares * groups / (groups - 1)) / below;
     return out;
 }
 

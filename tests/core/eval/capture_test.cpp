@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Captured inputs against those that hooks in transformers saw (tests/data/eval/make_imatrix.py), and against each other.
 #include "core/analysis/input_errors.h"
+#include "core/base/text.h"
 #include "core/eval/capture/capture.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/quant/encode/quantizer.h"

@@ -224,8 +224,8 @@ void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
     QVERIFY(embedded);
     HiddenStates states(*net, std::move(*embedded), plan.context);
     std::vector<float> x;
-    const InputTap tap = [&](WeightRole role, std::span<const float> inputs) {
-        if (role == WeightRole::Down) x.insert(x.end(), inputs.begin(), inputs.end());
+    const InputTap tap = [&](const TappedInputs& inputs) {
+        if (inputs.role == WeightRole::Down) x.insert(x.end(), inputs.values.begin(), inputs.values.end());
     };
     const auto layer = weights->layer(0, nullptr, Job());
     QVERIFY(layer && states.pass(*layer, net->layers[0], Job(), tap));
