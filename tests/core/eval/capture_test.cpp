@@ -234,8 +234,7 @@ void CaptureTest::sumsOfExpertsAreThoseOfTransformers() {
             }
         }
     }
-    // Attention and routers are there too.
-    QVERIFY(model->find("blk.0.attn_q.weight.in_sum2") && model->find("blk.2.ffn_gate_inp.weight.counts") != nullptr);
+    QVERIFY(model->find("blk.0.attn_q.weight.in_sum2")); // attention is there too
 }
 
 // The matrix of an expert is weighed by its own sums, from both kinds of files.
