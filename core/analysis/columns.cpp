@@ -10,8 +10,6 @@
 namespace qs {
 namespace {
 
-constexpr auto kNone = Direction::None, kLower = Direction::LowerIsBetter;
-
 const char* statusText(Status status) {
     return status == Status::Ok ? "ok" : status == Status::Refused ? "refused" : "failed";
 }
@@ -42,59 +40,61 @@ std::string reasonOf(const TensorAnalysis& row) {
 
 Columns<AnalysisRow> makeAnalysisColumns() {
     using Row = AnalysisRow;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
     Columns<Row> columns;
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back(columnOf<Row>(std::move(info), get)); };
     const auto counted = [](const Row& r) { return r->status == Status::Ok || r->nan + r->inf > 0; };
-    add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Name in the file"},
+    add({"tensor", "Tensor", "", Show::Name, 0, none, "Name in the file"},
         [](const Row& r) -> Value { return r->tensor; });
-    add({"shape", "Shape", "", Show::Shape, 0, kNone, "Dimensions in numpy order"},
+    add({"shape", "Shape", "", Show::Shape, 0, none, "Dimensions in numpy order"},
         [](const Row& r) { return wholeShapeText(r->shape); });
-    add({"spec", "Spec", "", Show::Text, 0, kNone, "The spec as typed"},
+    add({"spec", "Spec", "", Show::Text, 0, none, "The spec as typed"},
         [](const Row& r) -> Value { return r->specAsTyped; });
-    add({"spec_full", "Full spec", "", Show::Text, 0, kNone, "Every key of the format"},
+    add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"},
         [](const Row& r) { return canonicalText(r->spec); });
-    add({"status", "Status", "", Show::Text, 0, kNone, "ok, refused or failed"},
+    add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
         [](const Row& r) { return statusText(r->status); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, kLower,
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
          "True stored bits per weight: 8 (codes + scales + padding) / elements"},
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics())
         add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
             [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
-    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, kNone, "Bits per weight in the source"},
+    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, none, "Bits per weight in the source"},
         [](const Row& r) -> Value { return r->elements ? Value(r->sourceBpw()) : Value(); });
-    add({"decoded_as", "Decoded as", "", Show::Text, 0, kNone,
+    add({"decoded_as", "Decoded as", "", Show::Text, 0, none,
          "Type of the reconstruction that the error is measured on"},
         [](const Row& r) { return info(r->decodedAs).id; });
-    add({"nan", "NaN", "", Show::Integer, 0, kNone, "Values that are not a number"},
+    add({"nan", "NaN", "", Show::Integer, 0, none, "Values that are not a number"},
         [counted](const Row& r) { return counted(r) ? cellOf(r->nan) : Value(); });
-    add({"inf", "Inf", "", Show::Integer, 0, kNone, "Infinite values"},
+    add({"inf", "Inf", "", Show::Integer, 0, none, "Infinite values"},
         [counted](const Row& r) { return counted(r) ? cellOf(r->inf) : Value(); });
-    add({"bytes", "Bytes", "", Show::Bytes, 0, kLower, "Stored bytes in the default layout"},
+    add({"bytes", "Bytes", "", Show::Bytes, 0, lower, "Stored bytes in the default layout"},
         [](const Row& r) { return r->status == Status::Ok ? cellOf(r->bytesAfter) : Value(); });
-    add({"reason", "Reason", "", Show::Text, 0, kNone, "Why the row or a figure is missing, and warnings"},
+    add({"reason", "Reason", "", Show::Text, 0, none, "Why the row or a figure is missing, and warnings"},
         [](const Row& r) { return reasonOf(*r); });
     return columns;
 }
 
 Columns<SpecTotal> makeTotalColumns() {
     using Row = SpecTotal;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
     Columns<Row> columns;
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back(columnOf<Row>(std::move(info), get)); };
-    add({"spec", "Spec", "", Show::Text, 0, kNone, "The spec as typed"}, &Row::specAsTyped);
-    add({"spec_full", "Full spec", "", Show::Text, 0, kNone, "Every key of the format"}, &Row::specFull);
-    add({"tensors", "Tensors", "", Show::Integer, 0, kNone, "Measured tensors"}, &Row::tensors);
-    add({"refused", "Refused", "", Show::Integer, 0, kLower, "Tensors that the spec cannot take"}, &Row::refused);
-    add({"elements", "Elements", "", Show::Integer, 0, kNone, "Of the measured tensors"}, &Row::elements);
-    add({"bytes_before", "Before", "", Show::Bytes, 0, kNone, "Bytes of the measured tensors in the source"},
+    add({"spec", "Spec", "", Show::Text, 0, none, "The spec as typed"}, &Row::specAsTyped);
+    add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"}, &Row::specFull);
+    add({"tensors", "Tensors", "", Show::Integer, 0, none, "Measured tensors"}, &Row::tensors);
+    add({"refused", "Refused", "", Show::Integer, 0, lower, "Tensors that the spec cannot take"}, &Row::refused);
+    add({"elements", "Elements", "", Show::Integer, 0, none, "Of the measured tensors"}, &Row::elements);
+    add({"bytes_before", "Before", "", Show::Bytes, 0, none, "Bytes of the measured tensors in the source"},
         &Row::bytesBefore);
-    add({"bytes", "Bytes", "", Show::Bytes, 0, kLower, "Stored bytes in the default layout"}, &Row::bytesAfter);
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, kLower, "True stored bits per weight of the measured tensors"},
+    add({"bytes", "Bytes", "", Show::Bytes, 0, lower, "Stored bytes in the default layout"}, &Row::bytesAfter);
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower, "True stored bits per weight of the measured tensors"},
         [](const Row& r) -> Value { return r.elements ? Value(r.bpw) : Value(); });
-    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, kLower,
+    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, lower,
          "Stored bits per weight of the whole model: what is not measured counts as it is in the source"},
         [](const Row& r) -> Value { return r.allElements ? Value(r.bpwAll()) : Value(); });
-    add({"nmse", "NMSE", "", Show::Scientific, 4, kLower, "||E||^2 / ||W||^2 of all tensors together"},
+    add({"nmse", "NMSE", "", Show::Scientific, 4, lower, "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(sqnrDb(r.sums.se2 / r.sums.sw2)) : Value(); });

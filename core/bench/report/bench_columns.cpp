@@ -74,7 +74,7 @@ void addNames(Adding& t) {
 void addFigures(Adding& t) {
     t.text("status", "Status", "ok, declined, wrong, invalid, unavailable, crashed, hung, ...",
            [](const Row& r) { return rowStateText(r.verdict.status); });
-    t.time("prepare_ns", "Prepare", "Whole prepare call: repack, upload, compile; once",
+    t.time("prepare_ns", "Prepare", "Time of the whole call of prepare, once: repack, upload, compile",
            [](const Row& r) { return r.answer.kernel.prepareNs; });
     t.time("median_ns", "Median", "Median time of one run; no outlier is dropped",
            [](const Row& r) { return r.timing.medianNs; });
@@ -86,7 +86,7 @@ void addFigures(Adding& t) {
           });
     t.time("min_ns", "Min", "Fastest run", [](const Row& r) { return r.timing.minNs; });
     t.time("p95_ns", "p95", "95 % of the runs took at most that long", [](const Row& r) { return r.timing.p95Ns; });
-    t.integer("sample_count", "Samples", "Timed runs that were kept: all",
+    t.integer("sample_count", "Samples", "Timed runs; all are kept",
               [](const Row& r) { return r.timing.samples.size(); });
     t.add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"},
           [](const Row& r) { return r.timing.gflops; });
@@ -105,10 +105,10 @@ void addFigures(Adding& t) {
            [](const Row& r) { return r.verdict.speedupReason; });
     t.error("nmse", "Kernel NMSE", "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands",
             [](const Row& r) { return r.check.nmse; });
-    t.error("tail_nmse", "Tail NMSE", "The largest over the small shapes of the gate",
+    t.error("tail_nmse", "Tail NMSE", "The largest NMSE of the small shapes that are checked first",
             [](const Row& r) { return r.check.worstNmse; });
     t.add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone,
-           "What the gate accepts, more where the sums cancel; 0: exact"},
+           "Largest NMSE that is accepted; larger where sums cancel; 0: the result must be exact"},
           [](const Row& r) { return r.check.nmseLimit; });
     t.error("format_nmse", "Format NMSE",
             "Product with the quantized weights against the product with W, same x, in f64: what the format costs",
@@ -155,17 +155,17 @@ void addPreparation(Adding& t) {
            [](const Row& r) { return fusionText(r.answer.kernel.fusion); });
     t.text("approx", "Approximate", "Does not compute the format's own values",
            [](const Row& r) { return r.answer.variant.approx; });
-    t.text("baseline", "Baseline", "To compare with: another library, or no quantization",
+    t.text("baseline", "Baseline", "Only compared with: another library, or no quantization",
            [](const Row& r) { return r.answer.variant.baseline; });
     t.text("experimental", "Experimental", "Not chosen by default",
            [](const Row& r) { return r.answer.variant.experimental; });
-    t.text("emulated", "Emulated", "Runs, but not in the machine's own arithmetic for it",
+    t.text("emulated", "Emulated", "Runs, but the machine has no instructions for this arithmetic",
            [](const Row& r) { return r.answer.emulated; });
     t.text("bias", "Bias", "y[m,n] += bias[n]", [](const Row& r) { return r.question.bias; });
     t.integer("buffer_sets", "Copies", "Copies of the weights that were read in turn", [](const Row& r) {
         return r.timing.samples.empty() ? Value() : Value(std::int64_t(r.timing.bufferSets));
     });
-    t.integer("rounds", "Rounds", "Turns between the variants",
+    t.integer("rounds", "Rounds", "Rounds of the run; in each round every variant is timed in its turn",
               [](const Row& r) { return r.timing.roundMedians.size(); });
     t.integer("repeated_rounds", "Repeated",
               "Rounds repeated because a probe of the machine fell below 70 % of its best",
@@ -180,29 +180,31 @@ void addPreparation(Adding& t) {
            "f32 products and sums while this was timed, GFLOP/s: median over the rounds"},
           [](const Row& r) { return giga(r.timing.probeF32); });
     t.text("spec_full", "Full spec", "Every key of the format", [](const Row& r) { return r.question.specFull; });
-    t.text("variant_title", "Variant title", "In words", [](const Row& r) { return r.answer.variant.title; });
+    t.text("variant_title", "Variant title", "The variant in words",
+           [](const Row& r) { return r.answer.variant.title; });
     t.text("variant_note", "Arithmetic", "Products and sums that the variant uses",
            [](const Row& r) { return r.answer.variant.note; });
     t.text("device_name", "Device name", "As the backend names it", [](const Row& r) { return r.answer.deviceName; });
-    t.add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Whose values W has; empty: seeded random values"},
+    t.add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Tensor whose values W has; empty: seeded random values"},
           [](const Row& r) { return r.question.tensor; });
     t.text("compute", "Products", "Type that the variant multiplies in",
            [](const Row& r) { return r.answer.variant.compute; });
-    t.text("reason", "Reason", "Why the row is not ok, and remarks", [](const Row& r) { return r.verdict.reason; });
+    t.text("reason", "Reason", "Why the row is not ok; remarks", [](const Row& r) { return r.verdict.reason; });
     t.text("hint", "Hint", "What can be done about it", [](const Row& r) { return r.verdict.hint; });
     t.text("busy_probe", "Busy probe", "The probe of the machine that ran slowest: read_bw or f32",
            [](const Row& r) { return r.timing.busyProbe; });
     t.add({"busy_share", "Busy share", "", Show::Percent, 0, kNone, "How fast it ran, of its best"},
           [](const Row& r) { return r.timing.busyShare; });
     t.text("command", "Command", "Runs this row again", [](const Row& r) { return r.question.command; });
-    t.add({"round_medians_ns", "Round medians", "µs", Show::Times, 4, kNone, "One a round, in the order of the rounds"},
+    t.add({"round_medians_ns", "Round medians", "µs", Show::Times, 4, kNone,
+           "One for each round, in the order of the rounds"},
           [](const Row& r) {
               std::vector<long long> medians;
               for (const double ns : r.timing.roundMedians)
                   if (std::isfinite(ns)) medians.push_back(std::llround(ns));
               return medians.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(medians, ", ")));
           });
-    t.add({"samples", "Raw samples", "µs", Show::Times, 4, kNone, "Every timed run, in the order taken"},
+    t.add({"samples", "Raw samples", "µs", Show::Times, 4, kNone, "Every timed run, in the order of measuring"},
           [](const Row& r) {
               return r.timing.samples.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(r.timing.samples, ", ")));
           });

@@ -153,7 +153,7 @@ Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::strin
     BenchBaseline out;
     for (const auto& row : *rows) {
         if (!row.is_object() || !row.contains("variant") || !row.contains("median_ns"))
-            return fail(fmt::format("Row {} of {} is not one of a benchmark.", out.rows.size() + 1, name), path);
+            return fail(fmt::format("Row {} of {} is not a row of a benchmark.", out.rows.size() + 1, name), path);
         out.rows.push_back(rowOf(row));
     }
     if (const auto roofs = json.find("roofs"); roofs != json.end() && roofs->is_array())

@@ -100,8 +100,9 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
             pass.ns = ns;
             pass.tokensPerSecond = double(pass.m) * 1e9 / ns;
             if (pass.busy > 0)
-                pass.reason = fmt::format("{} of {} products were timed on a busy machine: too slow, so no speed-up",
-                                          pass.busy, pass.products);
+                pass.reason = fmt::format(
+                    "{} of {} products were timed on a busy machine: their times are too long, so there is no speed-up",
+                    pass.busy, pass.products);
             else if (ratios)
                 pass.speedup = baseline / ns;
         }
