@@ -11,6 +11,7 @@
 #include <QSet>
 #include <QTemporaryDir>
 #include <csignal>
+#include <sys/stat.h>
 
 using namespace clitest;
 using qs::test::kThinning;

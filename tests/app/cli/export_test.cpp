@@ -6,19 +6,16 @@
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
-#include <QCryptographicHash>
 #include <QDirIterator>
 #include <QElapsedTimer>
 #include <QMap>
 #include <QRandomGenerator>
-#include <QSet>
 #include <QTemporaryDir>
 #include <algorithm>
 #include <csignal>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace clitest;

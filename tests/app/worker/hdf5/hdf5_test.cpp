@@ -49,6 +49,7 @@ class TestHdf5 : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase();
+    void cleanup() { qunsetenv("QS_WORKER"); }
     void theSandboxDenies();
     void honestValues_data();
     void honestValues();
