@@ -171,8 +171,11 @@ private:
                     float* sums = scratch.sums.data() + m * lane + first * width;
                     if (last)
                         for (std::size_t i = 0; i < rows; ++i) output.announce(first + i, panel * kPanel + lane, width);
-                    times(strips[s], first, rows, perStep, sums);
-                    if (last)
+                    // Sums of one chunk need no memory of their own.
+                    float* const place =
+                        last && step == 0 ? output.place(first, rows, panel * kPanel + lane, width) : nullptr;
+                    times(strips[s], first, rows, perStep, place ? place : sums, place ? output.rowLength() : 0);
+                    if (last && !place)
                         for (std::size_t i = 0; i < rows; ++i)
                             output.store(sums + i * width, first + i, panel * kPanel + lane, width);
                 }
@@ -182,11 +185,13 @@ private:
     }
 
     /// Multiplies one chunk, decoded or as stored, by up to microRows rows of x, from row `first` on.
-    void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums) {
+    /// `sumRow`: floats from one row of sums to the next; 0: they follow each other.
+    void times(const DecodeCall& decoded, std::size_t first, std::size_t rows, std::size_t perStep, float* sums,
+               std::size_t sumRow) {
         const LaneWeights& w = weights_;
         MicroCall call{};
         call.a = room_->packed.data() + first * room_->input.rowWords() + decoded.firstStep * perStep * rows;
-        call.b = decoded.out ? decoded.out : decoded.words, call.c = sums;
+        call.b = decoded.out ? decoded.out : decoded.words, call.c = sums, call.cRow = sumRow;
         call.bStep = decoded.out ? kernels_->microWidth : kPanel;
         const MicroKernel kernel = (w.codes == LaneCodes::Int8 ? kernels_->microInt8 : kernels_->micro)[rows - 1];
         call.kk = decoded.steps * perStep, call.add = decoded.firstStep > 0;

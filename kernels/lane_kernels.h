@@ -50,6 +50,7 @@ struct MicroCall {
     const std::int32_t* init; ///< I8 only
     const float* scale;       ///< I8 only
     std::size_t scaleRow;     ///< I8 only: floats from one group to the next
+    std::size_t cRow;         ///< floats from one row of c to the next; 0: the rows follow each other
 };
 using MicroKernel = void (*)(const MicroCall&);
 

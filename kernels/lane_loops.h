@@ -19,6 +19,10 @@ public:
 
     /// Stores `count` lanes of row `row`, from lane `firstLane` (counted over all panels) on.
     void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const;
+    /// Where the sums of some rows from `row` on may be written at once, in rows of rowLength(); null: store() must convert or
+    /// scale them, or leave some out.
+    float* place(std::size_t row, std::size_t rows, std::size_t firstLane, std::size_t count) const;
+    std::size_t rowLength() const { return n_; }
     /// Prefetches the cache lines that store() will write.
     void announce(std::size_t row, std::size_t firstLane, std::size_t count) const {
         const std::size_t size = type_ == NumberType::F32 ? 4 : 2;

@@ -134,6 +134,14 @@ bool integerTable(const MatmulProblem& problem, LaneCodes codes) {
 
 } // namespace
 
+float* LaneOutput::place(std::size_t row, std::size_t rows, std::size_t firstLane, std::size_t count) const {
+    const bool whole = weights_.laneBlock == weights_.lanePad && firstLane + count <= n_ && type_ == NumberType::F32;
+    if (!whole || !weights_.addend.empty() || !weights_.nanChannel.empty()) return nullptr;
+    for (std::size_t i = row; i < row + rows; ++i)
+        if (input_.scale(i) != 1) return nullptr;
+    return static_cast<float*>(out_) + row * n_ + firstLane;
+}
+
 void LaneOutput::store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const {
     const float scale = input_.scale(row);
     const float* addend = weights_.addend.empty() ? nullptr : weights_.addend.data() + firstLane;

@@ -4,6 +4,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
+#include "core/base/cell.h"
 #include "core/layouts/layout.h"
 #include "core/quant/spec/calibration.h"
 #include "core/quant/spec/dialect.h"
@@ -15,15 +16,11 @@
 namespace qs::cli {
 namespace {
 
-template<class Row> using Text = std::string (*)(const Row&);
-
-/// A column of words.
-template<class Row> Column<Row> wordColumn(const char* id, const char* title, Text<Row> text) {
-    return {{id, title, "", Show::Text, 0, Direction::None, ""}, [text](const Row& row) -> Value { return text(row); }};
+template<class Row, class Get> Column<Row> word(const char* id, const char* title, Get get) {
+    return columnOf<Row>({id, title, "", Show::Text, 0, Direction::None, ""}, get);
 }
-template<class Row> Column<Row> number(const char* id, const char* title, std::int64_t (*value)(const Row&)) {
-    return {{id, title, "", Show::Integer, 0, Direction::None, ""},
-            [value](const Row& row) -> Value { return value(row); }};
+template<class Row, class Get> Column<Row> number(const char* id, const char* title, Get get) {
+    return columnOf<Row>({id, title, "", Show::Integer, 0, Direction::None, ""}, get);
 }
 
 std::string scaleNames(std::uint8_t kinds) {
@@ -75,57 +72,53 @@ QuantSpec plainSpec(const FormatTraits& format) {
     return spec;
 }
 
+/// A size of blocks; none of a format without blocks.
+template<class Size> Column<FormatTraits> blockColumn(const char* id, const char* title, Size FormatTraits::*size) {
+    return number<FormatTraits>(id, title, [size](const FormatTraits& f) {
+        return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? cellOf(f.*size) : Value();
+    });
+}
+
 const Columns<FormatTraits>& formatColumns() {
     using F = FormatTraits;
+    const auto joined = [](const auto& ids) { return fmt::format("{}", fmt::join(ids, " ")); };
     static const Columns<F> columns = {
-        wordColumn<F>("id", "Id", [](const F& f) { return std::string(f.id); }),
-        wordColumn<F>("title", "Title", [](const F& f) { return std::string(f.title); }),
-        number<F>("bits", "Bits", [](const F& f) { return std::int64_t(f.bits); }),
-        {{"levels", "Levels", "", Show::Integer, 0, Direction::None, ""},
-         [](const F& f) -> Value { return f.levels.empty() ? Value{} : Value{std::int64_t(f.levels.size())}; }},
-        wordColumn<F>("scales", "Scales", [](const F& f) { return scaleNames(f.scaleKinds); }),
-        {{"block", "Block", "", Show::Integer, 0, Direction::None, ""},
-         [](const F& f) -> Value {
-             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.defaultBlock)} : Value{};
-         }},
-        {{"block_min", "Block min", "", Show::Integer, 0, Direction::None, ""},
-         [](const F& f) -> Value {
-             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.minBlock)} : Value{};
-         }},
-        {{"block_max", "Block max", "", Show::Integer, 0, Direction::None, ""},
-         [](const F& f) -> Value {
-             return f.scaleKinds & std::uint8_t(ScaleKind::Block) ? Value{std::int64_t(f.maxBlock)} : Value{};
-         }},
-        wordColumn<F>("calibrations", "Calibrations",
-                      [](const F& f) { return fmt::format("{}", fmt::join(calibrationIds(f), " ")); }),
-        wordColumn<F>("dialects", "Dialects",
-                      [](const F& f) { return fmt::format("{}", fmt::join(dialectIds(f), " ")); }),
-        wordColumn<F>("keys", "Keys", keysOf),
-        wordColumn<F>("scale_types", "Scale types",
-                      [](const F& f) { return fmt::format("{}", fmt::join(scaleTypeIds(f), " ")); }),
-        wordColumn<F>("bit_widths", "Bit widths", [](const F& f) { return std::string(f.bitWidths); }),
-        wordColumn<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
-        wordColumn<F>("layout", "Layout", [](const F& f) { return std::string(defaultLayout(plainSpec(f)).id); }),
-        wordColumn<F>("summary", "Summary", [](const F& f) { return std::string(f.summary); }),
-        wordColumn<F>("source", "Source", [](const F& f) { return std::string(f.source); }),
+        word<F>("id", "Id", &F::id),
+        word<F>("title", "Title", &F::title),
+        number<F>("bits", "Bits", &F::bits),
+        number<F>("levels", "Levels", [](const F& f) { return f.levels.empty() ? Value() : cellOf(f.levels.size()); }),
+        word<F>("scales", "Scales", [](const F& f) { return scaleNames(f.scaleKinds); }),
+        blockColumn("block", "Block", &F::defaultBlock),
+        blockColumn("block_min", "Block min", &F::minBlock),
+        blockColumn("block_max", "Block max", &F::maxBlock),
+        word<F>("calibrations", "Calibrations", [joined](const F& f) { return joined(calibrationIds(f)); }),
+        word<F>("dialects", "Dialects", [joined](const F& f) { return joined(dialectIds(f)); }),
+        word<F>("keys", "Keys", keysOf),
+        word<F>("scale_types", "Scale types", [joined](const F& f) { return joined(scaleTypeIds(f)); }),
+        word<F>("bit_widths", "Bit widths", &F::bitWidths),
+        word<F>("spec_full", "Default spec", [](const F& f) { return canonicalText(plainSpec(f)); }),
+        word<F>("layout", "Layout", [](const F& f) { return defaultLayout(plainSpec(f)).id; }),
+        word<F>("summary", "Summary", &F::summary),
+        word<F>("source", "Source", &F::source),
     };
     return columns;
+}
+
+const char* betterText(const Metric& metric) {
+    return metric.better == Direction::HigherIsBetter  ? "higher ↑"
+           : metric.better == Direction::LowerIsBetter ? "lower ↓"
+                                                       : "";
 }
 
 const Columns<Metric>& metricColumns() {
     using M = Metric;
     static const Columns<M> columns = {
-        wordColumn<M>("id", "Id", [](const M& m) { return std::string(m.id); }),
-        wordColumn<M>("title", "Title", [](const M& m) { return std::string(m.title); }),
-        wordColumn<M>("unit", "Unit", [](const M& m) { return std::string(m.unit); }),
-        wordColumn<M>("better", "Better",
-                      [](const M& m) {
-                          return std::string(m.better == Direction::HigherIsBetter  ? "higher ↑"
-                                             : m.better == Direction::LowerIsBetter ? "lower ↓"
-                                                                                    : "");
-                      }),
-        wordColumn<M>("formula", "Formula", [](const M& m) { return std::string(m.formula); }),
-        {{"proxy", "Proxy", "", Show::Text, 0, Direction::None, ""}, [](const M& m) -> Value { return m.proxy; }},
+        word<M>("id", "Id", &M::id),
+        word<M>("title", "Title", &M::title),
+        word<M>("unit", "Unit", &M::unit),
+        word<M>("better", "Better", betterText),
+        word<M>("formula", "Formula", &M::formula),
+        word<M>("proxy", "Proxy", &M::proxy),
     };
     return columns;
 }
@@ -133,10 +126,10 @@ const Columns<Metric>& metricColumns() {
 const Columns<Layout>& layoutColumns() {
     using L = Layout;
     static const Columns<L> columns = {
-        wordColumn<L>("id", "Id", [](const L& l) { return std::string(l.id); }),
-        wordColumn<L>("title", "Title", [](const L& l) { return std::string(l.title); }),
-        wordColumn<L>("takes", "Takes", [](const L& l) { return std::string(l.takes); }),
-        wordColumn<L>("summary", "Summary", [](const L& l) { return std::string(l.summary); }),
+        word<L>("id", "Id", &L::id),
+        word<L>("title", "Title", &L::title),
+        word<L>("takes", "Takes", &L::takes),
+        word<L>("summary", "Summary", &L::summary),
     };
     return columns;
 }
@@ -144,28 +137,29 @@ const Columns<Layout>& layoutColumns() {
 const Columns<CalibrationTraits>& calibrationColumns() {
     using C = CalibrationTraits;
     static const Columns<C> columns = {
-        wordColumn<C>("id", "Id", [](const C& c) { return std::string(c.id); }),
-        wordColumn<C>("title", "Title", [](const C& c) { return std::string(c.title); }),
-        wordColumn<C>("arguments", "Arguments", [](const C& c) { return std::string(c.arguments); }),
-        wordColumn<C>("summary", "Summary", [](const C& c) { return std::string(c.summary); }),
+        word<C>("id", "Id", &C::id),
+        word<C>("title", "Title", &C::title),
+        word<C>("arguments", "Arguments", &C::arguments),
+        word<C>("summary", "Summary", &C::summary),
     };
     return columns;
+}
+
+std::string defaultSettings(const solve::Solver& solver) {
+    solve::Settings settings;
+    settings.solver = solver.id;
+    return solve::canonicalText(settings);
 }
 
 const Columns<solve::Solver>& solverColumns() {
     using S = solve::Solver;
     static const Columns<S> columns = {
-        wordColumn<S>("id", "Id", [](const S& s) { return std::string(s.id); }),
-        wordColumn<S>("title", "Title", [](const S& s) { return std::string(s.title); }),
-        wordColumn<S>("options", "Options", [](const S& s) { return std::string(s.options); }),
-        wordColumn<S>("settings_full", "Defaults",
-                      [](const S& s) {
-                          solve::Settings settings;
-                          settings.solver = s.id;
-                          return solve::canonicalText(settings);
-                      }),
-        wordColumn<S>("summary", "Summary", [](const S& s) { return std::string(s.summary); }),
-        wordColumn<S>("source", "Source", [](const S& s) { return std::string(s.source); }),
+        word<S>("id", "Id", &S::id),
+        word<S>("title", "Title", &S::title),
+        word<S>("options", "Options", &S::options),
+        word<S>("settings_full", "Defaults", defaultSettings),
+        word<S>("summary", "Summary", &S::summary),
+        word<S>("source", "Source", &S::source),
     };
     return columns;
 }

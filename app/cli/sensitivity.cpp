@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kNoCache = "none";
 constexpr std::size_t kMostPrinted = 40;
+constexpr unsigned kChunks = 16; ///< where --chunks is not given; each costs a pass of every changed network
 
 struct Options {
     std::string path, how = eval::sensitivityHows().front().id, by = eval::groupings().front().id, cache, memory;
@@ -79,6 +80,10 @@ Result<void> run(const Options& options) {
     plan->text = std::move(*text);
     std::size_t rows = 0;
     plan->arrived = [&](const eval::SensitivityRow&) { ++rows; };
+    plan->expected = [](const eval::SensitivityCost& cost) {
+        note(fmt::format("{} runs: {} tokens through {} layers in all, and logits of {} tokens a run; about {}.",
+                         cost.runs, cost.tokens, cost.layerPasses, cost.scored, durationText(cost.seconds)));
+    };
     const auto result = eval::sensitivity(*model, *plan, processJob());
     if (!result && result.error().cancelled && !plan->cache.empty())
         stoppedWith(
@@ -112,6 +117,7 @@ template<class Rows> std::vector<std::string> idsOf(const Rows& rows) {
 
 Run declareSensitivity(CLI::App& app) {
     auto options = std::make_shared<Options>();
+    options->text.chunks = kChunks;
     addPath(app, options->path);
     option(app, "--spec", options->specs,
            "What a matrix is quantized as; may be given several times. slope needs none, and\nwith some predicts them")

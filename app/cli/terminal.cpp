@@ -161,11 +161,14 @@ Result<void> print(std::string_view text) {
     return fail(fmt::format("The standard output could not be written: {}.", std::strerror(errno)));
 }
 
-void warn(std::string_view sentence) {
+static void say(const char* before, std::string_view sentence) {
     clearProgress();
-    const std::string line = "quantscope-cli: warning: " + oneSentence(sentence) + "\n";
+    const std::string line = before + oneSentence(sentence) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
+
+void warn(std::string_view sentence) { say("quantscope-cli: warning: ", sentence); }
+void note(std::string_view sentence) { say("quantscope-cli: ", sentence); }
 
 void showProgress(const Progress& progress) {
     auto& line = progressLine();

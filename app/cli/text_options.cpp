@@ -18,7 +18,10 @@ void TextOptions::declare(CLI::App& app) {
         .type("N")
         .showDefault()
         .range(2u, 1u << 20);
-    option(app, "--chunks", chunks, "Chunks to take at most (default: all)").type("N");
+    option(app, "--chunks", chunks,
+           chunks == 0 ? "Chunks to take at most (default: all)"
+                       : fmt::format("Chunks to take at most; 0: all (default: {})", chunks))
+        .type("N");
 }
 
 Result<void> TextOptions::check(const char* command) const {

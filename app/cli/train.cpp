@@ -3,6 +3,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/lab.h"
 #include "app/cli/selection.h"
+#include "core/base/cell.h"
 #include "core/base/text.h"
 #include "core/value/qat.h"
 #include "core/value/trained.h"
@@ -29,38 +30,31 @@ struct Row {
 };
 
 const Columns<Row>& columns() {
-    static const Columns<Row> list = [] {
-        const auto number = [](double value) { return std::isfinite(value) ? Value(value) : Value(); };
-        constexpr auto lower = Direction::LowerIsBetter;
-        return Columns<Row>{
-            {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
-             [](const Row& r) { return Value(r.tensor); }},
-            {{"spec", "Spec", "", Show::Text, 0, Direction::None, ""}, [](const Row& r) { return Value(r.spec); }},
-            {{"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
-             [](const Row& r) { return Value(r.result->startLoss); }},
-            {{"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
-             [](const Row& r) { return Value(r.result->bestLoss); }},
-            {{"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
-             [number](const Row& r) {
-                 const auto &s = r.result->startLoss, &b = r.result->bestLoss;
-                 return s > 0 && b > 0 ? number(10 * std::log10(s / b)) : Value();
-             }},
-            {{"best_step", "Best step", "", Show::Integer, 0, Direction::None, ""},
-             [](const Row& r) { return Value(std::int64_t(r.result->bestStep)); }},
-            {{"steps", "Steps", "", Show::Integer, 0, Direction::None, ""},
-             [](const Row& r) { return Value(std::int64_t(r.steps)); }},
-            {{"weight_nmse", "Weight NMSE", "", Show::Scientific, 4, lower, "of the trained weights against W"},
-             [](const Row& r) { return r.result->weightNmse ? Value(*r.result->weightNmse) : Value(); }},
-            {{"inputs", "Inputs", "", Show::Text, 0, Direction::None, ""},
-             [](const Row& r) { return Value(r.inputs); }},
-            {{"trained_spec", "Kept as", "", Show::Text, 0, Direction::None, "the result as a spec of its own"},
-             [](const Row& r) { return r.trainedSpec.empty() ? Value() : Value(r.trainedSpec); }},
-            {{"reason", "Reason", "", Show::Text, 0, Direction::None, "why a figure is missing"},
-             [](const Row& r) {
-                 return Value(std::string(r.trainedSpec.empty() ? "not kept: name it with --keep" : ""));
-             }},
-        };
-    }();
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
+    static const Columns<Row> list = {
+        columnOf<Row>({"tensor", "Tensor", "", Show::Name, 0, none, ""}, &Row::tensor),
+        columnOf<Row>({"spec", "Spec", "", Show::Text, 0, none, ""}, &Row::spec),
+        columnOf<Row>({"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
+                      [](const Row& r) { return r.result->startLoss; }),
+        columnOf<Row>({"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
+                      [](const Row& r) { return r.result->bestLoss; }),
+        columnOf<Row>({"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
+                      [](const Row& r) {
+                          const auto &s = r.result->startLoss, &b = r.result->bestLoss;
+                          return s > 0 && b > 0 ? finiteCellOf(10 * std::log10(s / b)) : Value();
+                      }),
+        columnOf<Row>({"best_step", "Best step", "", Show::Integer, 0, none, ""},
+                      [](const Row& r) { return r.result->bestStep; }),
+        columnOf<Row>({"steps", "Steps", "", Show::Integer, 0, none, ""}, &Row::steps),
+        columnOf<Row>(
+            {"weight_nmse", "Weight NMSE", "", Show::Scientific, 4, lower, "of the trained weights against W"},
+            [](const Row& r) { return r.result->weightNmse; }),
+        columnOf<Row>({"inputs", "Inputs", "", Show::Text, 0, none, ""}, &Row::inputs),
+        columnOf<Row>({"trained_spec", "Kept as", "", Show::Text, 0, none, "the result as a spec of its own"},
+                      [](const Row& r) { return r.trainedSpec.empty() ? Value() : Value(r.trainedSpec); }),
+        columnOf<Row>({"reason", "Reason", "", Show::Text, 0, none, "why a figure is missing"},
+                      [](const Row& r) { return r.trainedSpec.empty() ? "not kept: name it with --keep" : ""; }),
+    };
     return list;
 }
 
@@ -106,12 +100,11 @@ Result<void> run(const Options& options) {
     plot.kind = Plot::Kind::Lines, plot.title = "Output error while training";
     plot.xTitle = "step", plot.yTitle = "output NMSE";
     plot.series = {{"this step", {}, {}, {}}, {"best so far", {}, {}, {}}};
-    Columns<value::QatStep> curve = {{{"step", "Step", "", Show::Integer, 0, Direction::None, ""},
-                                      [](const value::QatStep& s) { return Value(std::int64_t(s.step)); }},
-                                     {{"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, ""},
-                                      [](const value::QatStep& s) { return Value(s.loss); }},
-                                     {{"best", "Best", "", Show::Significant, 4, Direction::LowerIsBetter, ""},
-                                      [](const value::QatStep& s) { return Value(s.best); }}};
+    using Step = value::QatStep;
+    const Columns<Step> curve = {
+        columnOf<Step>({"step", "Step", "", Show::Integer, 0, Direction::None, ""}, &Step::step),
+        columnOf<Step>({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, ""}, &Step::loss),
+        columnOf<Step>({"best", "Best", "", Show::Significant, 4, Direction::LowerIsBetter, ""}, &Step::best)};
     const std::size_t stride = result->curve.size() / 1000 + 1;
     for (std::size_t i = 0; i < result->curve.size(); i += stride) {
         for (auto& series : plot.series) series.x.push_back(result->curve[i].step);

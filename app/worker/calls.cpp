@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What each request does with the backend.
+#include "app/worker/calls.h"
+
 #include "app/worker/environment.h"
 #include "app/worker/plugin_library.h"
-#include "app/worker/server.h"
 #include "core/bench/backend/wire_values.h"
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace qs::worker {
 namespace {
@@ -19,6 +19,11 @@ constexpr std::size_t kText = 4096;
 /// A request that does not make sense is refused after the call, whatever this holds.
 const json kNothing = json::object();
 
+void logToStderr(int level, std::string_view text) {
+    static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
+    std::fprintf(stderr, "[%s] %.*s\n", kLevels[level], int(text.size()), text.data());
+}
+
 template<class T> Outcome<json> wired(const Outcome<T>& outcome) {
     if (!outcome) return tl::unexpected(outcome.error());
     return wireOf(*outcome);
@@ -26,17 +31,34 @@ template<class T> Outcome<json> wired(const Outcome<T>& outcome) {
 
 } // namespace
 
-const Server::Call Server::kCalls[] = {
-    {"load", &Server::load, false},        {"probe", &Server::probe, false},
-    {"open", &Server::open, false},        {"describe", &Server::describe, true},
-    {"devices", &Server::devices, true},   {"roof", &Server::roof, true},
-    {"query", &Server::query, true},       {"prepare", &Server::prepare, true},
-    {"execute", &Server::execute, true},   {"bench", &Server::bench, true},
-    {"artifact", &Server::artifact, true}, {"destroy", &Server::destroy, true},
-    {"close", &Server::close, false},      {nullptr, nullptr, false},
+const Calls::Call Calls::kCalls[] = {
+    {"load", &Calls::load, false},        {"probe", &Calls::probe, false},      {"open", &Calls::open, false},
+    {"describe", &Calls::describe, true}, {"devices", &Calls::devices, true},   {"roof", &Calls::roof, true},
+    {"query", &Calls::query, true},       {"prepare", &Calls::prepare, true},   {"execute", &Calls::execute, true},
+    {"bench", &Calls::bench, true},       {"artifact", &Calls::artifact, true}, {"destroy", &Calls::destroy, true},
+    {"close", &Calls::close, false},
 };
 
-Server::Answer Server::load(Fields& fields, Frame&) {
+Calls::Calls(std::string backend) : backend_(std::move(backend)), host_(std::make_shared<PluginHost>()) {
+    host_->log = logToStderr;
+}
+
+std::optional<Calls::Answer> Calls::answer(const std::string& name, Fields& fields, Frame& frame) {
+    for (const Call& call : kCalls) {
+        if (name != call.name) continue;
+        if (call.opened && !opened_) return tl::unexpected(Failure{RowState::Failed, name + ": nothing is open"});
+        return (this->*call.run)(fields, frame);
+    }
+    return std::nullopt;
+}
+
+void Calls::cancel() {
+    const std::lock_guard lock(mutex_);
+    host_->stop = true; // open() has no context yet that could be cancelled
+    if (opened_) opened_->cancel();
+}
+
+Calls::Answer Calls::load(Fields& fields, Frame&) {
     const auto options = optionsFrom(fields, "options");
     if (fields.problem()) return kNothing;
     const auto environment =
@@ -52,13 +74,13 @@ Server::Answer Server::load(Fields& fields, Frame&) {
                 {"open_seconds", std::isfinite(read->open_seconds) ? read->open_seconds : 0}};
 }
 
-Server::Answer Server::probe(Fields& fields, Frame& frame) {
+Calls::Answer Calls::probe(Fields& fields, Frame& frame) {
     const auto loaded = load(fields, frame);
     if (!loaded || fields.problem()) return loaded;
     return wired(probeTable(table_, options_, *host_));
 }
 
-Server::Answer Server::open(Fields&, Frame&) {
+Calls::Answer Calls::open(Fields&, Frame&) {
     if (!table_ || opened_) return tl::unexpected(Failure{RowState::Failed, "open: not loaded, or open already"});
     auto opened = LocalBackend::open(table_, options_, host_);
     if (!opened) return tl::unexpected(opened.error());
@@ -67,19 +89,19 @@ Server::Answer Server::open(Fields&, Frame&) {
     return kNothing;
 }
 
-Server::Answer Server::describe(Fields&, Frame&) {
+Calls::Answer Calls::describe(Fields&, Frame&) {
     const auto text = opened_->describe();
     if (!text) return tl::unexpected(text.error());
     return json{{"text", *text}};
 }
 
-Server::Answer Server::devices(Fields&, Frame&) {
+Calls::Answer Calls::devices(Fields&, Frame&) {
     const auto devices = opened_->devices();
     if (!devices) return tl::unexpected(devices.error());
     return json{{"devices", wireOf(*devices)}};
 }
 
-Server::Answer Server::roof(Fields& fields, Frame&) {
+Calls::Answer Calls::roof(Fields& fields, Frame&) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     const auto kind = fields.text("kind", kText);
     Fields nested(fields.object("options"));
@@ -93,7 +115,7 @@ Server::Answer Server::roof(Fields& fields, Frame&) {
     return answer;
 }
 
-Server::Answer Server::query(Fields& fields, Frame&) {
+Calls::Answer Calls::query(Fields& fields, Frame&) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     Fields nested(fields.object("problem"));
     const auto problem = valueFrom<Problem>(nested);
@@ -102,7 +124,7 @@ Server::Answer Server::query(Fields& fields, Frame&) {
     return wired(opened_->query(device, problem));
 }
 
-Server::Answer Server::prepare(Fields& fields, Frame& frame) {
+Calls::Answer Calls::prepare(Fields& fields, Frame& frame) {
     const auto device = std::uint32_t(fields.count("device", UINT32_MAX));
     const auto variant = fields.text("variant", kText);
     Fields nested(fields.object("problem"));
@@ -114,7 +136,7 @@ Server::Answer Server::prepare(Fields& fields, Frame& frame) {
     return wired(opened_->prepare(device, problem, variant, inputs));
 }
 
-Server::Answer Server::execute(Fields& fields, Frame& frame) {
+Calls::Answer Calls::execute(Fields& fields, Frame& frame) {
     const auto kernel = fields.count("kernel", UINT64_MAX);
     takeBuffers(fields, frame);
     const auto act = tensors(fields, "act"), outs = tensors(fields, "outs");
@@ -123,7 +145,7 @@ Server::Answer Server::execute(Fields& fields, Frame& frame) {
     return kNothing;
 }
 
-Server::Answer Server::bench(Fields& fields, Frame& frame) {
+Calls::Answer Calls::bench(Fields& fields, Frame& frame) {
     const auto kernel = fields.count("kernel", UINT64_MAX);
     Fields nested(fields.object("options"));
     const auto options = valueFrom<RunOptions>(nested);
@@ -134,7 +156,7 @@ Server::Answer Server::bench(Fields& fields, Frame& frame) {
     return wired(opened_->bench(kernel, act, options, outs.empty() ? nullptr : &outs.front()));
 }
 
-Server::Answer Server::artifact(Fields& fields, Frame&) {
+Calls::Answer Calls::artifact(Fields& fields, Frame&) {
     const auto kernel = fields.count("kernel", UINT64_MAX);
     const auto what = fields.text("what", kText);
     if (fields.problem()) return kNothing;
@@ -143,25 +165,24 @@ Server::Answer Server::artifact(Fields& fields, Frame&) {
     return *text ? json{{"text", **text}} : kNothing;
 }
 
-Server::Answer Server::destroy(Fields& fields, Frame&) {
+Calls::Answer Calls::destroy(Fields& fields, Frame&) {
     const auto kernel = fields.count("kernel", UINT64_MAX);
     if (!fields.problem()) opened_->destroy(kernel);
     return kNothing;
 }
 
-/// The answer is the last thing that this process says.
-Server::Answer Server::close(Fields&, Frame&) {
+Calls::Answer Calls::close(Fields&, Frame&) {
     std::unique_ptr<LocalBackend> closing;
     {
         const std::lock_guard lock(mutex_);
         closing = std::move(opened_);
     }
     closing.reset();
-    (void)control_.send({{"id", running_}, {"answer", kNothing}});
-    _exit(0); // no destructor of a vendor library gets a second chance to crash
+    closed_ = true;
+    return kNothing;
 }
 
-void Server::takeBuffers(Fields& fields, Frame& frame) {
+void Calls::takeBuffers(Fields& fields, Frame& frame) {
     for (const auto& id : fields.array("drop", 1u << 16))
         if (id.is_number_unsigned()) buffers_.erase(id.get<std::uint64_t>());
     const auto& fresh = fields.array("buffers", kMostDescriptors);
@@ -177,7 +198,7 @@ void Server::takeBuffers(Fields& fields, Frame& frame) {
     }
 }
 
-std::vector<HostTensor> Server::tensors(Fields& fields, const char* key) {
+std::vector<HostTensor> Calls::tensors(Fields& fields, const char* key) {
     std::vector<HostTensor> list;
     for (const auto& entry : fields.array(key, kMostDescriptors)) {
         Fields item(entry);

@@ -24,11 +24,6 @@ constexpr std::size_t kMostWaiting = 8;
     endGroup();
 }
 
-void logToStderr(int level, std::string_view text) {
-    static constexpr const char* kLevels[] = {"debug", "info", "warning", "error"};
-    std::fprintf(stderr, "[%s] %.*s\n", kLevels[level], int(text.size()), text.data());
-}
-
 } // namespace
 
 void endGroup() {
@@ -37,16 +32,11 @@ void endGroup() {
     _exit(1);
 }
 
-Server::Server(Descriptor control, std::string backend)
-    : control_(std::move(control)), backend_(std::move(backend)), host_(std::make_shared<PluginHost>()) {
-    host_->log = logToStderr;
-}
-
 void Server::run() {
     std::thread([this] { read(); }).detach();
     for (;;) {
         Frame frame = next();
-        Answer answered = answer(frame);
+        Calls::Answer answered = answer(frame);
         nlohmann::json reply = {{"id", running_}};
         if (answered)
             reply["answer"] = std::move(*answered);
@@ -56,7 +46,9 @@ void Server::run() {
             const std::lock_guard lock(mutex_);
             running_ = 0;
         }
-        if (!control_.send(reply)) endGroup();
+        const bool sent = bool(control_.send(reply));
+        if (calls_.isClosed()) _exit(0); // no destructor of a vendor library gets a second chance to crash
+        if (!sent) endGroup();
     }
 }
 
@@ -85,8 +77,7 @@ void Server::take(Frame frame) {
         queue_.push_back(std::move(frame));
         arrived_.notify_one();
     } else if (id == running_) {
-        host_->stop = true; // open() has no context yet that could be cancelled
-        if (opened_) opened_->cancel();
+        calls_.cancel();
     }
 }
 
@@ -96,21 +87,17 @@ Frame Server::next() {
     Frame frame = std::move(queue_.front());
     queue_.pop_front();
     running_ = frame.body["id"].get<std::uint64_t>();
-    host_->stop = false;
+    calls_.begin();
     return frame;
 }
 
-Server::Answer Server::answer(Frame& frame) {
+Calls::Answer Server::answer(Frame& frame) {
     Fields fields(frame.body);
     const std::string name = fields.text("call", 32);
-    for (auto call = kCalls; call->name; ++call) {
-        if (name != call->name) continue;
-        if (call->opened && !opened_) return tl::unexpected(Failure{RowState::Failed, name + ": nothing is open"});
-        auto answered = (this->*call->run)(fields, frame);
-        if (fields.problem()) refuse(*fields.problem());
-        return answered;
-    }
-    refuse("there is no call '" + name + "'");
+    auto answered = calls_.answer(name, fields, frame);
+    if (!answered) refuse("there is no call '" + name + "'");
+    if (fields.problem()) refuse(*fields.problem());
+    return std::move(*answered);
 }
 
 } // namespace qs::worker

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/forensics/forensics.h"
+#include "core/base/cell.h"
 #include "core/quant/spec/code_set.h"
 
 #include <cmath>
@@ -57,28 +58,21 @@ CodebookView codebookView(const TensorAnalysis& analysis) {
 const Columns<CodebookRow>& codebookColumns() {
     static const auto columns = [] {
         Columns<CodebookRow> list;
-        const auto add = [&](ColumnInfo info, std::function<Value(const CodebookRow&)> get) {
-            Column<CodebookRow> out;
-            static_cast<ColumnInfo&>(out) = std::move(info);
-            out.value = std::move(get);
-            list.push_back(std::move(out));
+        const auto add = [&](ColumnInfo info, auto get) {
+            list.push_back(columnOf<CodebookRow>(std::move(info), get));
         };
         const auto known = [](double value) { return std::isnan(value) ? Value() : Value(value); };
         const auto none = Direction::None;
-        add({"code", "Code", "", Show::Integer, 0, none, "Index of the level"},
-            [](const CodebookRow& r) -> Value { return std::int64_t(r.code); });
-        add({"level", "Level", "", Show::Fixed, 6, none, "Decoded value in units of the scale"},
-            [](const CodebookRow& r) -> Value { return r.level; });
+        add({"code", "Code", "", Show::Integer, 0, none, "Index of the level"}, &CodebookRow::code);
+        add({"level", "Level", "", Show::Fixed, 6, none, "Decoded value in units of the scale"}, &CodebookRow::level);
         add({"poly_level", "Polynomial", "", Show::Fixed, 6, none, "Decoded value of decode=poly"},
             [known](const CodebookRow& r) { return known(r.polyLevel); });
         add({"lower", "From", "", Show::Fixed, 6, none, "Values from here have this code, in units of the scale"},
             [known](const CodebookRow& r) { return known(r.lower); });
         add({"upper", "To", "", Show::Fixed, 6, none, "Values up to here have this code"},
             [known](const CodebookRow& r) { return known(r.upper); });
-        add({"count", "Count", "", Show::Integer, 0, none, "Values with this code"},
-            [](const CodebookRow& r) -> Value { return std::int64_t(r.count); });
-        add({"share", "Share", "", Show::Percent, 3, none, "Share of all values"},
-            [](const CodebookRow& r) -> Value { return r.share; });
+        add({"count", "Count", "", Show::Integer, 0, none, "Values with this code"}, &CodebookRow::count);
+        add({"share", "Share", "", Show::Percent, 3, none, "Share of all values"}, &CodebookRow::share);
         add({"error_share", "Error", "", Show::Percent, 3, none, "Share of the squared error of W / scale"},
             [known](const CodebookRow& r) { return known(r.errorShare); });
         return list;

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis.h"
+#include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
 namespace {
-
-Value integer(std::uint64_t value) { return std::int64_t(value); }
-Value figure(std::optional<double> value) { return value && std::isfinite(*value) ? Value(*value) : Value(); }
 
 const char* statusText(Status status) {
     return status == Status::Ok ? "ok" : status == Status::Refused ? "refused" : "failed";
@@ -41,79 +38,66 @@ std::string reasonOf(const TensorAnalysis& row) {
     return text;
 }
 
-template<class Row, class Get> Column<Row> column(ColumnInfo info, Get get) {
-    Column<Row> out;
-    static_cast<ColumnInfo&>(out) = std::move(info);
-    out.value = std::move(get);
-    return out;
-}
-
 Columns<AnalysisRow> makeAnalysisColumns() {
     using Row = AnalysisRow;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
     Columns<Row> columns;
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(columnOf<Row>(std::move(info), get)); };
     const auto counted = [](const Row& r) { return r->status == Status::Ok || r->nan + r->inf > 0; };
-    add({"tensor", "Tensor", "", Show::Name, 0, Direction::None, "Name in the file"},
+    add({"tensor", "Tensor", "", Show::Name, 0, none, "Name in the file"},
         [](const Row& r) -> Value { return r->tensor; });
-    add({"shape", "Shape", "", Show::Shape, 0, Direction::None, "Dimensions in numpy order"},
-        [](const Row& r) -> Value { return wholeShapeText(r->shape); });
-    add({"spec", "Spec", "", Show::Text, 0, Direction::None, "The spec as typed"},
+    add({"shape", "Shape", "", Show::Shape, 0, none, "Dimensions in numpy order"},
+        [](const Row& r) { return wholeShapeText(r->shape); });
+    add({"spec", "Spec", "", Show::Text, 0, none, "The spec as typed"},
         [](const Row& r) -> Value { return r->specAsTyped; });
-    add({"spec_full", "Full spec", "", Show::Text, 0, Direction::None, "Every key of the format"},
-        [](const Row& r) -> Value { return canonicalText(r->spec); });
-    add({"status", "Status", "", Show::Text, 0, Direction::None, "ok, refused or failed"},
-        [](const Row& r) -> Value { return std::string(statusText(r->status)); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
+    add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"},
+        [](const Row& r) { return canonicalText(r->spec); });
+    add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
+        [](const Row& r) { return statusText(r->status); });
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
          "True stored bits per weight: 8 (codes + scales + padding) / elements"},
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics())
         add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
-            [&metric](const Row& r) { return figure(metric.value(*r)); });
-    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, Direction::None, "Bits per weight in the source"},
+            [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
+    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, none, "Bits per weight in the source"},
         [](const Row& r) -> Value { return r->elements ? Value(r->sourceBpw()) : Value(); });
-    add({"decoded_as", "Decoded as", "", Show::Text, 0, Direction::None,
+    add({"decoded_as", "Decoded as", "", Show::Text, 0, none,
          "Type of the reconstruction that the error is measured on"},
-        [](const Row& r) -> Value { return std::string(info(r->decodedAs).id); });
-    add({"nan", "NaN", "", Show::Integer, 0, Direction::None, "Values that are not a number"},
-        [counted](const Row& r) { return counted(r) ? integer(r->nan) : Value(); });
-    add({"inf", "Inf", "", Show::Integer, 0, Direction::None, "Infinite values"},
-        [counted](const Row& r) { return counted(r) ? integer(r->inf) : Value(); });
-    add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "Stored bytes in the default layout"},
-        [](const Row& r) { return r->status == Status::Ok ? integer(r->bytesAfter) : Value(); });
-    add({"reason", "Reason", "", Show::Text, 0, Direction::None, "Why the row or a figure is missing, and warnings"},
-        [](const Row& r) -> Value { return reasonOf(*r); });
+        [](const Row& r) { return info(r->decodedAs).id; });
+    add({"nan", "NaN", "", Show::Integer, 0, none, "Values that are not a number"},
+        [counted](const Row& r) { return counted(r) ? cellOf(r->nan) : Value(); });
+    add({"inf", "Inf", "", Show::Integer, 0, none, "Infinite values"},
+        [counted](const Row& r) { return counted(r) ? cellOf(r->inf) : Value(); });
+    add({"bytes", "Bytes", "", Show::Bytes, 0, lower, "Stored bytes in the default layout"},
+        [](const Row& r) { return r->status == Status::Ok ? cellOf(r->bytesAfter) : Value(); });
+    add({"reason", "Reason", "", Show::Text, 0, none, "Why the row or a figure is missing, and warnings"},
+        [](const Row& r) { return reasonOf(*r); });
     return columns;
 }
 
 Columns<SpecTotal> makeTotalColumns() {
     using Row = SpecTotal;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
     Columns<Row> columns;
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(column<Row>(std::move(info), get)); };
-    add({"spec", "Spec", "", Show::Text, 0, Direction::None, "The spec as typed"},
-        [](const Row& r) -> Value { return r.specAsTyped; });
-    add({"spec_full", "Full spec", "", Show::Text, 0, Direction::None, "Every key of the format"},
-        [](const Row& r) -> Value { return r.specFull; });
-    add({"tensors", "Tensors", "", Show::Integer, 0, Direction::None, "Measured tensors"},
-        [](const Row& r) { return integer(r.tensors); });
-    add({"refused", "Refused", "", Show::Integer, 0, Direction::LowerIsBetter, "Tensors that the spec cannot take"},
-        [](const Row& r) { return integer(r.refused); });
-    add({"elements", "Elements", "", Show::Integer, 0, Direction::None, "Of the measured tensors"},
-        [](const Row& r) { return integer(r.elements); });
-    add({"bytes_before", "Before", "", Show::Bytes, 0, Direction::None, "Bytes of the measured tensors in the source"},
-        [](const Row& r) { return integer(r.bytesBefore); });
-    add({"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "Stored bytes in the default layout"},
-        [](const Row& r) { return integer(r.bytesAfter); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
-         "True stored bits per weight of the measured tensors"},
+    const auto add = [&](ColumnInfo info, auto get) { columns.push_back(columnOf<Row>(std::move(info), get)); };
+    add({"spec", "Spec", "", Show::Text, 0, none, "The spec as typed"}, &Row::specAsTyped);
+    add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"}, &Row::specFull);
+    add({"tensors", "Tensors", "", Show::Integer, 0, none, "Measured tensors"}, &Row::tensors);
+    add({"refused", "Refused", "", Show::Integer, 0, lower, "Tensors that the spec cannot take"}, &Row::refused);
+    add({"elements", "Elements", "", Show::Integer, 0, none, "Of the measured tensors"}, &Row::elements);
+    add({"bytes_before", "Before", "", Show::Bytes, 0, none, "Bytes of the measured tensors in the source"},
+        &Row::bytesBefore);
+    add({"bytes", "Bytes", "", Show::Bytes, 0, lower, "Stored bytes in the default layout"}, &Row::bytesAfter);
+    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower, "True stored bits per weight of the measured tensors"},
         [](const Row& r) -> Value { return r.elements ? Value(r.bpw) : Value(); });
-    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, Direction::LowerIsBetter,
+    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, lower,
          "Stored bits per weight of the whole model: what is not measured counts as it is in the source"},
         [](const Row& r) -> Value { return r.allElements ? Value(r.bpwAll()) : Value(); });
-    add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter,
-         "||E||^2 / ||W||^2 of all tensors together"},
-        [](const Row& r) { return r.sums.sw2 > 0 ? figure(r.sums.se2 / r.sums.sw2) : Value(); });
+    add({"nmse", "NMSE", "", Show::Scientific, 4, lower, "||E||^2 / ||W||^2 of all tensors together"},
+        [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
-        [](const Row& r) { return r.sums.sw2 > 0 ? figure(sqnrDb(r.sums.se2 / r.sums.sw2)) : Value(); });
+        [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(sqnrDb(r.sums.se2 / r.sums.sw2)) : Value(); });
     return columns;
 }
 

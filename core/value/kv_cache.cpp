@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/value/dot_general.h"
+#include "core/value/figure.h"
 #include "core/value/shape_operations.h"
 #include "core/value/synthetic.h"
 
@@ -47,33 +48,28 @@ double divergence(const Tensor& p, const Tensor& q) {
     return sum / rows;
 }
 
-Value nmse(const std::optional<Deviation>& error) {
-    const auto value = error ? error->nmse() : std::nullopt;
-    return value ? Value(*value) : Value();
-}
-
 } // namespace
 
 std::span<const char* const> kvSpecs() { return kSpecs; }
 
 const Columns<KvRow>& kvColumns() {
-    constexpr auto lower = Direction::LowerIsBetter;
-    static const Columns<KvRow> columns = {
-        {{"spec", "Spec", "", Show::Text, 0, Direction::None, "of K and of V"},
-         [](const KvRow& r) { return Value(r.spec); }},
-        {{"bytes_per_token", "Per token", "B", Show::Fixed, 1, lower, "K and V of all heads, codes and scales"},
-         [](const KvRow& r) { return r.bytesPerToken ? Value(*r.bytesPerToken) : Value(); }},
-        {{"k_nmse", "K NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum K^2"},
-         [](const KvRow& r) { return nmse(r.k); }},
-        {{"v_nmse", "V NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum V^2"},
-         [](const KvRow& r) { return nmse(r.v); }},
-        {{"kl", "Attention KL", "nats", Show::Significant, 3, lower,
-          "mean KL of the attention weights over heads and queries"},
-         [](const KvRow& r) { return r.kl ? Value(*r.kl) : Value(); }},
-        {{"output_nmse", "Output NMSE", "", Show::Scientific, 3, lower, "of softmax(Q K^T / sqrt(d)) V"},
-         [](const KvRow& r) { return nmse(r.output); }},
-        {{"reason", "Reason", "", Show::Text, 0, Direction::None, "Why it was not measured"},
-         [](const KvRow& r) { return Value(r.reason); }},
+    using R = KvRow;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
+    static const Columns<R> columns = {
+        columnOf<R>({"spec", "Spec", "", Show::Text, 0, none, "of K and of V"}, &R::spec),
+        columnOf<R>(
+            {"bytes_per_token", "Per token", "B", Show::Fixed, 1, lower, "K and V of all heads, codes and scales"},
+            &R::bytesPerToken),
+        columnOf<R>({"k_nmse", "K NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum K^2"},
+                    [](const R& r) { return figureOf(r.k, &Deviation::nmse); }),
+        columnOf<R>({"v_nmse", "V NMSE", "", Show::Scientific, 3, lower, "sum E^2 / sum V^2"},
+                    [](const R& r) { return figureOf(r.v, &Deviation::nmse); }),
+        columnOf<R>({"kl", "Attention KL", "nats", Show::Significant, 3, lower,
+                     "mean KL of the attention weights over heads and queries"},
+                    &R::kl),
+        columnOf<R>({"output_nmse", "Output NMSE", "", Show::Scientific, 3, lower, "of softmax(Q K^T / sqrt(d)) V"},
+                    [](const R& r) { return figureOf(r.output, &Deviation::nmse); }),
+        columnOf<R>({"reason", "Reason", "", Show::Text, 0, none, "Why it was not measured"}, &R::reason),
     };
     return columns;
 }

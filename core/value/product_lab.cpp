@@ -2,6 +2,7 @@
 #include "core/value/product_lab.h"
 
 #include "core/base/text.h"
+#include "core/value/figure.h"
 #include "core/value/product.h"
 #include "core/value/shape_operations.h"
 
@@ -81,11 +82,6 @@ Quantized quantizedOperand(const Tensor& x, const std::string& choice, const Qua
     return {std::move(value), error, {}};
 }
 
-Value figure(const std::optional<Deviation>& error, std::optional<double> (Deviation::*read)() const) {
-    const auto value = error ? ((*error).*read)() : std::nullopt;
-    return value ? Value(*value) : Value();
-}
-
 } // namespace
 
 const char* title(LabOperand operand) { return kTitles[int(operand)]; }
@@ -97,35 +93,31 @@ LabChoices choicesOf(const LabPreset& preset) {
 }
 
 const Columns<LabRow>& labColumns() {
-    static const Columns<LabRow> columns = [] {
-        Columns<LabRow> list;
-        const auto text = [&](const char* id, const char* head, const char* tip, std::string LabRow::*field) {
-            list.push_back({{id, head, "", Show::Text, 0, Direction::None, tip},
-                            [field](const LabRow& row) { return Value(row.*field); }});
-        };
-        text("product", "Product", "Which of the layer's three products", &LabRow::product);
-        text("formula", "Formula", "X [M,K], W [N,K], G [M,N]", &LabRow::formula);
-        text("lhs", "Left", "The left operand's spec", &LabRow::lhs);
-        text("rhs", "Right", "The right operand's spec", &LabRow::rhs);
-        const auto nmse = [&](const char* id, const char* head, const char* tip,
-                              std::optional<Deviation> LabRow::*field) {
-            list.push_back({{id, head, "", Show::Significant, 3, Direction::LowerIsBetter, tip},
-                            [field](const LabRow& row) { return figure(row.*field, &Deviation::nmse); }});
-        };
-        nmse("lhs_nmse", "Left NMSE", "sum E^2 / sum W^2 of the left operand", &LabRow::lhsError);
-        nmse("rhs_nmse", "Right NMSE", "sum E^2 / sum W^2 of the right operand", &LabRow::rhsError);
-        nmse("nmse", "NMSE", "of the product against the f32 one", &LabRow::error);
-        list.push_back(
-            {{"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10 NMSE of the product"},
-             [](const LabRow& row) { return figure(row.error, &Deviation::sqnrDb); }});
-        list.push_back({{"max_abs", "Max |error|", "", Show::Significant, 3, Direction::LowerIsBetter,
-                         "largest |E| of the product"},
-                        [](const LabRow& row) { return row.error ? Value(row.error->maxAbs) : Value(); }});
-        text("reason", "Reason", "Why it was not measured", &LabRow::reason);
-        text("kernel", "Kernel", "Which of our f32 kernels multiplied: the fastest here, by a measurement",
-             &LabRow::kernel);
-        return list;
-    }();
+    using R = LabRow;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
+    const auto nmse = [](const char* id, const char* title, const char* tip, std::optional<Deviation> R::*field) {
+        return columnOf<R>({id, title, "", Show::Significant, 3, lower, tip},
+                           [field](const R& r) { return figureOf(r.*field, &Deviation::nmse); });
+    };
+    static const Columns<R> columns = {
+        columnOf<R>({"product", "Product", "", Show::Text, 0, none, "Which of the layer's three products"},
+                    &R::product),
+        columnOf<R>({"formula", "Formula", "", Show::Text, 0, none, "X [M,K], W [N,K], G [M,N]"}, &R::formula),
+        columnOf<R>({"lhs", "Left", "", Show::Text, 0, none, "The left operand's spec"}, &R::lhs),
+        columnOf<R>({"rhs", "Right", "", Show::Text, 0, none, "The right operand's spec"}, &R::rhs),
+        nmse("lhs_nmse", "Left NMSE", "sum E^2 / sum W^2 of the left operand", &R::lhsError),
+        nmse("rhs_nmse", "Right NMSE", "sum E^2 / sum W^2 of the right operand", &R::rhsError),
+        nmse("nmse", "NMSE", "of the product against the f32 one", &R::error),
+        columnOf<R>(
+            {"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10 NMSE of the product"},
+            [](const R& r) { return figureOf(r.error, &Deviation::sqnrDb); }),
+        columnOf<R>({"max_abs", "Max |error|", "", Show::Significant, 3, lower, "largest |E| of the product"},
+                    [](const R& r) { return r.error ? Value(r.error->maxAbs) : Value(); }),
+        columnOf<R>({"reason", "Reason", "", Show::Text, 0, none, "Why it was not measured"}, &R::reason),
+        columnOf<R>({"kernel", "Kernel", "", Show::Text, 0, none,
+                     "Which of our f32 kernels multiplied: the fastest here, by a measurement"},
+                    &R::kernel),
+    };
     return columns;
 }
 

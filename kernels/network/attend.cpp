@@ -6,6 +6,7 @@
 #include "kernels/simd/sets.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 namespace qs {
@@ -52,6 +53,37 @@ void multiply(const float* a, std::size_t rows, const float* b, std::size_t kk, 
     dense().kernels[rows - 1](call);
 }
 
+/// to[j, i] = from[i, j] for `rows` x `columns` values; rows of `from` and `to` are so many values apart.
+void transpose(const float* from, std::size_t fromRow, std::size_t rows, std::size_t columns, float* to,
+               std::size_t toRow) {
+    using Four [[gnu::vector_size(16)]] = float;
+    const std::size_t wholeRows = rows / 4 * 4, wholeColumns = columns / 4 * 4;
+    for (std::size_t i = 0; i < wholeRows; i += 4)
+        for (std::size_t j = 0; j < wholeColumns; j += 4) {
+            Four r[4];
+            for (std::size_t n = 0; n < 4; ++n) std::memcpy(&r[n], from + (i + n) * fromRow + j, sizeof r[n]);
+            const Four ab = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+                       cd = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+            const Four ef = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
+                       gh = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+            r[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), r[1] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+            r[2] = __builtin_shufflevector(ef, gh, 0, 1, 4, 5), r[3] = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
+            for (std::size_t n = 0; n < 4; ++n) std::memcpy(to + (j + n) * toRow + i, &r[n], sizeof r[n]);
+        }
+    for (std::size_t i = 0; i < rows; ++i)
+        for (std::size_t j = i < wholeRows ? wholeColumns : 0; j < columns; ++j)
+            to[j * toRow + i] = from[i * fromRow + j];
+}
+
+/// x *= factor, of kLanes values.
+void scaleLanes(float* x, const float* factor) {
+    using Lanes [[gnu::vector_size(kLanes * sizeof(float))]] = float;
+    Lanes values, factors;
+    std::memcpy(&values, x, sizeof values), std::memcpy(&factors, factor, sizeof factors);
+    values *= factors;
+    std::memcpy(x, &values, sizeof values);
+}
+
 /// Keys before those that query `first` sees.
 std::size_t firstKey(const AttentionHead& head, std::size_t first) {
     return head.window > 0 && first + 1 > head.window ? first + 1 - head.window : 0;
@@ -60,15 +92,17 @@ std::size_t firstKey(const AttentionHead& head, std::size_t first) {
 /// Scores of keys that a query does not see become -Inf. `scores`: [keys from `begin` to `end`, width].
 void mask(const AttentionHead& head, std::size_t first, std::size_t begin, std::size_t end, float* scores) {
     const std::size_t width = dense().width, last = std::min(first + width, head.length) - 1;
-    for (std::size_t s = begin; s < end; ++s) {
-        const bool seenByAll = (!head.isCausal || s <= first) && s >= firstKey(head, last);
-        if (seenByAll) continue;
+    const auto maskKey = [&](std::size_t s) {
         for (std::size_t lane = 0; lane < width; ++lane) {
             const std::size_t t = std::min(first + lane, last); // lanes beyond the chunk: as the last query
             if ((head.isCausal && s > t) || s < firstKey(head, t))
                 scores[(s - begin) * width + lane] = -std::numeric_limits<float>::infinity();
         }
-    }
+    };
+    // Keys between the two ranges are seen by all queries.
+    const std::size_t seen = std::clamp(firstKey(head, last), begin, end);
+    for (std::size_t s = begin; s < seen; ++s) maskKey(s);
+    for (std::size_t s = head.isCausal ? std::max(first + 1, seen) : end; s < end; ++s) maskKey(s);
 }
 
 } // namespace
@@ -97,9 +131,9 @@ void attend(const AttentionHead& head, const float* packed, std::size_t first, A
     const std::size_t most = dense().rows, width = dense().width, size = head.size;
     const std::size_t queries = std::min(width, head.length - first);
     scratch.query.resize(size * width), scratch.sums.resize((size + 1) * width);
-    for (std::size_t i = 0; i < size; ++i)
-        for (std::size_t lane = 0; lane < width; ++lane)
-            scratch.query[i * width + lane] = lane < queries ? head.query[(first + lane) * head.stride + i] : 0.0f;
+    transpose(head.query + first * head.stride, head.stride, queries, size, scratch.query.data(), width);
+    for (std::size_t i = 0; i < size && queries < width; ++i)
+        std::fill_n(scratch.query.data() + i * width + queries, width - queries, 0.0f);
 
     const std::size_t begin = firstKey(head, first) / most * most;
     const std::size_t end = head.isCausal ? first + queries : head.length;
@@ -117,9 +151,8 @@ void attend(const AttentionHead& head, const float* packed, std::size_t first, A
         multiply(values + head.length * i + begin * rows, rows, scratch.scores.data(), end - begin,
                  scratch.sums.data() + i * width);
     }
-    for (std::size_t lane = 0; lane < queries; ++lane)
-        for (std::size_t i = 0; i < size; ++i)
-            out[lane * outStride + i] = scratch.sums[i * width + lane] * inverse[lane];
+    for (std::size_t i = 0; i < size * width; i += kLanes) scaleLanes(scratch.sums.data() + i, inverse + i % width);
+    transpose(scratch.sums.data(), width, size, queries, out, outStride);
 }
 
 } // namespace qs

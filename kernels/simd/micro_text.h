@@ -63,9 +63,9 @@ template<class P, int rows> struct Tile {
             QS_EACH(m, rows) QS_EACH(v, kWidth) sum[m][v] = P::meet(sum[m][v], column[v], a + m);
         }
     }
-    QS_INLINE void finish(int m, float* c, const float* scale) {
+    QS_INLINE void finish(int m, float* c, std::size_t cRow, const float* scale) {
         QS_EACH(v, kWidth) {
-            float* const at = c + (m * kWidth + v) * int(kLanes);
+            float* const at = c + std::size_t(m) * cRow + std::size_t(v) * kLanes;
             storeF(at, P::finish(sum[m][v], loadF(at), scale + v * int(kLanes)));
         }
     }
@@ -78,7 +78,9 @@ template<class P, int rows> void micro(const MicroCall& call) {
     const float* scale = call.scale;
     float* const c = call.c;
     const std::size_t kk = call.kk, scaleRow = call.scaleRow;
-    if (!call.add) QS_EACH(i, rows * kWidth) storeF(c + i * int(kLanes), zeroF());
+    const std::size_t cRow = call.cRow > 0 ? call.cRow : std::size_t(kWidth) * kLanes;
+    if (!call.add)
+        QS_EACH(m, rows) QS_EACH(v, kWidth) storeF(c + std::size_t(m) * cRow + std::size_t(v) * kLanes, zeroF());
     QS_EACH(m, rows) QS_EACH(v, kWidth) t.sum[m][v] = P::start(init + m);
     t.steps(kk - 1);
     if constexpr (P::grouped)
@@ -90,7 +92,7 @@ template<class P, int rows> void micro(const MicroCall& call) {
             init += rows;
             QS_EACH(m, rows) {
                 QS_EACH(v, kWidth) t.sum[m][v] = P::meet(t.sum[m][v], last[v], t.a + m);
-                t.finish(m, c, scale);
+                t.finish(m, c, cRow, scale);
                 QS_EACH(v, kWidth) t.sum[m][v] = P::meet(P::start(init + m), first[v], t.a + rows + m);
                 QS_IN_ORDER;
             }
@@ -98,5 +100,5 @@ template<class P, int rows> void micro(const MicroCall& call) {
             t.steps(kk - 2);
         }
     t.steps(1);
-    QS_EACH(m, rows) t.finish(m, c, scale);
+    QS_EACH(m, rows) t.finish(m, c, cRow, scale);
 }

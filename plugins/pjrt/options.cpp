@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/pjrt/options.h"
-#include "plugins/pjrt/elf_symbols.h"
+#include "plugins/elf/elf_library.h"
 #include "plugins/pjrt/tpu_presence.h"
 #include "plugins/pjrt/vendor_libraries.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace qs::pjrt {
@@ -52,17 +53,20 @@ Usability examine(const Settings& s) {
                                      "xla_cuda_plugin.so, xla_cpu_pjrt.so)";
     if (!s.problem.empty()) return needs(s.problem, "correct the option");
     if (s.path.empty()) return needs("no PJRT plugin is named", kHint);
-    const auto symbols = readElfSymbols(s.path);
-    if (!symbols.readable) return needs(s.path + " cannot be read", kHint);
-    if (!symbols.problem.empty() || !symbols.exportsPjrt) {
+    const auto library = readElfLibrary(s.path);
+    if (!library.readable) return needs(s.path + " cannot be read", kHint);
+    if (!library.defines("GetPjrtApi")) {
         u.reason =
-            s.path + " " + (symbols.problem.empty() ? "exports no GetPjrtApi: it is no PJRT plugin" : symbols.problem);
+            s.path + " " + (library.problem.empty() ? "exports no GetPjrtApi: it is no PJRT plugin" : library.problem);
         u.hint = kHint;
         return u;
     }
     u.gpu = needsCuda(s.path);
     u.topology = s.topology;
-    const bool tpu = symbols.exportsLibtpu || s.path.find("libtpu") != std::string::npos;
+    const bool tpu = s.path.find("libtpu") != std::string::npos ||
+                     std::any_of(library.defined.begin(), library.defined.end(), [](std::string_view name) {
+                         return name == "GetLibtpuSdkApi" || name.starts_with("TpuDriver_"); // the TPU runtime
+                     });
     const auto presence = findTpu(s.sysRoot);
     u.skipMetadata = tpu && !presence.onBus;
     u.state = QS_PROBE_AVAILABLE;

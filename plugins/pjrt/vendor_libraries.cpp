@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/pjrt/vendor_libraries.h"
-#include "plugins/pjrt/elf_symbols.h"
+#include "plugins/elf/elf_library.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -21,8 +21,8 @@ std::vector<std::string> vendorFolders(const std::string& plugin) {
 }
 
 bool needsCuda(const std::string& plugin) {
-    const auto needed = readElfSymbols(plugin).needed;
-    return std::any_of(needed.begin(), needed.end(), [](const std::string& name) {
+    const auto library = readElfLibrary(plugin);
+    return std::any_of(library.needed.begin(), library.needed.end(), [](std::string_view name) {
         return name.starts_with("libcu") || name.starts_with("libnccl") || name.starts_with("libnvshmem");
     });
 }
@@ -34,7 +34,7 @@ std::string preloadVendorLibraries(const std::string& plugin, const Log& log) {
         "libcufft.so.12",  "libcudnn.so.9",  "libnvshmem_host.so.3",
     };
     if (!needsCuda(plugin)) return {};
-    const auto symbols = readElfSymbols(plugin);
+    const auto library = readElfLibrary(plugin);
     const auto folders = vendorFolders(plugin);
     std::string missing;
     for (const char* name : kLibraries) {
@@ -43,7 +43,7 @@ std::string preloadVendorLibraries(const std::string& plugin, const Log& log) {
         for (std::size_t i = 0; !loaded && i < folders.size(); ++i)
             loaded = dlopen((folders[i] + "/" + name).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
         if (loaded) continue;
-        const bool needed = std::find(symbols.needed.begin(), symbols.needed.end(), name) != symbols.needed.end();
+        const bool needed = std::find(library.needed.begin(), library.needed.end(), name) != library.needed.end();
         if (log) log(needed ? 2 : 0, std::string(name) + " was not found for the PJRT plugin");
         if (needed) missing += (missing.empty() ? "" : ", ") + std::string(name);
     }

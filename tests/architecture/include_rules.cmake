@@ -25,8 +25,9 @@ rule(kernels "kernels" "^$" "<Q[A-Zt]|\"(core|app|plugins)/|<(fstream|filesystem
 rule(kernels "kernels outside zeroed_pages" "^kernels/zeroed_pages[.]cpp$" "<sys/mman.h>")
 rule(kernels "kernels outside kernels/cuda" "^kernels/cuda/" "<cu[a-z]+[^>]*[.]h>")
 rule(plugins/abi "plugins/abi" "^$" "\"|<Q|<c[a-z]+>|<(vector|string|span|memory)>")
+rule(plugins/elf "plugins/elf" "^$" "\"")
 rule(plugins "plugins" "^$" "<Q[A-Zt]|\"(core|app)/")
-rule(core "core" "^$" "${gui}|\"(app|tests|plugins/[^a])|${vendor}")
+rule(core "core" "^$" "${gui}|\"(app|tests|plugins/([^ae]|ex))|${vendor}") # of plugins: abi and elf
 rule(core/base "core/base" "^$" "\"core/(process|model|quant|layouts|value|solve|analysis|plan|eval|bench|export|report|serve|session)/")
 rule(core/process "core/process" "^$" "\"core/(model|quant|layouts|value|solve|analysis|plan|eval|bench|export|report|serve|session)/")
 rule(core/report "core/report" "^$" "\"core/(process|model|quant|layouts|value|solve|analysis|plan|eval|bench|export|serve|session)/")

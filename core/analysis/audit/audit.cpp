@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/audit/audit_checks.h"
+#include "core/base/cell.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -128,11 +129,9 @@ Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& jo
 
 namespace {
 
-template<class Row>
-void addColumn(Columns<Row>& columns, const char* id, const char* title, const char* tip, Value (*get)(const Row&)) {
-    Column<Row> column;
-    column.id = id, column.title = title, column.tip = tip, column.value = get;
-    columns.push_back(std::move(column));
+template<class Row, class Get>
+Column<Row> wordColumn(const char* id, const char* title, const char* tip, Get get, Show show = Show::Text) {
+    return columnOf<Row>({id, title, "", show, 2, Direction::None, tip}, get);
 }
 
 std::string foundText(std::size_t findings) {
@@ -142,22 +141,16 @@ std::string foundText(std::size_t findings) {
 } // namespace
 
 const Columns<Finding>& findingColumns() {
-    static const Columns<Finding> columns = [] {
-        Columns<Finding> out;
-        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const Finding&)) {
-            addColumn<Finding>(out, id, title, tip, get);
-        };
-        add("severity", "Severity", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
-            [](const Finding& f) -> Value { return std::string(severityId(f.check->severity)); });
-        add("check", "Check", "Which check found it",
-            [](const Finding& f) -> Value { return std::string(f.check->id); });
-        add("title", "Finding", "What it is", [](const Finding& f) -> Value { return std::string(f.check->title); });
-        add("tensor", "Tensor", "Where; empty when it is about the whole checkpoint",
-            [](const Finding& f) -> Value { return f.tensor; });
-        out.back().show = Show::Name;
-        add("evidence", "Evidence", "The figures that say so", [](const Finding& f) -> Value { return f.evidence; });
-        return out;
-    }();
+    static const Columns<Finding> columns = {
+        wordColumn<Finding>("severity", "Severity",
+                            "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+                            [](const Finding& f) { return severityId(f.check->severity); }),
+        wordColumn<Finding>("check", "Check", "Which check found it", [](const Finding& f) { return f.check->id; }),
+        wordColumn<Finding>("title", "Finding", "What it is", [](const Finding& f) { return f.check->title; }),
+        wordColumn<Finding>("tensor", "Tensor", "Where; empty when it is about the whole checkpoint", &Finding::tensor,
+                            Show::Name),
+        wordColumn<Finding>("evidence", "Evidence", "The figures that say so", &Finding::evidence),
+    };
     return columns;
 }
 
@@ -172,21 +165,17 @@ std::vector<CheckOutcome> checkOutcomes(const AuditResult& result) {
 }
 
 const Columns<CheckOutcome>& outcomeColumns() {
-    static const Columns<CheckOutcome> columns = [] {
-        Columns<CheckOutcome> out;
-        const auto add = [&](const char* id, const char* title, const char* tip, Value (*get)(const CheckOutcome&)) {
-            addColumn<CheckOutcome>(out, id, title, tip, get);
-        };
-        add("title", "Check", "What was looked for",
-            [](const CheckOutcome& o) -> Value { return std::string(o.check->title); });
-        add("severity", "Would be a", "fault: values are wrong; warning: likely a mistake; note: worth knowing",
-            [](const CheckOutcome& o) -> Value { return std::string(severityId(o.check->severity)); });
-        add("outcome", "Outcome", "What it found",
-            [](const CheckOutcome& o) -> Value { return foundText(o.findings); });
-        add("summary", "Looks for", "What it looks for, and what to do about it",
-            [](const CheckOutcome& o) -> Value { return std::string(o.check->summary); });
-        return out;
-    }();
+    static const Columns<CheckOutcome> columns = {
+        wordColumn<CheckOutcome>("title", "Check", "What was looked for",
+                                 [](const CheckOutcome& o) { return o.check->title; }),
+        wordColumn<CheckOutcome>("severity", "Would be a",
+                                 "fault: values are wrong; warning: likely a mistake; note: worth knowing",
+                                 [](const CheckOutcome& o) { return severityId(o.check->severity); }),
+        wordColumn<CheckOutcome>("outcome", "Outcome", "What it found",
+                                 [](const CheckOutcome& o) { return foundText(o.findings); }),
+        wordColumn<CheckOutcome>("summary", "Looks for", "What it looks for, and what to do about it",
+                                 [](const CheckOutcome& o) { return o.check->summary; }),
+    };
     return columns;
 }
 

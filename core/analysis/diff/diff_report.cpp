@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/diff/diff.h"
+#include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 
@@ -54,13 +55,7 @@ std::optional<double> DiffRow::cosine() const {
 const Columns<DiffRow>& diffColumns() {
     static const Columns<DiffRow> columns = [] {
         Columns<DiffRow> out;
-        const auto add = [&](ColumnInfo info, std::function<Value(const DiffRow&)> get) {
-            Column<DiffRow> column;
-            static_cast<ColumnInfo&>(column) = std::move(info);
-            column.value = std::move(get);
-            out.push_back(std::move(column));
-        };
-        const auto figure = [](const std::optional<double>& value) { return value ? Value(*value) : Value(); };
+        const auto add = [&](ColumnInfo info, auto get) { out.push_back(columnOf<DiffRow>(std::move(info), get)); };
         const auto measured = [](const DiffRow& row) {
             return row.power > 0 || row.otherPower > 0 || row.differing > 0 || (row.status == DiffStatus::Equal);
         };
@@ -70,37 +65,35 @@ const Columns<DiffRow>& diffColumns() {
         add({"other", "In B", "", Show::Name, 0, none, "Name in B"},
             [](const DiffRow& r) -> Value { return r.b ? r.b->name : std::string(); });
         add({"status", "Status", "", Show::Text, 0, none, "equal: every value, as f32"},
-            [](const DiffRow& r) -> Value { return std::string(diffStatusId(r.status)); });
+            [](const DiffRow& r) { return diffStatusId(r.status); });
         add({"aligned", "Aligned by", "", Show::Text, 0, none,
              "name, the name that GGUF has for it, as a part of a fused tensor, or by its values"},
-            [](const DiffRow& r) -> Value { return r.aligned; });
+            &DiffRow::aligned);
         add({"placement", "Placement", "", Show::Text, 0, none,
              "Where the values of one lie in the other; permuted: the same rows or columns in another order"},
-            [](const DiffRow& r) -> Value { return placementText(r.placement); });
+            [](const DiffRow& r) { return placementText(r.placement); });
         add({"dtype", "Dtype", "", Show::Text, 0, none, "In A"},
-            [](const DiffRow& r) -> Value { return std::string(r.a ? r.a->typeId() : ""); });
+            [](const DiffRow& r) { return r.a ? r.a->typeId() : ""; });
         add({"other_dtype", "Dtype in B", "", Show::Text, 0, none, "In B"},
-            [](const DiffRow& r) -> Value { return std::string(r.b ? r.b->typeId() : ""); });
+            [](const DiffRow& r) { return r.b ? r.b->typeId() : ""; });
         add({"shape", "Shape", "", Show::Shape, 0, none, "In A, or where it is only there in B"},
-            [](const DiffRow& r) -> Value { return wholeShapeText((r.a ? r.a : r.b)->shape); });
-        add({"elements", "Values", "", Show::Integer, 0, none, "That were compared, or are alone"},
-            [](const DiffRow& r) -> Value { return std::int64_t(r.elements); });
+            [](const DiffRow& r) { return wholeShapeText((r.a ? r.a : r.b)->shape); });
+        add({"elements", "Values", "", Show::Integer, 0, none, "That were compared, or are alone"}, &DiffRow::elements);
         add({"differing", "Differing", "", Show::Integer, 0, Direction::LowerIsBetter,
              "Values that are not equal as f32"},
             [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.differing)) : Value(); });
         add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
-            [figure](const DiffRow& r) -> Value { return figure(r.nmse()); });
+            &DiffRow::nmse);
         add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
              "-10 log10 NMSE; none where B equals A"},
-            [figure](const DiffRow& r) -> Value { return figure(r.sqnrDb()); });
+            &DiffRow::sqnrDb);
         add({"cosine", "Cosine", "", Show::Fixed, 6, Direction::HigherIsBetter, "Of A and B as vectors"},
-            [figure](const DiffRow& r) -> Value { return figure(r.cosine()); });
+            &DiffRow::cosine);
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},
             [measured](const DiffRow& r) -> Value { // the maximum over only the finite values would be misleading
                 return measured(r) && r.nonFinite == 0 ? Value(r.maxAbs) : Value();
             });
-        add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"},
-            [](const DiffRow& r) -> Value { return r.reason; });
+        add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"}, &DiffRow::reason);
         return out;
     }();
     return columns;

@@ -2,6 +2,7 @@
 #include "core/analysis/sweep/sweep.h"
 
 #include "core/analysis/analyse_tensor.h"
+#include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/quant/encode/pass.h"
@@ -149,50 +150,35 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
 }
 
 const Columns<SweepPoint>& sweepColumns() {
-    static const Columns<SweepPoint> columns = [] {
-        using Row = SweepPoint;
-        Columns<Row> list;
-        const auto text = [&](const char* id, const char* title, const char* tip, auto field) {
-            list.push_back({{id, title, "", Show::Text, 0, Direction::None, tip}, field});
-        };
-        const auto count = [&](const char* id, const char* title, Show show, const char* tip, auto field) {
-            list.push_back({{id, title, "", show, 0, Direction::None, tip},
-                            [field](const Row& row) { return Value(std::int64_t(row.*field)); }});
-        };
-        const auto figure = [&](ColumnInfo info, std::optional<double> (Row::*read)() const) {
-            list.push_back({std::move(info), [read](const Row& row) {
-                                const auto value = (row.*read)();
-                                return value ? Value(*value) : Value();
-                            }});
-        };
-        text("class", "Class", "tensors of one role", [](const Row& r) { return Value(r.className); });
-        text("spec", "Spec", "", [](const Row& r) { return Value(r.specText); });
-        figure({"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "true stored bits per weight"}, &Row::bpw);
-        figure({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
-                "-10 log10 of the NMSE of the class's tensors taken together"},
-               &Row::sqnrDb);
-        figure({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "sum E^2 / sum W^2"}, &Row::nmse);
-        list.push_back({{"frontier", "Frontier", "", Show::Text, 0, Direction::None,
-                         "no other spec of the sweep has fewer bits and no more error"},
-                        [](const Row& r) { return Value(r.frontier); }});
-        text("line", "Line", "specs that differ in the block size alone", [](const Row& r) { return Value(r.line); });
-        list.push_back({{"block", "Block", "", Show::Integer, 0, Direction::None, "elements per scale"},
-                        [](const Row& r) { return r.block ? Value(std::int64_t(r.block)) : Value(); }});
-        count("tensors", "Tensors", Show::Integer, "of the class", &Row::tensors);
-        count("refused", "Refused", Show::Integer, "tensors that the spec cannot take", &Row::refused);
-        list.push_back({{"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter, "codes, scales and padding"},
-                        [](const Row& r) { return r.complete() ? Value(std::int64_t(r.bytes)) : Value(); }});
-        text("worst_tensor", "Worst tensor", "the one with the least SQNR",
-             [](const Row& r) { return r.worstTensor.empty() ? Value() : Value(r.worstTensor); });
-        list.back().show = Show::Name;
-        text("spec_full", "Spec in full", "", [](const Row& r) { return Value(r.specFull); });
-        text("reason", "Reason", "why it was not measured", [](const Row& r) {
-            if (!r.reason.empty()) return Value(r.reason);
-            if (r.complete() && !(r.errorPower > 0)) return Value(std::string("nothing differs"));
-            return Value(std::string());
-        });
-        return list;
-    }();
+    using R = SweepPoint;
+    constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
+    static const Columns<R> columns = {
+        columnOf<R>({"class", "Class", "", Show::Text, 0, none, "tensors of one role"}, &R::className),
+        columnOf<R>({"spec", "Spec", "", Show::Text, 0, none, ""}, &R::specText),
+        columnOf<R>({"bpw", "bpw", "", Show::Fixed, 4, lower, "true stored bits per weight"}, &R::bpw),
+        columnOf<R>({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
+                     "-10 log10 of the NMSE of the class's tensors taken together"},
+                    &R::sqnrDb),
+        columnOf<R>({"nmse", "NMSE", "", Show::Scientific, 4, lower, "sum E^2 / sum W^2"}, &R::nmse),
+        columnOf<R>({"frontier", "Frontier", "", Show::Text, 0, none,
+                     "no other spec of the sweep has fewer bits and no more error"},
+                    &R::frontier),
+        columnOf<R>({"line", "Line", "", Show::Text, 0, none, "specs that differ in the block size alone"}, &R::line),
+        columnOf<R>({"block", "Block", "", Show::Integer, 0, none, "elements per scale"},
+                    [](const R& r) { return r.block ? cellOf(r.block) : Value(); }),
+        columnOf<R>({"tensors", "Tensors", "", Show::Integer, 0, none, "of the class"}, &R::tensors),
+        columnOf<R>({"refused", "Refused", "", Show::Integer, 0, none, "tensors that the spec cannot take"},
+                    &R::refused),
+        columnOf<R>({"bytes", "Bytes", "", Show::Bytes, 0, lower, "codes, scales and padding"},
+                    [](const R& r) { return r.complete() ? cellOf(r.bytes) : Value(); }),
+        columnOf<R>({"worst_tensor", "Worst tensor", "", Show::Name, 0, none, "the one with the least SQNR"},
+                    [](const R& r) { return r.worstTensor.empty() ? Value() : Value(r.worstTensor); }),
+        columnOf<R>({"spec_full", "Spec in full", "", Show::Text, 0, none, ""}, &R::specFull),
+        columnOf<R>({"reason", "Reason", "", Show::Text, 0, none, "why it was not measured"},
+                    [](const R& r) {
+                        return r.reason.empty() && r.complete() && !(r.errorPower > 0) ? "nothing differs" : r.reason;
+                    }),
+    };
     return columns;
 }
 

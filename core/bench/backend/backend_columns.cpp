@@ -25,11 +25,11 @@ std::string isolationText(int isolation) {
 const Columns<BackendRow>& backendColumns() {
     using R = BackendRow;
     static const Columns<R> columns = {
-        words("backend", "Backend", "Its id; the file's name of a plugin that has not answered",
+        words("backend", "Backend", "Id of the backend; for a plugin that has not answered, the name of its file",
               [](const R& r) { return r.backend; }),
-        words("device", "Device", "One row for each",
+        words("device", "Device", "Id of the device; every device has a row",
               [](const R& r) { return r.device ? r.device->id : std::string(); }),
-        words("status", "Status", "What can be done with it here",
+        words("status", "Status", "What the backend can do on this machine",
               [](const R& r) { return std::string(rowStateText(r.status)); }),
         words("version", "Version", "Of the backend itself", [](const R& r) { return r.version; }),
         words("reason", "Reason", "Why it is not available", [](const R& r) { return r.reason; }),
@@ -39,17 +39,19 @@ const Columns<BackendRow>& backendColumns() {
         words("kind", "Kind", "cpu, gpu, tpu, simulated or compile_only",
               [](const R& r) { return r.device ? kindText(r.device->kind) : std::string(); }),
         words("arch", "Architecture", "", [](const R& r) { return r.device ? r.device->arch : std::string(); }),
-        {{"memory", "Memory", "B", Show::Bytes, 0, Direction::None, "Of the device, where it says"},
+        {{"memory", "Memory", "B", Show::Bytes, 0, Direction::None, "Memory of the device, if the backend reports it"},
          [](const R& r) -> Value {
              return r.device && r.device->memory ? Value{std::int64_t(r.device->memory)} : Value{};
          }},
-        words("isolation", "Isolation", "Whether a process of its own is required, preferred or not needed",
+        words("isolation", "Isolation",
+              "Whether the backend needs a process of its own: required, preferred or not needed",
               [](const R& r) { return isolationText(r.isolation); }),
-        words("path", "Path", "The library; none when it is linked in", [](const R& r) { return r.path; }),
+        words("path", "Path", "File of the library; empty if the backend is part of the program",
+              [](const R& r) { return r.path; }),
         {{"shipped", "Shipped", "", Show::Text, 0, Direction::None, "Part of QuantScope"},
          [](const R& r) -> Value { return r.shipped; }},
         words("license", "Licence", "", [](const R& r) { return r.license; }),
-        words("versions", "Versions", "What it says of its runtime, and what was set for it, as JSON",
+        words("versions", "Versions", "Versions of its runtime, and the environment that was set for it, as JSON",
               [](const R& r) { return r.versions; }),
     };
     return columns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/backend.h"
-#include "core/bench/backend/elf_exports.h"
+#include "plugins/elf/elf_library.h"
 
 #include <algorithm>
 #include <array>
@@ -64,7 +64,8 @@ const std::string* BackendSource::option(std::string_view key) const {
 }
 
 bool isPjrtPlugin(const std::string& path) {
-    return elfDefines(path, "GetPjrtApi") && !elfDefines(path, "quantscope_backend_query");
+    const auto library = readElfLibrary(path);
+    return library.defines("GetPjrtApi") && !library.defines("quantscope_backend_query");
 }
 
 bool BackendSource::isNamedById(std::string_view key) const {

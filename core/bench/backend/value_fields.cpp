@@ -20,7 +20,7 @@ bool isIn(RowState state, std::initializer_list<RowState> list) {
 
 std::string faultOf(const ProbeResult& probe) {
     if (!isIn(probe.state, {RowState::Unavailable, RowState::Available, RowState::NeedsConfig, RowState::CompileOnly}))
-        return fmt::format("'state' is {}, which is none of a probe", rowStateText(probe.state));
+        return fmt::format("'state' is {}, which is not a state of a probe", rowStateText(probe.state));
     return {};
 }
 
@@ -36,7 +36,7 @@ std::string faultOf(const OperandFormat& format) {
         if (!isWithin(axis, -1, 3)) return fmt::format("axis {}", axis);
     if (!isWithin(format.codeBias, -65536, 65536)) return fmt::format("code bias {}", format.codeBias);
     if (std::any_of(format.codebook.begin(), format.codebook.end(), [](float level) { return std::isnan(level); }))
-        return "a codebook with a level that is no number";
+        return "a codebook with a level that is not a number";
     return format.codebook.size() <= kMostCodebook ? "" : "a codebook that is too long";
 }
 
@@ -69,10 +69,10 @@ std::string faultOf(const PreparedKernel& kernel) {
     const auto& i = kernel.info;
     if (!isWithin(i.fusion, QS_FUSION_UNKNOWN, QS_FUSION_FOLDED)) return fmt::format("fusion {}", i.fusion);
     for (const auto* figure : {&i.repackMs, &i.uploadMs, &i.compileMs, &i.flops, &i.bytesAccessed, &i.prepareNs})
-        if (*figure && !isSeconds(**figure)) return "a figure of a kernel that is below 0";
+        if (*figure && !isSeconds(**figure)) return "a negative figure of a kernel";
     for (const auto* bytes :
          {&i.argBytes, &i.outBytes, &i.tempBytes, &i.peakBytes, &i.codeBytes, &i.weightBytes, &i.copyBytes})
-        if (*bytes && **bytes < 0) return "bytes of a kernel that are below 0";
+        if (*bytes && **bytes < 0) return "a negative number of bytes of a kernel";
     return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/conformance/conformance.h"
 
+#include "core/base/cell.h"
 #include "core/bench/conformance/conformance_parts.h"
 #include "plugins/abi/quantscope_backend.h"
 
@@ -30,9 +31,9 @@ public:
         if (checks_.alive()) askForTheUnknown(*backend_, checks_);
         if (!checks_.alive()) return ended();
         if (offers->empty()) {
-            checks_.skipped("products", "no problem of this list is supported");
+            checks_.skipped("products", "none of the problems is supported");
         } else if (compileOnly_) {
-            checks_.skipped("products", "the device is not there: programs can only be compiled");
+            checks_.skipped("products", "there is no device: programs can only be compiled");
         } else {
             checkCalls(*backend_, offers->front(), job_, checks_);
             if (checks_.alive()) checkTails(*backend_, *offers, plan_, job_, checks_);
@@ -54,7 +55,7 @@ private:
         if (!again) return checks_.failed("probe", "the second time: " + again.error().reason), false;
         const bool alike = first->state == again->state && first->id == again->id && first->reason == again->reason &&
                            first->version == again->version;
-        if (!alike) return checks_.failed("probe", "the second answer is another one"), false;
+        if (!alike) return checks_.failed("probe", "the second answer differs"), false;
         const bool runs = first->state == RowState::Available || first->state == RowState::CompileOnly;
         if (!runs && first->reason.empty())
             return checks_.failed("probe", std::string(rowStateText(first->state)) + " without a reason"), false;
@@ -94,17 +95,15 @@ const Columns<ConformanceCheck>& conformanceColumns() {
     using R = ConformanceCheck;
     constexpr auto none = Direction::None;
     static const Columns<R> columns = {
-        {{"backend", "Backend", "", Show::Text, 0, none, "Id of the backend"},
-         [](const R& r) -> Value { return r.backend; }},
-        {{"check", "Check", "", Show::Text, 0, none, "What was asked of it"},
-         [](const R& r) -> Value { return r.check; }},
-        {{"result", "Result", "", Show::Text, 0, none, "ok, failed or skipped"},
-         [](const R& r) -> Value {
-             return std::string(r.result == CheckResult::Passed   ? "ok"
-                                : r.result == CheckResult::Failed ? "failed"
-                                                                  : "skipped");
-         }},
-        {{"detail", "Detail", "", Show::Text, 0, none, "What was seen"}, [](const R& r) -> Value { return r.detail; }},
+        columnOf<R>({"backend", "Backend", "", Show::Text, 0, none, "Id of the backend"}, &R::backend),
+        columnOf<R>({"check", "Check", "", Show::Text, 0, none, "What was asked of it"}, &R::check),
+        columnOf<R>({"result", "Result", "", Show::Text, 0, none, "ok, failed or skipped"},
+                    [](const R& r) {
+                        return r.result == CheckResult::Passed   ? "ok"
+                               : r.result == CheckResult::Failed ? "failed"
+                                                                 : "skipped";
+                    }),
+        columnOf<R>({"detail", "Detail", "", Show::Text, 0, none, "What was seen"}, &R::detail),
     };
     return columns;
 }

@@ -41,14 +41,14 @@ public:
         if (!refused("a product without its weight", backend_.prepare(0, o_.problem, id_, {}))) return;
         auto inputs = o_.inputs;
         inputs.front() = rowShort(inputs.front());
-        if (!refused("a weight of a row too few", backend_.prepare(0, o_.problem, id_, inputs))) return;
+        if (!refused("a weight with one row too few", backend_.prepare(0, o_.problem, id_, inputs))) return;
         const auto kernel = backend_.prepare(0, o_.problem, id_, o_.inputs);
         if (!kernel) return checks_.broke("refusals", offer_.name, kernel.error());
         auto output = GuardedOutput::create(o_.outs);
         auto act = o_.act;
         if (!act.empty()) act.front() = rowShort(act.front());
         if (output && !act.empty() && backend_.execute(kernel->handle, act, output->tensors()))
-            return checks_.failed("refusals", offer_.name + ": activations of a row too few were accepted");
+            return checks_.failed("refusals", offer_.name + ": activations with one row too few were accepted");
         backend_.destroy(kernel->handle);
         checks_.passed("refusals", "an unknown variant, a missing tensor, tensors of another size");
     }
@@ -75,7 +75,7 @@ public:
         const auto samples = backend_.bench(kernel->handle, o_.act, options, last->tensors().data());
         if (!samples) return checks_.broke("timing", offer_.name, samples.error());
         if (samples->ns.empty() || samples->ns.size() > options.iterations)
-            return checks_.failed("timing", fmt::format("{} samples where 5 were asked for", samples->ns.size()));
+            return checks_.failed("timing", fmt::format("{} samples instead of 5", samples->ns.size()));
         if (samples->timingValid && std::count(samples->ns.begin(), samples->ns.end(), 0u))
             return checks_.failed("timing", "a run of 0 ns");
         const std::string wrong = wrongResult(*last);
@@ -191,16 +191,18 @@ void checkTails(Backend& backend, const std::vector<Offer>& offers, const Confor
                       fmt::format("{} variants at {} shapes against f64, NMSE up to {}", one.variants - declining,
                                   one.shapes + all.shapes, significantText(std::max(one.worst, all.worst), 3)));
     if (declining)
-        checks.skipped("tail shapes", fmt::format("{} variants: they decline every small shape; the first is {}",
-                                                  declining, firstDeclining));
+        checks.skipped("tail shapes", fmt::format("{} variants decline every small shape; the first is {}", declining,
+                                                  firstDeclining));
     if (shortened)
-        checks.skipped("tail shapes", fmt::format("the last shapes of {} variants: {} s of each are over", shortened,
-                                                  gate.patience()));
-    if (partly)
         checks.skipped("tail shapes",
-                       fmt::format("all but one shape of {} variants: {} s are over", partly, plan.seconds));
+                       fmt::format("{} variants were stopped after {} s each: their last shapes were not checked",
+                                   shortened, gate.patience()));
+    if (partly)
+        checks.skipped("tail shapes", fmt::format("{} variants were checked at one shape only, because {} s are over",
+                                                  partly, plan.seconds));
     if (left)
-        checks.skipped("tail shapes", fmt::format("{} variants: {} s are over", left, kLongestOneShape * plan.seconds));
+        checks.skipped("tail shapes", fmt::format("{} variants were not checked, because {} s are over", left,
+                                                  kLongestOneShape * plan.seconds));
 }
 
 } // namespace qs

@@ -28,7 +28,7 @@ bool askTwice(Backend& backend, Offer& offer, Checks& checks) {
     if (!first) return checks.broke("query", offer.name, first.error()), false;
     const auto again = backend.query(0, offer.operands.problem);
     if (!again) return checks.broke("query", offer.name + ", the second time", again.error()), false;
-    if (!same(*first, *again)) return checks.failed("query", offer.name + ": the second answer is another one"), false;
+    if (!same(*first, *again)) return checks.failed("query", offer.name + ": the second answer differs"), false;
     if (first->level == QS_SUPPORT_NO && first->reason.empty())
         return checks.failed("query", offer.name + ": no, without a reason"), false;
     if (first->level != QS_SUPPORT_NO) offer.variants = first->variants;
@@ -82,9 +82,10 @@ Result<std::vector<Offer>> askForOffers(Backend& backend, const ConformancePlan&
     checks.passed("query",
                   fmt::format("{} problems, of which {} are supported; the same answer twice, a reason for every no{}",
                               asked, offers.size(),
-                              unspoken.empty() ? ""
-                                               : fmt::format("; not asked, as the interface has no words for them: {}",
-                                                             fmt::join(unspoken, ", "))));
+                              unspoken.empty()
+                                  ? ""
+                                  : fmt::format("; not asked, because the interface cannot describe them: {}",
+                                                fmt::join(unspoken, ", "))));
     return offers;
 }
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/cell.h"
 #include "core/bench/run/bench_row.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
 namespace {
-
-Value figure(const std::optional<double>& value) { return value && std::isfinite(*value) ? Value(*value) : Value(); }
-Value count(const std::optional<std::int64_t>& value) { return value ? Value(*value) : Value(); }
-Value list(const std::optional<Interval>& ci) {
-    return ci ? Value(fmt::format("[{}, {}]", std::llround(ci->low), std::llround(ci->high))) : Value();
-}
 
 const char* clockText(int clock) { return clock == 1 ? "host" : clock == 2 ? "device" : ""; }
 const char* fusionText(int fusion) {
@@ -20,227 +14,200 @@ const char* fusionText(int fusion) {
 }
 
 using Row = BenchmarkRow;
-/// `of` selects a field of a row.
-template<class Of> auto figureOf(Of of) {
-    return [of](const Row& r) { return figure(of(r)); };
-}
 constexpr auto kNone = Direction::None;
 constexpr auto kLower = Direction::LowerIsBetter;
 constexpr auto kHigher = Direction::HigherIsBetter;
 
-void addNames(Columns<Row>& columns) {
-    const auto text = [&](const char* id, const char* title, const char* tip, auto get) {
-        columns.push_back(
-            {{id, title, "", Show::Text, 0, kNone, tip}, [get](const Row& r) -> Value { return std::string(get(r)); }});
-    };
-    const auto size = [&](const char* id, const char* title, const char* tip, auto get) {
-        columns.push_back({{id, title, "", Show::Integer, 0, kNone, tip},
-                           [get](const Row& r) -> Value { return std::int64_t(get(r)); }});
-    };
-    text("backend", "Backend", "Id of the backend", [](const Row& r) { return r.question.backend; });
-    text("device", "Device", "Id of the device", [](const Row& r) { return r.question.device; });
-    text("spec", "Spec", "Format of the weights, as typed", [](const Row& r) { return r.question.spec; });
-    size("m", "M", "Rows of x; 1 for dequantize and quantize", [](const Row& r) { return r.question.m; });
-    size("n", "N", "Columns of the result", [](const Row& r) { return r.question.n; });
-    size("k", "K", "Length of the sums", [](const Row& r) { return r.question.k; });
-    text("variant", "Variant", "The backend's own name for the way it computes",
-         [](const Row& r) { return r.answer.variant.id; });
-    text("cache", "Cache", "cold: weights come from memory, copies in turn; warm: one copy, not memory bandwidth",
-         [](const Row& r) { return cacheText(r.question.cache); });
-    size("threads", "Threads", "Threads asked for", [](const Row& r) { return r.question.threads; });
-    text("clock", "Clock", "host, or the device's own events", [](const Row& r) { return clockText(r.timing.clock); });
-    text("op", "Op", "The operation", [](const Row& r) { return r.question.op; });
-    text("act", "Activations", "Type of x; int8: quantized per row during the run",
-         [](const Row& r) { return r.question.act; });
+/// A count that says nothing as long as it is 0.
+template<class T> Value counted(T count) { return count ? Value(std::int64_t(count)) : Value(); }
+Value giga(const std::optional<double>& value) { return value ? Value(*value / 1e9) : Value(); }
+
+class Adding {
+public:
+    explicit Adding(Columns<Row>& columns) : columns_(columns) {}
+    /// Figures that are not finite are "not measured".
+    template<class Get> void add(ColumnInfo info, Get get) {
+        columns_.push_back({std::move(info), [get](const Row& r) {
+                                const auto value = get(r);
+                                if constexpr (std::is_same_v<decltype(value), const std::optional<double>>)
+                                    return finiteCellOf(value);
+                                else
+                                    return cellOf(value);
+                            }});
+    }
+    template<class Get> void text(const char* id, const char* title, const char* tip, Get get) {
+        add({id, title, "", Show::Text, 0, kNone, tip}, get);
+    }
+    template<class Get> void integer(const char* id, const char* title, const char* tip, Get get) {
+        add({id, title, "", Show::Integer, 0, kNone, tip}, get);
+    }
+    template<class Get> void time(const char* id, const char* title, const char* tip, Get get) {
+        add({id, title, "µs", Show::Time, 4, kLower, tip}, get);
+    }
+    template<class Get> void error(const char* id, const char* title, const char* tip, Get get) {
+        add({id, title, "", Show::Scientific, 3, kLower, tip}, get);
+    }
+
+private:
+    Columns<Row>& columns_;
+};
+
+void addNames(Adding& t) {
+    t.text("backend", "Backend", "Id of the backend", [](const Row& r) { return r.question.backend; });
+    t.text("device", "Device", "Id of the device", [](const Row& r) { return r.question.device; });
+    t.text("spec", "Spec", "Format of the weights, as typed", [](const Row& r) { return r.question.spec; });
+    t.integer("m", "M", "Rows of x; 1 for dequantize and quantize", [](const Row& r) { return r.question.m; });
+    t.integer("n", "N", "Columns of the result", [](const Row& r) { return r.question.n; });
+    t.integer("k", "K", "Length of the sums", [](const Row& r) { return r.question.k; });
+    t.text("variant", "Variant", "The backend's own name for the way it computes",
+           [](const Row& r) { return r.answer.variant.id; });
+    t.text("cache", "Cache", "cold: weights come from memory, copies in turn; warm: one copy, not memory bandwidth",
+           [](const Row& r) { return cacheText(r.question.cache); });
+    t.integer("threads", "Threads", "Threads asked for", [](const Row& r) { return r.question.threads; });
+    t.text("clock", "Clock", "host, or the device's own events",
+           [](const Row& r) { return clockText(r.timing.clock); });
+    t.text("op", "Op", "The operation", [](const Row& r) { return r.question.op; });
+    t.text("act", "Activations", "Type of x; int8: quantized per row during the run",
+           [](const Row& r) { return r.question.act; });
 }
 
-void addFigures(Columns<Row>& columns) {
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back({std::move(info), get}); };
-    add({"status", "Status", "", Show::Text, 0, kNone, "ok, declined, wrong, invalid, unavailable, crashed, hung, ..."},
-        [](const Row& r) -> Value { return std::string(rowStateText(r.verdict.status)); });
-    add({"prepare_ns", "Prepare", "µs", Show::Time, 4, kLower, "Whole prepare call: repack, upload, compile; once"},
-        figureOf([](const Row& r) -> const auto& { return r.answer.kernel.prepareNs; }));
-    add({"median_ns", "Median", "µs", Show::Time, 4, kLower, "Median time of one run; no outlier is dropped"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.medianNs; }));
-    add({"ci_ns", "95 % CI", "µs", Show::Times, 4, kNone,
-         "Of the median, by ranks (n ± 1.96 √n) / 2; none below 20 samples"},
-        [](const Row& r) { return list(r.timing.ciNs); });
-    add({"min_ns", "Min", "µs", Show::Time, 4, kLower, "Fastest run"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.minNs; }));
-    add({"p95_ns", "p95", "µs", Show::Time, 4, kLower, "95 % of the runs took at most that long"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.p95Ns; }));
-    add({"sample_count", "Samples", "", Show::Integer, 0, kNone, "Timed runs that were kept: all"},
-        [](const Row& r) -> Value { return std::int64_t(r.timing.samples.size()); });
-    add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.gflops; }));
-    add({"weight_gbps", "Weight GB/s", "", Show::Significant, 4, kHigher,
-         "Packed weights and scales / median (10^9 bytes); f32 bytes for dequantize and quantize"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.weightGbps; }));
-    add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, kHigher,
+void addFigures(Adding& t) {
+    t.text("status", "Status", "ok, declined, wrong, invalid, unavailable, crashed, hung, ...",
+           [](const Row& r) { return rowStateText(r.verdict.status); });
+    t.time("prepare_ns", "Prepare", "Time of the whole call of prepare, once: repack, upload, compile",
+           [](const Row& r) { return r.answer.kernel.prepareNs; });
+    t.time("median_ns", "Median", "Median time of one run; no outlier is dropped",
+           [](const Row& r) { return r.timing.medianNs; });
+    t.add({"ci_ns", "95 % CI", "µs", Show::Times, 4, kNone,
+           "Of the median, by ranks (n ± 1.96 √n) / 2; none below 20 samples"},
+          [](const Row& r) {
+              const auto& ci = r.timing.ciNs;
+              return ci ? Value(fmt::format("[{}, {}]", std::llround(ci->low), std::llround(ci->high))) : Value();
+          });
+    t.time("min_ns", "Min", "Fastest run", [](const Row& r) { return r.timing.minNs; });
+    t.time("p95_ns", "p95", "95 % of the runs took at most that long", [](const Row& r) { return r.timing.p95Ns; });
+    t.integer("sample_count", "Samples", "Timed runs; all are kept",
+              [](const Row& r) { return r.timing.samples.size(); });
+    t.add({"gflops", "GFLOP/s", "", Show::Significant, 4, kHigher, "2 M N K / median"},
+          [](const Row& r) { return r.timing.gflops; });
+    t.add({"weight_gbps", "Weight GB/s", "", Show::Significant, 4, kHigher,
+           "Packed weights and scales / median (10^9 bytes); f32 bytes for dequantize and quantize"},
+          [](const Row& r) { return r.timing.weightGbps; });
+    t.add(
+        {"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, kHigher,
          "Median over rounds of the time of openblas f32 / this, same op, shape, threads and cache; below 1 is slower"},
-        figureOf([](const Row& r) -> const auto& { return r.verdict.speedup; }));
-    add({"speedup_low", "Speed-up low", "x", Show::Fixed, 2, kNone, "Lower end of its 95 % interval"},
-        [](const Row& r) { return r.verdict.speedupCi ? Value(r.verdict.speedupCi->low) : Value(); });
-    add({"speedup_high", "Speed-up high", "x", Show::Fixed, 2, kNone, "Upper end of its 95 % interval"},
-        [](const Row& r) { return r.verdict.speedupCi ? Value(r.verdict.speedupCi->high) : Value(); });
-    add({"speedup_reason", "No speed-up because", "", Show::Text, 0, kNone, "Why there is no speed-up"},
-        [](const Row& r) -> Value { return r.verdict.speedupReason; });
-    add({"nmse", "Kernel NMSE", "", Show::Scientific, 3, kLower,
-         "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands"},
-        figureOf([](const Row& r) -> const auto& { return r.check.nmse; }));
-    add({"tail_nmse", "Tail NMSE", "", Show::Scientific, 3, kLower, "The largest over the small shapes of the gate"},
-        figureOf([](const Row& r) -> const auto& { return r.check.worstNmse; }));
-    add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone,
-         "What the gate accepts, more where the sums cancel; 0: exact"},
-        figureOf([](const Row& r) -> const auto& { return r.check.nmseLimit; }));
-    add({"format_nmse", "Format NMSE", "", Show::Scientific, 3, kLower,
-         "Product with the quantized weights against the product with W, same x, in f64: what the format costs"},
-        figureOf([](const Row& r) -> const auto& { return r.check.formatNmse; }));
-    add({"approx_nmse", "Approx. NMSE", "", Show::Scientific, 3, kLower,
-         "Of an approximate variant against the format's own values; its kernel NMSE is by its own rule"},
-        figureOf([](const Row& r) -> const auto& { return r.check.approxNmse; }));
-    add({"checked_outputs", "Checked", "", Show::Integer, 0, kNone,
-         "Outputs compared with f64; all are looked at for NaN, Inf and holes"},
-        [](const Row& r) -> Value {
-            return r.check.checkedOutputs ? Value(std::int64_t(r.check.checkedOutputs)) : Value();
-        });
-    add({"outputs", "Outputs", "", Show::Integer, 0, kNone, "Numbers in the result"},
-        [](const Row& r) -> Value { return r.check.outputs ? Value(std::int64_t(r.check.outputs)) : Value(); });
-    add({"checked_shapes", "Tail shapes", "", Show::Integer, 0, kNone, "Small awkward shapes that were checked too"},
-        [](const Row& r) -> Value {
-            return r.check.checkedShapes ? Value(std::int64_t(r.check.checkedShapes)) : Value();
-        });
-    add({"roof_share", "Of the roof", "", Show::Percent, 1, kHigher,
-         "Of the nearest measured roof; above 105 % is invalid and shows no speed"},
-        figureOf([](const Row& r) -> const auto& { return r.verdict.roofShare; }));
-    add({"roof", "Roof", "", Show::Text, 0, kNone,
-         "read_bw: memory; cache_bw: the nearest cache; f32, bf16, i8: arithmetic; no cache roof: a warm time that is "
-         "held against arithmetic alone"},
-        [](const Row& r) -> Value {
-            return r.verdict.roofKind + (!r.verdict.withoutCacheRoof  ? ""
-                                         : r.verdict.roofKind.empty() ? "no cache roof"
-                                                                      : ", no cache roof");
-        });
-    add({"intensity", "Op/byte", "", Show::Significant, 3, kNone, "2 M N K / (weights + scales + x + y, once each)"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.intensity; }));
+        [](const Row& r) { return r.verdict.speedup; });
+    t.add({"speedup_low", "Speed-up low", "x", Show::Fixed, 2, kNone, "Lower end of its 95 % interval"},
+          [](const Row& r) { return r.verdict.speedupCi ? Value(r.verdict.speedupCi->low) : Value(); });
+    t.add({"speedup_high", "Speed-up high", "x", Show::Fixed, 2, kNone, "Upper end of its 95 % interval"},
+          [](const Row& r) { return r.verdict.speedupCi ? Value(r.verdict.speedupCi->high) : Value(); });
+    t.text("speedup_reason", "No speed-up because", "Why there is no speed-up",
+           [](const Row& r) { return r.verdict.speedupReason; });
+    t.error("nmse", "Kernel NMSE", "Σ(y−r)²/Σr² of the variant against f64 on the same quantized operands",
+            [](const Row& r) { return r.check.nmse; });
+    t.error("tail_nmse", "Tail NMSE", "The largest NMSE of the small shapes that are checked first",
+            [](const Row& r) { return r.check.worstNmse; });
+    t.add({"nmse_limit", "NMSE limit", "", Show::Significant, 3, kNone,
+           "Largest NMSE that is accepted; larger where sums cancel; 0: the result must be exact"},
+          [](const Row& r) { return r.check.nmseLimit; });
+    t.error("format_nmse", "Format NMSE",
+            "Product with the quantized weights against the product with W, same x, in f64: what the format costs",
+            [](const Row& r) { return r.check.formatNmse; });
+    t.error("approx_nmse", "Approx. NMSE",
+            "Of an approximate variant against the format's own values; its kernel NMSE is by its own rule",
+            [](const Row& r) { return r.check.approxNmse; });
+    t.integer("checked_outputs", "Checked", "Outputs compared with f64; all are looked at for NaN, Inf and holes",
+              [](const Row& r) { return counted(r.check.checkedOutputs); });
+    t.integer("outputs", "Outputs", "Numbers in the result", [](const Row& r) { return counted(r.check.outputs); });
+    t.integer("checked_shapes", "Tail shapes", "Small awkward shapes that were checked too",
+              [](const Row& r) { return counted(r.check.checkedShapes); });
+    t.add({"roof_share", "Of the roof", "", Show::Percent, 1, kHigher,
+           "Of the nearest measured roof; above 105 % is invalid and shows no speed"},
+          [](const Row& r) { return r.verdict.roofShare; });
+    t.text("roof", "Roof",
+           "read_bw: memory; cache_bw: the nearest cache; f32, bf16, i8: arithmetic; no cache roof: a warm time that "
+           "is held against arithmetic alone",
+           [](const Row& r) {
+               return r.verdict.roofKind + (!r.verdict.withoutCacheRoof  ? ""
+                                            : r.verdict.roofKind.empty() ? "no cache roof"
+                                                                         : ", no cache roof");
+           });
+    t.add({"intensity", "Op/byte", "", Show::Significant, 3, kNone, "2 M N K / (weights + scales + x + y, once each)"},
+          [](const Row& r) { return r.timing.intensity; });
 }
 
-void addPreparation(Columns<Row>& columns) {
-    const auto add = [&](ColumnInfo info, auto get) { columns.push_back({std::move(info), get}); };
+void addPreparation(Adding& t) {
     const auto ms = [&](const char* id, const char* title, const char* tip, auto of) {
-        add({id, title, "ms", Show::Significant, 3, kLower, tip}, figureOf(of));
+        t.add({id, title, "ms", Show::Significant, 3, kLower, tip}, [of](const Row& r) { return r.answer.kernel.*of; });
     };
     const auto bytes = [&](const char* id, const char* title, const char* tip, auto of) {
-        add({id, title, "", Show::Bytes, 0, kLower, tip}, [of](const Row& r) { return count(of(r)); });
+        t.add({id, title, "", Show::Bytes, 0, kLower, tip}, [of](const Row& r) { return r.answer.kernel.*of; });
     };
-    const auto flag = [&](const char* id, const char* title, const char* tip, auto of) {
-        add({id, title, "", Show::Text, 0, kNone, tip}, [of](const Row& r) -> Value { return of(r); });
-    };
-    ms(
-        "repack_ms", "Repack", "Changing the layout of the weights, once",
-        [](const Row& r) -> const auto& { return r.answer.kernel.repackMs; });
-    ms(
-        "upload_ms", "Upload", "Moving the weights to the device, once",
-        [](const Row& r) -> const auto& { return r.answer.kernel.uploadMs; });
-    ms(
-        "compile_ms", "Compile", "Compiling the program, once",
-        [](const Row& r) -> const auto& { return r.answer.kernel.compileMs; });
-    bytes(
-        "weight_bytes", "Weight bytes", "What one run must read of weights and scales",
-        [](const Row& r) -> const auto& { return r.answer.kernel.weightBytes; });
-    bytes(
-        "temp_bytes", "Temporary", "Device memory of one run beside its operands",
-        [](const Row& r) -> const auto& { return r.answer.kernel.tempBytes; });
-    bytes(
-        "peak_bytes", "Peak", "Device memory at its highest",
-        [](const Row& r) -> const auto& { return r.answer.kernel.peakBytes; });
-    bytes(
-        "code_bytes", "Code", "The compiled program",
-        [](const Row& r) -> const auto& { return r.answer.kernel.codeBytes; });
-    add({"fusion", "Fusion", "", Show::Text, 0, kNone,
-         "fused: decoded on the way; materialised: a whole decoded weight in memory; folded: a constant"},
-        [](const Row& r) -> Value { return std::string(fusionText(r.answer.kernel.fusion)); });
-    flag(
-        "approx", "Approximate", "Does not compute the format's own values",
-        [](const Row& r) -> const auto& { return r.answer.variant.approx; });
-    flag(
-        "baseline", "Baseline", "To compare with: another library, or no quantization",
-        [](const Row& r) -> const auto& { return r.answer.variant.baseline; });
-    flag(
-        "experimental", "Experimental", "Not chosen by default",
-        [](const Row& r) -> const auto& { return r.answer.variant.experimental; });
-    flag(
-        "emulated", "Emulated", "Runs, but not in the machine's own arithmetic for it",
-        [](const Row& r) -> const auto& { return r.answer.emulated; });
-    flag(
-        "bias", "Bias", "y[m,n] += bias[n]", [](const Row& r) -> const auto& { return r.question.bias; });
-    add({"buffer_sets", "Copies", "", Show::Integer, 0, kNone, "Copies of the weights that were read in turn"},
-        [](const Row& r) -> Value {
-            return r.timing.samples.empty() ? Value() : Value(std::int64_t(r.timing.bufferSets));
-        });
-    add({"rounds", "Rounds", "", Show::Integer, 0, kNone, "Turns between the variants"},
-        [](const Row& r) -> Value { return std::int64_t(r.timing.roundMedians.size()); });
-    add({"repeated_rounds", "Repeated", "", Show::Integer, 0, kNone,
-         "Rounds repeated because a probe of the machine fell below 70 % of its best"},
-        [](const Row& r) -> Value { return std::int64_t(r.timing.repeatedRounds); });
-    flag(
-        "busy", "Busy machine",
-        "Probes of the machine between the rounds mostly ran below 60 % of their best: the times are too long",
-        [](const Row& r) -> const auto& { return r.timing.busy; });
-    const auto giga = [&](const char* id, const char* title, const char* tip, auto of) {
-        add({id, title, "", Show::Significant, 4, kHigher, tip},
-            [of](const Row& r) { return of(r) ? Value(*of(r) / 1e9) : Value(); });
-    };
-    giga(
-        "probe_read_gbps", "Probe, memory", "Memory read while this was timed, GB/s: median over the rounds",
-        [](const Row& r) -> const auto& { return r.timing.probeRead; });
-    giga(
-        "probe_f32_gflops", "Probe, f32", "f32 products and sums while this was timed, GFLOP/s: median over the rounds",
-        [](const Row& r) -> const auto& { return r.timing.probeF32; });
-    const auto text = [&](const char* id, const char* title, const char* tip, auto of) {
-        add({id, title, "", Show::Text, 0, kNone, tip}, [of](const Row& r) -> Value { return of(r); });
-    };
-    text(
-        "spec_full", "Full spec", "Every key of the format",
-        [](const Row& r) -> const auto& { return r.question.specFull; });
-    text(
-        "variant_title", "Variant title", "In words",
-        [](const Row& r) -> const auto& { return r.answer.variant.title; });
-    text(
-        "variant_note", "Arithmetic", "Products and sums that the variant uses",
-        [](const Row& r) -> const auto& { return r.answer.variant.note; });
-    text(
-        "device_name", "Device name", "As the backend names it",
-        [](const Row& r) -> const auto& { return r.answer.deviceName; });
-    add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Whose values W has; empty: seeded random values"},
-        [](const Row& r) -> Value { return r.question.tensor; });
-    text(
-        "compute", "Products", "Type that the variant multiplies in",
-        [](const Row& r) -> const auto& { return r.answer.variant.compute; });
-    text(
-        "reason", "Reason", "Why the row is not ok, and remarks",
-        [](const Row& r) -> const auto& { return r.verdict.reason; });
-    text(
-        "hint", "Hint", "What can be done about it", [](const Row& r) -> const auto& { return r.verdict.hint; });
-    text(
-        "busy_probe", "Busy probe", "The probe of the machine that ran slowest: read_bw or f32",
-        [](const Row& r) -> const auto& { return r.timing.busyProbe; });
-    add({"busy_share", "Busy share", "", Show::Percent, 0, kNone, "How fast it ran, of its best"},
-        figureOf([](const Row& r) -> const auto& { return r.timing.busyShare; }));
-    text(
-        "command", "Command", "Runs this row again", [](const Row& r) -> const auto& { return r.question.command; });
-    add({"round_medians_ns", "Round medians", "µs", Show::Times, 4, kNone, "One a round, in the order of the rounds"},
-        [](const Row& r) -> Value {
-            std::vector<long long> medians;
-            for (const double ns : r.timing.roundMedians)
-                if (std::isfinite(ns)) medians.push_back(std::llround(ns));
-            return medians.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(medians, ", ")));
-        });
-    add({"samples", "Raw samples", "µs", Show::Times, 4, kNone, "Every timed run, in the order taken"},
-        [](const Row& r) -> Value {
-            if (r.timing.samples.empty()) return {};
-            return fmt::format("[{}]", fmt::join(r.timing.samples, ", "));
-        });
+    ms("repack_ms", "Repack", "Changing the layout of the weights, once", &KernelInfo::repackMs);
+    ms("upload_ms", "Upload", "Moving the weights to the device, once", &KernelInfo::uploadMs);
+    ms("compile_ms", "Compile", "Compiling the program, once", &KernelInfo::compileMs);
+    bytes("weight_bytes", "Weight bytes", "What one run must read of weights and scales", &KernelInfo::weightBytes);
+    bytes("temp_bytes", "Temporary", "Device memory of one run beside its operands", &KernelInfo::tempBytes);
+    bytes("peak_bytes", "Peak", "Device memory at its highest", &KernelInfo::peakBytes);
+    bytes("code_bytes", "Code", "The compiled program", &KernelInfo::codeBytes);
+    t.text("fusion", "Fusion",
+           "fused: decoded on the way; materialised: a whole decoded weight in memory; folded: a constant",
+           [](const Row& r) { return fusionText(r.answer.kernel.fusion); });
+    t.text("approx", "Approximate", "Does not compute the format's own values",
+           [](const Row& r) { return r.answer.variant.approx; });
+    t.text("baseline", "Baseline", "Only compared with: another library, or no quantization",
+           [](const Row& r) { return r.answer.variant.baseline; });
+    t.text("experimental", "Experimental", "Not chosen by default",
+           [](const Row& r) { return r.answer.variant.experimental; });
+    t.text("emulated", "Emulated", "Runs, but the machine has no instructions for this arithmetic",
+           [](const Row& r) { return r.answer.emulated; });
+    t.text("bias", "Bias", "y[m,n] += bias[n]", [](const Row& r) { return r.question.bias; });
+    t.integer("buffer_sets", "Copies", "Copies of the weights that were read in turn", [](const Row& r) {
+        return r.timing.samples.empty() ? Value() : Value(std::int64_t(r.timing.bufferSets));
+    });
+    t.integer("rounds", "Rounds", "Rounds of the run; in each round every variant is timed in its turn",
+              [](const Row& r) { return r.timing.roundMedians.size(); });
+    t.integer("repeated_rounds", "Repeated",
+              "Rounds repeated because a probe of the machine fell below 70 % of its best",
+              [](const Row& r) { return r.timing.repeatedRounds; });
+    t.text("busy", "Busy machine",
+           "Probes of the machine between the rounds mostly ran below 60 % of their best: the times are too long",
+           [](const Row& r) { return r.timing.busy; });
+    t.add({"probe_read_gbps", "Probe, memory", "", Show::Significant, 4, kHigher,
+           "Memory read while this was timed, GB/s: median over the rounds"},
+          [](const Row& r) { return giga(r.timing.probeRead); });
+    t.add({"probe_f32_gflops", "Probe, f32", "", Show::Significant, 4, kHigher,
+           "f32 products and sums while this was timed, GFLOP/s: median over the rounds"},
+          [](const Row& r) { return giga(r.timing.probeF32); });
+    t.text("spec_full", "Full spec", "Every key of the format", [](const Row& r) { return r.question.specFull; });
+    t.text("variant_title", "Variant title", "The variant in words",
+           [](const Row& r) { return r.answer.variant.title; });
+    t.text("variant_note", "Arithmetic", "Products and sums that the variant uses",
+           [](const Row& r) { return r.answer.variant.note; });
+    t.text("device_name", "Device name", "As the backend names it", [](const Row& r) { return r.answer.deviceName; });
+    t.add({"tensor", "Tensor", "", Show::Name, 0, kNone, "Tensor whose values W has; empty: seeded random values"},
+          [](const Row& r) { return r.question.tensor; });
+    t.text("compute", "Products", "Type that the variant multiplies in",
+           [](const Row& r) { return r.answer.variant.compute; });
+    t.text("reason", "Reason", "Why the row is not ok; remarks", [](const Row& r) { return r.verdict.reason; });
+    t.text("hint", "Hint", "What can be done about it", [](const Row& r) { return r.verdict.hint; });
+    t.text("busy_probe", "Busy probe", "The probe of the machine that ran slowest: read_bw or f32",
+           [](const Row& r) { return r.timing.busyProbe; });
+    t.add({"busy_share", "Busy share", "", Show::Percent, 0, kNone, "How fast it ran, of its best"},
+          [](const Row& r) { return r.timing.busyShare; });
+    t.text("command", "Command", "Runs this row again", [](const Row& r) { return r.question.command; });
+    t.add({"round_medians_ns", "Round medians", "µs", Show::Times, 4, kNone,
+           "One for each round, in the order of the rounds"},
+          [](const Row& r) {
+              std::vector<long long> medians;
+              for (const double ns : r.timing.roundMedians)
+                  if (std::isfinite(ns)) medians.push_back(std::llround(ns));
+              return medians.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(medians, ", ")));
+          });
+    t.add({"samples", "Raw samples", "µs", Show::Times, 4, kNone, "Every timed run, in the order of measuring"},
+          [](const Row& r) {
+              return r.timing.samples.empty() ? Value() : Value(fmt::format("[{}]", fmt::join(r.timing.samples, ", ")));
+          });
 }
 
 } // namespace
@@ -278,9 +245,8 @@ std::string rowKey(const BenchmarkRow& r) {
 const Columns<BenchmarkRow>& benchmarkColumns() {
     static const Columns<BenchmarkRow> columns = [] {
         Columns<BenchmarkRow> out;
-        addNames(out);
-        addFigures(out);
-        addPreparation(out);
+        Adding adding(out);
+        addNames(adding), addFigures(adding), addPreparation(adding);
         return out;
     }();
     return columns;
@@ -289,19 +255,16 @@ const Columns<BenchmarkRow>& benchmarkColumns() {
 const Columns<MeasuredRoof>& roofColumns() {
     using R = MeasuredRoof;
     static const Columns<R> columns = {
-        {{"backend", "Backend", "", Show::Text, 0, kNone, "Id of the backend"},
-         [](const R& r) -> Value { return r.backend; }},
-        {{"device", "Device", "", Show::Text, 0, kNone, "Id of the device"},
-         [](const R& r) -> Value { return r.device; }},
-        {{"kind", "Roof", "", Show::Text, 0, kNone, "read_bw: memory read; f32, bf16, i8: products and sums"},
-         [](const R& r) -> Value { return r.kind; }},
-        {{"per_second", "Giga a second", "", Show::Significant, 4, kHigher,
-          "10^9 bytes or operations a second, the best seen in the run"},
-         [](const R& r) -> Value { return r.perSecond > 0 ? Value(r.perSecond / 1e9) : Value(); }},
-        {{"samples", "Samples", "", Show::Integer, 0, kNone, "How often it was measured"},
-         [](const R& r) -> Value { return std::int64_t(r.samples); }},
-        {{"reason", "Reason", "", Show::Text, 0, kNone, "Why there is none"},
-         [](const R& r) -> Value { return r.reason; }},
+        columnOf<R>({"backend", "Backend", "", Show::Text, 0, kNone, "Id of the backend"}, &R::backend),
+        columnOf<R>({"device", "Device", "", Show::Text, 0, kNone, "Id of the device"}, &R::device),
+        columnOf<R>(
+            {"kind", "Roof", "", Show::Text, 0, kNone, "read_bw: memory read; f32, bf16, i8: products and sums"},
+            &R::kind),
+        columnOf<R>({"per_second", "Giga a second", "", Show::Significant, 4, kHigher,
+                     "10^9 bytes or operations a second, the best seen in the run"},
+                    [](const R& r) { return r.perSecond > 0 ? Value(r.perSecond / 1e9) : Value(); }),
+        columnOf<R>({"samples", "Samples", "", Show::Integer, 0, kNone, "How often it was measured"}, &R::samples),
+        columnOf<R>({"reason", "Reason", "", Show::Text, 0, kNone, "Why there is none"}, &R::reason),
     };
     return columns;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/report/compare.h"
 
+#include "core/base/cell.h"
 #include "core/base/text.h"
 #include "core/model/companion.h"
 #include "plugins/abi/quantscope_backend.h"
@@ -152,7 +153,7 @@ Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::strin
     BenchBaseline out;
     for (const auto& row : *rows) {
         if (!row.is_object() || !row.contains("variant") || !row.contains("median_ns"))
-            return fail(fmt::format("Row {} of {} is not one of a benchmark.", out.rows.size() + 1, name), path);
+            return fail(fmt::format("Row {} of {} is not a row of a benchmark.", out.rows.size() + 1, name), path);
         out.rows.push_back(rowOf(row));
     }
     if (const auto roofs = json.find("roofs"); roofs != json.end() && roofs->is_array())
@@ -221,20 +222,15 @@ const Columns<ComparedRow>& comparedColumns() {
     using R = ComparedRow;
     static const Columns<R> columns = [] {
         Columns<R> out;
-        const auto add = [&](ColumnInfo info, std::function<Value(const R&)> get) {
-            out.push_back({std::move(info), std::move(get)});
-        };
-        const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
+        const auto add = [&](ColumnInfo info, auto get) { out.push_back(columnOf<R>(std::move(info), get)); };
         constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
         add({"row", "Row", "", Show::Text, 0, none, "Backend, spec, operation, shape, cache state and variant"},
-            [](const R& r) -> Value { return r.key; });
-        add({"old_ns", "Before", "µs", Show::Time, 4, lower, "Median of the earlier run"},
-            [figure](const R& r) { return figure(r.oldNs); });
-        add({"median_ns", "Now", "µs", Show::Time, 4, lower, "Median of this run"},
-            [figure](const R& r) { return figure(r.ns); });
+            &R::key);
+        add({"old_ns", "Before", "µs", Show::Time, 4, lower, "Median of the earlier run"}, &R::oldNs);
+        add({"median_ns", "Now", "µs", Show::Time, 4, lower, "Median of this run"}, &R::ns);
         add({"ratio", "Speed-up", "x", Show::Fixed, 3, Direction::HigherIsBetter,
              "Before / now; above 1 is faster now"},
-            [figure](const R& r) { return figure(r.ratio); });
+            &R::ratio);
         add({"ratio_low", "Low", "x", Show::Fixed, 3, none,
              "By the rounds of both runs, and by the machine's drift between them"},
             [](const R& r) { return r.ratioRange ? Value(r.ratioRange->low) : Value(); });
@@ -243,16 +239,15 @@ const Columns<ComparedRow>& comparedColumns() {
             [](const R& r) { return r.ratioRange ? Value(r.ratioRange->high) : Value(); });
         add({"verdict", "Verdict", "", Show::Text, 0, none,
              "within noise: the rounds of both runs and the machine's drift between them explain it"},
-            [](const R& r) -> Value { return r.verdict; });
+            &R::verdict);
         add({"drift_low", "Machine, least", "x", Show::Fixed, 3, none,
              "How much faster the machine itself was now, by its probes of memory and arithmetic; the least"},
             [](const R& r) { return r.drift ? Value(r.drift->low) : Value(); });
         add({"drift_high", "Machine, most", "x", Show::Fixed, 3, none, "The same, the most"},
             [](const R& r) { return r.drift ? Value(r.drift->high) : Value(); });
         add({"old_nmse", "NMSE before", "", Show::Scientific, 3, lower, "Kernel error of the earlier run"},
-            [figure](const R& r) { return figure(r.oldNmse); });
-        add({"nmse", "NMSE now", "", Show::Scientific, 3, lower, "Kernel error of this run"},
-            [figure](const R& r) { return figure(r.nmse); });
+            &R::oldNmse);
+        add({"nmse", "NMSE now", "", Show::Scientific, 3, lower, "Kernel error of this run"}, &R::nmse);
         return out;
     }();
     return columns;

@@ -130,9 +130,10 @@ bool aboveTheRoof(const BenchmarkRow& row) { return row.verdict.roofShare && *ro
 void refuseAboveTheRoof(BenchmarkRow& row) {
     if (aboveTheRoof(row))
         dropTimes(row, RowState::Invalid,
-                  fmt::format("{} times the measured {} roof: work was hoisted out of the timed loop, cached or not "
-                              "waited for",
-                              fixedText(*row.verdict.roofShare, 2), row.verdict.roofKind));
+                  fmt::format(
+                      "{} times the measured {} roof: some of the work was moved out of the timed loop, cached or not "
+                      "waited for",
+                      fixedText(*row.verdict.roofShare, 2), row.verdict.roofKind));
 }
 
 void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds) {

@@ -18,8 +18,8 @@ constexpr std::array<BenchOp, 5> kOps = {{
     {"matmul", "y = x W", "Product with W [K,N]", "matmul", true, true},
     {"dequantize", "Dequantize", "Decode W [N,K] to f32", "dequantize", false, false},
     {"quantize", "Quantize", "Quantize an f32 W [N,K] to codes and scales", "quantize", false, false},
-    {"quantize_stats", "Quantize and measure",
-     "Quantize an f32 W [N,K] and take its error sums along: MSE, SQNR, largest", "quantize_stats", false, false},
+    {"quantize_stats", "Quantize and measure", "Quantize an f32 W [N,K] and sum its errors: MSE, SQNR, largest error",
+     "quantize_stats", false, false},
 }};
 
 constexpr std::array<BenchAct, 4> kActs = {{

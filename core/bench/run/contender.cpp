@@ -75,7 +75,7 @@ bool correct(Contender& c, const Job& job) {
     if (!done) {
         const bool compiled =
             done.error().state == RowState::Declined && c.opened->devices[c.device].kind == QS_DEVICE_COMPILE_ONLY;
-        stop(c, compiled ? Failure{RowState::CompileOnly, "compiled; the device is not there, so nothing was run"}
+        stop(c, compiled ? Failure{RowState::CompileOnly, "compiled; there is no device, so nothing was run"}
                          : done.error());
         return false;
     }

@@ -2,35 +2,14 @@
 #include "core/bench/run/group.h"
 
 #include "core/base/text.h"
-#include "plugins/abi/quantscope_backend.h"
+#include "core/bench/run/batch.h"
+#include "core/bench/run/copies.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
 namespace {
-
-/// four times the largest cache of a device known to us
-constexpr std::uint64_t kDeviceCold = std::uint64_t(512) << 20;
-constexpr std::uint64_t kMostSets = 16384;
-/// a probe below this share of its best means that something else runs on the machine
-constexpr double kBusy = 0.6;
-
-std::uint64_t copyBytes(const Contender& c) {
-    std::uint64_t bytes = 0;
-    for (const auto& tensor : c.checked->operands().inputs) bytes += tensor.bytes;
-    return std::max<std::uint64_t>(1, std::max(bytes, std::uint64_t(c.row.answer.kernel.weightBytes.value_or(0))));
-}
-
-/// Memory of a contender; small copies fill up pages.
-std::uint64_t heldBytes(const Contender& c) {
-    constexpr std::uint64_t ofACopy = 4096; // for backends that do not report it
-    return c.copyBytes ? std::max(c.copyBytes, copyBytes(c)) : copyBytes(c) + ofACopy;
-}
-
-/// The roofs of its first device are those of the host.
-bool measuresHost(const OpenedBackend& opened) { return !opened.devices.empty() && opened.devices.front().hostRoofs; }
 
 class Group {
 public:
@@ -44,7 +23,7 @@ public:
             if (c.isBaseline) qualifyOne(c);
         std::uint64_t baselines = 0;
         for (const auto& c : contenders_)
-            if (c.isBaseline && c.alive) baselines += memoryOf(c);
+            if (c.isBaseline && c.alive) baselines += copies_.memoryOf(c);
         std::vector<Contender*> batch;
         std::uint64_t bytes = baselines;
         for (auto& c : contenders_) {
@@ -52,7 +31,7 @@ public:
             if (c.isBaseline) continue;
             qualifyOne(c);
             if (!c.alive) continue;
-            if (const auto more = memoryOf(c); bytes + more <= state_.memoryBytes || batch.empty()) {
+            if (const auto more = copies_.memoryOf(c); bytes + more <= state_.memoryBytes || batch.empty()) {
                 bytes += more;
             } else {
                 if (auto done = time(batch); !done) return done;
@@ -155,7 +134,7 @@ private:
             c.row.verdict.hint = c.opened->failure.hint;
         }
         const bool warm = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Warm) != plan_.caches.end();
-        if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm || tooFewCopies(c));
+        if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm || copies_.tooFew(c));
         if (!c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
     }
 
@@ -171,22 +150,14 @@ private:
         }
     }
 
-    bool isHost(const Contender& c) const { return c.opened->devices[c.device].kind == QS_DEVICE_CPU; }
-    std::uint64_t coldBytesOf(const Contender& c) const { return isHost(c) ? state_.coldBytes : kDeviceCold; }
-    std::uint64_t setsOf(const Contender& c) const {
-        const std::uint64_t bytes = copyBytes(c), wanted = coldBytesOf(c), least = plan_.memoryBytes ? 1 : 2;
-        const std::uint64_t most = std::min(kMostSets, std::max(least, state_.memoryBytes / 2 / heldBytes(c)));
-        return std::clamp<std::uint64_t>((wanted + bytes - 1) / bytes, least, std::max<std::uint64_t>(least, most));
-    }
-    /// The memory limit allows fewer copies than twice what caches hold.
-    bool tooFewCopies(const Contender& c) const {
-        return plan_.memoryBytes && setsOf(c) < kMostSets && 2 * setsOf(c) * copyBytes(c) < coldBytesOf(c);
-    }
-    std::uint64_t memoryOf(const Contender& c) const {
-        const bool cold = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Cold) != plan_.caches.end();
-        std::uint64_t bytes = (cold ? setsOf(c) : 1) * heldBytes(c);
-        for (const auto& tensor : c.checked->operands().outs) bytes += 2 * tensor.bytes;
-        return bytes;
+    std::string whyNoBaseline() const {
+        if (!op_.product) return fmt::format("there is no f32 product to compare {} with", op_.id);
+        std::string why = "openblas is not part of this run";
+        for (const auto& c : contenders_)
+            if (c.opened->source.baseline && !c.isBaseline && c.row.answer.variant.id.empty() &&
+                c.row.verdict.status != RowState::Ok)
+                why = "openblas f32: " + c.row.verdict.reason;
+        return why;
     }
 
     Result<void> time(const std::vector<Contender*>& batch) {
@@ -196,201 +167,16 @@ private:
         const bool alone = batch.empty();
         if (alone && (all.empty() || baselineTimed_)) return {};
         all.insert(all.end(), batch.begin(), batch.end());
-        for (const auto cache : plan_.caches)
-            if (auto done = timeCache(all, cache); !done) return done;
+        for (const auto cache : plan_.caches) {
+            auto rows = timeBatch(state_, op_, shape_, all, cache, whyNoBaseline());
+            if (!rows) return tl::unexpected(rows.error());
+            for (std::size_t i = 0; i < all.size(); ++i)
+                if (shown_[indexOf(*all[i])] && !(all[i]->isBaseline && baselineTimed_))
+                    state_.emit(std::move((*rows)[i]));
+        }
         baselineTimed_ = true;
         for (auto* c : batch) release(*c);
         return {};
-    }
-
-    Result<void> timeCache(const std::vector<Contender*>& all, CacheState cache) {
-        std::vector<TimedKernel> kernels(all.size());
-        std::vector<GuardedOutput> outputs;
-        std::vector<TimedKernel*> turns;
-        for (auto* c : all) {
-            auto output = GuardedOutput::create({c->checked->operands().outs.front()});
-            if (!output) return tl::unexpected(output.error());
-            outputs.push_back(std::move(*output));
-        }
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            auto& c = *all[i];
-            if (!c.alive || !c.opened->backend) continue; // its worker ended in the other cache state
-            kernels[i].backend = c.opened->backend.get();
-            kernels[i].handle = c.handle;
-            kernels[i].operands = &c.checked->operands();
-            kernels[i].lastOut = &outputs[i];
-            const bool cold = cache == CacheState::Cold;
-            kernels[i].options = {.warmup = cold ? 1u : 2u,
-                                  .iterations = 1,
-                                  .chain = 1,
-                                  .bufferSets = std::uint32_t(cold ? setsOf(c) : 1),
-                                  .cold = cold,
-                                  .maxSeconds = 1};
-            turns.push_back(&kernels[i]);
-        }
-        const auto done = runRounds(turns, roundPlan(all, kernels), state_.job);
-        if (!done) return tl::unexpected(done.error());
-
-        std::vector<BenchmarkRow> rows;
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            auto row = timedRow(*all[i], kernels[i], outputs[i], cache);
-            if (!row) return tl::unexpected(row.error());
-            row->timing.repeatedRounds = done->repeated;
-            const bool host = all[i]->opened->backend && all[i]->opened->devices[all[i]->device].kind == QS_DEVICE_CPU;
-            if (host && done->probeMedians.size() == 2) { // read_bw, f32: see roundPlan()
-                row->timing.probeRead = done->probeMedians[0];
-                row->timing.probeF32 = done->probeMedians[1];
-                noteBusy(*row, *all[i]);
-            }
-            rows.push_back(std::move(*row));
-        }
-        compareWithBaseline(all, rows);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            judge(rows[i], *all[i]);
-            if (rows[i].verdict.status != RowState::Ok && rows[i].verdict.speedupReason.empty())
-                rows[i].verdict.speedupReason = fmt::format("the row is {}", rowStateText(rows[i].verdict.status));
-            if (shown_[indexOf(*all[i])] && !(all[i]->isBaseline && baselineTimed_)) state_.emit(std::move(rows[i]));
-        }
-        return {};
-    }
-
-    /// A roof that was measured while something else ran is too low: it is measured again before a time is refused.
-    void judge(BenchmarkRow& row, const Contender& c) {
-        constexpr int kTries = 5;
-        constexpr double kHopeless = 8; // times the roof: no other load explains this
-        for (int tries = 0;; ++tries) {
-            shareOfRoofs(row, c.checked->operands(), *c.opened, c.device, state_.roofs, state_.coldBytes / 4);
-            if (!aboveTheRoof(row) || *row.verdict.roofShare > kHopeless || tries == kTries || state_.job.cancelled())
-                break;
-            bool measured = state_.roofs.again(*c.opened, c.device, row.verdict.roofKind);
-            const bool host = c.opened->backend && c.opened->devices[c.device].kind == QS_DEVICE_CPU;
-            for (auto& other : state_.backends) // backends of the host share one machine and so one roof
-                if (host && &other != c.opened && measuresHost(other))
-                    measured |= state_.roofs.again(other, 0, row.verdict.roofKind);
-            if (!measured) break;
-        }
-        refuseAboveTheRoof(row);
-    }
-
-    /// If something else runs on the machine, times are too long: thousands of times if threads wait for each other.
-    void noteBusy(BenchmarkRow& row, const Contender& c) const {
-        const auto share = [&](const char* kind, double now) {
-            const auto best = state_.roofs.best(*c.opened, c.device, kind);
-            return best ? now / *best : 1.0;
-        };
-        const double memory = share("read_bw", *row.timing.probeRead), f32 = share("f32", *row.timing.probeF32);
-        if (!row.timing.medianNs || std::min(memory, f32) >= kBusy) return;
-        row.timing.busy = true;
-        row.timing.busyProbe = memory < f32 ? "read_bw" : "f32";
-        row.timing.busyShare = std::min(memory, f32);
-        remark(row, "the machine was busy: " + busyProbeText(row.timing));
-    }
-
-    RoundPlan roundPlan(const std::vector<Contender*>& all, std::vector<TimedKernel>& kernels) {
-        RoundPlan rounds;
-        rounds.secondsPerKernel = plan_.secondsPerRow;
-        const auto host = std::find_if(all.begin(), all.end(), [](const Contender* c) {
-            return c->opened->backend && c->opened->devices[c->device].kind == QS_DEVICE_CPU;
-        });
-        if (host != all.end() && state_.roofs.best(*(*host)->opened, (*host)->device, "read_bw")) {
-            OpenedBackend* prober = (*host)->opened;
-            // A backend without its own roofs is compared with those of another backend on the same machine.
-            for (auto& opened : state_.backends)
-                if (opened.backend && measuresHost(opened)) prober = &opened;
-            rounds.probe = [this, prober] {
-                std::vector<double> speeds;
-                for (const char* kind : {"read_bw", "f32"})
-                    if (const auto speed = state_.roofs.probe(*prober, 0, kind)) speeds.push_back(*speed);
-                return speeds;
-            };
-        }
-        const std::string what = fmt::format("Timing {} variants, {} {}", all.size(), op_.id,
-                                             op_.product ? shapeKey(shape_) : fmt::format("{}x{}", shape_.n, shape_.k));
-        rounds.onShare = [this, what](double share) { state_.progress(share, what); };
-        rounds.onFailure = [&all, &kernels](TimedKernel& kernel) {
-            const auto i = std::size_t(&kernel - kernels.data());
-            all[i]->opened->note(*kernel.failure);
-            return all[i]->opened->backend == nullptr;
-        };
-        return rounds;
-    }
-
-    Result<BenchmarkRow> timedRow(Contender& c, const TimedKernel& kernel, const GuardedOutput& output,
-                                  CacheState cache) {
-        BenchmarkRow row = c.row;
-        row.question.cache = cache;
-        row.question.command += std::string(" --cache ") + cacheText(cache);
-        if (!kernel.backend) {
-            dropTimes(row, c.opened->failure.state, c.opened->failure.reason);
-            return row;
-        }
-        if (kernel.failure) {
-            if (kernel.failure->state == RowState::Cancelled || state_.job.cancelled()) return cancelledError();
-            dropTimes(row, kernel.failure->state, kernel.failure->reason);
-            return row;
-        }
-        row.timing.samples = kernel.samples;
-        row.timing.roundMedians = kernel.roundMedians;
-        row.timing.clock = kernel.clock;
-        row.timing.bufferSets = kernel.options.bufferSets;
-        row.timing.iterations = kernel.options.iterations;
-        row.timing.chain = kernel.options.chain;
-        if (!kernel.timingValid) {
-            dropTimes(row, RowState::Ok, "correct, but its times are no measurement: the device is simulated");
-            return row;
-        }
-        const auto reference = c.checked->reference(state_.job, c.row.answer.variant.levels);
-        if (!reference) return tl::unexpected(reference.error());
-        const Check check = checkOutput(c.checked->operands(), **reference, output, c.limit);
-        if (!check.passed) {
-            row.check.nmse = std::isfinite(check.nmse) ? std::optional(check.nmse) : std::nullopt;
-            dropTimes(row, RowState::Wrong, "the result of the last timed run is wrong: " + check.reason);
-            return row;
-        }
-        fillFigures(row, c.checked->operands());
-        const std::uint64_t held = row.timing.bufferSets * copyBytes(c);
-        row.timing.inCaches = cache == CacheState::Cold && tooFewCopies(c);
-        if (row.timing.inCaches)
-            remark(row,
-                   fmt::format("not cold: within the memory limit of {} the copies hold {}{}, and {} would be more "
-                               "than caches keep",
-                               bytesText(plan_.memoryBytes), bytesText(held),
-                               heldBytes(c) > 2 * copyBytes(c)
-                                   ? fmt::format(" in {} of memory", bytesText(row.timing.bufferSets * heldBytes(c)))
-                                   : std::string(),
-                               bytesText(coldBytesOf(c))));
-        else if (cache == CacheState::Cold && isHost(c) && held < state_.coldBytes)
-            remark(row, fmt::format("not wholly cold: the copies hold only {}", bytesText(held)));
-        return row;
-    }
-
-    void compareWithBaseline(const std::vector<Contender*>& all, std::vector<BenchmarkRow>& rows) const {
-        const BenchmarkRow* baseline = nullptr;
-        std::string why = fmt::format("there is no f32 product to compare {} with", op_.id);
-        if (op_.product) {
-            why = "openblas is not part of this run";
-            for (const auto& c : contenders_)
-                if (c.opened->source.baseline && !c.isBaseline && c.row.answer.variant.id.empty() &&
-                    c.row.verdict.status != RowState::Ok)
-                    why = "openblas f32: " + c.row.verdict.reason;
-        }
-        for (std::size_t i = 0; i < all.size(); ++i) {
-            if (!all[i]->isBaseline) continue;
-            if (!rows[i].timing.medianNs)
-                why = "openblas f32: " + rows[i].verdict.reason;
-            else if (!baseline || *rows[i].timing.medianNs < *baseline->timing.medianNs)
-                baseline = &rows[i];
-        }
-        const std::vector<double> rounds = baseline ? baseline->timing.roundMedians : std::vector<double>{};
-        for (auto& row : rows) {
-            if (!row.timing.medianNs) continue;
-            if (baseline && baseline->timing.busy && !row.timing.busy)
-                row.verdict.speedupReason = "openblas f32 was timed on a busy machine";
-            else if (baseline)
-                fillSpeedup(row, rounds);
-            else
-                row.verdict.speedupReason = why;
-        }
     }
 
     BenchState& state_;
@@ -398,6 +184,7 @@ private:
     const BenchOp& op_;
     const BenchAct& act_;
     const BenchShape& shape_;
+    const Copies copies_{state_};
     std::vector<Contender> contenders_;
     std::vector<Question> questions_; ///< for each contender
     std::vector<bool> shown_;         ///< whether the rows are part of the result

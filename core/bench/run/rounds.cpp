@@ -75,7 +75,7 @@ private:
         kernel.clock = samples->clock;
         kernel.timingValid = samples->timingValid;
         if (samples->ns.empty()) {
-            kernel.failure = Failure{RowState::Failed, "bench returned no sample"};
+            kernel.failure = Failure{RowState::Failed, "the backend returned no sample"};
             return false;
         }
         for (const auto ns : samples->ns) turn.spent += double(ns) * 1e-9 * kernel.options.chain;

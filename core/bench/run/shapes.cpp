@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/shapes.h"
 
+#include "core/base/cell.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -98,8 +100,9 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
             pass.ns = ns;
             pass.tokensPerSecond = double(pass.m) * 1e9 / ns;
             if (pass.busy > 0)
-                pass.reason = fmt::format("{} of {} products were timed on a busy machine: too slow, so no speed-up",
-                                          pass.busy, pass.products);
+                pass.reason = fmt::format(
+                    "{} of {} products were timed on a busy machine: their times are too long, so there is no speed-up",
+                    pass.busy, pass.products);
             else if (ratios)
                 pass.speedup = baseline / ns;
         }
@@ -112,38 +115,33 @@ const Columns<ModelPassRow>& modelPassColumns() {
     using R = ModelPassRow;
     static const Columns<R> columns = [] {
         Columns<R> out;
-        const auto add = [&](ColumnInfo info, std::function<Value(const R&)> get) {
-            out.push_back({std::move(info), std::move(get)});
-        };
-        const auto figure = [](const std::optional<double>& v) { return v ? Value(*v) : Value(); };
+        const auto add = [&](ColumnInfo info, auto get) { out.push_back(columnOf<R>(std::move(info), get)); };
         const auto text = [&](const char* id, const char* title, std::string R::*field, const char* tip) {
-            add({id, title, "", Show::Text, 0, kNoDirection, tip}, [field](const R& r) -> Value { return r.*field; });
+            add({id, title, "", Show::Text, 0, kNoDirection, tip}, field);
         };
         text("backend", "Backend", &R::backend, "Id of the backend");
         text("device", "Device", &R::device, "Id of the device");
         text("spec", "Spec", &R::spec, "Format of all weights");
         text("op", "Op", &R::op, "The operation");
         text("act", "Activations", &R::act, "Type of x");
-        add({"m", "M", "", Show::Integer, 0, kNoDirection, "Tokens in one pass"},
-            [](const R& r) -> Value { return r.m; });
+        add({"m", "M", "", Show::Integer, 0, kNoDirection, "Tokens in one pass"}, &R::m);
         add({"cache", "Cache", "", Show::Text, 0, kNoDirection, "State of the cache"},
-            [](const R& r) -> Value { return std::string(cacheText(r.cache)); });
+            [](const R& r) { return cacheText(r.cache); });
         add({"pass_ns", "Products", "µs", Show::Time, 4, Direction::LowerIsBetter,
              "Sum of count x median over the model's shapes: the matrix products of one pass alone"},
-            [figure](const R& r) { return figure(r.ns); });
+            &R::ns);
         add({"tokens_per_second", "Tokens/s", "", Show::Significant, 4, Direction::HigherIsBetter,
              "M / products: attention, norms and sampling come on top"},
-            [figure](const R& r) { return figure(r.tokensPerSecond); });
+            &R::tokensPerSecond);
         add({"speedup_vs_f32", "Speed-up", "x", Show::Fixed, 2, Direction::HigherIsBetter,
              "The same products in openblas f32 / these"},
-            [figure](const R& r) { return figure(r.speedup); });
-        add({"products", "Measured", "", Show::Integer, 0, kNoDirection, "Products with a time"},
-            [](const R& r) -> Value { return std::int64_t(r.products); });
+            &R::speedup);
+        add({"products", "Measured", "", Show::Integer, 0, kNoDirection, "Products with a time"}, &R::products);
         add({"missing", "Missing", "", Show::Integer, 0, Direction::LowerIsBetter, "Products without one"},
-            [](const R& r) -> Value { return std::int64_t(r.missing); });
+            &R::missing);
         add({"busy", "Busy", "", Show::Integer, 0, Direction::LowerIsBetter,
              "Products timed while something else ran on the machine"},
-            [](const R& r) -> Value { return std::int64_t(r.busy); });
+            &R::busy);
         text("variants", "Variants", &R::variants,
              "The fastest that is neither approximate nor experimental, per shape");
         text("reason", "Reason", &R::reason, "Why there is no sum, or no speed-up");

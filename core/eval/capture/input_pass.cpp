@@ -18,8 +18,9 @@ Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const Captur
     if (!text) return tl::unexpected(text.error());
     out.text_ = std::move(*text);
     out.matrices_ = out.weights_->matrices();
-    auto embedded =
-        out.weights_->embed(std::span(plan.text.tokens).first(out.text_.inputs), plan.context, nullptr, job);
+    const auto inputs = eval::inputsOf(plan.text, out.text_.inputs, plan.context);
+    if (auto fine = checkTokens(inputs, plan.context, *out.network_); !fine) return tl::unexpected(fine.error());
+    auto embedded = out.weights_->embed(inputs, plan.context, nullptr, job);
     if (!embedded) return tl::unexpected(embedded.error());
     out.embedded_ = std::move(*embedded);
     return out;

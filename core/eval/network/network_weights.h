@@ -3,11 +3,10 @@
 // The weights of a network as matrices, one layer at a time. Every tensor and every shape is checked before anything
 // is loaded.
 
-#include "core/eval/network/architecture.h"
+#include "core/eval/network/found_weights.h"
 #include "core/eval/network/weight_change.h"
 #include "core/eval/network/weight_matrix.h"
 
-#include <map>
 #include <memory>
 
 namespace qs::eval {
@@ -68,55 +67,31 @@ public:
     /// [vocabulary, hidden]; the embedding where the two are tied.
     Result<WeightMatrix> head(const WeightChange* change, const Job& job) const;
 
-    std::size_t layers() const { return layers_.size(); }
+    std::size_t layers() const { return tensors_.layers.size(); }
     /// Bytes of the values that layer() and head() return.
     std::uint64_t layerBytes(std::size_t index, const WeightChange* change) const;
     std::uint64_t headBytes(const WeightChange* change) const;
 
 private:
+    /// Whether matrices of layers are [inputs, outputs] in the files.
+    bool inputsFirst() const { return network_.architecture->weightsAreInputsFirst && !tensors_.isGguf; }
     /// The matrices of all layers whose role `takes`.
     std::vector<LayerMatrix> matricesOf(bool (*takes)(WeightRole role)) const;
-    struct Found {
-        const WeightName* name = nullptr;
-        std::vector<const TensorInfo*> tensors; ///< one, or one for each expert
-        const TensorInfo* bias = nullptr;
-        const TensorInfo* weight() const { return tensors.front(); }
-    };
-    using Weights = std::map<WeightRole, Found>;
-    Result<std::vector<float>> matrix(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
-                                      const Job& job) const;
-    /// [tokens, hidden]: rows of the embedding as they are stored, or changed.
-    Result<std::vector<float>> embeddings(std::span<const std::int32_t> tokens, const WeightChange* change,
-                                          const Job& job) const;
-    /// The values of matrix(); f16 and bf16 stay what they are where no value changes.
-    Result<WeightMatrix> stored(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change,
-                                const Job& job) const;
-    /// A matrix of a layer that the change's server holds. `begin`: its first value in the tensor.
-    Result<WeightMatrix> served(const TensorInfo& tensor, WeightRole role, std::size_t begin, bool inputsFirst,
-                                const WeightChange& change, const Job& job) const;
     /// The values of a norm, and its bias; nothing where the family has none.
-    Result<void> loadNorm(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
+    Result<void> loadNorm(const FoundWeights& weights, WeightRole role, const WeightChange* change, const Job& job,
                           std::vector<float>& norm, std::vector<float>* bias) const;
     /// Appends the rows of a matrix, and its bias; nothing where the family has none.
-    Result<void> append(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
+    Result<void> append(const FoundWeights& weights, WeightRole role, const WeightChange* change, const Job& job,
                         WeightMatrix& matrix, std::vector<float>& bias) const;
-    Result<void> appendBias(const Found& found, const Job& job, std::vector<float>& bias) const;
+    Result<void> appendBias(const FoundWeight& found, const Job& job, std::vector<float>& bias) const;
     /// Appends the rows of the matrix of every expert.
-    Result<void> appendExperts(const Weights& weights, WeightRole role, const WeightChange* change, const Job& job,
+    Result<void> appendExperts(const FoundWeights& weights, WeightRole role, const WeightChange* change, const Job& job,
                                std::vector<WeightMatrix>& into) const;
     const TensorInfo& headTensor() const;
-    Result<void> find(std::span<const WeightName> names, const std::string& before, bool hasExperts,
-                      Weights& into) const;
-    /// The tensors of one name with their bias, checked; no tensors where there are none.
-    Result<Found> lookUp(const WeightName& row, const std::string& before) const;
-    Result<void> check(const WeightName& row, const TensorInfo& tensor, bool isExpertOfMany) const;
-    Result<void> divideAngles(Network& network) const;
 
     std::shared_ptr<const Model> model_;
     Network network_;
-    bool isGguf_ = false;
-    Weights outside_;
-    std::vector<Weights> layers_;
+    NetworkTensors tensors_;
 };
 
 } // namespace qs::eval

@@ -1,66 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/analysis/analysis_report.h"
+#include "core/base/cell.h"
 #include "core/eval/run/embeddings.h"
+#include "core/eval/run/report.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
 namespace qs::eval {
 namespace {
 
-Column<EmbeddingRow> cosineColumn(const char* id, const char* title, const char* tip, Direction better,
-                                  std::optional<double> (*of)(const EmbeddingSummary&)) {
-    Column<EmbeddingRow> column;
-    column.id = id, column.title = title, column.tip = tip, column.better = better;
-    column.show = Show::Significant, column.decimals = 6;
-    column.value = [of](const EmbeddingRow& row) -> Value {
-        const auto value = row.summary ? of(*row.summary) : std::nullopt;
-        return value ? Value(*value) : Value(std::monostate{});
-    };
-    return column;
-}
-
-Column<EmbeddingRow> countColumn(const char* id, const char* title, const char* tip,
-                                 std::size_t (*of)(const EmbeddingSummary&)) {
-    Column<EmbeddingRow> column;
-    column.id = id, column.title = title, column.tip = tip, column.show = Show::Integer, column.decimals = 0;
-    column.value = [of](const EmbeddingRow& row) -> Value {
-        return row.summary ? Value(std::int64_t(of(*row.summary))) : Value(std::monostate{});
-    };
-    return column;
-}
-
 Columns<EmbeddingRow> makeEmbeddingColumns() {
+    using Row = EmbeddingRow;
     using S = EmbeddingSummary;
-    using Figure = std::optional<double>;
-    Columns<EmbeddingRow> out(1);
-    out[0].id = "spec", out[0].title = "Spec", out[0].show = Show::Code;
-    out[0].tip = "What the matrices of all layers were quantized as.";
-    out[0].value = [](const EmbeddingRow& row) -> Value { return row.spec; };
-    const auto add = [&](const char* id, const char* title, const char* tip, Figure (*of)(const S&)) {
-        out.push_back(cosineColumn(id, title, tip, Direction::HigherIsBetter, of));
+    using enum Direction;
+    Columns<Row> out;
+    const auto add = [&](ColumnInfo info, auto of) {
+        out.push_back({std::move(info),
+                       [of](const Row& row) { return row.summary ? cellOf(std::invoke(of, *row.summary)) : Value(); }});
     };
-    add("mean_cosine", "Mean cosine", "Mean over chunks of the cosine of the embedding with that of the reference.",
-        [](const S& s) -> Figure { return s.cosine.mean; });
-    out.push_back(cosineColumn("mean_cosine_error", "± of mean", "Standard error of the mean over chunks.",
-                               Direction::None, [](const S& s) { return s.cosine.byChunk; }));
-    add("min_cosine", "Min cosine", "The smallest cosine of a chunk.", [](const S& s) -> Figure { return s.least; });
-    add("cosine_1", "p1 cosine", "1 % of all chunks have a smaller cosine.",
-        [](const S& s) -> Figure { return s.percentile1; });
-    add("cosine_10", "p10 cosine", "10 % of all chunks have a smaller cosine.",
-        [](const S& s) -> Figure { return s.percentile10; });
-    add("median_cosine", "Median cosine", "Half of all chunks have a smaller cosine.",
-        [](const S& s) -> Figure { return s.median; });
-    out.push_back(countColumn("chunks", "Chunks", "Chunks with a finite cosine.", [](const S& s) { return s.chunks; }));
-    out.push_back(countColumn("chunks_not_finite", "Not finite",
-                              "Chunks that a NaN or infinite embedding leaves out of every figure.",
-                              [](const S& s) { return s.notFinite; }));
-    Column<EmbeddingRow> reason;
-    reason.id = "reason", reason.title = "Reason", reason.tip = "Why there are no figures.";
-    reason.value = [](const EmbeddingRow& row) -> Value { return row.reason; };
-    out.push_back(reason);
+    const auto cosine = [&](const char* id, const char* title, const char* tip, auto of,
+                            Direction better = HigherIsBetter) {
+        add({id, title, "", Show::Significant, 6, better, tip}, of);
+    };
+    out.push_back(columnOf<Row>(
+        {"spec", "Spec", "", Show::Code, 2, None, "What the matrices of all layers were quantized as."}, &Row::spec));
+    cosine("mean_cosine", "Mean cosine", "Mean over chunks of the cosine of the embedding with that of the reference.",
+           [](const S& s) { return s.cosine.mean; });
+    cosine(
+        "mean_cosine_error", "± of mean", "Standard error of the mean over chunks.",
+        [](const S& s) { return s.cosine.byChunk; }, None);
+    cosine("min_cosine", "Min cosine", "The smallest cosine of a chunk.", &S::least);
+    cosine("cosine_1", "p1 cosine", "1 % of all chunks have a smaller cosine.", &S::percentile1);
+    cosine("cosine_10", "p10 cosine", "10 % of all chunks have a smaller cosine.", &S::percentile10);
+    cosine("median_cosine", "Median cosine", "Half of all chunks have a smaller cosine.", &S::median);
+    add({"chunks", "Chunks", "", Show::Integer, 0, None, "Chunks with a finite cosine."}, &S::chunks);
+    add({"chunks_not_finite", "Not finite", "", Show::Integer, 0, None,
+         "Chunks that a NaN or infinite embedding leaves out of every figure."},
+        &S::notFinite);
+    out.push_back(
+        columnOf<Row>({"reason", "Reason", "", Show::Text, 2, None, "Why there are no figures."}, &Row::reason));
     return out;
 }
 
@@ -87,26 +66,26 @@ const Columns<EmbeddingRow>& embeddingColumns() {
     return columns;
 }
 
+namespace {
+
+/// The spec, with the backend that multiplied.
+std::string labelOf(const WeightChange& change) {
+    return change.server ? change.name + " on " + change.server->title() : change.name;
+}
+
+} // namespace
+
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
     std::vector<EmbeddingRow> rows;
-    for (std::size_t i = 0; i < plan.changes.size(); ++i) {
-        const WeightChange& change = plan.changes[i];
-        rows.push_back({change.server ? change.name + " on " + change.server->title() : change.name,
-                        summarizeCosines(result.cosines[i]), result.reasons[i]});
-    }
+    for (std::size_t i = 0; i < plan.changes.size(); ++i)
+        rows.push_back({labelOf(plan.changes[i]), summarizeCosines(result.cosines[i]), result.reasons[i]});
     return rows;
 }
 
 Result<Report> embeddingReport(const Model& model, const EvaluationPlan& plan, const EmbeddingEvaluation& result,
                                const std::string& commandLine, const Job& job) {
-    std::string details;
-    for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
-    auto provenance = modelProvenance(model, details, commandLine, job);
+    auto provenance = evaluationProvenance(model, plan, result.chunks, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
-    provenance->emplace_back("text_file", plan.text.path);
-    provenance->emplace_back("text_sha256", plan.text.sha256);
-    provenance->emplace_back("context", std::to_string(plan.context));
-    provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("pooling", "mean of all tokens of a chunk");
 
     Report report;

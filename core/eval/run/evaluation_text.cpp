@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/run/evaluation_text.h"
 
-#include "core/base/text.h"
+#include "core/eval/tokenizer/text_file.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/eval/tokenizer/tokenizer.h"
-#include "core/model/mapped_file.h"
 #include "core/report/report.h"
-
-#include <fmt/format.h>
 
 namespace qs::eval {
 
@@ -31,20 +28,14 @@ std::vector<std::int32_t> inputsOf(const EvaluationText& text, std::size_t count
 Result<EvaluationText> textFromFile(const Model& model, const std::string& path, const Job& job) {
     const auto tokenizer = tokenizerOf(model);
     if (!tokenizer) return tl::unexpected(tokenizer.error());
-    const auto file = MappedFile::open(path);
-    if (!file) return tl::unexpected(file.error());
-    std::vector<std::byte> scratch;
-    const auto bytes = (*file)->read(0, (*file)->size(), scratch);
-    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    auto tokens = (*tokenizer)->encode(text, job);
-    if (!tokens && !tokens.error().cancelled)
-        return fail(fmt::format("{}: {}", escapeForPeople(path, 200), tokens.error().message), path);
-    if (!tokens) return tl::unexpected(tokens.error());
-    auto hash = sha256OfFile(path, job);
+    Result<std::vector<std::int32_t>> tokens;
+    auto hash = readText(path, job, [&](std::string_view text) -> Result<void> {
+        tokens = (*tokenizer)->encode(text, job);
+        return tokens ? Result<void>() : tl::unexpected(tokens.error());
+    });
     if (!hash) return tl::unexpected(hash.error());
     EvaluationText out{path, std::move(*hash), std::move(*tokens)};
-    out.first = firstToken(**tokenizer), out.tokenized = true;
+    out.first = firstToken(**tokenizer), out.tokenizer = (*tokenizer)->path();
     if (const auto frame = (*tokenizer)->encode({}, job); frame && frame->size() == 2)
         out.frame.emplace(frame->front(), frame->back());
     return out;

@@ -15,7 +15,7 @@ struct EvaluationText {
     /// What takes the place of the first token of every chunk as an input, as in llama.cpp: the token that the tokenizer
     /// puts before a text. It stays as a prediction. None: nothing does.
     std::optional<std::int32_t> first = {};
-    bool tokenized = false; ///< by the model's tokenizer; false: the file held ids
+    std::string tokenizer = {}; ///< path of the file that the model's tokenizer comes from; empty: the text was ids
     /// What the tokenizer puts before and after a text, where it does both. They take the place of the first and the
     /// last token of every chunk of an encoder.
     std::optional<std::pair<std::int32_t, std::int32_t>> frame = {};

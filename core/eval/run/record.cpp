@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/run/record.h"
 
+#include "core/base/cell.h"
 #include "core/base/text.h"
 #include "core/eval/run/report.h"
 #include "core/eval/tokenizer/tokenizer.h"
@@ -63,30 +64,6 @@ Plot positionPlot(const EvaluationRecord& record) {
     return plot;
 }
 
-Column<WorstTokenRow> number(const char* id, const char* title, const char* unit, const char* tip,
-                             double (*of)(const TokenScore&)) {
-    Column<WorstTokenRow> column;
-    column.id = id, column.title = title, column.unit = unit, column.tip = tip;
-    column.show = Show::Significant, column.decimals = 4;
-    column.value = [of](const WorstTokenRow& row) -> Value { return of(row.score); };
-    return column;
-}
-
-Column<WorstTokenRow> count(const char* id, const char* title, const char* tip, std::size_t (*of)(const TokenScore&)) {
-    Column<WorstTokenRow> column;
-    column.id = id, column.title = title, column.tip = tip;
-    column.show = Show::Integer, column.decimals = 0;
-    column.value = [of](const WorstTokenRow& row) -> Value { return std::int64_t(of(row.score)); };
-    return column;
-}
-
-Column<WorstTokenRow> text(const char* id, const char* title, const char* tip, std::string TokenInText::*part) {
-    Column<WorstTokenRow> column;
-    column.id = id, column.title = title, column.tip = tip, column.show = Show::Code;
-    column.value = [part](const WorstTokenRow& row) -> Value { return escapeForPeople(row.text.*part, 400); };
-    return column;
-}
-
 } // namespace
 
 EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
@@ -107,24 +84,27 @@ EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, 
 }
 
 const Columns<WorstTokenRow>& worstTokenColumns() {
-    static const Columns<WorstTokenRow> columns = [] {
-        Columns<WorstTokenRow> out(1);
-        out[0].id = "spec", out[0].title = "Spec", out[0].show = Show::Code;
-        out[0].tip = "What the matrices of all layers were quantized as.";
-        out[0].value = [](const WorstTokenRow& row) -> Value { return row.spec; };
-        out.push_back(number("kld", "KL", "nats", "KL of the two distributions at this token.",
-                             [](const TokenScore& s) { return s.divergence; }));
-        out.push_back(number("nll_change", "Δ nll", "nats", "-ln p of this token: quantized minus reference.",
-                             [](const TokenScore& s) { return s.nll - s.referenceNll; }));
-        out.push_back(
-            count("chunk", "Chunk", "Chunk of the text, from 0.", [](const TokenScore& s) { return s.chunk; }));
-        out.push_back(count("position", "Position", "Of the last input in its chunk, from 0.",
-                            [](const TokenScore& s) { return s.position; }));
-        out.push_back(text("before", "Text before", "The inputs before the token.", &TokenInText::before));
-        out.push_back(text("token", "Token", "The token to predict.", &TokenInText::token));
-        out.push_back(text("after", "Text after", "The text that follows.", &TokenInText::after));
-        return out;
-    }();
+    using R = WorstTokenRow;
+    constexpr auto none = Direction::None;
+    static const Columns<R> columns = {
+        columnOf<R>({"spec", "Spec", "", Show::Code, 2, none, "What the matrices of all layers were quantized as."},
+                    &R::spec),
+        columnOf<R>({"kld", "KL", "nats", Show::Significant, 4, none, "KL of the two distributions at this token."},
+                    [](const R& row) { return row.score.divergence; }),
+        columnOf<R>({"nll_change", "Δ nll", "nats", Show::Significant, 4, none,
+                     "-ln p of this token: quantized minus reference."},
+                    [](const R& row) { return row.score.nll - row.score.referenceNll; }),
+        columnOf<R>({"chunk", "Chunk", "", Show::Integer, 0, none, "Chunk of the text, from 0."},
+                    [](const R& row) { return row.score.chunk; }),
+        columnOf<R>({"position", "Position", "", Show::Integer, 0, none, "Of the last input in its chunk, from 0."},
+                    [](const R& row) { return row.score.position; }),
+        columnOf<R>({"before", "Text before", "", Show::Code, 2, none, "The inputs before the token."},
+                    [](const R& row) { return escapeForPeople(row.text.before, 400); }),
+        columnOf<R>({"token", "Token", "", Show::Code, 2, none, "The token to predict."},
+                    [](const R& row) { return escapeForPeople(row.text.token, 400); }),
+        columnOf<R>({"after", "Text after", "", Show::Code, 2, none, "The text that follows."},
+                    [](const R& row) { return escapeForPeople(row.text.after, 400); }),
+    };
     return columns;
 }
 
@@ -136,34 +116,24 @@ std::vector<WorstTokenRow> worstTokenRows(const RecordedChange& change) {
 }
 
 const Columns<PositionRow>& positionColumns() {
-    static const Columns<PositionRow> columns = [] {
-        const auto column = [](const char* id, const char* title, const char* tip, Show show, int decimals,
-                               Value (*of)(const PositionRow&)) {
-            Column<PositionRow> out;
-            out.id = id, out.title = title, out.tip = tip, out.show = show, out.decimals = decimals, out.value = of;
-            return out;
-        };
-        Columns<PositionRow> out;
-        out.push_back(column("spec", "Spec", "What the matrices of all layers were quantized as.", Show::Code, 0,
-                             [](const PositionRow& row) -> Value { return row.spec; }));
-        out.push_back(column("begin", "From", "First position in the chunk, of the last input, from 0.", Show::Integer,
-                             0, [](const PositionRow& row) -> Value { return std::int64_t(row.range.begin); }));
-        out.push_back(column("end", "To", "The position after the last.", Show::Integer, 0,
-                             [](const PositionRow& row) -> Value { return std::int64_t(row.range.end); }));
-        out.push_back(column("tokens", "Tokens", "Scored tokens at these positions of all chunks.", Show::Integer, 0,
-                             [](const PositionRow& row) -> Value { return std::int64_t(row.range.tokens); }));
-        out.push_back(column("kl_mean", "Mean KL", "Mean KL of these tokens.", Show::Significant, 4,
-                             [](const PositionRow& row) -> Value { return row.range.divergence.mean; }));
-        out.back().unit = "nats";
-        out.push_back(column("kl_se_chunk", "± by chunk",
-                             "Standard error of the mean KL when chunks are independent (CR1).", Show::Significant, 2,
-                             [](const PositionRow& row) -> Value {
-                                 const auto& error = row.range.divergence.byChunk;
-                                 return error ? Value(*error) : Value(std::monostate{});
-                             }));
-        out.back().unit = "nats";
-        return out;
-    }();
+    using R = PositionRow;
+    constexpr auto none = Direction::None;
+    static const Columns<R> columns = {
+        columnOf<R>({"spec", "Spec", "", Show::Code, 0, none, "What the matrices of all layers were quantized as."},
+                    &R::spec),
+        columnOf<R>(
+            {"begin", "From", "", Show::Integer, 0, none, "First position in the chunk, of the last input, from 0."},
+            [](const R& row) { return row.range.begin; }),
+        columnOf<R>({"end", "To", "", Show::Integer, 0, none, "The position after the last."},
+                    [](const R& row) { return row.range.end; }),
+        columnOf<R>({"tokens", "Tokens", "", Show::Integer, 0, none, "Scored tokens at these positions of all chunks."},
+                    [](const R& row) { return row.range.tokens; }),
+        columnOf<R>({"kl_mean", "Mean KL", "nats", Show::Significant, 4, none, "Mean KL of these tokens."},
+                    [](const R& row) { return row.range.divergence.mean; }),
+        columnOf<R>({"kl_se_chunk", "± by chunk", "nats", Show::Significant, 2, none,
+                     "Standard error of the mean KL when chunks are independent (CR1)."},
+                    [](const R& row) { return row.range.divergence.byChunk; }),
+    };
     return columns;
 }
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/run/report.h"
 
-#include "core/analysis/analysis_report.h"
 #include "core/eval/run/record.h"
 #include "core/eval/scores/chunk_rows.h"
 #include "core/eval/tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -48,6 +46,27 @@ std::string referenceRemark(const Evaluation& result) {
         result.quantizedMatrices, result.matrices);
 }
 
+Result<Provenance> evaluationProvenance(const Model& model, const EvaluationPlan& plan, std::size_t chunks,
+                                        const std::string& commandLine, const Job& job) {
+    std::string details;
+    for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
+    auto out = modelProvenance(model, details, commandLine, job);
+    if (!out) return out;
+    const EvaluationText& text = plan.text;
+    out->emplace_back("text_file", text.path);
+    out->emplace_back("text_sha256", text.sha256);
+    out->emplace_back("context", std::to_string(plan.context));
+    out->emplace_back("chunks", std::to_string(chunks));
+    out->emplace_back("tokenizer", text.tokenizer.empty() ? "none: the text is token ids" : text.tokenizer);
+    if (!text.tokenizer.empty()) {
+        auto hash = sha256OfFile(text.tokenizer, job);
+        if (!hash) return tl::unexpected(hash.error());
+        out->emplace_back("tokenizer_sha256", std::move(*hash));
+    }
+    out->emplace_back("template", "none");
+    return out;
+}
+
 namespace {
 
 std::vector<ChunkRow> chunkRowsOf(const EvaluationPlan& plan, const Evaluation& result) {
@@ -55,18 +74,6 @@ std::vector<ChunkRow> chunkRowsOf(const EvaluationPlan& plan, const Evaluation& 
     const auto named = evaluationRows(plan, result);
     for (std::size_t i = 0; i < named.size(); ++i) appendChunkRows(named[i].label(), result.scores[i], rows);
     return rows;
-}
-
-/// Where the tokens came from. Texts are never put into a chat template.
-Result<void> addTokenizer(const Model& model, const EvaluationPlan& plan, Provenance& into, const Job& job) {
-    into.emplace_back("tokenizer", plan.text.tokenized ? "of the model" : "none: the text is token ids");
-    into.emplace_back("template", "none");
-    const std::string file = model.folder + "/tokenizer.json";
-    if (!plan.text.tokenized || model.folder.empty() || !std::filesystem::exists(file)) return {};
-    auto hash = sha256OfFile(file, job);
-    if (!hash) return tl::unexpected(hash.error());
-    into.emplace_back("tokenizer_sha256", std::move(*hash));
-    return {};
 }
 
 /// The curves and the worst tokens of every change. Tokens that no tokenizer can spell stand as ids.
@@ -77,7 +84,7 @@ EvaluationRecord profiledRecord(const Model& model, const EvaluationPlan& plan, 
         gatherer.add(scores);
         profiles.push_back(gatherer.profile());
     }
-    const auto tokenizer = plan.text.tokenized ? tokenizerOf(model) : Result<std::shared_ptr<const Tokenizer>>();
+    const auto tokenizer = !plan.text.tokenizer.empty() ? tokenizerOf(model) : Result<std::shared_ptr<const Tokenizer>>();
     return recordOf(plan, result, std::move(profiles), tokenizer ? tokenizer->get() : nullptr);
 }
 
@@ -114,16 +121,9 @@ Section chunksSection(Table chunks) {
 
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
                                 const std::string& commandLine, const Job& job) {
-    std::string details;
-    for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
-    auto provenance = modelProvenance(model, details, commandLine, job);
+    auto provenance = evaluationProvenance(model, plan, result.chunks, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
-    provenance->emplace_back("text_file", plan.text.path);
-    provenance->emplace_back("text_sha256", plan.text.sha256);
-    provenance->emplace_back("context", std::to_string(plan.context));
-    provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
-    if (auto added = addTokenizer(model, plan, *provenance, job); !added) return tl::unexpected(added.error());
     for (const WeightChange& change : plan.changes) {
         if (!change.network) continue;
         const auto other = modelProvenance(*change.network, {}, {}, job);

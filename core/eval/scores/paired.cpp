@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/scores/paired.h"
 
-#include <cmath>
+#include "core/base/cell.h"
 
 namespace qs::eval {
 namespace {
@@ -17,57 +17,39 @@ double studentHalf(double degrees, double t) {
     return sum * t / (3 * kSteps);
 }
 
-Column<PairedRow> pairName(const char* id, const char* title, std::string PairedRow::*name) {
-    Column<PairedRow> column;
-    column.id = id, column.title = title, column.show = Show::Code;
-    column.tip = "A spec, a recipe or a model.";
-    column.value = [name](const PairedRow& row) -> Value { return row.*name; };
-    return column;
-}
-
-Column<PairedRow> pairNumber(const char* id, const char* title, const char* tip, int digits,
-                             std::optional<double> (*of)(const PairedDifference&)) {
-    Column<PairedRow> column;
-    column.id = id, column.title = title, column.unit = "nats", column.tip = tip;
-    column.show = Show::Significant, column.decimals = digits;
-    column.value = [of](const PairedRow& row) -> Value {
-        const auto value = of(row.figures);
-        return value ? Value(*value) : Value(std::monostate{});
-    };
-    return column;
-}
-
 std::string verdictOf(const PairedDifference& figures) {
     if (!figures.hasInterval) return "not known: 1 chunk";
     return figures.firstIsBetter() ? "first" : figures.secondIsBetter() ? "second" : "undecided";
 }
 
 Columns<PairedRow> makePairedColumns() {
+    using Row = PairedRow;
+    constexpr auto none = Direction::None;
+    Columns<Row> out;
+    const auto name = [&](const char* id, const char* title, std::string Row::*of) {
+        out.push_back(columnOf<Row>({id, title, "", Show::Code, 2, none, "A spec, a recipe or a model."}, of));
+    };
+    const auto nats = [&](const char* id, const char* title, const char* tip, int digits, auto of) {
+        out.push_back(columnOf<Row>({id, title, "nats", Show::Significant, digits, none, tip},
+                                    [of](const Row& row) { return of(row.figures); }));
+    };
     using P = PairedDifference;
-    using Figure = std::optional<double>;
-    Columns<PairedRow> out;
-    out.push_back(pairName("first", "First", &PairedRow::first));
-    out.push_back(pairName("second", "Second", &PairedRow::second));
-    out.push_back(pairNumber("kl_difference", "Δ KL",
-                             "Mean over tokens of the KL of the second minus that of the first.", 4,
-                             [](const P& p) -> Figure { return p.difference.mean; }));
-    out.push_back(pairNumber("kl_difference_se_chunk", "± by chunk",
-                             "Standard error of that mean when chunks are independent (CR1).", 2,
-                             [](const P& p) -> Figure { return p.difference.byChunk; }));
-    out.push_back(pairNumber("kl_difference_low", "95 % from",
-                             "Lower end of the 95 % interval: Student's t over chunks.", 3,
-                             [](const P& p) -> Figure { return p.hasInterval ? Figure(p.low) : Figure(); }));
-    out.push_back(pairNumber("kl_difference_high", "to", "Upper end of that interval.", 3,
-                             [](const P& p) -> Figure { return p.hasInterval ? Figure(p.high) : Figure(); }));
-    Column<PairedRow> better;
-    better.id = "better", better.title = "Smaller KL", better.tip = "Undecided where the interval holds 0.";
-    better.value = [](const PairedRow& row) -> Value { return verdictOf(row.figures); };
-    out.push_back(std::move(better));
-    Column<PairedRow> tokens;
-    tokens.id = "tokens", tokens.title = "Tokens", tokens.show = Show::Integer, tokens.decimals = 0;
-    tokens.tip = "Tokens at which the logits of both are finite.";
-    tokens.value = [](const PairedRow& row) -> Value { return std::int64_t(row.figures.tokens); };
-    out.push_back(std::move(tokens));
+    name("first", "First", &Row::first);
+    name("second", "Second", &Row::second);
+    nats("kl_difference", "Δ KL", "Mean over tokens of the KL of the second minus that of the first.", 4,
+         [](const P& p) { return p.difference.mean; });
+    nats("kl_difference_se_chunk", "± by chunk", "Standard error of that mean when chunks are independent (CR1).", 2,
+         [](const P& p) { return p.difference.byChunk; });
+    nats("kl_difference_low", "95 % from", "Lower end of the 95 % interval: Student's t over chunks.", 3,
+         [](const P& p) { return p.hasInterval ? Value(p.low) : Value(); });
+    nats("kl_difference_high", "to", "Upper end of that interval.", 3,
+         [](const P& p) { return p.hasInterval ? Value(p.high) : Value(); });
+    out.push_back(
+        columnOf<Row>({"better", "Smaller KL", "", Show::Text, 2, none, "Undecided where the interval holds 0."},
+                      [](const Row& row) { return verdictOf(row.figures); }));
+    out.push_back(columnOf<Row>(
+        {"tokens", "Tokens", "", Show::Integer, 0, none, "Tokens at which the logits of both are finite."},
+        [](const Row& row) { return row.figures.tokens; }));
     return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::size_t kMostTogether = 16; ///< a stop loses at most so many runs
 constexpr std::size_t kNumbers = 8;       ///< of a chunk, in a record
+
+using Clock = std::chrono::steady_clock;
+double secondsOf(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::vector<double> numbersOf(const RunScores& run) {
     std::vector<double> out;
@@ -53,7 +57,8 @@ SensitivityRun::SensitivityRun(std::shared_ptr<const Model> model, const Sensiti
 SensitivityRun::~SensitivityRun() = default;
 
 Result<HiddenStates> SensitivityRun::start(const Job& job) const {
-    auto embedded = weights_->embed(std::span(plan_.text.tokens).first(scored_.inputs), plan_.context, nullptr, job);
+    const auto inputs = inputsOf(plan_.text, scored_.inputs, plan_.context);
+    auto embedded = weights_->embed(inputs, plan_.context, nullptr, job);
     if (!embedded) return tl::unexpected(embedded.error());
     return HiddenStates(*network_, std::move(*embedded), plan_.context);
 }
@@ -76,10 +81,12 @@ Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base
             if (auto done = kept->borders.keep(layer, states->values()); !done) return tl::unexpected(done.error());
         if (layer == *layers.rbegin()) return kept.get();
         tell("Passing the network that runs begin with", job);
+        const auto start = Clock::now();
         const auto loaded = weights_->layer(layer, base, job);
         if (!loaded) return tl::unexpected(loaded.error());
         if (auto done = states->pass(*loaded, network_->layers[layer], job); !done) return tl::unexpected(done.error());
         ++workDone_;
+        layerSeconds_ = secondsOf(start);
     }
 }
 
@@ -138,6 +145,27 @@ Result<void> SensitivityRun::scoreBatch(std::span<Active> batch, const Job& job)
     return job.cancelled() ? Result<void>(cancelledError()) : Result<void>();
 }
 
+/// Says what runs will take, from one layer of the base and some logits.
+Result<void> SensitivityRun::tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job) {
+    if (!plan_.expected || runs < 2) return {};
+    SensitivityCost cost;
+    cost.runs = runs, cost.layerPasses = passes, cost.tokens = scored_.inputs;
+    for (const ScoredRange& range : scored_.ranges) cost.scored += range.end - range.begin;
+    const std::size_t count = std::min(kLogitRows, scored_.inputs - 1), hidden = std::size_t(network_->hidden);
+    const HiddenStates some(*network_, std::vector<float>(count * hidden, 1.0f), plan_.context);
+    std::vector<float> logits;
+    std::vector<TokenScore> scores;
+    const auto start = Clock::now();
+    if (!(*head_)(some, 0, count, logits, job)) return cancelledError();
+    const double headSeconds = secondsOf(start);
+    compareLogits(plan_.text.tokens, plan_.context, 0, 0, count, std::size_t(network_->vocabulary), logits, logits,
+                  scores);
+    const double batches = double((runs + together - 1) / together), steps = double(cost.scored) / double(count);
+    cost.seconds = double(passes) * layerSeconds_ + steps * (double(runs) * secondsOf(start) + batches * headSeconds);
+    plan_.expected(cost);
+    return {};
+}
+
 Result<void> SensitivityRun::score(const WeightChange* base, std::vector<Branch> branches,
                                    const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
                                    const Job& job) {
@@ -173,6 +201,7 @@ Result<void> SensitivityRun::score(const WeightChange* base, std::vector<Branch>
 
     const std::uint64_t bytes = scored_.inputs * std::size_t(network_->hidden) * sizeof(float);
     const std::size_t together = std::clamp<std::size_t>(plan_.memory / 2 / bytes, 1, kMostTogether);
+    if (auto told = tellCost(all.size(), std::size_t(work_) - layers, together, job); !told) return told;
     for (std::size_t first = 0; first < all.size(); first += together) {
         const auto batch = std::span(all).subspan(first, std::min(together, all.size() - first));
         if (auto ran = runBatch(**kept, batch, job); !ran) return ran;

@@ -18,6 +18,17 @@
 
 namespace qs::eval {
 
+/// What runs of changed networks will take: known before they begin.
+struct SensitivityCost {
+    std::size_t runs = 0; ///< those that are not kept
+    std::size_t layerPasses =
+        0; ///< of all tokens through one layer: for each run the layers from its first changed one
+    std::size_t tokens = 0, scored = 0; ///< of the text; those whose logits are compared, for each run
+    /// layerPasses x time of a layer + runs x scored x time of a token's logits and scores; both times are measured in
+    /// this run.
+    double seconds = 0;
+};
+
 struct SensitivityPlan {
     EvaluationText text;
     std::size_t context = 512; ///< as in EvaluationPlan
@@ -29,6 +40,8 @@ struct SensitivityPlan {
     std::function<bool(const TensorInfo& tensor)> takes; ///< matrices to measure; empty: those of all layers
     std::string cache;                                   ///< folder that keeps finished runs; empty: nothing is kept
     std::uint64_t memory = std::uint64_t(1) << 30;       ///< bytes for hidden states; more go to a temporary file
+    /// Called by the thread that measures, before several runs begin.
+    std::function<void(const SensitivityCost& cost)> expected;
     /// Called by the thread that measures, as soon as a row is known. Rows come in any order.
     std::function<void(const SensitivityRow& row)> arrived;
 };

@@ -16,7 +16,7 @@ namespace qs::eval {
 namespace {
 
 /// Of the arithmetic of runs and of the numbers that are kept of them.
-constexpr int kRecordsVersion = 1;
+constexpr int kRecordsVersion = 2;
 
 /// Everything on which all runs of a model and a text depend.
 Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, const ScoredText& scored,
@@ -36,7 +36,8 @@ Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, c
     }
     for (std::size_t i = 0; i <= scored.inputs && i < plan.text.tokens.size(); ++i)
         out += fmt::format("{} ", plan.text.tokens[i]);
-    return out + fmt::format("\ncontext {} scored {}\n", plan.context, int(plan.scored));
+    return out + fmt::format("\ncontext {} scored {} first {}\n", plan.context, int(plan.scored),
+                             plan.text.first.value_or(-1));
 }
 
 /// Changes the matrices of some units, as another change says.
@@ -82,6 +83,9 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
     auto scored = scoredText(plan.text.tokens, plan.context, plan.chunks, plan.scored, *out->network_);
     if (!scored) return tl::unexpected(scored.error());
     out->scored_ = std::move(*scored);
+    if (auto fine = checkTokens(inputsOf(plan.text, out->scored_.inputs, plan.context), plan.context, *out->network_);
+        !fine)
+        return tl::unexpected(fine.error());
     out->result_.tokens = out->scored_.inputs, out->result_.chunks = out->scored_.chunks;
     const auto about = plan.cache.empty() ? Result<std::string>() : aboutRuns(*model, plan, out->scored_, job);
     if (!about) return tl::unexpected(about.error());

@@ -71,6 +71,7 @@ private:
     Result<void> runBatch(Base& base, std::span<Active> batch, const Job& job);
     Result<void> scoreBatch(std::span<Active> batch, const Job& job);
     void tell(const char* what, const Job& job) const;
+    Result<void> tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job);
 
     std::shared_ptr<const Model> model_;
     const SensitivityPlan& plan_;
@@ -85,6 +86,7 @@ private:
     std::optional<double> floor_;
     Sensitivity result_;
     double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress
+    double layerSeconds_ = 0;        ///< of the last pass of a layer of a base
 };
 
 } // namespace qs::eval

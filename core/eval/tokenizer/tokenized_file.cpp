@@ -2,8 +2,9 @@
 #include "core/eval/tokenizer/tokenized_file.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/base/cell.h"
 #include "core/base/text.h"
-#include "core/model/mapped_file.h"
+#include "core/eval/tokenizer/text_file.h"
 #include "core/model/model.h"
 #include "core/model/output/atomic_file.h"
 
@@ -31,56 +32,43 @@ std::string npyOf(const std::vector<PlacedToken>& tokens) {
     return out;
 }
 
-Column<TokenRow> wholeColumn(const char* id, const char* title, const char* tip,
-                             std::function<std::int64_t(const TokenRow&)> value) {
-    Column<TokenRow> column;
-    column.id = id, column.title = title, column.tip = tip, column.show = Show::Integer;
-    column.value = [value](const TokenRow& row) { return Value(value(row)); };
-    return column;
-}
-
 } // namespace
 
 Result<TokenizedFile> tokenizeFile(const Model& model, const std::string& path, const Job& job) {
     TokenizedFile out;
     auto tokenizer = tokenizerOf(model);
     if (!tokenizer) return tl::unexpected(tokenizer.error());
-    const auto file = MappedFile::open(path);
-    if (!file) return tl::unexpected(file.error());
-    std::vector<std::byte> scratch;
-    const auto bytes = (*file)->read(0, (*file)->size(), scratch);
-    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    auto tokens = (*tokenizer)->encodePlaced(text, job);
-    if (!tokens && !tokens.error().cancelled)
-        return fail(fmt::format("{}: {}", escapeForPeople(path, 200), tokens.error().message), path);
-    if (!tokens) return tl::unexpected(tokens.error());
-    auto hash = sha256OfFile(path, job);
+    Result<std::vector<PlacedToken>> tokens;
+    auto hash = readText(path, job, [&](std::string_view text) -> Result<void> {
+        out.bytes = text.size();
+        tokens = (*tokenizer)->encodePlaced(text, job);
+        return tokens ? Result<void>() : tl::unexpected(tokens.error());
+    });
     if (!hash) return tl::unexpected(hash.error());
     std::set<std::int32_t> distinct;
     for (const PlacedToken& token : *tokens) distinct.insert(token.id);
-    out.path = path, out.sha256 = std::move(*hash), out.tokenizer = (*tokenizer)->path(), out.bytes = text.size();
+    out.path = path, out.sha256 = std::move(*hash), out.tokenizer = (*tokenizer)->path();
     out.vocabulary = (*tokenizer)->size(), out.distinct = std::int64_t(distinct.size());
     out.tokens = std::move(*tokens), out.made = std::move(*tokenizer);
     return out;
 }
 
 Columns<TokenRow> tokenColumns() {
-    Columns<TokenRow> out;
-    out.push_back(
-        wholeColumn("index", "Token", "Place among the tokens, from 0", [](const TokenRow& row) { return row.index; }));
-    out.push_back(wholeColumn("id", "Id", "Row of the embedding",
-                              [](const TokenRow& row) { return std::int64_t(row.token.id); }));
-    Column<TokenRow> piece;
-    piece.id = "piece", piece.title = "Piece", piece.tip = "The token as the vocabulary spells it";
-    piece.value = [](const TokenRow& row) { return Value(escapeForPeople(row.piece)); };
-    out.push_back(std::move(piece));
-    out.push_back(wholeColumn("begin", "Begin", "First byte of the text that the token comes from",
-                              [](const TokenRow& row) { return std::int64_t(row.token.begin); }));
-    out.push_back(wholeColumn("end", "End",
-                              "The byte behind the last one; equal to begin where the token comes from no text",
-                              [](const TokenRow& row) { return std::int64_t(row.token.end); }));
-    return out;
+    using Row = TokenRow;
+    constexpr auto none = Direction::None;
+    return {
+        columnOf<Row>({"index", "Token", "", Show::Integer, 2, none, "Place among the tokens, from 0"}, &Row::index),
+        columnOf<Row>({"id", "Id", "", Show::Integer, 2, none, "Row of the embedding"},
+                      [](const Row& row) { return row.token.id; }),
+        columnOf<Row>({"piece", "Piece", "", Show::Text, 2, none, "The token as the vocabulary spells it"},
+                      [](const Row& row) { return escapeForPeople(row.piece); }),
+        columnOf<Row>(
+            {"begin", "Begin", "", Show::Integer, 2, none, "First byte of the text that the token comes from"},
+            [](const Row& row) { return row.token.begin; }),
+        columnOf<Row>({"end", "End", "", Show::Integer, 2, none,
+                       "The byte behind the last one; equal to begin where the token comes from no text"},
+                      [](const Row& row) { return row.token.end; }),
+    };
 }
 
 std::vector<TokenRow> tokenRows(const TokenizedFile& file, std::size_t most) {

@@ -83,7 +83,7 @@ private Q_SLOTS:
         passes = modelPasses(shapes, rows);
         QVERIFY(passes[0].busy == 2 && passes[0].ns && !passes[0].speedup);
         QCOMPARE(passes[0].reason,
-                 std::string("2 of 4 products were timed on a busy machine: too slow, so no speed-up"));
+                 std::string("2 of 4 products were timed on a busy machine: their times are too long, so there is no speed-up"));
         rows[2].timing.busy = false;
         rows[3].timing.medianNs.reset();
         passes = modelPasses(shapes, rows);

@@ -34,6 +34,7 @@ EvaluationText text() {
     if (!file.open(QIODevice::ReadOnly)) qFatal("no text");
     EvaluationText out;
     for (const char byte : file.readAll()) out.tokens.push_back(std::uint8_t(byte));
+    out.first = 10; // as a tokenizer with a token before every text
     return out;
 }
 
@@ -119,9 +120,19 @@ private Q_SLOTS:
 void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
     auto plan = planOf("alone", {"nf4:block=64", "int8"});
     std::size_t arrived = 0;
+    std::vector<SensitivityCost> costs;
     plan.arrived = [&](const SensitivityRow&) { ++arrived; };
+    plan.expected = [&](const SensitivityCost& cost) {
+        QCOMPARE(arrived, std::size_t(0));
+        costs.push_back(cost);
+    };
     const auto result = measured(plan);
     QCOMPARE(arrived, result.rows.size());
+    QCOMPARE(costs.size(), std::size_t(1));
+    QCOMPARE(costs[0].runs, result.rows.size());
+    // 8 layers of 7 matrices with 2 specs: a change in layer l passes 8 - l layers. 3 chunks score 63 tokens each.
+    QCOMPARE(costs[0].layerPasses, std::size_t(7 * 2 * 36));
+    QVERIFY(costs[0].tokens == 3 * 128 && costs[0].scored == 3 * 63 && costs[0].seconds > 0);
     QCOMPARE(result.rows.size() % 2, std::size_t(0));
     QVERIFY(result.rows.size() >= 14);
     double sum = 0;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Token ids of many kinds of tokenizers over all code points and pseudo-random strings, against hashes of what the
 // tokenizers and sentencepiece packages give (tests/data/eval/make_tokens.py makes the same texts).
+#include "core/eval/run/report.h"
 #include "core/eval/tokenizer/sources.h"
 #include "core/eval/tokenizer/unicode.h"
 #include "core/model/model.h"
+#include "core/report/report.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
+#include <QTemporaryDir>
 #include <QtTest>
 
 #include <fmt/format.h>
@@ -105,6 +108,7 @@ private Q_SLOTS:
     void everyKindGivesTheIdsOfThePackage();
     void ggufVocabulariesGiveTheIdsOfTheirSource();
     void placesAreThoseOfTheText();
+    void reportsNameTheFileOfTheTokenizer();
 };
 
 void TokenizerKindsTest::everyKindGivesTheIdsOfThePackage_data() {
@@ -166,6 +170,40 @@ void TokenizerKindsTest::placesAreThoseOfTheText() {
             end = token.end;
         }
     }
+}
+
+void TokenizerKindsTest::reportsNameTheFileOfTheTokenizer() {
+    QTemporaryDir folder;
+    const auto at = [&](const char* name) { return folder.filePath(QString::fromLatin1(name)); };
+    const QString tokenizers = QStringLiteral("tests/data/eval/tokenizers/");
+    QVERIFY(QFile::copy(tokenizers + QStringLiteral("spm_bpe.model"), at("tokenizer.model")));
+    QVERIFY(QFile::copy(QStringLiteral("tests/data/eval/llama/model.safetensors"), at("model.safetensors")));
+    QVERIFY(QFile::copy(tokenizers + QStringLiteral("smollm.gguf"), at("smollm.gguf")));
+    QFile text(at("text.txt"));
+    QVERIFY(text.open(QIODevice::WriteOnly) && text.write("a text\n") == 7 && text.flush());
+    for (const auto& [input, file] :
+         {std::pair("model.safetensors", "tokenizer.model"), {"smollm.gguf", "smollm.gguf"}}) {
+        const auto model = openModel(at(input).toStdString());
+        QVERIFY2(model, model ? "" : model.error().message.c_str());
+        auto read = textFromFile(**model, at("text.txt").toStdString(), Job());
+        QVERIFY2(read, read ? "" : read.error().message.c_str());
+        EvaluationPlan plan;
+        plan.text = std::move(*read);
+        const auto lines = evaluationProvenance(**model, plan, 1, "", Job());
+        QVERIFY(lines);
+        const auto has = [&](const char* key, const std::string& value) {
+            return std::find(lines->begin(), lines->end(), std::pair(std::string(key), value)) != lines->end();
+        };
+        QVERIFY(has("tokenizer", at(file).toStdString()));
+        QVERIFY(has("tokenizer_sha256", *sha256OfFile(at(file).toStdString())));
+        QVERIFY(has("text_sha256", *sha256OfFile(at("text.txt").toStdString())));
+    }
+    EvaluationPlan ids; // no tokenizer made them
+    ids.text.path = at("text.txt").toStdString();
+    const auto model = openModel(at("model.safetensors").toStdString());
+    const auto lines = evaluationProvenance(**model, ids, 1, "", Job());
+    QVERIFY(lines && std::none_of(lines->begin(), lines->end(),
+                                  [](const auto& line) { return line.first == "tokenizer_sha256"; }));
 }
 
 QS_TEST(TokenizerKindsTest)

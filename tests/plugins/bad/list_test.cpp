@@ -4,7 +4,7 @@
 #include "bad_source.h"
 
 #include "core/bench/backend/backend_list.h"
-#include "core/bench/backend/elf_exports.h"
+#include "plugins/elf/elf_library.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -21,6 +21,7 @@ using namespace qs::test;
 namespace {
 QString q(const char* text) { return QString::fromLatin1(text); }
 QString q(const std::string& text) { return QString::fromStdString(text); }
+bool elfDefines(const std::string& path, const std::string& symbol) { return readElfLibrary(path).defines(symbol); }
 
 const std::pair<const char*, const char*> kExpected[] = {
     {"bad", "available"},          {"bad_crash", "crashed"},         {"bad_hang", "hung"},

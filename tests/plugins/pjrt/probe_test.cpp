@@ -2,7 +2,7 @@
 // Checks of a plugin file before it is loaded, and the search for a TPU on the PCI bus.
 #include "module_table.h"
 #include "plugins/pjrt/client.h"
-#include "plugins/pjrt/elf_symbols.h"
+#include "plugins/elf/elf_library.h"
 #include "plugins/pjrt/tpu_presence.h"
 #include "plugins/pjrt/vendor_libraries.h"
 #include "tests/support/test_program.h"
@@ -107,15 +107,15 @@ private Q_SLOTS:
             auto bad = good;
             bad[i] = char(bad[i] ^ 0x5a);
             write(at("bad.so"), bad);
-            qs::pjrt::readElfSymbols(at("bad.so").toStdString());
+            qs::readElfLibrary(at("bad.so").toStdString());
         }
         for (auto i = qsizetype(sections); i < good.size(); i += 3) {
             auto bad = good;
             bad[i] = char(bad[i] ^ 0xff);
             write(at("bad.so"), bad);
-            qs::pjrt::readElfSymbols(at("bad.so").toStdString());
+            qs::readElfLibrary(at("bad.so").toStdString());
         }
-        QVERIFY(qs::pjrt::readElfSymbols(QS_FAKE_PJRT).exportsPjrt);
+        QVERIFY(qs::readElfLibrary(QS_FAKE_PJRT).defines("GetPjrtApi"));
     }
 
     void tpus() {

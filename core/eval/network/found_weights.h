@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Which tensors of a model are the weights of a network. Every name and every shape is checked; nothing is loaded.
+
+#include "core/eval/network/architecture.h"
+#include "core/model/model.h"
+
+#include <map>
+
+namespace qs::eval {
+
+struct FoundWeight {
+    std::vector<const TensorInfo*> tensors; ///< one, or one for each expert
+    const TensorInfo* bias = nullptr;
+    const TensorInfo* weight() const { return tensors.front(); }
+};
+using FoundWeights = std::map<WeightRole, FoundWeight>;
+
+struct NetworkTensors {
+    bool isGguf = false;
+    FoundWeights outside; ///< of the layers
+    std::vector<FoundWeights> layers;
+};
+/// See NetworkWeights::of().
+Result<NetworkTensors> findWeights(const Model& model, Network& network);
+
+/// Of a weight, as [outputs, inputs].
+std::vector<std::int64_t> shapeOf(WeightRole role, const Network& network);
+/// The first name of a role in files of one kind; "" where they have none.
+std::string nameOf(std::span<const WeightName> names, WeightRole role, bool isGguf);
+
+} // namespace qs::eval

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Reading a text file for a tokenizer.
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+
+#include <functional>
+#include <string>
+
+namespace qs::eval {
+
+/// Gives the bytes of a file to `use`, without one newline at their end, as in llama.cpp. Returns the SHA-256 of the
+/// whole file. An error of `use` gets the name of the file.
+Result<std::string> readText(const std::string& path, const Job& job,
+                             const std::function<Result<void>(std::string_view text)>& use);
+
+} // namespace qs::eval
