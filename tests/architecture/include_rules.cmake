@@ -39,6 +39,7 @@ rule(core/solve "core/solve" "^$" "\"core/(analysis|plan|eval|bench|export|sessi
 rule(core/export "core/export" "^$" "\"core/(value|solve|analysis|plan|eval|bench|session)/")
 rule(core/analysis "core/analysis" "^$" "\"core/(plan|eval|bench|export|session)/")
 rule(core/eval "core/eval" "^$" "\"core/(plan|bench|export|session)/")
+rule(core/plan "core/plan" "^$" "\"core/(bench|session)/")
 rule(core/bench "core/bench" "^$" "\"core/(value|solve|analysis|plan|eval|export|session)/")
 rule(app/cli "app/cli" "^$" "${gui}|\"(app/gui|app/worker|kernels|plugins)/")
 rule(app/worker "app/worker" "^$" "${gui}|\"app/(gui|cli)/")
