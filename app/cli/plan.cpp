@@ -79,8 +79,7 @@ Result<void> printPlan(const plan::PlanRecord& record) {
     if (all > kMostPrinted)
         text += fmt::format("... and {} more tensors; --csv and --json have them all.\n", all - kMostPrinted);
     for (const auto& remark : record.options->remarks) text += remark + "\n";
-    text +=
-        fmt::format("\n{}: {}.\n{}\n", record.objective->title, plan::planSummary(record), record.objective->summary);
+    text += fmt::format("\nBy {}: {}.\n", record.objective->title, plan::planSummary(record));
     if (!record.losses->additivity.empty())
         text += "\n" + tableText(makeTable({}, eval::additivityColumns(), record.losses->additivity));
     if (record.proof) {
@@ -114,10 +113,11 @@ Result<void> run(const PlanCommand& options) {
     if (!options.tensors.empty()) {
         auto selected = select(**model, options.tensors);
         if (!selected) return tl::unexpected(selected.error());
+        std::erase_if(*selected, [](const TensorInfo* tensor) { return !tensor->isWeight(); });
         wanted.tensors = std::move(*selected);
     }
     plan::PlanRecord record;
-    record.objective = &objective, record.layout = options.layout, record.context = options.text.context;
+    record.objective = &objective, record.context = options.text.context;
     if (!options.text.text.empty() || !options.text.tokens.empty()) {
         auto text = options.text.read(**model, processJob());
         if (!text) return tl::unexpected(text.error());
@@ -182,7 +182,9 @@ Run declarePlan(CLI::App& app) {
         .type("OBJECTIVE")
         .showDefault()
         .oneOf(objectiveIds(plan::objectives()));
-    option(app, "--layout", options->layout, "Layout whose stored bytes count (default: that of quantize)").type("ID");
+    option(app, "--layout", options->layout,
+           "Layout whose stored bytes count (default: the first that takes the most of the specs)")
+        .type("ID");
     addTensorFilters(app, options->tensors);
     option(app, "--lock", options->locks, "REGEX=SPEC or REGEX=keep for tensors that the plan does not decide")
         .type("RULE")

@@ -103,9 +103,8 @@ std::optional<Chance> againstChance(std::span<const eval::TokenScore> plan,
     const auto all = means([](std::size_t i) { return i; });
     Chance out;
     out.draws = draws.size();
-    std::size_t notWorse = 0;
-    for (std::size_t d = 1; d < all.size(); ++d) notWorse += all[d] <= all[0];
-    out.rank = double(1 + notWorse) / double(draws.size() + 1);
+    for (std::size_t d = 1; d < all.size(); ++d) out.notWorse += all[d] <= all[0];
+    out.rank = double(1 + out.notWorse) / double(draws.size() + 1);
     out.least = *std::min_element(all.begin() + 1, all.end());
     out.largest = *std::max_element(all.begin() + 1, all.end());
     out.median = medianOf({all.begin() + 1, all.end()});

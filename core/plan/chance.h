@@ -17,7 +17,7 @@ constexpr double kByteTolerance = 0.001; ///< relative
 
 /// A plan beside draws of one kind, all by mean KL on the same tokens.
 struct Chance {
-    std::size_t draws = 0;
+    std::size_t draws = 0, notWorse = 0;       ///< `notWorse`: draws with no more KL than the plan
     double rank = 1;                           ///< p = (1 + draws with no more KL than the plan) / (draws + 1)
     double least = 0, median = 0, largest = 0; ///< mean KL of the draws, nats a token
     double effect = 0;                         ///< ln(KL of the plan / median); below 0: the plan is better

@@ -22,7 +22,7 @@ struct Mixture {
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options);
 /// The least loss within `budget` bytes of the whole file. Error: the budget is below Options::leastBytes().
 Result<Mixture> bestMixture(const Options& options, std::uint64_t budget);
-/// The spec everywhere; units that cannot take it get their nearest option with no more bytes, or their smallest.
+/// The spec everywhere; units that cannot take it get their smallest option.
 Mixture uniformMixture(std::size_t spec, const Options& options);
 
 /// The spec that the mixture gives a tensor; null where the plan does not decide for it.

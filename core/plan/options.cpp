@@ -31,6 +31,22 @@ std::string groupKey(const std::string& name, const std::vector<QRegularExpressi
     return name;
 }
 
+/// How many of the specs it takes for a tensor.
+std::size_t takenBy(const Layout& layout, const OptionRequest& request, const TensorInfo& tensor) {
+    return std::size_t(std::count_if(request.specs.begin(), request.specs.end(), [&](const QuantSpec& spec) {
+        return layout.accepts(spec, tensor.shape).has_value();
+    }));
+}
+
+/// The first layout that takes the most specs.
+const Layout& layoutFor(const OptionRequest& request) {
+    const auto all = layouts();
+    if (request.tensors.empty()) return all.front();
+    return *std::max_element(all.begin(), all.end(), [&](const Layout& a, const Layout& b) {
+        return takenBy(a, request, *request.tensors.front()) < takenBy(b, request, *request.tensors.front());
+    });
+}
+
 std::vector<PlanUnit> unitsOf(const std::vector<const TensorInfo*>& tensors,
                               const std::vector<QRegularExpression>& groups) {
     std::vector<PlanUnit> units;
@@ -47,6 +63,12 @@ std::vector<PlanUnit> unitsOf(const std::vector<const TensorInfo*>& tensors,
 }
 
 } // namespace
+
+bool Options::isEverywhere(std::size_t spec) const {
+    return std::all_of(of.begin(), of.end(), [&](const auto& options) {
+        return std::any_of(options.begin(), options.end(), [&](const UnitOption& o) { return o.spec == spec; });
+    });
+}
 
 std::uint64_t Options::leastBytes() const {
     std::uint64_t sum = fixedBytes;
@@ -69,6 +91,8 @@ std::uint64_t Options::mostBytes() const {
 Result<Options> planOptions(const OptionRequest& request, const Losses& losses, const Job& job) {
     Options out;
     out.model = request.model, out.specs = request.specs;
+    out.layout = request.layout.empty() ? &layoutFor(request) : findLayout(request.layout);
+    if (!out.layout) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(request.layout, 60)));
     std::vector<QRegularExpression> groups;
     for (const auto& text : request.groups) {
         auto regex = compiled(text, "group");
@@ -86,7 +110,7 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
     // Bytes of every tensor: under the locks alone, and with each spec.
     const auto planned = [&](const QuantSpec* spec) {
         QuantizeRequest quantize;
-        quantize.layout = request.layout, quantize.rules = request.locks, quantize.keepsRest = spec == nullptr;
+        quantize.layout = out.layout->id, quantize.rules = request.locks, quantize.keepsRest = spec == nullptr;
         if (spec) quantize.spec = *spec;
         quantize.skipRefused = true;
         return planExport(*request.model, quantize, job);
@@ -104,7 +128,8 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
     }
 
     out.fixedBytes = kept->bytes;
-    std::map<std::string, std::size_t> left; // reasons, with the number of units
+    std::map<std::string, std::size_t> left;                                    // reasons, with the number of units
+    std::vector<std::pair<std::size_t, std::string>> refused(out.specs.size()); // of each spec: units, the first reason
     for (PlanUnit& unit : units) {
         std::vector<UnitOption> options;
         std::string reason;
@@ -118,10 +143,11 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
                 if (row.becomes != Becomes::Quantized || !hasLoss) {
                     possible = false;
                     const auto why = losses.reasons.find(tensor->name);
-                    if (reason.empty())
-                        reason = row.becomes != Becomes::Quantized ? row.reason
-                                 : why != losses.reasons.end()     ? why->second
-                                                                   : "it has no loss by this objective";
+                    std::string one = row.becomes != Becomes::Quantized ? row.reason
+                                      : why != losses.reasons.end()     ? why->second
+                                                                        : "it has no loss by this objective";
+                    if (refused[s].first++ == 0) refused[s].second = one;
+                    if (reason.empty()) reason = std::move(one);
                     break;
                 }
                 option.bytes += row.bytes, option.loss += *found->second[s];
@@ -143,6 +169,10 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
         out.remarks.push_back(fmt::format("{} stay as they are: {}",
                                           count == 1 ? "1 unit" : fmt::format("{} units", count),
                                           reason.empty() ? "no spec fits." : reason));
+    for (std::size_t s = 0; s < out.specs.size(); ++s)
+        if (const auto& [count, reason] = refused[s]; count > left.size() || (count > 0 && left.empty()))
+            out.remarks.push_back(fmt::format("{} is no choice for {} of {} units in the layout {}: {}",
+                                              specText(out.specs[s]), count, units.size(), out.layout->id, reason));
     if (out.units.empty())
         return fail(fmt::format("There is no tensor to plan{}.",
                                 left.empty() ? "" : fmt::format("; the first reason: {}", left.begin()->first)));

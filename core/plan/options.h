@@ -26,20 +26,22 @@ struct Options {
     std::shared_ptr<const Model> model; ///< that the tensors of the units are of
     std::vector<QuantSpec> specs;
     std::vector<PlanUnit> units;
-    std::vector<std::vector<UnitOption>> of; ///< of each unit; never empty
-    std::uint64_t fixedBytes = 0;            ///< of all other tensors of the file
-    std::uint64_t elements = 0;              ///< of all tensors of the file
-    std::uint64_t matched = 0;               ///< elements of the units
-    std::vector<std::string> remarks;        ///< tensors and specs that could not be chosen, and why: sentences
-    std::uint64_t leastBytes() const;        ///< of the whole file at the smallest choices
-    std::uint64_t mostBytes() const;         ///< at the largest
+    std::vector<std::vector<UnitOption>> of;   ///< of each unit; never empty
+    std::uint64_t fixedBytes = 0;              ///< of all other tensors of the file
+    std::uint64_t elements = 0;                ///< of all tensors of the file
+    std::uint64_t matched = 0;                 ///< elements of the units
+    std::vector<std::string> remarks;          ///< tensors and specs that could not be chosen, and why: sentences
+    const Layout* layout = nullptr;            ///< whose bytes they are
+    bool isEverywhere(std::size_t spec) const; ///< every unit can take the spec
+    std::uint64_t leastBytes() const;          ///< of the whole file at the smallest choices
+    std::uint64_t mostBytes() const;           ///< at the largest
 };
 
 struct OptionRequest {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors; ///< to plan; the others stay as they are
     std::vector<QuantSpec> specs;           ///< to choose from
-    std::string layout;                     ///< as in QuantizeRequest
+    std::string layout;                     ///< id; "" is the first layout that takes all specs, else the first
     /// Rules for tensors that the plan does not decide. The first that matches wins.
     std::vector<TensorRule> locks;
     /// Regular expressions. Tensors whose names are equal without what the expression matches get one spec:

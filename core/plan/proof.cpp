@@ -35,14 +35,19 @@ std::string verdictOn(const char* what, const Chance& chance) {
         text += fmt::format(" (95 % interval {:.3g} to {:.3g})", std::exp(chance.low), std::exp(chance.high));
     text += fmt::format("; rank p = {:.3g}.", chance.rank);
     if (chance.isInside()) return text + " It is inside the random band: no better than chance by this text.";
-    return text + (chance.effect < 0 ? " It is better than chance." : " It is worse than chance.");
+    if (chance.effect >= 0) return text + " It is worse than chance.";
+    if (chance.notWorse == 0) return text + " It is better than every one of them.";
+    return text + fmt::format(" It is better than the median, but {} of them {} as good or better.", chance.notWorse,
+                              chance.notWorse == 1 ? "is" : "are");
 }
 
 std::string verdictOnUniform(const Contender& uniform, const Contender& plan) {
     const auto& paired = *uniform.againstPlan;
-    std::string text = fmt::format("Against {} ({} bytes to the plan's {}): its KL is {:.4g} nats, the plan's {:.4g}",
-                                   uniform.mixture.name, uniform.mixture.bytes, plan.mixture.bytes,
-                                   uniform.summary->divergence.mean, plan.summary->divergence.mean);
+    constexpr double mib = 1 << 20;
+    std::string text =
+        fmt::format("Against {} ({:.2f} MiB to the plan's {:.2f}): its KL is {:.4g} nats, the plan's {:.4g}",
+                    uniform.mixture.name, double(uniform.mixture.bytes) / mib, double(plan.mixture.bytes) / mib,
+                    uniform.summary->divergence.mean, plan.summary->divergence.mean);
     if (!paired.hasInterval) return text + "; one chunk gives no interval.";
     text += fmt::format("; paired difference {:.3g} nats (95 % interval {:.3g} to {:.3g}).", paired.difference.mean,
                         paired.low, paired.high);

@@ -34,10 +34,10 @@ Plot proofPlot(const PlanProof& proof) {
 std::string planSummary(const PlanRecord& record) {
     const Options& options = *record.options;
     const double mib = 1 << 20;
-    std::string text =
-        fmt::format("{:.4f} bits per weight of the whole file, {:.2f} MiB of {:.2f} MiB; {} units x {} specs; ",
-                    record.plan.bpw(options), double(record.plan.bytes) / mib, double(record.budget) / mib,
-                    options.units.size(), options.specs.size());
+    std::string text = fmt::format(
+        "{:.4f} bits per weight of the whole file, {:.2f} MiB of {:.2f} MiB in the layout {}; {} units x {} specs; ",
+        record.plan.bpw(options), double(record.plan.bytes) / mib, double(record.budget) / mib, options.layout->id,
+        options.units.size(), options.specs.size());
     const double gap = record.plan.gap();
     return text + (gap == 0 ? "gap 0: no plan within the budget has a smaller sum of losses"
                             : fmt::format("gap {:.2g}: the best plan may be smaller by this share", gap));
@@ -52,7 +52,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     if (!provenance) return tl::unexpected(provenance.error());
     const auto say = [&](const char* key, std::string value) { provenance->emplace_back(key, std::move(value)); };
     say("objective", record.objective->id);
-    say("layout", record.layout);
+    say("layout", options.layout->id);
     say("budget_bytes", std::to_string(record.budget));
     say("bytes", std::to_string(record.plan.bytes));
     say("bpw", fmt::format("{}", record.plan.bpw(options)));

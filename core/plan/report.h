@@ -14,7 +14,6 @@ struct PlanRecord {
     const Losses* losses = nullptr;
     Mixture plan;
     std::uint64_t budget = 0; ///< bytes of the whole file
-    std::string layout;
     std::optional<PlanProof> proof;
     eval::EvaluationText text; ///< empty path: none was used
     std::size_t context = 0;
