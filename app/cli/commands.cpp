@@ -15,6 +15,7 @@ const auto kCommands = std::to_array<Command>({
     {"sweep", "Measure formats times block sizes, and find which of them nothing beats", declareSweep},
     {"eval", "Measure what specs do to the output of a language model", declareEval},
     {"sensitivity", "Find which matrices of a language model its output depends on", declareSensitivity},
+    {"plan", "Choose a spec for every tensor under a budget, and test the choice against chance", declarePlan},
     {"capture", "Record the inputs of a language model's layers, for solvers and importance weights", declareCapture},
     {"tokenize", "Turn a text into the token ids of a model", declareTokenize},
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",

@@ -15,6 +15,7 @@ Run declareDequantize(CLI::App& app);
 Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
 Run declareEval(CLI::App& app);
+Run declarePlan(CLI::App& app);
 Run declareSensitivity(CLI::App& app);
 Run declareCapture(CLI::App& app);
 Run declareTokenize(CLI::App& app);

@@ -11,13 +11,13 @@ namespace {
 
 constexpr SensitivityHow kHows[] = {
     {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.",
-     "KL alone, nats", true, true, measureAlone},
-    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false,
+     "KL alone, nats", true, true, true, false, measureAlone},
+    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false, false, false,
      measureSpared},
     {"slope", "Slope", "Noise of two known sizes in this unit: KL a unit of relative squared error, for any spec.",
-     "predicted KL, nats", false, true, measureSlope},
+     "predicted KL, nats", false, true, true, false, measureSlope},
     {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.",
-     "layer output NMSE", true, false, measureOutput}};
+     "layer output NMSE", true, false, true, true, measureOutput}};
 
 } // namespace
 

@@ -19,6 +19,8 @@ struct SensitivityHow {
     const char* figure;   ///< what SensitivityRow::rank() is, with its unit
     bool needsSpecs;      ///< false: it can be measured without a spec
     bool isSumMeaningful; ///< whether figures of units are added up and held against all at once
+    bool isLoss;          ///< the figure says what quantizing a unit costs, so that a plan may make its sum least
+    bool isProxy;         ///< the figure is not of the network's output
     /// Measures all units of the run and hands over their rows. Errors: cancelled, and what stops every unit.
     Result<void> (*measure)(SensitivityRun& run, const Job& job);
 };

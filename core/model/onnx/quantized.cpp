@@ -15,6 +15,9 @@ namespace {
 // because they are kept until all layers are found.
 constexpr std::uint64_t kPerLayer = 1400;
 
+/// Name of the type of codes: ONNX's own name for 4 and 2 bits.
+std::string nameOfType(const TensorInfo& codes) { return codes.derived ? codes.derived->typeId() : info(codes.dtype).id; }
+
 /// value = (code - zero point) * scale in f32, as the operator DequantizeLinear is defined.
 class QdqLayer final : public Layer {
 public:
@@ -45,12 +48,61 @@ public:
 
 private:
     static std::string describe(const std::vector<qs::Field>& fields, std::uint64_t channels) {
-        return fmt::format("DequantizeLinear of {}, {}{}", info(fields[0].info.dtype).id,
+        return fmt::format("DequantizeLinear of {}, {}{}", nameOfType(fields[0].info),
                            fields[1].info.elements > 1 ? fmt::format("{} scales, one a channel", channels)
                                                        : std::string("one scale"),
                            fields.size() > 2 ? ", zero points" : "");
     }
     std::uint64_t channels_, inner_;
+    bool hasZeros_;
+};
+
+/// A layer whose scales have a block size: along one axis, `block` elements share a scale. The scales have the shape of
+/// the codes, but along this axis there is one a block.
+class BlockedLayer final : public Layer {
+public:
+    /// The codes as [outer, size, inner], where `size` is the length of the axis. All counts in elements.
+    struct Blocks {
+        std::uint64_t size, inner, block;
+        std::uint64_t perAxis() const { return (size + block - 1) / block; }
+    };
+    BlockedLayer(std::vector<std::int64_t> shape, std::vector<qs::Field> fields, const Blocks& blocks)
+        : Layer({"ONNX-QDQ", describe(fields, blocks), fields[1].info.dtype, std::move(shape), std::move(fields)}),
+          blocks_(blocks), hasZeros_(parts().size() > 2) {}
+
+    void values(std::uint64_t begin, std::size_t n, float* out) const override {
+        if (n == 0) return;
+        const std::uint64_t from = firstScale(begin), last = firstScale(begin + n - 1);
+        const auto count = std::size_t(last - from + blocks_.inner);
+        const auto codes = field(0).floats(begin, n);
+        const auto scales = field(1).floats(from, count);
+        const auto zeros = hasZeros_ ? field(2).floats(from, count) : std::vector<float>(count, 0.0f);
+        for (std::size_t i = 0; i < n;) {
+            const std::uint64_t column = (begin + i) % blocks_.inner;
+            const auto scale = std::size_t(firstScale(begin + i) - from + column);
+            if (blocks_.inner > 1) { // a row: each element has a scale of its own
+                const auto length = std::min<std::size_t>(n - i, std::size_t(blocks_.inner - column));
+                for (std::size_t k = 0; k < length; ++k, ++i) out[i] = (codes[i] - zeros[scale + k]) * scales[scale + k];
+            } else { // a block with one scale
+                const std::uint64_t place = (begin + i) % blocks_.size;
+                const std::uint64_t end = std::min(blocks_.size, (place / blocks_.block + 1) * blocks_.block);
+                const auto stop = i + std::min<std::size_t>(n - i, std::size_t(end - place));
+                for (; i < stop; ++i) out[i] = (codes[i] - zeros[scale]) * scales[scale];
+            }
+        }
+    }
+
+private:
+    static std::string describe(const std::vector<qs::Field>& fields, const Blocks& blocks) {
+        return fmt::format("DequantizeLinear of {}, a scale for {} elements{}", nameOfType(fields[0].info),
+                           blocks.block, fields.size() > 2 ? ", zero points" : "");
+    }
+    /// Index of the first of the `inner` scales of the row that holds `element`.
+    std::uint64_t firstScale(std::uint64_t element) const {
+        const std::uint64_t row = element / blocks_.inner;
+        return (row / blocks_.size * blocks_.perAxis() + row % blocks_.size / blocks_.block) * blocks_.inner;
+    }
+    Blocks blocks_;
     bool hasZeros_;
 };
 
@@ -91,12 +143,23 @@ public:
     }
 
 private:
-    /// Null if there is no such tensor or if it is computed.
-    const TensorInfo* find(const std::string& name) const {
-        const TensorInfo* found = name.empty() ? nullptr : model_.find(name);
-        return found && !found->derived ? found : nullptr;
-    }
+    /// Null if the model has no such tensor.
+    const TensorInfo* find(const std::string& name) const { return name.empty() ? nullptr : model_.find(name); }
     qs::Field field(const TensorInfo& tensor) const { return {tensor, model_.files[tensor.file].mapping}; }
+
+    /// True for the types that DequantizeLinear takes and that are read here.
+    static bool isCode(const TensorInfo& tensor) {
+        switch (tensor.dtype) {
+        case DType::I8:
+        case DType::U8:
+        case DType::I16:
+        case DType::U16:
+        case DType::I32:
+        case DType::F8_E4M3:
+        case DType::F8_E5M2: return true;
+        default: return tensor.derived && tensor.dtype == DType::F32; // FLOAT4E2M1
+        }
+    }
 
     /// Null if the node does not dequantize a weight, or not in a way that is supported here.
     std::shared_ptr<const Layer> layerOf(const Dequantize& node) const;
@@ -119,23 +182,30 @@ private:
 
 std::shared_ptr<const Layer> Layers::layerOf(const Dequantize& node) const {
     const TensorInfo *codes = find(node.codes), *scales = find(node.scale), *zeros = find(node.zero);
-    if (!codes || !scales || (!node.zero.empty() && !zeros) || codes->elements == 0 || node.blockSize != 0) return {};
+    if (!codes || !scales || (!node.zero.empty() && !zeros) || codes->elements == 0) return {};
     if (taken_[std::size_t(codes - model_.tensors.data())]) return {}; // another node already reads this weight
-    const bool isInteger = codes->dtype == DType::I8 || codes->dtype == DType::U8 || codes->dtype == DType::I32;
     const bool isFloat = scales->dtype == DType::F32 || scales->dtype == DType::F16 || scales->dtype == DType::BF16;
-    if (!isInteger || !isFloat || scales->shape.size() > 1) return {};
+    if (!isCode(*codes) || !isFloat) return {};
     if (zeros && (zeros->dtype != codes->dtype || zeros->elements != scales->elements)) return {};
-    std::uint64_t inner = codes->elements;
-    const auto rank = std::int64_t(codes->shape.size());
-    if (scales->elements != 1) {
-        const std::int64_t axis = node.axis < 0 ? node.axis + rank : node.axis;
-        if (axis < 0 || axis >= rank || std::uint64_t(codes->shape[std::size_t(axis)]) != scales->elements) return {};
-        inner = 1;
-        for (std::int64_t i = axis + 1; i < rank; ++i) inner *= std::uint64_t(codes->shape[std::size_t(i)]);
-    }
     std::vector<qs::Field> fields{field(*codes), field(*scales)};
     if (zeros) fields.push_back(field(*zeros));
-    return std::make_shared<const QdqLayer>(codes->shape, std::move(fields), scales->elements, inner);
+    const auto rank = std::int64_t(codes->shape.size()), axis = node.axis < 0 ? node.axis + rank : node.axis;
+    if (scales->elements == 1 && node.blockSize == 0)
+        return std::make_shared<const QdqLayer>(codes->shape, std::move(fields), 1, codes->elements);
+    if (axis < 0 || axis >= rank) return {};
+    const auto size = std::uint64_t(codes->shape[std::size_t(axis)]);
+    std::uint64_t inner = 1;
+    for (std::int64_t i = axis + 1; i < rank; ++i) inner *= std::uint64_t(codes->shape[std::size_t(i)]);
+    if (node.blockSize == 0) {
+        if (scales->shape.size() > 1 || size != scales->elements) return {};
+        return std::make_shared<const QdqLayer>(codes->shape, std::move(fields), size, inner);
+    }
+    if (node.blockSize < 0) return {};
+    const BlockedLayer::Blocks blocks{size, inner, std::uint64_t(node.blockSize)};
+    std::vector<std::int64_t> wanted(codes->shape.begin(), codes->shape.end());
+    wanted[std::size_t(axis)] = std::int64_t(blocks.perAxis());
+    if (scales->shape != wanted || (zeros && zeros->shape != wanted)) return {};
+    return std::make_shared<const BlockedLayer>(codes->shape, std::move(fields), blocks);
 }
 
 } // namespace

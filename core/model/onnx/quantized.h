@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Quantized weights of ONNX models: integer initializers that a DequantizeLinear node reads, with a constant scale.
+// Quantized weights of ONNX models: codes in initializers that a DequantizeLinear node reads, with a constant scale.
 
 #include "core/model/model.h"
 #include "core/model/onnx/graph.h"
 
 namespace qs::onnx {
 
-/// Replaces integers, scale and zero point with the dequantized tensor, if all of them are tensors of the model.
-/// Otherwise, and for blockwise scales, the tensors stay as they are.
+/// Replaces codes, scales and zero points with the dequantized tensor, if all of them are tensors of the model. There is
+/// one scale, one for each index of an axis, or one for each block along an axis (attribute block_size of opset 21).
+/// Otherwise the tensors stay as they are.
 void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes);
 
 } // namespace qs::onnx

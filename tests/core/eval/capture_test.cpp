@@ -97,6 +97,7 @@ private Q_SLOTS:
     void anExpertFindsItsSums();
     void rowsOfExpertsAreTheirTokens();
     void rowsAndGramsGiveTheSameFigures();
+    void everyChunkBeginsWithTheFirstToken();
     void rowsAreSpreadOverTheText();
     void solversTakeWhatIsCaptured();
     void matricesWithInputsFirstAreWeighedByInputs();
@@ -327,6 +328,18 @@ void CaptureTest::rowsAndGramsGiveTheSameFigures() {
         ++layers;
     }
     QCOMPARE(layers, std::size_t(21));
+}
+
+void CaptureTest::everyChunkBeginsWithTheFirstToken() {
+    CapturePlan plan = planOf(QStringLiteral("llama")), written = plan;
+    const Capture without(QStringLiteral("llama"), "i.dat", "", plan);
+    plan.text.first = plan.text.tokens[0] == 1 ? 2 : 1;
+    for (std::size_t at = 0; at < written.text.tokens.size(); at += kContext)
+        written.text.tokens[at] = *plan.text.first;
+    const Capture with(QStringLiteral("llama"), "i.dat", "", plan),
+        expected(QStringLiteral("llama"), "i.dat", "", written);
+    QVERIFY(bytesOf(with.path()) == bytesOf(expected.path()));
+    QVERIFY(bytesOf(with.path()) != bytesOf(without.path()));
 }
 
 void CaptureTest::rowsAreSpreadOverTheText() {

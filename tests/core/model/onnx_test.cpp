@@ -51,6 +51,7 @@ private Q_SLOTS:
     void readAndNotMapped();
     void metadata();
     void weightsOfDequantizeLinear();
+    void blocksOfDequantizeLinear();
     void whatIsNoWeightOfDequantizeLinear();
     void namesMeanNoConvention();
 
@@ -234,6 +235,46 @@ void OnnxTest::weightsOfDequantizeLinear() {
         }
 }
 
+/// Scales for blocks along an axis, and codes of 4 bits. The last block of an axis may be shorter.
+void OnnxTest::blocksOfDequantizeLinear() {
+    const auto blocks = [](std::uint64_t along, std::uint64_t size) {
+        return axis(along) + pb::attribute("block_size", pb::number(3, size));
+    };
+    const QByteArray graph =
+        // [3, 2] in blocks of 2 along axis 0: scales and zero points [2, 2]
+        initializer("a", 3, pb::dims({3, 2}), hex("0a1428f6fd05")) +
+        initializer("as", 1, pb::dims({2, 2}), f32s({1, 10, 0.5f, 4})) +
+        initializer("az", 3, pb::dims({2, 2}), hex("01fe0003")) + dequantize("a", "as", "az", blocks(0, 2)) +
+        // INT4 [2, 5] in blocks of 2 along the last axis: scales [2, 3]; codes 1 -2 7 -8 3 | -1 0 5 -6 2
+        initializer("b_quantized", 22, pb::dims({2, 5}), hex("e187f3502a")) +
+        initializer("bs", 1, pb::dims({2, 3}), f32s({1, 2, 4, 8, 16, 32})) +
+        dequantize("b_quantized", "bs", "", blocks(~std::uint64_t(0), 2)) +
+        // UINT4 with a zero point of 4 bits, one scale for each row
+        initializer("c", 21, pb::dims({2, 3}), hex("f08712")) +
+        initializer("cs", 1, pb::dims({2}), f32s({1, 0.25f})) + initializer("cz", 21, pb::dims({2}), hex("28")) +
+        dequantize("c", "cs", "cz", axis(0));
+    const auto model = open(pb::model(graph));
+    QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
+    QCOMPARE(model->tensors.size(), std::size_t(3));
+    using Values = std::vector<float>;
+    QCOMPARE(valuesOf(*model, "a"), (Values{9, 220, 39, -80, -1.5f, 8}));
+    QCOMPARE(valuesOf(*model, "b"), (Values{1, -2, 14, -16, 12, -8, 0, 80, -96, 64}));
+    QCOMPARE(valuesOf(*model, "c"), (Values{-8, 7, -1, 1.5f, 0, -0.25f}));
+    QCOMPARE(text(model->find("a")->derived->description()),
+             QStringLiteral("DequantizeLinear of I8, a scale for 2 elements, zero points"));
+    QVERIFY(text(model->find("b")->derived->description()).contains(QStringLiteral("INT4, a scale for 2 elements")));
+    for (const char* name : {"a", "b"}) { // every range gives the same values
+        const auto& tensor = *model->find(name);
+        const auto whole = valuesOf(*model, name);
+        for (std::uint64_t begin = 0; begin < whole.size(); ++begin)
+            for (std::uint64_t n = 1; n <= whole.size() - begin; ++n) {
+                Values part(n);
+                model->view(tensor)->readInto(4 * begin, std::as_writable_bytes(std::span(part)));
+                QVERIFY(std::equal(part.begin(), part.end(), whole.begin() + std::ptrdiff_t(begin)));
+            }
+    }
+}
+
 void OnnxTest::whatIsNoWeightOfDequantizeLinear() {
     const QByteArray codes = initializer("w", 3, pb::dims({2, 3}), hex("010203040506")),
                      scale = initializer("s", 1, {}, f32s({2})),
@@ -250,6 +291,12 @@ void OnnxTest::whatIsNoWeightOfDequantizeLinear() {
     QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(1)))); // 3 columns
     QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(5))));
     QVERIFY(stays(codes + two + dequantize("w", "ss", "", axis(0) + pb::attribute("block_size", pb::number(3, 32)))));
+    const QByteArray wide = initializer("sw", 1, pb::dims({2, 2}), f32s({1, 2, 3, 4}));
+    const auto block = [](std::uint64_t size) { return axis(1) + pb::attribute("block_size", pb::number(3, size)); };
+    QVERIFY(!stays(codes + wide + dequantize("w", "sw", "", block(2))));
+    QVERIFY(stays(codes + wide + dequantize("w", "sw", "", block(3)))); // one block, not two
+    QVERIFY(stays(codes + wide + dequantize("w", "sw", "", block(~std::uint64_t(0)))));
+    QVERIFY(stays(codes + wide + scale + dequantize("w", "sw", "s", block(2)))); // one zero point for all blocks
     QVERIFY(stays(codes + scale + initializer("z", 2, {}, hex("01")) + dequantize("w", "s", "z"))); // of another type
     QVERIFY(stays(codes + scale + pb::node("QuantizeLinear", "q", "o", pb::part(1, "w") + pb::part(1, "s"))));
 }

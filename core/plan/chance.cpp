@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/plan/chance.h"
+
+#include "core/eval/trust/rank_agreement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace qs::plan {
+namespace {
+
+/// A whole number below `limit`. The standard's distributions differ between libraries, this does not.
+std::size_t below(std::mt19937_64& random, std::size_t limit) { return std::size_t(random() % limit); }
+
+/// Units with equal options: the same specs of the same bytes.
+std::vector<std::vector<std::size_t>> alike(const Options& options) {
+    std::map<std::vector<std::pair<std::size_t, std::uint64_t>>, std::vector<std::size_t>> groups;
+    for (std::size_t u = 0; u < options.of.size(); ++u) {
+        std::vector<std::pair<std::size_t, std::uint64_t>> key;
+        for (const UnitOption& option : options.of[u]) key.emplace_back(option.spec, option.bytes);
+        groups[std::move(key)].push_back(u);
+    }
+    std::vector<std::vector<std::size_t>> out;
+    for (auto& [key, units] : groups) out.push_back(std::move(units));
+    return out;
+}
+
+double medianOf(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return eval::percentile(values, 0.5);
+}
+
+} // namespace
+
+Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    auto picked = plan.picked;
+    for (const auto& units : alike(options))
+        for (std::size_t i = units.size(); i > 1; --i) std::swap(picked[units[i - 1]], picked[units[below(random, i)]]);
+    return mixtureOf("permuted " + std::to_string(seed), std::move(picked), options);
+}
+
+std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const std::size_t units = options.of.size();
+    std::vector<std::size_t> picked(units);
+    std::int64_t bytes = std::int64_t(options.fixedBytes);
+    for (std::size_t u = 0; u < units; ++u) {
+        picked[u] = below(random, options.of[u].size());
+        bytes += std::int64_t(options.of[u][picked[u]].bytes);
+    }
+    const auto away = [&](std::int64_t size) { return std::abs(double(size) - double(plan.bytes)); };
+    const double tolerance = kByteTolerance * double(plan.bytes);
+    std::size_t within = 0; // changes since the bytes are near enough
+    for (std::size_t i = 0; i < 2000 * units && within < 20 * units; ++i) {
+        const std::size_t u = below(random, units), to = below(random, options.of[u].size());
+        const std::int64_t then =
+            bytes + std::int64_t(options.of[u][to].bytes) - std::int64_t(options.of[u][picked[u]].bytes);
+        const bool isNear = away(bytes) <= tolerance;
+        within += isNear;
+        if (isNear ? away(then) > tolerance : away(then) > away(bytes)) continue;
+        picked[u] = to, bytes = then;
+    }
+    if (away(bytes) > tolerance) return {};
+    return mixtureOf("random " + std::to_string(seed), std::move(picked), options);
+}
+
+std::optional<Chance> againstChance(std::span<const eval::TokenScore> plan,
+                                    std::span<const std::vector<eval::TokenScore>> draws) {
+    if (draws.empty()) return {};
+    // Sums of KL by chunk, of tokens that are finite everywhere. Row 0 is the plan.
+    std::map<std::size_t, std::vector<double>> chunks;
+    std::map<std::size_t, double> tokens;
+    for (std::size_t i = 0; i < plan.size(); ++i) {
+        bool finite = plan[i].finite;
+        for (const auto& draw : draws) finite = finite && i < draw.size() && draw[i].finite;
+        if (!finite) continue;
+        auto& sums = chunks[plan[i].chunk];
+        sums.resize(draws.size() + 1);
+        sums[0] += plan[i].divergence;
+        for (std::size_t d = 0; d < draws.size(); ++d) sums[d + 1] += draws[d][i].divergence;
+        tokens[plan[i].chunk] += 1;
+    }
+    if (chunks.empty()) return {};
+    std::vector<std::pair<std::vector<double>, double>> rows;
+    for (auto& [chunk, sums] : chunks) rows.emplace_back(std::move(sums), tokens[chunk]);
+    const auto means = [&](const auto& take) {
+        std::vector<double> out(draws.size() + 1);
+        double count = 0;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto& [sums, n] = rows[take(i)];
+            for (std::size_t d = 0; d < out.size(); ++d) out[d] += sums[d];
+            count += n;
+        }
+        for (double& value : out) value /= count;
+        return out;
+    };
+    const auto effectOf = [](const std::vector<double>& values) {
+        return std::log(values[0] / medianOf({values.begin() + 1, values.end()}));
+    };
+    const auto all = means([](std::size_t i) { return i; });
+    Chance out;
+    out.draws = draws.size();
+    for (std::size_t d = 1; d < all.size(); ++d) out.notWorse += all[d] <= all[0];
+    out.rank = double(1 + out.notWorse) / double(draws.size() + 1);
+    out.least = *std::min_element(all.begin() + 1, all.end());
+    out.largest = *std::max_element(all.begin() + 1, all.end());
+    out.median = medianOf({all.begin() + 1, all.end()});
+    out.effect = out.low = out.high = effectOf(all);
+    std::vector<double> effects;
+    std::mt19937_64 random(1);
+    for (std::size_t r = 0; r < eval::kResamples; ++r)
+        if (const double effect = effectOf(means([&](std::size_t) { return below(random, rows.size()); }));
+            std::isfinite(effect))
+            effects.push_back(effect);
+    std::sort(effects.begin(), effects.end());
+    if (!effects.empty() && rows.size() > 1)
+        out.low = eval::percentile(effects, 0.025), out.high = eval::percentile(effects, 0.975);
+    else
+        out.low = -INFINITY, out.high = INFINITY; // one chunk says nothing of others
+    return out;
+}
+
+} // namespace qs::plan

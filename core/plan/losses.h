@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What a spec costs a tensor, by one of several measures. A plan makes the sum of them least.
+
+#include "core/eval/sensitivity/sensitivity.h"
+
+#include <map>
+
+namespace qs::plan {
+
+/// Of every tensor under every spec: its loss, or none where it could not be measured.
+struct Losses {
+    std::map<std::string, std::vector<std::optional<double>>> of; ///< by name of the tensor; one for each spec
+    std::map<std::string, std::string> reasons;                   ///< why a tensor lacks a loss
+    /// Sum of single KL over the KL of all at once, by spec; empty where the objective has none.
+    std::vector<eval::Additivity> additivity;
+};
+
+/// What to measure losses on.
+struct LossRequest {
+    std::shared_ptr<const Model> model;
+    std::vector<const TensorInfo*> tensors;
+    std::vector<QuantSpec> specs;
+    /// Text, context, chunks, cache and memory, for objectives that need a text.
+    eval::SensitivityPlan text;
+};
+
+/// A row of the registry of objectives.
+struct Objective {
+    const char* id;
+    const char* title;
+    const char* summary; ///< one sentence for people: what is summed, with its unit
+    bool isProxy;        ///< it is computed without the output of the model
+    bool needsText;
+    const eval::SensitivityHow* how; ///< null: none of the network
+    /// Errors: cancelled, a file that changed, those of sensitivity().
+    Result<Losses> (*measure)(const Objective& objective, const LossRequest& request, const Job& job);
+};
+std::span<const Objective> objectives();
+/// Null if there is no such objective.
+const Objective* findObjective(std::string_view id);
+
+} // namespace qs::plan

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/plan/mixture.h"
+
+#include <QRegularExpression>
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <unordered_map>
+
+namespace qs::plan {
+
+double Mixture::bpw(const Options& options) const {
+    return options.elements ? 8.0 * double(bytes) / double(options.elements) : 0;
+}
+
+double Mixture::gap() const { return bound ? Selection{{}, loss, bytes, *bound}.gap() : 0; }
+
+Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options) {
+    Mixture out{std::move(name), std::move(picked), options.fixedBytes, 0, {}};
+    for (std::size_t u = 0; u < out.picked.size(); ++u) {
+        const UnitOption& option = options.of[u][out.picked[u]];
+        out.bytes += option.bytes, out.loss += option.loss;
+    }
+    return out;
+}
+
+Result<Mixture> bestMixture(const Options& options, std::uint64_t budget) {
+    const std::uint64_t least = options.leastBytes();
+    if (budget < least)
+        return fail(
+            fmt::format("The budget of {} bytes ({:.4g} bits per weight) is too small: the smallest choices need {} "
+                        "bytes ({:.4g} bits per weight).",
+                        budget, 8.0 * double(budget) / double(options.elements), least,
+                        8.0 * double(least) / double(options.elements)));
+    std::vector<std::vector<Choice>> classes;
+    for (const auto& unit : options.of) {
+        auto& choices = classes.emplace_back();
+        for (const UnitOption& option : unit) choices.push_back({option.loss, option.bytes});
+    }
+    const auto found = pickChoices(classes, budget - options.fixedBytes);
+    Mixture out = mixtureOf("plan", found->picked, options);
+    out.bound = found->bound;
+    return out;
+}
+
+Mixture uniformMixture(std::size_t spec, const Options& options) {
+    std::vector<std::size_t> picked;
+    for (const auto& unit : options.of) {
+        const auto same = std::find_if(unit.begin(), unit.end(), [&](const auto& o) { return o.spec == spec; });
+        const auto smallest =
+            std::min_element(unit.begin(), unit.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+        picked.push_back(std::size_t((same == unit.end() ? smallest : same) - unit.begin()));
+    }
+    return mixtureOf(specText(options.specs[spec]) + " everywhere", std::move(picked), options);
+}
+
+std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,
+                                                           const std::vector<TensorRule>& locks) {
+    auto specs = std::make_shared<std::unordered_map<std::string, QuantSpec>>();
+    for (std::size_t u = 0; u < options.units.size(); ++u)
+        for (const TensorInfo* tensor : options.units[u].tensors)
+            specs->emplace(tensor->name, options.specs[options.of[u][mixture.picked[u]].spec]);
+    return [specs, locks](const TensorInfo& tensor) -> const QuantSpec* {
+        if (const auto found = specs->find(tensor.name); found != specs->end()) return &found->second;
+        const TensorRule* lock = firstRule(locks, tensor.name);
+        return lock && lock->spec ? &*lock->spec : nullptr;
+    };
+}
+
+Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks) {
+    Recipe out;
+    for (std::size_t u = 0; u < options.units.size(); ++u)
+        for (const TensorInfo* tensor : options.units[u].tensors)
+            out.rules.push_back(
+                {"^" + QRegularExpression::escape(QString::fromStdString(tensor->name)).toStdString() + "$",
+                 options.specs[options.of[u][mixture.picked[u]].spec]});
+    out.rules.insert(out.rules.end(), locks.begin(), locks.end());
+    return out;
+}
+
+std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options) {
+    std::vector<MixtureRow> rows;
+    for (std::size_t u = 0; u < options.units.size(); ++u) {
+        const UnitOption& option = options.of[u][mixture.picked[u]];
+        MixtureRow row{
+            options.units[u].name,          specText(options.specs[option.spec]), 0, option.bytes, option.loss, 0,
+            options.units[u].tensors.size()};
+        for (const TensorInfo* tensor : options.units[u].tensors) row.elements += tensor->elements;
+        if (mixture.loss != 0) row.share = option.loss / mixture.loss;
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+const Columns<MixtureRow>& mixtureColumns() {
+    using Row = MixtureRow;
+    static const Columns<Row> columns{
+        {{"unit", "Tensor", "", Show::Name, 0, Direction::None, "The tensor, or the group of tensors with one spec."},
+         [](const Row& r) -> Value { return r.unit; }},
+        {{"spec", "Spec", "", Show::Text, 0, Direction::None, "What the plan quantizes it as."},
+         [](const Row& r) -> Value { return r.spec; }},
+        {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that the layout stores."},
+         [](const Row& r) -> Value { return std::int64_t(r.bytes); }},
+        {{"bpw", "Bits per weight", "bpw", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
+         [](const Row& r) -> Value {
+             return r.elements ? Value(8.0 * double(r.bytes) / double(r.elements)) : Value();
+         }},
+        {{"loss", "Loss", "", Show::Scientific, 3, Direction::LowerIsBetter, "What the objective measures for it."},
+         [](const Row& r) -> Value { return r.loss; }},
+        {{"share", "Share of loss", "%", Show::Percent, 1, Direction::None, "Of the sum over the plan."},
+         [](const Row& r) -> Value { return r.share; }},
+        {{"elements", "Weights", "", Show::Integer, 0, Direction::None, "Number of weights."},
+         [](const Row& r) -> Value { return std::int64_t(r.elements); }}};
+    return columns;
+}
+
+} // namespace qs::plan

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The test of a plan against chance: its KL beside uniform specs, rules of thumb and random plans of equal bytes, all
+// measured on the same chunks of text.
+
+#include "core/eval/run/evaluate.h"
+#include "core/eval/scores/paired.h"
+#include "core/plan/chance.h"
+
+namespace qs::plan {
+
+enum class ContenderKind { Plan, Uniform, Heuristic, Permuted, Random };
+const char* titleOf(ContenderKind kind);
+
+struct Contender {
+    ContenderKind kind = ContenderKind::Plan;
+    Mixture mixture;
+    std::optional<eval::ScoreSummary> summary;
+    std::string reason;                                ///< why there are no figures
+    std::optional<eval::PairedDifference> againstPlan; ///< its KL minus that of the plan; none for the plan itself
+};
+
+struct PlanProof {
+    std::size_t tokens = 0, chunks = 0; ///< inputs
+    std::vector<Contender> contenders;  ///< the plan first
+    std::optional<Chance> permuted, random;
+    /// Sentences on what was found: against each kind of chance and against the best uniform spec.
+    std::vector<std::string> verdicts;
+};
+
+struct ProofRequest {
+    std::shared_ptr<const Model> model;
+    const Options* options = nullptr;
+    std::vector<TensorRule> locks;
+    Mixture plan;
+    std::uint64_t budget = 0;  ///< bytes of the whole file, for uniform specs and rules of thumb
+    std::size_t draws = 19;    ///< of each kind of chance
+    eval::EvaluationPlan text; ///< chunks that no loss was measured on
+};
+/// Errors: those of evaluate().
+Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
+
+const Columns<Contender>& contenderColumns();
+
+} // namespace qs::plan
