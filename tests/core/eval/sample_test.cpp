@@ -101,8 +101,7 @@ void SampleTest::threadsChangeNothing() {
     const auto tokens = planOf({}).text.tokens;
     const auto statesWith = [&](unsigned threads, std::size_t chunks) {
         PassRoom room(*net, PassSizes(kShort, chunks), threads);
-        HiddenStates states(*net, *weights->embed(std::span(tokens).first(kShort * 3), kShort, nullptr, Job()),
-                            kShort);
+        HiddenStates states(*net, *weights->embed(std::span(tokens).first(kShort * 3), kShort, nullptr, Job()), kShort);
         for (std::size_t layer = 0; layer < net->layers.size(); ++layer) {
             const PreparedLayer prepared(*net, *weights->layer(layer, nullptr, Job()), net->layers[layer], room);
             if (!states.pass(prepared, room, Job())) qFatal("cancelled");

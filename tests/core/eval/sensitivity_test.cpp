@@ -265,7 +265,7 @@ void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
     const auto weights = NetworkWeights::of(model, *net);
     QVERIFY(weights);
     const std::size_t count = plan.chunks * plan.context;
-    auto embedded = weights->embed(std::span(plan.text.tokens).first(count), plan.context, nullptr, Job());
+    auto embedded = weights->embed(inputsOf(plan.text, count, plan.context), plan.context, nullptr, Job());
     QVERIFY(embedded);
     HiddenStates states(*net, std::move(*embedded), plan.context);
     std::vector<float> x;
