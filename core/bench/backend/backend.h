@@ -175,9 +175,10 @@ public:
     virtual std::string log() const { return {}; }
 };
 
-/// Seconds that a step may take before its worker is killed (probe 3, open 60, prepare 300, run: budget + 30).
+/// Seconds that a step may take before its worker is killed (probe 3, open 60, prepare 300, run: budget + 30). A plugin
+/// may ask for more than `open`, up to `longestOpen`.
 struct Deadlines {
-    double probe = 3, open = 60, prepare = 300, query = 10, runSlack = 30;
+    double probe = 3, open = 60, prepare = 300, query = 10, runSlack = 30, longestOpen = 600;
 };
 
 /// The four shipped backends (cpu openblas cuda pjrt), also those that are not `built`, with options from the

@@ -6,11 +6,6 @@
 #include <algorithm>
 
 namespace qs {
-namespace {
-
-constexpr double kLongestOpen = 600; ///< seconds; upper limit for what a plugin asks for
-
-} // namespace
 
 Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& deadlines, const Job& job) {
     auto session = WorkerSession::start(source, deadlines, job);
@@ -36,7 +31,7 @@ Outcome<std::unique_ptr<Backend>> openBackend(const BackendSource& source, const
     auto environment = optionsFrom(fields, "environment");
     const double wanted = fields.number("open_seconds");
     if (fields.problem()) return tl::unexpected((*session)->refuse("load", *fields.problem()));
-    const double seconds = wanted > deadlines.open ? std::min(wanted, kLongestOpen) : deadlines.open;
+    const double seconds = std::max(deadlines.open, std::min(wanted, deadlines.longestOpen));
     const auto opened = (*session)->ask({{"call", "open"}}, seconds);
     if (!opened) return tl::unexpected(opened.error());
     return std::unique_ptr<Backend>(new RemoteBackend(std::move(*session), std::move(environment)));

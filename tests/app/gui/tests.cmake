@@ -11,6 +11,7 @@ qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli q
     ${gui}/shared_painting_test.cpp ${gui}/task_test.cpp ${gui}/theme_test.cpp)
 qs_real_faults(test_gui backends_page_test backends_plan_test)
 qs_run_alone(test_gui backends_page_test) # it times products
+qs_one_thread(test_gui evidence_page_test)
 qs_add_tests(test_gui_times KIND timed LIBS qs_gui TESTS ${gui}/turns_test.cpp ${gui}/block_slider_test.cpp SUPPORT ${gui}/turns_walk.cpp)
 # A wrong option gives exit code 2 and a message, also without a display.
 foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz4")

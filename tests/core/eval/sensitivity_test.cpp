@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sensitivities of the sample model, against evaluations of the same changed networks from the first layer on.
+// Sensitivities of a small network, against evaluations of the same changed networks from the first layer on.
 #include "core/eval/capture/capture.h"
 #include "core/eval/forward/hidden_states.h"
 #include "core/eval/run/evaluate.h"
@@ -10,30 +10,37 @@
 #include "tests/support/test_program.h"
 
 #include <QFile>
+#include <QProcess>
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <bit>
 #include <cmath>
+#include <cstdio>
 
 using namespace qs;
 using namespace qs::eval;
 
 namespace {
 
-constexpr auto kFolder = "resources/samples/tiny-llama";
+constexpr auto kFolder = "tests/data/eval/smollm3"; ///< five layers, 96 tokens, at most 64 positions
+constexpr std::size_t kContext = 48, kChunks = 3;
 constexpr double kClose = 1e-9; ///< relative: sums of the same scores in another order
 
-std::shared_ptr<const Model> sample() {
+std::shared_ptr<const Model> network() {
     const auto model = openModel(kFolder);
     if (!model) qFatal("%s", model.error().message.c_str());
     return *model;
 }
 
+/// Tokens at random: a linear congruential generator.
 EvaluationText text() {
-    QFile file(QString::fromLatin1(kFolder) + QStringLiteral("/heldout.txt"));
-    if (!file.open(QIODevice::ReadOnly)) qFatal("no text");
     EvaluationText out;
-    for (const char byte : file.readAll()) out.tokens.push_back(std::uint8_t(byte));
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < kContext * kChunks; ++i) {
+        state = state * 1664525u + 1013904223u;
+        out.tokens.push_back(std::int32_t((state >> 16) % 96));
+    }
     out.first = 10; // as a tokenizer with a token before every text
     return out;
 }
@@ -41,14 +48,14 @@ EvaluationText text() {
 SensitivityPlan planOf(const char* how, std::initializer_list<const char*> specs) {
     SensitivityPlan plan;
     plan.text = text();
-    plan.context = 128, plan.chunks = 3;
+    plan.context = kContext, plan.chunks = kChunks;
     plan.how = findSensitivityHow(how);
     for (const char* spec : specs) plan.specs.push_back(*parseSpec(spec));
     return plan;
 }
 
 Sensitivity measured(const SensitivityPlan& plan) {
-    auto result = sensitivity(sample(), plan, Job());
+    auto result = sensitivity(network(), plan, Job());
     if (!result) qFatal("%s", result.error().message.c_str());
     return std::move(*result);
 }
@@ -57,9 +64,9 @@ Sensitivity measured(const SensitivityPlan& plan) {
 ScoreSummary evaluated(WeightChange change) {
     EvaluationPlan plan;
     plan.text = text();
-    plan.context = 128, plan.chunks = 3;
+    plan.context = kContext, plan.chunks = kChunks;
     plan.changes.push_back(std::move(change));
-    const auto result = evaluate(sample(), plan, Job());
+    const auto result = evaluate(network(), plan, Job());
     if (!result || !result->reasons.front().empty()) qFatal("not evaluated");
     return *summarize(result->scores.front());
 }
@@ -73,29 +80,58 @@ bool isInLayers(const TensorInfo& tensor) { return placeOf(tensor.name).layer >=
 
 bool isInTwoLayers(const TensorInfo& tensor) {
     const int layer = placeOf(tensor.name).layer;
-    return layer == 1 || layer == 6;
+    return layer == 1 || layer == 3;
 }
 
 bool near(double a, double b) { return std::fabs(a - b) <= kClose * std::max(std::fabs(a), std::fabs(b)); }
 
-bool same(const std::optional<Estimate>& a, const std::optional<Estimate>& b) {
-    if (a.has_value() != b.has_value()) return false;
-    return !a || (a->mean == b->mean && a->independent == b->independent && a->byChunk == b->byChunk);
+QString hex(double x) { return QString::number(std::bit_cast<std::uint64_t>(x), 16); }
+QString hex(const std::optional<double>& x) { return x ? hex(*x) : QStringLiteral("-"); }
+QString hex(const std::optional<Estimate>& x) {
+    return x ? hex(x->mean) + u',' + hex(x->independent) + u',' + hex(x->byChunk) : QStringLiteral("-");
 }
 
-/// All figures to the last bit.
-bool same(const Sensitivity& a, const Sensitivity& b) {
-    if (a.rows.size() != b.rows.size()) return false;
-    for (std::size_t i = 0; i < a.rows.size(); ++i) {
-        const auto &x = a.rows[i], &y = b.rows[i];
-        if (x.unit != y.unit || x.spec != y.spec || x.nmse != y.nmse || x.bend != y.bend || x.tokens != y.tokens)
-            return false;
-        if (!same(x.divergence, y.divergence) || !same(x.gain, y.gain) || !same(x.slope, y.slope) ||
-            !same(x.predicted, y.predicted) || !same(x.outputNmse, y.outputNmse) ||
-            !same(x.weightedNmse, y.weightedNmse))
-            return false;
+/// All figures to the last bit, a line for each row.
+QString figures(const Sensitivity& result) {
+    QString out;
+    for (const SensitivityRow& row : result.rows) {
+        const QStringList words = {QString::fromStdString(row.unit),
+                                   QString::fromStdString(row.spec),
+                                   hex(row.nmse),
+                                   hex(row.bend),
+                                   QString::number(row.tokens),
+                                   hex(row.divergence),
+                                   hex(row.gain),
+                                   hex(row.slope),
+                                   hex(row.predicted),
+                                   hex(row.outputNmse),
+                                   hex(row.weightedNmse)};
+        out += words.join(u' ') + u'\n';
     }
-    return true;
+    return out;
+}
+
+SensitivityPlan smallPlan(const char* how) {
+    auto plan = planOf(how, {"nf4:block=16"});
+    plan.chunks = 2, plan.takes = isInTwoLayers;
+    return plan;
+}
+
+/// Prints the figures of each way to measure. The number of threads is read once in a process, so this is a program.
+int printFigures(int, char**) {
+    for (const SensitivityHow& how : sensitivityHows())
+        std::fputs(qPrintable(figures(measured(smallPlan(how.id)))), stdout);
+    return 0;
+}
+
+QString figuresWithThreads(const char* threads) {
+    QProcess process;
+    auto environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(QStringLiteral("QS_THREADS"), QString::fromLatin1(threads));
+    process.setProcessEnvironment(environment);
+    process.start(QCoreApplication::applicationFilePath(), {QStringLiteral("--sensitivity-figures")});
+    if (!process.waitForFinished(qs::test::kWait) || process.exitCode() != 0) return {};
+    return QString::fromLatin1(process.readAllStandardOutput());
 }
 
 } // namespace
@@ -110,15 +146,16 @@ private Q_SLOTS:
     void noiseHasItsSize();
     void outputErrorsAreThoseOfTheProducts();
     void outputErrorsOfExpertsAreThoseOfTheirTokens();
-    void nothingDependsOnThreadsMemoryOrCache_data();
-    void nothingDependsOnThreadsMemoryOrCache();
+    void nothingDependsOnMemoryOrCache_data();
+    void nothingDependsOnMemoryOrCache();
+    void nothingDependsOnThreads();
     void aStoppedMeasurementGoesOn();
     void brokenRecordsAreMeasuredAgain();
     void badPlansAreRefused();
 };
 
 void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
-    auto plan = planOf("alone", {"nf4:block=64", "int8"});
+    auto plan = planOf("alone", {"nf4:block=16", "int8"});
     std::size_t arrived = 0;
     std::vector<SensitivityCost> costs;
     plan.arrived = [&](const SensitivityRow&) { ++arrived; };
@@ -130,14 +167,14 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
     QCOMPARE(arrived, result.rows.size());
     QCOMPARE(costs.size(), std::size_t(1));
     QCOMPARE(costs[0].runs, result.rows.size());
-    // 8 layers of 7 matrices with 2 specs: a change in layer l passes 8 - l layers. 3 chunks score 63 tokens each.
-    QCOMPARE(costs[0].layerPasses, std::size_t(7 * 2 * 36));
-    QVERIFY(costs[0].tokens == 3 * 128 && costs[0].scored == 3 * 63 && costs[0].seconds > 0);
+    // 5 layers of 7 matrices with 2 specs: a change in layer l passes 5 - l layers. 3 chunks score 23 tokens each.
+    QCOMPARE(costs[0].layerPasses, std::size_t(7 * 2 * 15));
+    QVERIFY(costs[0].tokens == 3 * 48 && costs[0].scored == 3 * 23 && costs[0].seconds > 0);
     QCOMPARE(result.rows.size() % 2, std::size_t(0));
     QVERIFY(result.rows.size() >= 14);
     double sum = 0;
     for (const SensitivityRow& row : result.rows)
-        if (row.spec == "nf4:block=64") sum += row.divergence->mean;
+        if (row.spec == "nf4:block=16") sum += row.divergence->mean;
     for (const std::size_t i : {std::size_t(0), result.rows.size() / 2, result.rows.size() - 1}) {
         const SensitivityRow& row = result.rows[i];
         const auto expected = evaluated(
@@ -158,8 +195,8 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
 }
 
 void SensitivityTest::sparedIsAnEvaluationOfAllOtherChanges() {
-    const auto result = measured(planOf("spared", {"nf4:block=64"}));
-    const QuantSpec spec = *parseSpec("nf4:block=64");
+    const auto result = measured(planOf("spared", {"nf4:block=16"}));
+    const QuantSpec spec = *parseSpec("nf4:block=16");
     const auto all = evaluated(within(quantizedAs(spec), isInLayers));
     for (const std::size_t i : {std::size_t(1), result.rows.size() - 1}) {
         const SensitivityRow& row = result.rows[i];
@@ -190,7 +227,7 @@ void SensitivityTest::rolesAndLayersCoverAllMatrices() {
 }
 
 void SensitivityTest::slopesAreKlOfNoise() {
-    const auto result = measured(planOf("slope", {"nf4:block=64"}));
+    const auto result = measured(planOf("slope", {"nf4:block=16"}));
     const SensitivityRow& row = result.rows.front();
     const auto touches = [&](const TensorInfo& t) { return t.name == row.unit; };
     const double small = evaluated(within(withNoise(0.0025), touches)).divergence.mean;
@@ -201,7 +238,7 @@ void SensitivityTest::slopesAreKlOfNoise() {
     QVERIFY(near(row.predicted->mean, slope * *row.nmse));
     QVERIFY(*row.slope->byChunk > 0);
     // Predictions say something of what is measured: within a factor of 3 for nearly all tensors.
-    const auto alone = measured(planOf("alone", {"nf4:block=64"}));
+    const auto alone = measured(planOf("alone", {"nf4:block=16"}));
     std::size_t close = 0;
     for (std::size_t i = 0; i < alone.rows.size(); ++i) {
         QCOMPARE(alone.rows[i].unit, result.rows[i].unit);
@@ -212,7 +249,7 @@ void SensitivityTest::slopesAreKlOfNoise() {
 }
 
 void SensitivityTest::noiseHasItsSize() {
-    const auto model = sample();
+    const auto model = network();
     for (const TensorInfo& tensor : model->tensors) {
         if (!isInLayers(tensor) || tensor.shape.size() != 2) continue;
         const auto sums = squaredError(tensor, *model->view(tensor), withNoise(0.01), Job());
@@ -222,8 +259,8 @@ void SensitivityTest::noiseHasItsSize() {
 }
 
 void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
-    const auto plan = planOf("output", {"nf4:block=64"});
-    const auto model = sample();
+    const auto plan = planOf("output", {"nf4:block=16"});
+    const auto model = network();
     const auto result = measured(plan);
     // The first layer's down_proj, from inputs seen by a tap, in f64.
     auto net = readNetwork(*model);
@@ -231,7 +268,7 @@ void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
     const auto weights = NetworkWeights::of(model, *net);
     QVERIFY(weights);
     const std::size_t count = plan.chunks * plan.context;
-    auto embedded = weights->embed(std::span(plan.text.tokens).first(count), plan.context, nullptr, Job());
+    auto embedded = weights->embed(inputsOf(plan.text, count, plan.context), plan.context, nullptr, Job());
     QVERIFY(embedded);
     HiddenStates states(*net, std::move(*embedded), plan.context);
     std::vector<float> x;
@@ -331,24 +368,22 @@ void SensitivityTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
     QVERIFY(std::fabs(one->rows[0].outputNmse->mean / (lost / whole) - 1) < 1e-4);
 }
 
-void SensitivityTest::nothingDependsOnThreadsMemoryOrCache_data() {
+void SensitivityTest::nothingDependsOnMemoryOrCache_data() {
     QTest::addColumn<QString>("how");
     for (const SensitivityHow& how : sensitivityHows()) QTest::newRow(how.id) << QString::fromLatin1(how.id);
 }
 
-void SensitivityTest::nothingDependsOnThreadsMemoryOrCache() {
+void SensitivityTest::nothingDependsOnMemoryOrCache() {
     QFETCH(QString, how);
-    auto plan = planOf(how.toLatin1().constData(), {"nf4:block=64"});
-    plan.chunks = 2, plan.takes = isInTwoLayers;
-    const auto expected = measured(plan);
+    auto plan = smallPlan(how.toLatin1().constData());
+    const QString expected = figures(measured(plan));
     plan.memory = 1; // one run at a time, borders in a file
-    qputenv("QS_THREADS", "1");
-    QVERIFY(same(measured(plan), expected));
-    qunsetenv("QS_THREADS");
+    QCOMPARE(figures(measured(plan)), expected);
     QTemporaryDir folder;
     plan.cache = folder.filePath(QStringLiteral("runs")).toStdString();
     const auto first = measured(plan), second = measured(plan);
-    QVERIFY(same(first, expected) && same(second, expected));
+    QCOMPARE(figures(first), expected);
+    QCOMPARE(figures(second), expected);
     QCOMPARE(second.runs, std::size_t(0));
     QCOMPARE(second.keptRuns, first.runs + first.keptRuns);
     plan.chunks = 1; // other tokens: nothing that was kept is taken
@@ -356,8 +391,14 @@ void SensitivityTest::nothingDependsOnThreadsMemoryOrCache() {
     QCOMPARE(other.runs, first.runs);
 }
 
+void SensitivityTest::nothingDependsOnThreads() {
+    const QString one = figuresWithThreads("1");
+    QVERIFY2(one.count(u'\n') > 40, qPrintable(one));
+    QCOMPARE(figuresWithThreads("3"), one);
+}
+
 void SensitivityTest::aStoppedMeasurementGoesOn() {
-    auto plan = planOf("alone", {"nf4:block=64"});
+    auto plan = planOf("alone", {"nf4:block=16"});
     plan.chunks = 2, plan.memory = 1, plan.takes = isInTwoLayers;
     const auto expected = measured(plan);
     QTemporaryDir folder;
@@ -367,13 +408,13 @@ void SensitivityTest::aStoppedMeasurementGoesOn() {
     plan.arrived = [&](const SensitivityRow&) {
         if (++rows == 5) job.cancel();
     };
-    const auto stopped = sensitivity(sample(), plan, job);
+    const auto stopped = sensitivity(network(), plan, job);
     QVERIFY(!stopped && stopped.error().cancelled);
     plan.arrived = {};
     const auto rest = measured(plan);
     QVERIFY(rest.keptRuns >= 5);
     QCOMPARE(rest.runs + rest.keptRuns, expected.runs + expected.keptRuns);
-    QVERIFY(same(rest, expected));
+    QCOMPARE(figures(rest), figures(expected));
 }
 
 void SensitivityTest::brokenRecordsAreMeasuredAgain() {
@@ -394,25 +435,25 @@ void SensitivityTest::brokenRecordsAreMeasuredAgain() {
     file.close();
     const auto again = measured(plan);
     QCOMPARE(again.runs, std::size_t(2));
-    QVERIFY(same(again, expected));
+    QCOMPARE(figures(again), figures(expected));
     QCOMPARE(measured(plan).runs, std::size_t(0)); // nothing was appended to the torn line
 }
 
 void SensitivityTest::badPlansAreRefused() {
     auto plan = planOf("alone", {});
-    auto refused = sensitivity(sample(), plan, Job());
+    auto refused = sensitivity(network(), plan, Job());
     QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--spec")));
     plan = planOf("alone", {"int8"});
     plan.takes = [](const TensorInfo&) { return false; };
-    refused = sensitivity(sample(), plan, Job());
+    refused = sensitivity(network(), plan, Job());
     QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--tensor")));
     plan = planOf("alone", {"int8"});
-    plan.text.tokens.resize(100);
-    refused = sensitivity(sample(), plan, Job());
-    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("needs at least 128")));
+    plan.text.tokens.resize(kContext - 1);
+    refused = sensitivity(network(), plan, Job());
+    QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("needs at least 48")));
     plan = planOf("alone", {"int8"});
     plan.cache = "/proc/none/here";
-    refused = sensitivity(sample(), plan, Job());
+    refused = sensitivity(network(), plan, Job());
     QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--cache")));
     // A spec that no matrix takes is a row with its reason.
     plan = planOf("alone", {"q4_k", "int8"});
@@ -426,4 +467,5 @@ void SensitivityTest::badPlansAreRefused() {
 }
 
 QS_TEST(SensitivityTest)
+QS_OTHER_MAIN("--sensitivity-figures", printFigures)
 #include "sensitivity_test.moc"

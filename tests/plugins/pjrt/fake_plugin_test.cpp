@@ -337,8 +337,8 @@ private Q_SLOTS:
         source.options = {{"path", QS_FAKE_PJRT}};
         const double brisk = state == u"hung" ? 0.5 : 20;
         const bool runs = how == u"run-hang" || how == u"await-hang";
-        const Deadlines deadlines{20, how == u"init-hang" ? brisk : 20, how == u"compile-hang" ? brisk : 20, 20,
-                                  runs ? brisk : 20};
+        const double open = how == u"init-hang" ? brisk : 20; // the plugin itself asks for minutes
+        const Deadlines deadlines{20, open, how == u"compile-hang" ? brisk : 20, 20, runs ? brisk : 20, open};
         std::optional<Failure> failure;
         if (auto opened = openBackend(source, deadlines, {}); !opened) {
             failure = opened.error();
