@@ -7,6 +7,7 @@
 #include "core/model/model.h"
 #include "core/report/report.h"
 #include "tests/support/test_program.h"
+#include "tests/support/thinned.h"
 
 #include <QFile>
 #include <QTemporaryDir>
@@ -124,6 +125,7 @@ void TokenizerKindsTest::everyKindGivesTheIdsOfThePackage() {
     const TokenizerPtr tokenizer = variant(row);
     QCOMPARE(row["hashes"].size(), blocks().size());
     for (std::size_t i = 0; i < blocks().size(); ++i) {
+        if (!qs::test::taken(std::size_t(index) + i)) continue; // other blocks for each kind
         // PCRE2 takes U+180E for a space; the patterns that we know do not. An unknown pattern goes through PCRE2.
         if (row["name"] == "unknown" && i < 3) continue;
         QVERIFY2(hashOf(blocks()[i], *tokenizer) == row["hashes"][i].get<std::string>(),
