@@ -38,7 +38,7 @@ struct Loaded {
     std::unique_ptr<PassRoom> room;
     std::vector<float> embedded, norm;
     std::vector<std::unique_ptr<PreparedLayer>> layers;
-    std::unique_ptr<value::PreparedProduct> head; ///< of one row
+    std::unique_ptr<Linear> head; ///< of one row
     std::vector<Alone> products;
 };
 
@@ -66,8 +66,9 @@ void addProducts(const Network& net, const LayerWeights& weights, Loaded& into) 
                                                                {&weights.down, inner}};
     for (const auto& [matrix, inputs] : all) {
         const std::size_t outputs = matrix->size() / inputs;
-        into.products.push_back(
-            {outputs, inputs, prepared(*matrix, into.room->sizes.rowsOfBlock, outputs, inputs, into.room->workers)});
+        const value::ProductWeights values(matrix->data(), matrix->element());
+        into.products.push_back({outputs, inputs,
+                                 {values, into.room->sizes.rowsOfBlock, outputs, inputs, false, into.room->workers.team()}});
     }
 }
 
@@ -98,8 +99,8 @@ Result<Loaded> load(const Options& options) {
         out.layers.push_back(
             std::make_unique<PreparedLayer>(out.network, std::move(*layer), out.network.layers[i], *out.room));
     }
-    out.head = std::make_unique<value::PreparedProduct>(prepared(
-        std::move(*head), 1, std::size_t(out.network.vocabulary), std::size_t(out.network.hidden), out.room->workers));
+    out.head = std::make_unique<Linear>(std::move(*head), 1, std::size_t(out.network.vocabulary),
+                                        std::size_t(out.network.hidden), out.room->workers.team());
     return out;
 }
 
