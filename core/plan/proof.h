@@ -42,4 +42,14 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
 
 const Columns<Contender>& contenderColumns();
 
+/// What was found against one kind of chance.
+struct ChanceRow {
+    std::string kind; ///< titleOf() its draws
+    Chance chance;
+    std::string words; ///< the verdict, as in PlanProof::verdicts
+};
+/// One row for each kind that has draws.
+std::vector<ChanceRow> chanceRows(const PlanProof& proof);
+const Columns<ChanceRow>& chanceColumns();
+
 } // namespace qs::plan

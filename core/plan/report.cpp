@@ -92,6 +92,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
         proof.plots.push_back(proofPlot(*record.proof));
         proof.tables.push_back(makeTable("Contenders", contenderColumns(), record.proof->contenders));
         report.more.emplace_back("contenders", proof.tables.back());
+        report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
         report.sections.push_back(std::move(proof));
     }
     return report;
