@@ -67,6 +67,7 @@ Result<Proof> prove(const Model& original, const WrittenModel& what, const std::
     if (!written) return fail("the proof failed: " + written.error().sentence());
     WrittenSizes sizes(**written);
     Proof proof;
+    proof.tensors.reserve(what.tensors.size());
     std::uint64_t total = 0, done = 0, index = 0, kept = 0;
     for (const WrittenTensor& record : what.tensors) total += record.bytes;
     for (const WrittenTensor& record : what.tensors) {
