@@ -96,6 +96,11 @@ private:
             shards_[i].fileName = shardName(model_.files[i]);
             shards_[i].metadata = model_.files[i].metadata;
             shards_[i].metadata.erase(kConfigKey);
+            // A description of a tensor that the model has as it is says nothing; in the output it would.
+            std::erase_if(shards_[i].metadata, [&](const auto& entry) {
+                return entry.first.starts_with(kStoredPrefix) &&
+                       model_.find(std::string_view(entry.first).substr(kStoredPrefix.size()));
+            });
         }
         written_.layout = &layout_;
         written_.tensors.reserve(model_.tensors.size());
