@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-constexpr std::size_t kPiece = std::size_t(1) << 20;
+constexpr std::size_t kTextPiece = std::size_t(1) << 20;
 
 std::string dumped(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace); }
 
@@ -89,7 +89,7 @@ Result<void> eachCertificatePiece(const Certificate& c, const TakeText& take, co
             piece += letter;
             if (letter == '\n') piece += "  ";
         }
-        if (piece.size() < kPiece) continue;
+        if (piece.size() < kTextPiece) continue;
         if (auto done = take(piece); !done) return done;
         piece.clear();
     }
@@ -99,8 +99,8 @@ Result<void> eachCertificatePiece(const Certificate& c, const TakeText& take, co
         piece.erase(piece.rfind("\n}"));
         if (auto done = take(piece + ",\n \"previous\": "); !done) return done;
         std::vector<std::byte> scratch;
-        for (std::size_t from = 0; from < previous->size(); from += kPiece) {
-            const auto bytes = previous->read(from, std::min(kPiece, previous->size() - from), scratch);
+        for (std::size_t from = 0; from < previous->size(); from += kTextPiece) {
+            const auto bytes = previous->read(from, std::min(kTextPiece, previous->size() - from), scratch);
             if (auto done = take({reinterpret_cast<const char*>(bytes.data()), bytes.size()}); !done) return done;
             previous->dropPages(from, bytes.size());
         }
@@ -132,7 +132,7 @@ Result<void> eachCertificateRow(const Certificate& c, const TakeText& take) {
         row.update(jsonOf(c.proof.tensors[i]));
         row.erase("name");
         piece += (i ? "," : "") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
-        if (piece.size() < kPiece) continue;
+        if (piece.size() < kTextPiece) continue;
         if (auto done = take(piece); !done) return done;
         piece.clear();
     }
