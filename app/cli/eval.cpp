@@ -104,6 +104,7 @@ Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const 
 
 /// The text, or the tokens of a base file; with the base file as the reference.
 Result<void> readTexts(const Options& options, const Model& model, eval::EvaluationPlan& plan) {
+    const EndsAtOnce reading; // tokenizers work on the whole text, step after step
     if (!options.text.empty() || !options.tokens.empty()) {
         auto text = options.tokens.empty() ? eval::textFromFile(model, options.text, processJob())
                                            : eval::textFromTokens(options.tokens, processJob());

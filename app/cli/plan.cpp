@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -134,7 +135,9 @@ Result<void> run(const PlanCommand& options) {
     if (!choices) return tl::unexpected(choices.error());
     const auto budget = plan::parseBudget(options.budget, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
+    std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are
     auto best = plan::bestMixture(*choices, *budget);
+    choosing.reset();
     if (!best) return tl::unexpected(best.error());
     record.options = &*choices, record.losses = &*losses, record.plan = std::move(*best), record.budget = *budget;
 

@@ -11,7 +11,6 @@
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
 #include "core/layouts/serve.h"
-#include "core/model/output/atomic_file.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
@@ -120,18 +119,24 @@ Result<void> writeRows(const OutputFiles& files, const Exported& exported, const
     std::string warnings;
     for (const auto& warning : exported.written.warnings)
         warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
-    return files.writeJson(fmt::format("{{\"rows\": {}, \"skipped\": [{}], \"warnings\": [{}], \"certificate\": {}}}\n",
-                                       rows.empty() ? certificateRows(exported.certificate)
-                                                    : jsonRows(makeTable({}, solve::solveColumns(), rows)),
-                                       skipped, warnings, certificateText(exported.certificate)));
+    return files.writeJsonInPieces([&](const OutputFiles::Sink& put) {
+        auto done = put("{\"rows\": ");
+        if (done)
+            done = rows.empty() ? eachCertificateRow(exported.certificate, put)
+                                : put(jsonRows(makeTable({}, solve::solveColumns(), rows)));
+        if (done)
+            done = put(fmt::format(", \"skipped\": [{}], \"warnings\": [{}], \"certificate\": ", skipped, warnings));
+        if (done) done = eachCertificatePiece(exported.certificate, put);
+        return done ? put("}\n") : done;
+    });
 }
 
 /// Writes --certificate, in addition to the certificate that the export writes itself.
-Result<void> writeCertificate(const std::string& path, const Exported& exported) {
+Result<void> putCertificate(const std::string& path, const Exported& exported) {
     if (path.empty()) return {};
-    const std::string text = certificateText(exported.certificate);
-    if (path == "-") return print(text);
-    if (auto done = writeWholeFile(path, text); !done) return done;
+    if (path == "-")
+        return eachCertificatePiece(exported.certificate, [](std::string_view piece) { return print(piece); });
+    if (auto done = writeCertificate(path, exported.certificate); !done) return done;
     return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
 }
 
@@ -250,7 +255,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
     if (!exported) return tl::unexpected(exported.error());
     if (options.certificate == "-" || options.rows.standardOutput()) {
-        if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+        if (auto done = putCertificate(options.certificate, *exported); !done) return done;
         return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
     }
     if (!rows.empty())
@@ -259,7 +264,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
-    if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+    if (auto done = putCertificate(options.certificate, *exported); !done) return done;
     return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
 }
 

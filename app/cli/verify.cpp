@@ -32,7 +32,8 @@ Result<void> run(const Options& options) {
     if (auto fine = options.outputs.check(); !fine) return fine;
     const auto path = certificateFor(options);
     if (!path) return tl::unexpected(path.error());
-    const auto checked = checkCertificate(*path, processJob());
+    const auto checked =
+        checkCertificate(*path, processJob(), options.outputs.any() ? ProofRows::Kept : ProofRows::Counted);
     if (!checked) return tl::unexpected(checked.error());
     const Table table = makeTable({}, checkedFileColumns(), checked->files);
     if (!options.outputs.standardOutput()) {
@@ -41,12 +42,13 @@ Result<void> run(const Options& options) {
             !done)
             return done;
     }
-    if (options.outputs.any())
-        if (auto done = options.outputs.writeJson(fmt::format("{{\"rows\": {}, \"holds\": {}, \"certificate\": {}}}\n",
-                                                              jsonRows(table), checked->holds(),
-                                                              certificateText(checked->certificate)));
-            !done)
-            return done;
+    const auto written = options.outputs.writeJsonInPieces([&](const OutputFiles::Sink& put) {
+        auto done =
+            put(fmt::format("{{\"rows\": {}, \"holds\": {}, \"certificate\": ", jsonRows(table), checked->holds()));
+        if (done) done = eachCertificatePiece(checked->certificate, put);
+        return done ? put("}\n") : done;
+    });
+    if (!written) return written;
     if (checked->holds()) return {};
     return fail(checkText(*checked), *path);
 }

@@ -74,7 +74,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             row->specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();
             if (row->status == Status::Ok) pooled[at]->merge(*row->distribution);
-            result.rows.push_back(figuresOf(*row));
+            if (plan.keepRows) result.rows.push_back(figuresOf(*row));
             if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(*row)));
             progress.done += double(tensor->bytes);
             ++progress.items;

@@ -153,6 +153,7 @@ struct AnalysisPlan {
     AnalysisOptions options;
     /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
+    bool keepRows = true; ///< false: rows are only handed out, for models of very many tensors
 };
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
 /// The same row without its distribution.

@@ -16,18 +16,14 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
     for (const QuantSpec& spec : request.specs) analysis.specs.emplace_back(specText(spec), spec);
-    const auto result = analyse(analysis, job);
-    if (!result) return tl::unexpected(result.error());
+    analysis.keepRows = false;
     Losses out;
-    std::size_t row = 0;
-    for (const TensorInfo* tensor : request.tensors)
-        for (std::size_t s = 0; s < request.specs.size(); ++s, ++row) {
-            const TensorAnalysis& figures = *result->rows[row];
-            auto& losses = out.of[tensor->name];
-            losses.push_back(nmseMetric().value(figures));
-            if (!losses.back()) out.reasons.emplace(tensor->name, figures.reason);
-        }
-    return out;
+    const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // in order, from one thread at a time
+        auto& losses = out.of[row->tensor];
+        losses.push_back(nmseMetric().value(*row));
+        if (!losses.back()) out.reasons.emplace(row->tensor, row->reason);
+    });
+    return result ? Result<Losses>(std::move(out)) : tl::unexpected(result.error());
 }
 
 /// A figure of the network's output, from sensitivity().

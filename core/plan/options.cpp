@@ -62,6 +62,30 @@ std::vector<PlanUnit> unitsOf(const std::vector<const TensorInfo*>& tensors,
     return units;
 }
 
+/// What the layout stores of a tensor under a spec. A model may have a million tensors.
+struct StoredAs {
+    std::uint64_t bytes = 0;
+    bool isQuantized = false;
+};
+/// Of all tensors of the model, in its order.
+struct Stored {
+    std::vector<StoredAs> tensors;
+    std::unordered_map<std::size_t, std::string> reasons; ///< of those that are not quantized, where there is one
+    std::uint64_t bytes = 0, elements = 0;
+};
+
+Stored storedOf(ExportPlan plan) {
+    Stored out;
+    out.bytes = plan.bytes, out.elements = plan.elements;
+    out.tensors.reserve(plan.tensors.size());
+    for (PlannedTensor& tensor : plan.tensors) {
+        const bool isQuantized = tensor.becomes == Becomes::Quantized;
+        if (!isQuantized && !tensor.reason.empty()) out.reasons.emplace(out.tensors.size(), std::move(tensor.reason));
+        out.tensors.push_back({tensor.bytes, isQuantized});
+    }
+    return out;
+}
+
 } // namespace
 
 bool Options::isEverywhere(std::size_t spec) const {
@@ -108,19 +132,19 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
     std::vector<PlanUnit> units = unitsOf(free, groups);
 
     // Bytes of every tensor: under the locks alone, and with each spec.
-    const auto planned = [&](const QuantSpec* spec) {
+    const auto planned = [&](const QuantSpec* spec) -> Result<Stored> {
         QuantizeRequest quantize;
         quantize.layout = out.layout->id, quantize.rules = request.locks, quantize.keepsRest = spec == nullptr;
         if (spec) quantize.spec = *spec;
         quantize.skipRefused = true;
-        return planExport(*request.model, quantize, job);
+        auto plan = planExport(*request.model, quantize, job);
+        return plan ? Result<Stored>(storedOf(std::move(*plan))) : tl::unexpected(plan.error());
     };
     const auto kept = planned(nullptr);
     if (!kept) return tl::unexpected(kept.error());
     out.elements = kept->elements;
-    std::unordered_map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < kept->tensors.size(); ++i) places.emplace(kept->tensors[i].name, i);
-    std::vector<ExportPlan> bySpec;
+    const auto placeOf = [&](const TensorInfo* tensor) { return std::size_t(tensor - request.model->tensors.data()); };
+    std::vector<Stored> bySpec;
     for (const QuantSpec& spec : request.specs) {
         auto plan = planned(&spec);
         if (!plan) return tl::unexpected(plan.error());
@@ -137,13 +161,14 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
             UnitOption option{s, 0, 0};
             bool possible = true;
             for (const TensorInfo* tensor : unit.tensors) {
-                const PlannedTensor& row = bySpec[s].tensors[places.at(tensor->name)];
+                const StoredAs& row = bySpec[s].tensors[placeOf(tensor)];
                 const auto found = losses.of.find(tensor->name);
                 const bool hasLoss = found != losses.of.end() && s < found->second.size() && found->second[s];
-                if (row.becomes != Becomes::Quantized || !hasLoss) {
+                if (!row.isQuantized || !hasLoss) {
                     possible = false;
                     const auto why = losses.reasons.find(tensor->name);
-                    std::string one = row.becomes != Becomes::Quantized ? row.reason
+                    const auto whyNot = bySpec[s].reasons.find(placeOf(tensor));
+                    std::string one = whyNot != bySpec[s].reasons.end() ? whyNot->second
                                       : why != losses.reasons.end()     ? why->second
                                                                         : "it has no loss by this objective";
                     if (refused[s].first++ == 0) refused[s].second = one;
@@ -159,7 +184,7 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
             continue;
         }
         for (const TensorInfo* tensor : unit.tensors) {
-            out.fixedBytes -= kept->tensors[places.at(tensor->name)].bytes;
+            out.fixedBytes -= kept->tensors[placeOf(tensor)].bytes;
             out.matched += tensor->elements;
         }
         out.units.push_back(std::move(unit));

@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 
 #include <cmath>
+#include <sys/stat.h>
 
 using namespace clitest;
 
@@ -152,6 +153,14 @@ void TestNetworkCommands::badTexts() {
     text.close();
     refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "UTF-8");
     refuses(run({s("tokenize"), kSample, s("--text"), path("absent.txt")}), "absent.txt");
+    QVERIFY(text.resize(qint64(20) << 30)); // sparse
+    for (const char* option : {"--text", "--tokens"})
+        refuses(run({s("eval"), kSample, s("--spec"), s("int8"), s(option), text.fileName()}), "is longer than");
+    refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "is longer than the 256.00 MiB");
+    QVERIFY(text.remove() && ::mkfifo(QFile::encodeName(text.fileName()).constData(), 0600) == 0);
+    for (const char* option : {"--text", "--tokens", "--base"})
+        refuses(run({s("eval"), kSample, s("--spec"), s("int8"), s(option), text.fileName()}), "is a pipe");
+    refuses(over("eval", {s("--recipe"), text.fileName()}), "is a pipe");
     refuses(run({s("tokenize"), s("tests/data/eval/llama"), s("--text"), kText}), "tokenizer");
 }
 

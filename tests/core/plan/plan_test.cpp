@@ -143,13 +143,13 @@ void PlanTest::locksAndGroups() {
     std::map<std::pair<int, std::string>, std::string> specs;
     for (const PlannedTensor& tensor : planned->tensors) {
         const bool isDown = tensor.name.find("down_proj") != std::string::npos;
-        if (isDown) QCOMPARE(tensor.spec, std::string("int8"));
+        if (isDown) QCOMPARE(tensor.spec.text(), std::string("int8"));
         if (tensor.name.find("embed") != std::string::npos) QVERIFY(tensor.becomes == Becomes::Copied);
         for (const char* role : {"q_proj", "k_proj", "v_proj"})
             if (tensor.name.find(role) != std::string::npos) {
                 const auto place = std::pair(placeOf(tensor.name).layer, std::string("qkv"));
-                const auto [found, isNew] = specs.emplace(place, tensor.spec);
-                QCOMPARE(found->second, tensor.spec);
+                const auto [found, isNew] = specs.emplace(place, tensor.spec.text());
+                QCOMPARE(found->second, tensor.spec.text());
             }
     }
 }
