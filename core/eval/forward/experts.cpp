@@ -42,15 +42,14 @@ std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const f
     return out;
 }
 
-Experts::Experts(const Network& network, LayerWeights& weights, const PassRoom& room)
-    : net_(network), inner_(std::size_t(network.mixture.intermediate)),
-      router_(prepared(std::move(weights.experts.router), room.sizes.rowsOfBlock, std::size_t(network.mixture.experts),
-                       std::size_t(network.hidden), room.workers)) {
+Experts::Experts(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers)
+    : net_(network), sizes_(sizes), inner_(std::size_t(network.mixture.intermediate)),
+      router_(prepared(std::move(weights.experts.router), sizes.rowsOfBlock, std::size_t(network.mixture.experts),
+                       std::size_t(network.hidden), workers)) {
     const auto hidden = std::size_t(net_.hidden);
     for (std::size_t e = 0; e < weights.experts.gateUp.size(); ++e)
-        experts_.push_back(
-            {prepared(std::move(weights.experts.gateUp[e]), kExpertRows, 2 * inner_, hidden, room.workers),
-             prepared(std::move(weights.experts.down[e]), kExpertRows, hidden, inner_, room.workers)});
+        experts_.push_back({prepared(std::move(weights.experts.gateUp[e]), kExpertRows, 2 * inner_, hidden, workers),
+                            prepared(std::move(weights.experts.down[e]), kExpertRows, hidden, inner_, workers)});
 }
 
 std::size_t Experts::bytes() const {
@@ -91,7 +90,7 @@ bool Experts::addExpert(std::size_t expert, std::span<const Routed> tokens, Pass
 bool Experts::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden), experts = experts_.size();
     if (tap) tap({WeightRole::Router, std::span(room.input).first(tokens * hidden)});
-    for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock)
+    for (std::size_t at = 0; at < tokens; at += sizes_.rowsOfBlock)
         if (!router_.run(room.input.data() + at * hidden, room.scores.data() + at * experts, job)) return false;
     const auto routes = route(net_.mixture, std::span<const float>(room.scores).first(tokens * experts));
     std::fill_n(room.result.data(), tokens * hidden, 0.0f);

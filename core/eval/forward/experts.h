@@ -18,8 +18,8 @@ std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const f
 /// The MLPs of one layer with their products prepared.
 class Experts {
 public:
-    /// Takes the matrices out of `weights`.
-    Experts(const Network& network, LayerWeights& weights, const PassRoom& room);
+    /// Takes the matrices out of `weights`. `sizes`: of the rows that go through the router.
+    Experts(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers);
     /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
     std::size_t bytes() const; ///< of the products
@@ -32,6 +32,7 @@ private:
                    const InputTap& tap) const;
 
     const Network& net_;
+    PassSizes sizes_;
     std::size_t inner_; ///< values between the two products of an expert, of a token
     mutable Linear router_;
     mutable std::vector<Products> experts_;

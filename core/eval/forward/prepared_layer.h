@@ -12,23 +12,26 @@ namespace qs::eval {
 
 class PreparedLayer {
 public:
-    /// For passes with rooms of the same sizes and workers as `room`.
-    PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room);
+    /// For passes with rooms of the same sizes and workers as `room`. `first`: rows of positions below it are needed by nobody: the
+    /// last layer of a network need not compute them.
+    PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room,
+                  std::size_t first = 0);
     PreparedLayer(const PreparedLayer&) = delete;
     PreparedLayer& operator=(const PreparedLayer&) = delete;
 
-    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last, at most PassSizes::tokens() of them.
-    /// False: cancelled.
+    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last, at most PassSizes::tokens() of them. Rows that are not
+    /// needed stay as they are. False: cancelled.
     bool operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
     std::size_t bytes() const; ///< of the repacked matrices
 
 private:
-    void enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
-               PassRoom& room) const;
+    void enter(const float* x, std::size_t tokens, std::size_t rows, std::span<const float> norm,
+               std::span<const float> bias, PassRoom& room) const;
     void leave(float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
                PassRoom& room) const;
     const Network& net_;
     LayerWeights w_; ///< without its matrices
+    Tail tail_;
     Attention attention_;
     std::optional<FeedForward> feedForward_;
     std::optional<Experts> experts_; ///< in place of feedForward_

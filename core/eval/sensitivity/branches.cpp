@@ -92,6 +92,8 @@ Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base
 
 Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, const Job& job) {
     for (std::size_t layer = batch.front().first(); layer < network_->layers.size(); ++layer) {
+        const bool isLast = layer + 1 == network_->layers.size(); // which computes scored rows alone
+        const std::size_t first = isLast ? firstScored(plan_.scored, plan_.context) : 0;
         std::vector<HiddenStates*> same;
         for (Active& one : batch) {
             if (one.first() > layer || !one.reason.empty()) continue;
@@ -110,13 +112,14 @@ Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, const
             if (!loaded && loaded.error().cancelled) return tl::unexpected(loaded.error());
             if (!loaded)
                 one.reason = loaded.error().sentence(), one.states.reset();
-            else if (auto done = one.states->pass(*loaded, network_->layers[layer], job); !done)
+            else if (auto done = one.states->pass(*loaded, network_->layers[layer], job, {}, first); !done)
                 return done;
         }
         if (same.empty()) continue;
         const auto loaded = weights_->layer(layer, base.change, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        if (auto done = HiddenStates::passAll(same, *loaded, network_->layers[layer], job); !done) return done;
+        if (auto done = HiddenStates::passAll(same, *loaded, network_->layers[layer], job, {}, first); !done)
+            return done;
     }
     return scoreBatch(batch, job);
 }
