@@ -14,7 +14,7 @@ public:
     HiddenStates(const Network& network, std::vector<float> values, std::size_t context)
         : network_(network), values_(std::move(values)), context_(context) {}
 
-    /// Puts every chunk through one layer. Error: cancelled.
+    /// Puts every chunk through one layer. Errors: cancelled, an expert cannot be loaded.
     Result<void> pass(const PreparedLayer& layer, PassRoom& room, const Job& job, const InputTap& tap = {});
     /// The same with a layer and a room that are made for it.
     Result<void> pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {},

@@ -72,13 +72,12 @@ PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned thr
     packed.resize(packedHeadSize(sizes.tokens(), keys));
     wide.resize(sizes.rowsOfBlock * 2 * inner), activated.resize(sizes.rowsOfBlock * inner);
     if (experts > 0) routed.resize(kExpertRows * hidden), ofExpert.resize(routed.size());
-    scores.resize(sizes.rows() * experts);
 }
 
 std::size_t PassRoom::bytes() const {
     std::size_t values = 0;
     for (const auto* each :
-         {&input, &result, &projected, &packed, &attended, &wide, &activated, &routed, &ofExpert, &scores, &tail})
+         {&input, &result, &projected, &packed, &attended, &wide, &activated, &routed, &ofExpert, &tail})
         values += each->size();
     return values * sizeof(float);
 }

@@ -62,7 +62,6 @@ struct PassRoom {
     std::vector<float> projected, packed, attended; ///< of attention: see there
     std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP or of an expert
     std::vector<float> routed, ofExpert;            ///< [rows, hidden] of one expert, before and after
-    std::vector<float> scores;                      ///< [rows, experts], of the router
     std::vector<float> tail;                        ///< [rows, hidden] that are needed, where some are not
     std::vector<AttentionScratch> scratch;          ///< of every worker
 

@@ -34,10 +34,10 @@ struct Runner {
     /// What `change` says of layers.
     const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
     bool isOther() const { return change && change->network; }
-    /// What a pass has returned, where a server has failed and nobody cancelled: its failure.
+    /// What a pass has returned. Where a server has failed and nobody cancelled: its failure.
     Result<void> passed(Result<void> done) {
         const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
-        return failure ? failed(*failure) : done;
+        return failure ? failed(*failure) : done ? done : failed(done.error());
     }
     /// The error, where it ends the evaluation; else this runner falls out.
     Result<void> failed(const Error& error) {
@@ -74,7 +74,7 @@ Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, std::size_t
     auto loaded = network.weights.layer(layer, runner.inside(), job);
     if (!loaded) return runner.failed(loaded.error());
     auto prepared = std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer],
-                                                    *network.room, first);
+                                                    *network.room, first, keep);
     if (auto done = runner.passed(runner.states->pass(*prepared, *network.room, job)); !done || !runner.reason.empty())
         return done;
     if (keep) runner.layers.push_back(std::move(prepared));

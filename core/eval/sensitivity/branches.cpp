@@ -82,9 +82,10 @@ Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base
         if (layer == *layers.rbegin()) return kept.get();
         tell("Passing the network that runs begin with", job);
         const auto start = Clock::now();
-        const auto loaded = weights_->layer(layer, base, job);
+        auto loaded = weights_->layer(layer, base, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        if (auto done = states->pass(*loaded, network_->layers[layer], job); !done) return tl::unexpected(done.error());
+        if (auto done = states->pass(std::move(*loaded), network_->layers[layer], job); !done)
+            return tl::unexpected(done.error());
         ++workDone_;
         layerSeconds_ = secondsOf(start);
     }
@@ -108,17 +109,16 @@ Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, const
                 same.push_back(&*one.states);
                 continue;
             }
-            const auto loaded = weights_->layer(layer, &one.branch->change, job);
-            if (!loaded && loaded.error().cancelled) return tl::unexpected(loaded.error());
-            if (!loaded)
-                one.reason = loaded.error().sentence(), one.states.reset();
-            else if (auto done = one.states->pass(*loaded, network_->layers[layer], job, {}, first); !done)
-                return done;
+            auto loaded = weights_->layer(layer, &one.branch->change, job);
+            auto done = loaded ? one.states->pass(std::move(*loaded), network_->layers[layer], job, {}, first)
+                               : Result<void>(tl::unexpected(loaded.error()));
+            if (!done && done.error().cancelled) return done;
+            if (!done) one.reason = done.error().sentence(), one.states.reset();
         }
         if (same.empty()) continue;
-        const auto loaded = weights_->layer(layer, base.change, job);
+        auto loaded = weights_->layer(layer, base.change, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        if (auto done = HiddenStates::passAll(same, *loaded, network_->layers[layer], job, {}, first); !done)
+        if (auto done = HiddenStates::passAll(same, std::move(*loaded), network_->layers[layer], job, {}, first); !done)
             return done;
     }
     return scoreBatch(batch, job);
