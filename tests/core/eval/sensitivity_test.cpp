@@ -420,7 +420,7 @@ void SensitivityTest::aStoppedMeasurementGoesOn() {
 
 void SensitivityTest::runsEndWhenTheyAreCertain() {
     auto plan = planOf("alone", {"nf4:block=16"});
-    plan.chunks = 3 * kChunksToEnd, plan.takes = isInTwoLayers;
+    plan.context = kContext / 4, plan.chunks = 3 * kChunksToEnd, plan.takes = isInTwoLayers;
     const auto whole = measured(plan);
     QCOMPARE(whole.endedRuns, std::size_t(0));
     plan.until = 1e-9; // never reached
