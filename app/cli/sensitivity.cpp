@@ -23,6 +23,7 @@ constexpr unsigned kChunks = 16; ///< where --chunks is not given; each costs a 
 struct Options {
     std::string path, how = eval::sensitivityHows().front().id, by = eval::groupings().front().id, cache, memory;
     std::vector<std::string> specs, tensors;
+    double until = 0;
     TextOptions text;
     OutputFiles outputs;
     std::string commandLine;
@@ -32,6 +33,9 @@ Result<eval::SensitivityPlan> planOf(const Options& options) {
     eval::SensitivityPlan plan;
     plan.context = options.text.context, plan.chunks = options.text.chunks;
     plan.how = eval::findSensitivityHow(options.how), plan.by = eval::findGrouping(options.by);
+    plan.until = options.until;
+    if (plan.until > 0 && plan.how != &eval::sensitivityHows().front())
+        return fail(fmt::format("--until is for --how {} only.", eval::sensitivityHows().front().id));
     plan.cache = options.cache.empty() ? eval::defaultSensitivityCache() : options.cache;
     if (options.cache == kNoCache) plan.cache.clear();
     for (const auto& text : options.specs) {
@@ -58,6 +62,10 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
                         result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
                         eval::sensitivityNote(*plan.how));
+    if (plan.until > 0)
+        text += fmt::format("{} runs ended before the last chunk, with an error by chunk of at most {} of the mean KL; "
+                            "the column of tokens says where.\n",
+                            result.endedRuns, plan.until);
     return print(text);
 }
 
@@ -138,6 +146,11 @@ Run declareSensitivity(CLI::App& app) {
            "Only matrices whose name matches; may be given several times\n(default: those of all layers)")
         .type("REGEX")
         .oneAtATime();
+    option(app, "--until", options->until,
+           "A run of alone ends once the error by chunk of its mean KL is at most this share of\n"
+           "the mean, such as 0.1; looked at after every 4 chunks (default: never)")
+        .type("SHARE")
+        .range(0, 1);
     option(app, "--cache", options->cache,
            "Folder that keeps finished runs, so that a stopped command goes on; none keeps\n"
            "nothing (default: XDG_CACHE_HOME/quantscope/sensitivity)")
@@ -151,6 +164,7 @@ Run declareSensitivity(CLI::App& app) {
         for (const auto& spec : options->specs) line += " --spec " + spec;
         line += options->text.commandLine() + " --how " + options->how + " --by " + options->by;
         for (const auto& tensor : options->tensors) line += " --tensor " + tensor;
+        if (options->until > 0) line += fmt::format(" --until {}", options->until);
         options->commandLine = line;
         return run(*options);
     };

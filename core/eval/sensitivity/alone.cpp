@@ -51,7 +51,7 @@ Result<void> measureAlone(SensitivityRun& run, const Job& job) {
         run.put(u, s, std::move(row));
         return {};
     };
-    if (auto all = run.score(nullptr, std::move(branches), done, job); !all) return all;
+    if (auto all = run.score(nullptr, std::move(branches), done, job, run.plan().until); !all) return all;
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i]) sums[i % specs.size()] += *means[i], ++counts[i % specs.size()];
     for (std::size_t s = 0; s < specs.size(); ++s)

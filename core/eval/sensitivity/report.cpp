@@ -122,6 +122,10 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     provenance->emplace_back("by", plan.by->id);
     provenance->emplace_back("runs", std::to_string(result.runs));
     provenance->emplace_back("runs_kept", std::to_string(result.keptRuns));
+    if (plan.until > 0) {
+        provenance->emplace_back("until", fmt::format("{}", plan.until));
+        provenance->emplace_back("runs_ended", std::to_string(result.endedRuns));
+    }
 
     Report report;
     report.title = model.title;

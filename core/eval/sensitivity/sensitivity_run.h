@@ -39,11 +39,11 @@ public:
     Records& records() { return records_; }
 
     /// Scores of every branch against the stored weights, those that are kept first. `base`: null is the stored weights.
-    /// `done` is called as soon as a branch has its result, in any order. Errors: cancelled, a full disk, the reference
+    /// `until`: as in SensitivityPlan. `done` is called as soon as a branch has its result, in any order. Errors: cancelled, a full disk, the reference
     /// itself cannot go forward.
     Result<void> score(const WeightChange* base, std::vector<Branch> branches,
                        const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
-                       const Job& job);
+                       const Job& job, double until = 0);
     /// A text's hidden states as they enter layer 0.
     Result<HiddenStates> start(const Job& job) const;
 
@@ -68,8 +68,13 @@ private:
     SensitivityRun(std::shared_ptr<const Model> model, const SensitivityPlan& plan);
     Result<Base*> bordersOf(const WeightChange* base, const std::set<std::size_t>& layers, const Job& job);
     struct Active;
-    Result<void> runBatch(Base& base, std::span<Active> batch, const Job& job);
-    Result<void> scoreBatch(std::span<Active> batch, const Job& job);
+    struct Chunks {
+        std::size_t begin, end;
+    };
+    Result<void> runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
+    Result<void> scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job);
+    /// Hidden states of some chunks out of those of all.
+    HiddenStates statesOf(const std::vector<float>& all, Chunks chunks) const;
     void tell(const char* what, const Job& job) const;
     Result<void> tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job);
 
