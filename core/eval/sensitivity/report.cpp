@@ -2,7 +2,7 @@
 #include "core/eval/sensitivity/report.h"
 
 #include "core/analysis/analysis_report.h"
-#include "core/eval/trust/trust_tables.h"
+#include "core/eval/trust/trust_report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -124,27 +124,6 @@ std::string sensitivityNote(std::span<const SensitivityHow* const> hows) {
     return text;
 }
 
-namespace {
-
-void addTrust(const Sensitivity& result, std::span<const ImportedColumn> imported, Report& report) {
-    const auto trust = sensitivityTrust(result, imported);
-    if (trust.empty() && imported.empty()) return;
-    Section section;
-    section.title = "Trust in proxies", section.brief = true, section.text = kTrustText;
-    if (!trust.empty()) {
-        section.tables.push_back(makeTable("Kendall's tau", trustColumns(), trust));
-        report.more.emplace_back("trust", section.tables.back());
-    }
-    if (!imported.empty()) {
-        section.tables.push_back(
-            makeTable("Imported", importedColumns(), std::vector<ImportedColumn>(imported.begin(), imported.end())));
-        report.more.emplace_back("imported", section.tables.back());
-    }
-    report.sections.push_back(std::move(section));
-}
-
-} // namespace
-
 Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan, const Sensitivity& result,
                                  std::span<const ImportedColumn> imported, const std::string& commandLine,
                                  const Job& job) {
@@ -190,7 +169,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     }
     section.tables.push_back(sensitivityTable("Ranked", rows));
     report.sections.push_back(std::move(section));
-    addTrust(result, imported, report);
+    addTrust(sensitivityTrust(result, imported), imported, report);
     return report;
 }
 
