@@ -88,8 +88,11 @@ Result<void> addReport(const Model& model, std::string_view text, const std::str
 } // namespace
 
 void addEffects(std::span<const SensitivityRow> rows, OutputEffects& into) {
+    std::map<std::string, std::optional<std::string>> specs;
     for (const SensitivityRow& row : rows) {
-        const auto spec = canonicalOf(row.spec);
+        const auto [known, fresh] = specs.try_emplace(row.spec);
+        if (fresh) known->second = canonicalOf(row.spec);
+        const auto& spec = known->second;
         if (!row.isTensor || !row.reason.empty() || !spec) continue;
         OutputEffect effect;
         if (isAlone(row)) effect.alone = figureOf(row.divergence);
@@ -98,6 +101,14 @@ void addEffects(std::span<const SensitivityRow> rows, OutputEffects& into) {
         if (effect.alone || effect.saved || effect.outputNmse) into.add(row.unit, *spec, effect);
         OutputEffect any;
         if ((any.slope = figureOf(row.slope))) into.add(row.unit, {}, any);
+    }
+}
+
+void addEffects(const EvaluationRecord& record, OutputEffects& into) {
+    for (const RecordedChange& change : record.changes) {
+        const auto& row = change.row;
+        const auto spec = row.kind == RowKind::Spec && row.servedBy.empty() ? canonicalOf(row.spec) : std::nullopt;
+        if (spec && !spec->empty() && row.summary) into.addModel(*spec, *figureOf(row.summary->divergence));
     }
 }
 

@@ -4,6 +4,7 @@
 // programs.
 
 #include "core/analysis/output_effects.h"
+#include "core/eval/run/record.h"
 #include "core/eval/sensitivity/sensitivity_row.h"
 #include "core/model/model.h"
 
@@ -13,6 +14,9 @@ namespace qs::eval {
 
 /// Rows of single tensors, of any ways to measure.
 void addEffects(std::span<const SensitivityRow> rows, OutputEffects& into);
+
+/// Mean KL under each spec that was evaluated with our own products.
+void addEffects(const EvaluationRecord& record, OutputEffects& into);
 
 /// Errors: no such file, neither JSON of these commands nor what importFormats() knows, figures of another model, no
 /// figure that is of use.

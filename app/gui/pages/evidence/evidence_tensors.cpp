@@ -131,6 +131,25 @@ std::vector<eval::SensitivityRow> EvidenceTensors::rows() const {
     return all;
 }
 
+void EvidenceTensors::restore(const eval::Sensitivity& known) {
+    for (const auto& row : known.rows) {
+        rows_[row.how].push_back(row);
+        const QString spec = QString::fromStdString(row.spec);
+        if (!spec.isEmpty() && spec_->findText(spec) < 0) spec_->addItem(spec);
+    }
+    for (const auto& sum : known.additivity) additivity_[sum.how].push_back(sum);
+    status_->say(tr("As it was measured before."));
+    draw();
+    Q_EMIT changed();
+}
+
+eval::Sensitivity EvidenceTensors::known() const {
+    eval::Sensitivity out;
+    out.rows = rows();
+    for (const auto& [how, sums] : additivity_) out.additivity.insert(out.additivity.end(), sums.begin(), sums.end());
+    return out;
+}
+
 void EvidenceTensors::begin() {
     const EvidenceSettings settings = settings_();
     if (!session_.model() || settings.path.empty() || settings.specs.empty()) return;

@@ -14,6 +14,7 @@ class QTableView;
 namespace qs::gui {
 
 class Card;
+class EvidenceImports;
 class Session;
 class SmallMultiples;
 
@@ -24,6 +25,7 @@ public:
     void setRecord(std::shared_ptr<const eval::EvaluationRecord> record); ///< null: none
     void setTensors(std::vector<eval::SensitivityRow> rows);
     QTableView* table() const { return table_; }
+    EvidenceImports* imports() const { return imports_; }
     SmallMultiples* plots() const { return plots_; }
 
 Q_SIGNALS:
@@ -50,6 +52,7 @@ private:
     Card *plotsCard_, *tableCard_;
     SmallMultiples* plots_;
     QTableView* table_;
+    EvidenceImports* imports_;
     RowModel<eval::TrustRow>* rows_;
 };
 
