@@ -179,6 +179,8 @@ Result<void> run(const Options& options) {
     const auto imported = options.imports.read(*model);
     if (!imported) return tl::unexpected(imported.error());
     if (auto done = readTexts(options, **model, plan); !done) return done;
+    if (makesEmbeddings(**model) && !imported->empty())
+        return fail("--import takes figures of predicted tokens, and an encoder predicts none.", options.path);
     if (makesEmbeddings(**model)) return evaluateAndPrintEmbeddings(*model, plan, options.outputs, options.commandLine);
 
     std::optional<eval::BaseSaver> saver;

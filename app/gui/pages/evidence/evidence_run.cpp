@@ -86,6 +86,13 @@ EvidenceGround evidenceGround(const Model& model) {
         out.trouble = troubleOf(network.error(), Remedy::AnotherModel);
         return out;
     }
+    if (network->isEncoder) {
+        out.trouble = {
+            "This model is an encoder: it makes embeddings and predicts no tokens. quantscope-cli eval compares "
+            "them.",
+            Remedy::AnotherModel};
+        return out;
+    }
     out.positions = std::size_t(std::max<std::int64_t>(0, network->positions));
     if (const auto tokenizer = eval::tokenizerOf(model); !tokenizer)
         out.noTokenizer = oneSentence(tokenizer.error().message);
