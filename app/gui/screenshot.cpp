@@ -36,7 +36,7 @@ double sinceStartMs() {
 
 void shootWhenSettled(Session& session, QWidget& window, const QString& path, const QStringList& presses) {
     auto* timer = new QTimer(&window);
-    const auto look = [&session, &window, path, presses, quiet = 0, waited = 0]() mutable {
+    const auto look = [&session, &window, path, presses = QStringList(presses), quiet = 0, waited = 0]() mutable {
         const bool busy = session.busy() || QThreadPool::globalInstance()->activeThreadCount() > 0;
         quiet = busy ? 0 : quiet + 1;
         if (quiet < 10 && ++waited < 1200) return;

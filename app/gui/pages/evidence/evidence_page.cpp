@@ -155,7 +155,10 @@ QLayout* EvidencePage::tabs() {
         row->addWidget(tab);
     }
     row->addStretch(1);
-    connect(group, &QButtonGroup::idClicked, views_, &QStackedLayout::setCurrentIndex);
+    connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {
+        group->button(id)->setFocus(); // before what had the focus is hidden
+        views_->setCurrentIndex(id);
+    });
     trustTab_ = group->buttons().back();
     return row;
 }

@@ -31,6 +31,12 @@ std::vector<const eval::SensitivityRow*> rankedRows(const std::vector<eval::Sens
     return out;
 }
 
+QString errorText(double error) {
+    if (!(error >= 1e-9)) return figureText(error, 2);
+    const int decimals = std::clamp(1 - int(std::floor(std::log10(error))), 0, 10);
+    return QString::fromStdString(fixedText(error, decimals));
+}
+
 RankedBar barOf(const eval::SensitivityRow& row, const QString& name) {
     RankedBar bar;
     bar.name = name;
@@ -42,7 +48,7 @@ RankedBar barOf(const eval::SensitivityRow& row, const QString& name) {
         return bar;
     }
     bar.text = figureText(rank->mean, 3);
-    if (rank->byChunk) bar.text += QStringLiteral(" ± ") + figureText(*rank->byChunk, 2);
+    if (rank->byChunk) bar.text += QStringLiteral(" ± ") + errorText(*rank->byChunk);
     return bar;
 }
 

@@ -71,6 +71,7 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     plots_->setObjectName(QStringLiteral("evidenceTrustPlots"));
     plots_->setAccessibleName(tr("Order by a proxy against the order by what was measured, a panel for each pair"));
     plots_->setAxes(tr("order by the proxy, %"), tr("measured order, %"));
+    plots_->setComparesOrders(true);
     plots_->setDescribe([this](int panel, int id) {
         if (std::size_t(panel) >= meter_.rows.size()) return QString();
         const auto& table = meter_.tables[meter_.tableOf[std::size_t(panel)]];
@@ -166,6 +167,19 @@ void EvidenceTrust::refresh() {
     task_.run({}, work, [this](Meter meter) { draw(std::move(meter)); });
 }
 
+/// Names as on other pages: "2.mlp.down_proj (too high)".
+std::string EvidenceTrust::briefNames(const eval::TrustTable& table, const eval::TrustRow& row) const {
+    QStringList names;
+    for (const Misjudged& one : row.misjudged) {
+        const auto* tensor = session_.model() ? session_.model()->find(table.items[one.item]) : nullptr;
+        const int weight = tensor ? session_.weightIndex(tensor) : -1;
+        const QString name = weight < 0 ? QString::fromStdString(table.items[one.item])
+                                        : session_.layout()->grid.brief[std::size_t(weight)];
+        names << (one.tooHigh ? tr("%1 (too high)") : tr("%1 (too low)")).arg(name);
+    }
+    return names.join(QStringLiteral(", ")).toStdString();
+}
+
 void EvidenceTrust::draw(Meter meter) {
     meter_ = std::move(meter);
     const QString empty = meter_.rows.empty() ? tr("Whether a figure of the weights can be trusted is seen where the "
@@ -181,7 +195,10 @@ void EvidenceTrust::draw(Meter meter) {
     for (std::size_t i = 0; i < meter_.rows.size(); ++i)
         panels.push_back(panelOf(meter_.tables[meter_.tableOf[i]], meter_.rows[i], int(meter_.tableOf[i])));
     plots_->setData(series, std::move(panels));
-    rows_->setRows(meter_.rows);
+    std::vector<eval::TrustRow> rows = meter_.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        rows[i].misjudgedNames = briefNames(meter_.tables[meter_.tableOf[i]], rows[i]);
+    rows_->setRows(std::move(rows));
     for (int i = 0; i + 1 < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
 }
 

@@ -43,6 +43,7 @@ private:
     std::vector<eval::SpecProxies> proxies() const;
     void refresh();
     void draw(Meter meter);
+    std::string briefNames(const eval::TrustTable& table, const eval::TrustRow& row) const;
     Session& session_;
     Task task_;
     std::shared_ptr<const eval::EvaluationRecord> record_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_rows.h"
 
+#include "app/gui/pages/evidence/evidence_tensor_plots.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -45,7 +46,7 @@ QString metricText(const Metric& metric, double value) {
 QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
     const auto error = row && metric.error && !std::isnan(value) ? metric.error(*row) : std::nullopt;
     const QString text = metricText(metric, value);
-    return error ? text + QStringLiteral(" ± ") + QString::fromStdString(significantText(*error, 2)) : text;
+    return error ? text + QStringLiteral(" ± ") + errorText(*error) : text;
 }
 
 QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
