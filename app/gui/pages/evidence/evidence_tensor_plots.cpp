@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_tensor_plots.h"
 
+#include "app/gui/error_text.h"
 #include "core/base/text.h"
 #include "core/eval/trust/trust_tables.h"
 
@@ -29,12 +30,6 @@ std::vector<const eval::SensitivityRow*> rankedRows(const std::vector<eval::Sens
         return x->mean > y->mean;
     });
     return out;
-}
-
-QString errorText(double error) {
-    if (!(error >= 1e-9)) return figureText(error, 2);
-    const int decimals = std::clamp(1 - int(std::floor(std::log10(error))), 0, 10);
-    return QString::fromStdString(fixedText(error, decimals));
 }
 
 RankedBar barOf(const eval::SensitivityRow& row, const QString& name) {

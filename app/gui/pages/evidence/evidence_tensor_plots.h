@@ -15,8 +15,6 @@ namespace qs::gui {
 /// Tensors under a spec, the largest effect first; those without a figure last.
 std::vector<const eval::SensitivityRow*> rankedRows(const std::vector<eval::SensitivityRow>& rows,
                                                     const std::string& spec);
-/// "0.00031": two digits, without an exponent down to 1e-9.
-QString errorText(double error);
 /// "0.00213 ± 0.00031"; a reason in place of a figure.
 RankedBar barOf(const eval::SensitivityRow& row, const QString& name);
 

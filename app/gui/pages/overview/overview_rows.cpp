@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_rows.h"
 
-#include "app/gui/pages/evidence/evidence_tensor_plots.h"
+#include "app/gui/error_text.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
