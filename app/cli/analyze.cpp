@@ -133,13 +133,21 @@ struct Below {
     }
 };
 
+/// The column behind that of the metric.
+std::string_view errorColumn(const Metric& metric) {
+    return analysisColumns()[analysisColumns().indexOf(metric.id) + 1].id;
+}
+
 std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
     std::vector<std::string_view> ids = {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"};
     if (plan.specs.size() == 1) std::erase(ids, "spec");
     if (plan.options.inputs) ids.insert(ids.end() - 1, {"weighted_nmse", "output_nmse"});
     if (plan.options.effects)
         for (const Metric& metric : metrics())
-            if (metric.onOutput || (metric.proxy && !metric.isOfWeights)) ids.insert(ids.end() - 1, metric.id);
+            if (metric.onOutput || (metric.proxy && !metric.isOfWeights)) {
+                ids.insert(ids.end() - 1, metric.id);
+                if (metric.error) ids.insert(ids.end() - 1, errorColumn(metric));
+            }
     if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
     return ids;
 }
@@ -165,7 +173,8 @@ Result<void> printRows(const Options& options, const AnalysisPlan& plan, const A
         if ((metric.onOutput || !metric.isOfWeights) &&
             std::none_of(result.rows.begin(), result.rows.end(),
                          [&](const auto& row) { return bool(metric.value(*row)); }))
-            std::erase(ids, metric.id);
+            std::erase_if(
+                ids, [&](const auto id) { return id == metric.id || (metric.error && id == errorColumn(metric)); });
     const Table table = withColumns(makeTable({}, analysisColumns(), result.rows), ids);
     if (auto done = print(tableText(table)); !done) return done;
     return printBelow(options, plan, below);

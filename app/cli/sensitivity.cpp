@@ -51,12 +51,15 @@ Result<eval::SensitivityPlan> planOf(const Options& options) {
 
 Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitivity& result,
                          const std::vector<eval::ImportedColumn>& imported) {
-    auto rows = eval::ranked(result.rows);
-    const std::size_t all = rows.size();
-    if (all > kMostPrinted) rows.resize(kMostPrinted);
-    std::string text = tableText(eval::sensitivityTable({}, rows));
-    if (all > kMostPrinted)
-        text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+    std::string text;
+    for (const eval::SensitivityHow* how : result.hows) { // a table each: they have other columns
+        auto rows = eval::ranked(result.rowsOf(*how));
+        const std::size_t all = rows.size();
+        if (all > kMostPrinted) rows.resize(kMostPrinted);
+        text += (text.empty() ? "" : "\n") + tableText(eval::sensitivityTable({}, rows));
+        if (all > kMostPrinted)
+            text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+    }
     if (!result.additivity.empty()) text += "\n" + tableText(eval::additivityTable({}, result.additivity));
     text += importedText(imported) + trustText(eval::sensitivityTrust(result, imported));
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,

@@ -38,6 +38,13 @@ Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const Sensit
     return out;
 }
 
+std::vector<SensitivityRow> Sensitivity::rowsOf(const SensitivityHow& how) const {
+    std::vector<SensitivityRow> out;
+    for (const SensitivityRow& row : rows)
+        if (row.how == how.id) out.push_back(row);
+    return out;
+}
+
 void Sensitivity::add(Sensitivity other) {
     tokens = other.tokens, chunks = other.chunks, runs += other.runs, keptRuns += other.keptRuns;
     std::move(other.rows.begin(), other.rows.end(), std::back_inserter(rows));

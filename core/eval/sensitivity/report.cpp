@@ -167,7 +167,8 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
         section.tables.push_back(additivityTable("Additivity", result.additivity));
         report.more.emplace_back("additivity", makeTable("Additivity", additivityColumns(), result.additivity));
     }
-    section.tables.push_back(sensitivityTable("Ranked", rows));
+    for (const SensitivityHow* how : result.hows)
+        section.tables.push_back(sensitivityTable(fmt::format("Ranked: {}", how->title), ranked(result.rowsOf(*how))));
     report.sections.push_back(std::move(section));
     addTrust(sensitivityTrust(result, imported), imported, report);
     return report;

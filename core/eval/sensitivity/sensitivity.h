@@ -55,6 +55,7 @@ struct Sensitivity {
 
     /// Adds what was measured in another way on the same units and text.
     void add(Sensitivity other);
+    std::vector<SensitivityRow> rowsOf(const SensitivityHow& how) const;
 };
 
 /// Errors: those of evaluate(); no matrix to measure; a spec is needed and there is none; a cache that cannot be

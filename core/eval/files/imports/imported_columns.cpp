@@ -4,6 +4,7 @@
 #include "core/base/cell.h"
 #include "core/base/percentile.h"
 #include "core/base/text.h"
+#include "core/eval/files/base_logits.h"
 #include "core/eval/network/network_weights.h"
 
 #include <algorithm>
@@ -75,6 +76,11 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     if (wish.floor && !(*wish.floor >= 0)) return fail("The floor of imported figures must be 0 or above.");
     if (!wish.spec.empty())
         if (const auto spec = parseSpec(wish.spec); !spec) return tl::unexpected(spec.error());
+    if (looksLikeBase(wish.path))
+        return fail(fmt::format("{} is a base-logits file, which holds no figures: eval takes it with --base, and the "
+                                "window as the reference.",
+                                escapeForPeople(wish.path, 200)),
+                    wish.path);
     const auto figures = importFile(wish.path);
     if (!figures) return tl::unexpected(figures.error());
     const auto names = namesOf(model);
