@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <unordered_map>
 
 namespace qs::gui {
@@ -39,6 +40,21 @@ void ModelSweep::setInputs(decltype(AnalysisOptions::inputs) inputs, const Quant
 void ModelSweep::setDecodedAs(DecodedAs decodedAs, const QuantSpec& first) {
     decodedAs_ = decodedAs;
     measureAgain(first);
+}
+
+void ModelSweep::setEffects(std::shared_ptr<const OutputEffects> effects) {
+    const auto before = std::exchange(effects_, std::move(effects));
+    std::set<std::string> names; // of both: a row may lose what it had
+    for (const auto* some : {before.get(), effects_.get()})
+        if (some)
+            for (const auto& [name, specs] : some->all()) names.insert(name);
+    for (const auto& name : names) {
+        const auto* tensor = model_ ? model_->find(name) : nullptr;
+        const auto at = std::lower_bound(weights_.begin(), weights_.end(), tensor, std::less<>());
+        if (!tensor || at == weights_.end() || *at != tensor) continue;
+        for (auto& under : known_) under->rows.setEffects(std::size_t(at - weights_.begin()), effects_.get());
+    }
+    if (!names.empty() && model_) Q_EMIT rowsChanged();
 }
 
 void ModelSweep::measureAgain(const QuantSpec& first) {
@@ -117,7 +133,7 @@ void ModelSweep::restore(const QuantSpec& spec, const std::vector<AnalysisRow>& 
         const auto at = std::lower_bound(weights_.begin(), weights_.end(), model_->find(row->tensor), std::less<>());
         const auto index = std::size_t(at - weights_.begin());
         if (at == weights_.end() || (*at)->name != row->tensor || under->rows.at(index)) continue;
-        under->rows.insert(index, row);
+        under->rows.insert(index, withEffect(row, effects_.get()));
     }
     known_.push_back(std::move(under));
     Q_EMIT rowsChanged();
@@ -200,7 +216,7 @@ void ModelSweep::take(Mail mail) {
     for (auto& [index, row] : mail.rows) {
         auto& known = statistics_[indexOf(*weights_[index])];
         if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);
-        under->rows.insert(index, std::move(row));
+        under->rows.insert(index, withEffect(row, effects_.get()));
     }
     Q_EMIT rowsChanged();
 }

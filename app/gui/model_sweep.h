@@ -23,6 +23,8 @@ public:
     /// Deletes every row and measures the known specs again, `first` before the others.
     void setInputs(decltype(AnalysisOptions::inputs) inputs, const QuantSpec& first);
     void setDecodedAs(DecodedAs decodedAs, const QuantSpec& first); ///< as setInputs()
+    /// Puts what is known of the model's output into all rows, and into those that come; null: nothing.
+    void setEffects(std::shared_ptr<const OutputEffects> effects);
     /// Appends the spec to the queue. Results of a cancelled run are kept; only the missing rows are measured.
     void ask(const QuantSpec& spec);
     /// Cancels the run of this spec, or removes it from the queue.
@@ -62,6 +64,7 @@ private:
     std::deque<QuantSpec> queue_;
     decltype(AnalysisOptions::inputs) inputs_;
     DecodedAs decodedAs_ = DecodedAs::F32;
+    std::shared_ptr<const OutputEffects> effects_;
     std::vector<std::shared_ptr<const TensorStatistics>> statistics_; ///< per tensor of the model
     QuantSpec running_;
     QElapsedTimer clock_;

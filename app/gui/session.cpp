@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session.h"
+#include "app/gui/session_parts.h"
 
-#include "app/gui/model_opener.h"
-#include "app/gui/model_sweep.h"
-#include "app/gui/recent_files.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
-#include "app/gui/tensor_probe.h"
 #include "core/base/text.h"
 
 #include <QCoreApplication>
@@ -31,27 +27,6 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 
 } // namespace
 
-/// The parts of a session, each with its own state; the session connects them.
-struct Session::Private {
-    static constexpr int kSettleMs = 250; // time without a change of the spec until the whole model is analysed
-    explicit Private(Session* session)
-        : sweep(tasks, session), probeA(session), probeB(session),
-          opener(tasks, [session](OpenedModel opened) { session->adopt(std::move(opened)); }) {
-        settle.setSingleShot(true);
-        settle.setInterval(kSettleMs);
-    }
-    TaskList tasks;
-    ModelSweep sweep;
-    TensorProbe probeA, probeB;
-    ModelOpener opener;
-    RecentFiles recent;
-    KeptTexts kept;
-    QTimer settle;
-    bool replacing = false;
-    SessionState resumable;
-    QDateTime diedAt;
-};
-
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
       metric_(QString::fromUtf8(nmseMetric().id)), page_(QStringLiteral("start")) {
@@ -69,6 +44,7 @@ Session::Session(QObject* parent)
     follow(d->sweep);
     follow(d->probeA, &Session::currentA_);
     follow(d->probeB, &Session::currentB_);
+    followTrust();
     connect(&d->settle, &QTimer::timeout, this, [this] {
         if (d->probeA.running() || d->probeB.running()) {
             d->settle.start(); // the page in front is updated first
@@ -89,7 +65,7 @@ void Session::follow(ModelSweep& sweep) {
 
 void Session::follow(TensorProbe& probe, AnalysisRow Session::*answer) {
     const auto take = [this, answer](const AnalysisRow& row) {
-        this->*answer = row;
+        this->*answer = withEffect(row, effects_.get());
         stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
         Q_EMIT currentChanged();
     };
@@ -188,6 +164,9 @@ void Session::close() {
     currentA_ = currentB_ = nullptr;
     stale_ = false;
     model_.reset();
+    effects_.reset();
+    d->trust.clear();
+    d->sweep.setEffects(nullptr);
     setInputs({});
     if (had && !d->replacing) Q_EMIT modelChanged();
 }

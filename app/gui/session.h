@@ -22,7 +22,8 @@
 
 namespace qs {
 struct SessionFile;
-}
+struct ProxyTrust;
+} // namespace qs
 namespace qs::eval {
 struct EvaluationRecord;
 }
@@ -30,6 +31,7 @@ struct EvaluationRecord;
 namespace qs::gui {
 
 class ModelSweep;
+class TrustKeeper;
 struct OpenedModel;
 class TaskList;
 class TensorProbe;
@@ -117,6 +119,19 @@ public:
     /// the part of busy() that the job lane shows: not the few milliseconds of the selected tensor
     bool laneBusy() const;
 
+    // ---- what is known of the model's output, beside the figures of its weights
+    const std::shared_ptr<const OutputEffects>& effects() const { return effects_; } ///< null: nothing
+    /// Puts it into all rows; ends with rowsChanged() and currentChanged().
+    void setEffects(std::shared_ptr<const OutputEffects> effects);
+    /// How far a proxy ranks tensors under a spec as their effect on the output does; null: not measured.
+    const ProxyTrust* trust(const Metric& proxy, const QuantSpec& spec) const;
+    QString trustText(const Metric& proxy, const QuantSpec& spec) const; ///< one line; empty for what is no proxy
+    QString trustTip(const Metric& proxy, const QuantSpec& spec) const;  ///< sentences; names what it misjudges
+    QString metricTip(const Metric& metric) const; ///< its formula, and what to think of it under spec A
+    /// Shows the page that imports figures, which then asks for a file.
+    void askForImport();
+    bool takeImportAsked(); ///< whether that has just been asked for; the page calls it
+
     // ---- the page in front. A page asks for another one here: a click on a cell opens "tensor"
     const QString& page() const { return page_; }
     void showPage(const QString& id);
@@ -156,9 +171,11 @@ Q_SIGNALS:
     void metricChanged();
     void inputsChanged();
     void evidenceChanged();
-    void currentStarted(); ///< current() is out of date now
-    void currentChanged(); ///< current() or currentB() was replaced
-    void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
+    void trustChanged();    ///< trust()
+    void importRequested(); ///< see askForImport()
+    void currentStarted();  ///< current() is out of date now
+    void currentChanged();  ///< current() or currentB() was replaced
+    void rowsChanged();     ///< modelRows() grew; at most 20 signals a second
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
@@ -176,6 +193,7 @@ private:
     void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
+    void followTrust();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
@@ -186,6 +204,8 @@ private:
     QString rules_, metric_, page_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
+    std::shared_ptr<const OutputEffects> effects_;
+    bool importAsked_ = false;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/session/kept_evidence.h"
 
-#include "core/session/kept_json.h"
+#include "core/session/kept_scores.h"
 
 #include <algorithm>
 
@@ -22,6 +22,7 @@ struct ChangeKept {
     std::optional<eval::ScoreSummary> summary;
     ProfileKept profile;
     std::vector<eval::TokenInText> texts;
+    std::optional<double> floor; ///< noise floor
 };
 struct EvidenceKept {
     std::string path, sha256;
@@ -30,10 +31,6 @@ struct EvidenceKept {
     double seconds = 0;
     std::vector<ChangeKept> changes;
 };
-
-bool isEstimate(const eval::Estimate& one) {
-    return std::isfinite(one.mean) && isMeasure(one.independent) && isMeasure(one.byChunk);
-}
 
 bool isProfile(const ProfileKept& profile, std::size_t context) {
     if (profile.bins.size() != eval::kBins || profile.running.size() > eval::kRunningPoints + 1 ||
@@ -66,11 +63,6 @@ bool isSummary(const eval::ScoreSummary& summary) {
 
 namespace eval { // where the fields are looked for
 
-template<class Io> static void fields(Io& io, Estimate& one) {
-    io("mean", one.mean);
-    io("independent", one.independent);
-    io("by_chunk", one.byChunk);
-}
 template<class Io> static void fields(Io& io, RunningPoint& point) {
     io("tokens", point.tokens);
     io("kld", point.divergence);
@@ -134,6 +126,7 @@ template<class Io> static void fields(Io& io, ChangeKept& change) {
     io("summary", change.summary);
     io("profile", change.profile);
     io("texts", change.texts);
+    io("floor", change.floor);
 }
 template<class Io> static void fields(Io& io, EvidenceKept& all) {
     io("path", all.path);
@@ -163,7 +156,8 @@ std::string keptEvidence(const eval::EvaluationRecord& record) {
                                change.row.servedBy.empty() ? std::nullopt : std::optional(change.row.servedBy),
                                change.row.summary,
                                {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
-                               change.worst});
+                               change.worst,
+                               change.row.floor});
     }
     return kept::textOf(all);
 }
@@ -188,6 +182,8 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
         if (change.servedBy && !kept::areWords({&*change.servedBy}))
             return fail("the kept evaluation is damaged: figures of a spec");
         one.row.servedBy = change.servedBy.value_or("");
+        if (!kept::isMeasure(change.floor)) return fail("the kept evaluation is damaged: its noise floor");
+        one.row.floor = change.floor;
         one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
         one.profile.worst = std::move(p.worst);
         std::copy(p.bins.begin(), p.bins.end(), one.profile.bins.begin());

@@ -21,6 +21,7 @@ target_sources(qs_gui PRIVATE
   pages/evidence/evidence_choice.cpp
   pages/evidence/evidence_figures.cpp
   pages/evidence/evidence_guide.cpp
+  pages/evidence/evidence_imports.cpp
   pages/evidence/evidence_output.cpp
   pages/evidence/evidence_page.cpp
   pages/evidence/evidence_plots.cpp
@@ -44,6 +45,7 @@ target_sources(qs_gui PRIVATE
   pages/sweep/spec_set_view.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp
+  pages/sweep/sweep_points.cpp
   pages/sweep/sweep_choice.cpp
   pages/tensor/tensor_page.cpp
   pages/tensor/tensor_page_block.cpp

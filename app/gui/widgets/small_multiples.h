@@ -29,6 +29,8 @@ class SmallMultiples : public QAbstractScrollArea {
 public:
     explicit SmallMultiples(QWidget* parent = nullptr);
     void setAxes(const QString& x, const QString& y);
+    /// Panels compare two orders: no line joins the marks, a dashed one shows where both are equal.
+    void setComparesOrders(bool on) { comparesOrders_ = on; }
     void setDescribe(std::function<QString(int panel, int id)> describe); ///< sets the text of the read-out
     void setData(QStringList series, std::vector<Multiple> panels);
     const std::vector<Multiple>& panels() const { return panels_; }
@@ -71,6 +73,7 @@ private:
     Range x_, y_;
     std::vector<QRectF> legend_; ///< per series
     double legendHeight_ = 0, panelWidth_ = 0, panelHeight_ = 0;
+    bool comparesOrders_ = false;
     int columns_ = 1;
     int currentPanel_ = 0, currentId_ = -1;
     int hoverPanel_ = -1, hoverId_ = -1, hoverSeries_ = -1;

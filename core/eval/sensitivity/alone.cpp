@@ -18,7 +18,8 @@ void fillScores(SensitivityRow& row, const BranchResult& result) {
 Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
                            std::size_t floors, const Job& job) {
     Additivity out;
-    out.spec = specText(spec), out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
+    out.spec = specText(spec), out.how = run.plan().how->id;
+    out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
     const auto floor = run.floor(job);
     if (!floor) return tl::unexpected(floor.error());
     const auto all = run.allAtOnce(spec, job);

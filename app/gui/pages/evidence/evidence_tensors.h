@@ -33,6 +33,9 @@ public:
     void follow(); ///< the settings: whether a run can be begun
     /// Of all ways that were measured on this text.
     std::vector<eval::SensitivityRow> rows() const;
+    /// What was measured before, out of a session file.
+    void restore(const eval::Sensitivity& known);
+    eval::Sensitivity known() const; ///< for restore()
     HeatMap* map() const { return map_; }
     RankedBars* bars() const { return bars_; }
     PlotChart* predictions() const { return predictions_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_rows.h"
 
+#include "app/gui/error_text.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -40,6 +41,12 @@ QString metricText(const Metric& metric, double value) {
     if (column.show == Show::Integer)
         return QString::fromStdString(cellText(column, std::int64_t(std::llround(value))));
     return QString::fromStdString(cellText(column, value));
+}
+
+QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
+    const auto error = row && metric.error && !std::isnan(value) ? metric.error(*row) : std::nullopt;
+    const QString text = metricText(metric, value);
+    return error ? text + QStringLiteral(" ± ") + errorText(*error) : text;
 }
 
 QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
@@ -97,8 +104,9 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     });
     // The width of the values: measured for the first bars, also unmeasured ones, and for a sample of the others.
     for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {
-        const double value = result.values[std::size_t(result.order[bar])];
-        result.extents.text = std::max(result.extents.text, metricText(metric, value).size());
+        const auto weight = std::size_t(result.order[bar]);
+        const QString text = metricText(metric, result.values[weight], rows.at(weight));
+        result.extents.text = std::max(result.extents.text, text.size());
     }
     result.barOf.resize(result.order.size());
     for (int bar = 0; bar < count; ++bar) result.barOf[std::size_t(result.order[std::size_t(bar)])] = bar;

@@ -19,6 +19,8 @@ QString missingReason(const Metric& metric, const AnalysisRow& row);
 bool worse(const Metric& metric, double a, double b);
 /// The value as the column of the metric prints it.
 QString metricText(const Metric& metric, double value);
+/// The same with the standard error that the row has: "0.00213 ± 0.00031".
+QString metricText(const Metric& metric, double value, const AnalysisRow& row);
 /// "NMSE ↓"
 QString metricTitle(const Metric& metric);
 

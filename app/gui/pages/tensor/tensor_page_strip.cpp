@@ -30,7 +30,8 @@ SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
         const auto& analysis = picture_->rows.at(std::size_t(weight));
         const double value = metricValue(*picture_->metric, analysis);
         return picture_->layout->grid.shown[std::size_t(weight)] + u'\n' +
-               (value == value ? metricText(*picture_->metric, value) : missingReason(*picture_->metric, analysis));
+               (value == value ? metricText(*picture_->metric, value, analysis)
+                               : missingReason(*picture_->metric, analysis));
     });
 }
 
@@ -51,6 +52,7 @@ void SensitivityStrip::refresh() {
                           .arg(rows.size())
                           .arg(session_.weights().size());
     setNote(note);
+    setToolTip(session_.metricTip(*metric));
     setMessage(
         rows.isEmpty()
             ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
