@@ -47,6 +47,7 @@ struct Session::Private {
     RecentFiles recent;
     KeptTexts kept;
     QTimer settle;
+    Task judging; ///< makes the recipe of a large model
     bool replacing = false;
     SessionState resumable;
     QDateTime diedAt;
@@ -74,6 +75,7 @@ Session::Session(QObject* parent)
             d->settle.start(); // the page in front is updated first
             return;
         }
+        if (recipe_->isMixed()) d->sweep.ask(recipe_);
         d->sweep.ask(specA_);
     });
 }
@@ -152,6 +154,7 @@ void Session::adopt(OpenedModel opened) {
         comparing_ = wanted.comparing;
         if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
     }
+    judgeRecipe();
     tensor_ = model_->find(wanted.tensor.toStdString());
     if (!tensor_) tensor_ = layout_->firstWeight(*model_);
     if (tensor_) selection_ = {tensor_};
@@ -189,6 +192,8 @@ void Session::close() {
     stale_ = false;
     model_.reset();
     setInputs({});
+    setOutputText({});
+    if (had && !d->replacing) judgeRecipe();
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 
@@ -262,6 +267,7 @@ void Session::setComparing(bool on) {
 }
 
 void Session::specEdited(bool a, bool b) {
+    if (a) judgeRecipe();
     Q_EMIT specChanged();
     inspect(a, b);
     if (model_ && a) d->settle.start();
@@ -270,7 +276,42 @@ void Session::specEdited(bool a, bool b) {
 void Session::setRules(const QString& rules, bool keepsRest) {
     if (rules == rules_ && keepsRest == keepsRest_) return;
     rules_ = rules, keepsRest_ = keepsRest;
+    judgeRecipe();
     Q_EMIT rulesChanged();
+    if (model_) d->settle.start();
+}
+
+void Session::setRules(const RuleLines& lines, bool keepsRest) {
+    if (const auto text = ruleLinesText(lines)) setRules(QString::fromStdString(*text), keepsRest);
+}
+
+/// Without rules it is made at once: most sessions have none.
+void Session::judgeRecipe() {
+    constexpr std::size_t kLittle = 4000; // weights whose recipe takes less than a few ms
+    const auto take = [this](std::shared_ptr<const SessionRecipe> recipe) {
+        recipe_ = std::move(recipe);
+        Q_EMIT recipeChanged();
+    };
+    const bool isPlain = rules_.isEmpty() && !keepsRest_;
+    using Made = std::shared_ptr<const SessionRecipe>;
+    const auto work = [layout = layout_, rules = rules_, keeps = keepsRest_, a = specA_](const Job&) -> Result<Made> {
+        return sessionRecipe(layout->weights, rules, keeps, a);
+    };
+    d->judging.runOrNow(isPlain || weights().size() <= kLittle, work, [this, take](const Result<Made>& made) {
+        if (made) take(*made);
+        if (model_ && recipe_->isMixed()) d->settle.start();
+    });
+}
+
+void Session::analyseRecipe() {
+    if (recipe_->isMixed())
+        d->sweep.ask(recipe_);
+    else
+        d->sweep.ask(specA_);
+}
+
+const ModelRows& Session::recipeRows() const {
+    return recipe_->isMixed() ? d->sweep.rows(*recipe_) : d->sweep.rows(specA_);
 }
 
 void Session::setMovedLevels(MovedLevels levels) {
@@ -366,6 +407,17 @@ void Session::setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence
     if (evidence_ == evidence) return;
     evidence_ = std::move(evidence);
     Q_EMIT evidenceChanged();
+}
+void Session::setOutputText(OutputText text) {
+    if (outputText_ == text) return;
+    outputText_ = std::move(text);
+    Q_EMIT outputTextChanged();
+}
+QString Session::sampleText() const {
+    const QString sample = samplePath();
+    if (!model_ || sample.isEmpty() || QFileInfo(QString::fromStdString(model_->path)) != QFileInfo(sample)) return {};
+    const QString path = sample + QStringLiteral("/heldout.txt");
+    return QFileInfo::exists(path) ? path : QString();
 }
 std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 

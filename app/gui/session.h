@@ -7,6 +7,8 @@
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
+#include "app/gui/output_text.h"
+#include "app/gui/session_recipe.h"
 #include "app/gui/session_state.h"
 #include "core/analysis/forensics/forensics.h"
 #include "core/base/job.h"
@@ -74,11 +76,19 @@ public:
     void setSpecB(const QuantSpec& spec);
     bool comparing() const { return comparing_; }
     void setComparing(bool on);
-    // ---- the recipe of exports: one rule per line, tried before spec A (core/export/recipe.h)
+    // ---- the recipe, which every page shows and exports write: one rule per line, tried before spec A
+    // (core/export/rule_book.h)
     const QString& rules() const { return rules_; }
     /// tensors that match no rule stay unquantized instead of using spec A
     bool keepsRest() const { return keepsRest_; }
     void setRules(const QString& rules, bool keepsRest);
+    /// The same with the user's own rules, or those of a plan, replaced. Nothing changes where a rule fits in no line.
+    void setRules(const RuleLines& lines, bool keepsRest);
+    /// What the rules say of every weight; never null. Large models: a moment later than rules().
+    const std::shared_ptr<const SessionRecipe>& recipe() const { return recipe_; }
+    /// The rows of the model under the recipe, as modelRows().
+    const ModelRows& recipeRows() const;
+    void analyseRecipe(); ///< as analyseModel()
     /// Levels that the codebook page moved or learned.
     const MovedLevels& movedLevels() const { return movedLevels_; }
     void setMovedLevels(MovedLevels levels);
@@ -132,6 +142,11 @@ public:
     /// The last evaluation of the model's output; null: none.
     const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
     void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
+    /// The text of the page Evidence, and what each tensor does to the output on it.
+    const OutputText& outputText() const { return outputText_; }
+    void setOutputText(OutputText text);
+    /// The text that the opened sample ships with; "" for other models.
+    QString sampleText() const;
     SessionState state() const;
     /// opens the path of the state; the rest is applied when the model is open
     void restore(const SessionState& state);
@@ -152,10 +167,12 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or the toggle changed
     void rulesChanged();
+    void recipeChanged(); ///< recipe() was replaced
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
     void evidenceChanged();
+    void outputTextChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -172,6 +189,7 @@ private:
     struct Private;
     void adopt(OpenedModel opened);
     void apply(const OpenedModel& opened); ///< applies what the session file of the model held
+    void judgeRecipe();                    ///< makes recipe() of the rules, spec A and the model
     void follow(ModelSweep& sweep);
     void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);
@@ -186,6 +204,8 @@ private:
     QString rules_, metric_, page_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
+    std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
+    OutputText outputText_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

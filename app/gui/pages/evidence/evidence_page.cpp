@@ -32,14 +32,6 @@ namespace {
 using Remedy = EvidenceTrouble::Remedy;
 constexpr const char* kEvidenceKept = "evidence"; ///< in session files
 
-QString sampleText(const Session& session) {
-    const QString sample = Session::samplePath();
-    if (!session.model() || sample.isEmpty()) return {};
-    if (QFileInfo(QString::fromStdString(session.model()->path)) != QFileInfo(sample)) return {};
-    const QString path = sample + QStringLiteral("/heldout.txt");
-    return QFileInfo::exists(path) ? path : QString();
-}
-
 } // namespace
 
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
@@ -119,7 +111,10 @@ QWidget* EvidencePage::results() {
     for (QWidget* view : std::initializer_list<QWidget*>{first, tensors_, trust_}) views_->addWidget(view);
     column->addLayout(tabs());
     column->addLayout(views_, 1);
-    connect(tensors_, &EvidenceTensors::changed, this, [this] { trust_->setTensors(tensors_->rows()); });
+    connect(tensors_, &EvidenceTensors::changed, this, [this] {
+        trust_->setTensors(tensors_->rows());
+        tell();
+    });
     connect(choice_, &EvidenceChoice::changed, tensors_, &EvidenceTensors::follow);
     connect(guide_, &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
     connect(guide_, &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
@@ -186,6 +181,12 @@ void EvidencePage::modelChanged() {
     draw();
 }
 
+void EvidencePage::tell() {
+    const EvidenceSettings settings = choice_->settings();
+    session_.setOutputText({settings.path, settings.ids, settings.context, settings.chunks, settings.scored,
+                            tensors_->byHow(), tensors_->chunks()});
+}
+
 void EvidencePage::judge() {
     const auto work = [model = session_.model()](const Job&) -> Result<EvidenceGround> {
         return evidenceGround(*model);
@@ -206,7 +207,7 @@ void EvidencePage::judge() {
 }
 
 void EvidencePage::useSampleText() {
-    choice_->setText(sampleText(session_), false);
+    choice_->setText(session_.sampleText(), false);
     begin();
 }
 
@@ -300,6 +301,7 @@ bool EvidencePage::takeRestored() {
 void EvidencePage::draw() {
     const bool busy = running();
     const EvidenceSettings settings = choice_->settings();
+    tell();
     const auto* focus = QApplication::focusWidget();
     const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
     start_->setVisible(!busy);
@@ -309,7 +311,7 @@ void EvidencePage::draw() {
     start_->setToolTip(settings.path.empty()    ? tr("Choose a text first")
                        : settings.specs.empty() ? tr("Tick a spec first")
                                                 : QString());
-    guide_->setSampleText(!sampleText(session_).isEmpty());
+    guide_->setSampleText(!session_.sampleText().isEmpty());
     right_->setCurrentIndex(record_ || busy ? 1 : 0);
     facts_->setText(record_ && !busy ? tr("%1 tokens   %2 chunks   %3")
                                            .arg(record_->tokens)
