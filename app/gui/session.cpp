@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session.h"
+#include "app/gui/session_private.h"
 
-#include "app/gui/model_opener.h"
-#include "app/gui/model_sweep.h"
-#include "app/gui/recent_files.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
-#include "app/gui/tensor_probe.h"
 #include "core/base/text.h"
 
 #include <QCoreApplication>
@@ -30,28 +26,6 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 }
 
 } // namespace
-
-/// The parts of a session, each with its own state; the session connects them.
-struct Session::Private {
-    static constexpr int kSettleMs = 250; // time without a change of the spec until the whole model is analysed
-    explicit Private(Session* session)
-        : sweep(tasks, session), probeA(session), probeB(session),
-          opener(tasks, [session](OpenedModel opened) { session->adopt(std::move(opened)); }) {
-        settle.setSingleShot(true);
-        settle.setInterval(kSettleMs);
-    }
-    TaskList tasks;
-    ModelSweep sweep;
-    TensorProbe probeA, probeB;
-    ModelOpener opener;
-    RecentFiles recent;
-    KeptTexts kept;
-    QTimer settle;
-    Task judging; ///< makes the recipe of a large model
-    bool replacing = false;
-    SessionState resumable;
-    QDateTime diedAt;
-};
 
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
@@ -193,6 +167,7 @@ void Session::close() {
     model_.reset();
     setInputs({});
     setOutputText({});
+    setPlan(nullptr);
     if (had && !d->replacing) judgeRecipe();
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
@@ -271,47 +246,6 @@ void Session::specEdited(bool a, bool b) {
     Q_EMIT specChanged();
     inspect(a, b);
     if (model_ && a) d->settle.start();
-}
-
-void Session::setRules(const QString& rules, bool keepsRest) {
-    if (rules == rules_ && keepsRest == keepsRest_) return;
-    rules_ = rules, keepsRest_ = keepsRest;
-    judgeRecipe();
-    Q_EMIT rulesChanged();
-    if (model_) d->settle.start();
-}
-
-void Session::setRules(const RuleLines& lines, bool keepsRest) {
-    if (const auto text = ruleLinesText(lines)) setRules(QString::fromStdString(*text), keepsRest);
-}
-
-/// Without rules it is made at once: most sessions have none.
-void Session::judgeRecipe() {
-    constexpr std::size_t kLittle = 4000; // weights whose recipe takes less than a few ms
-    const auto take = [this](std::shared_ptr<const SessionRecipe> recipe) {
-        recipe_ = std::move(recipe);
-        Q_EMIT recipeChanged();
-    };
-    const bool isPlain = rules_.isEmpty() && !keepsRest_;
-    using Made = std::shared_ptr<const SessionRecipe>;
-    const auto work = [layout = layout_, rules = rules_, keeps = keepsRest_, a = specA_](const Job&) -> Result<Made> {
-        return sessionRecipe(layout->weights, rules, keeps, a);
-    };
-    d->judging.runOrNow(isPlain || weights().size() <= kLittle, work, [this, take](const Result<Made>& made) {
-        if (made) take(*made);
-        if (model_ && recipe_->isMixed()) d->settle.start();
-    });
-}
-
-void Session::analyseRecipe() {
-    if (recipe_->isMixed())
-        d->sweep.ask(recipe_);
-    else
-        d->sweep.ask(specA_);
-}
-
-const ModelRows& Session::recipeRows() const {
-    return recipe_->isMixed() ? d->sweep.rows(*recipe_) : d->sweep.rows(specA_);
 }
 
 void Session::setMovedLevels(MovedLevels levels) {
@@ -400,26 +334,6 @@ void Session::showPage(const QString& id) {
     page_ = id;
     Q_EMIT pageChanged(id);
 }
-
-void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
-const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
-void Session::setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence) {
-    if (evidence_ == evidence) return;
-    evidence_ = std::move(evidence);
-    Q_EMIT evidenceChanged();
-}
-void Session::setOutputText(OutputText text) {
-    if (outputText_ == text) return;
-    outputText_ = std::move(text);
-    Q_EMIT outputTextChanged();
-}
-QString Session::sampleText() const {
-    const QString sample = samplePath();
-    if (!model_ || sample.isEmpty() || QFileInfo(QString::fromStdString(model_->path)) != QFileInfo(sample)) return {};
-    const QString path = sample + QStringLiteral("/heldout.txt");
-    return QFileInfo::exists(path) ? path : QString();
-}
-std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),

@@ -28,6 +28,9 @@ struct SessionFile;
 namespace qs::eval {
 struct EvaluationRecord;
 }
+namespace qs::plan {
+struct PlanRecord;
+}
 
 namespace qs::gui {
 
@@ -145,6 +148,12 @@ public:
     /// The text of the page Evidence, and what each tensor does to the output on it.
     const OutputText& outputText() const { return outputText_; }
     void setOutputText(OutputText text);
+    /// The last plan of the page Plan; null: none.
+    const std::shared_ptr<const plan::PlanRecord>& plan() const { return plan_; }
+    void setPlan(std::shared_ptr<const plan::PlanRecord> plan);
+    /// Layout of the page Export, as another page wishes it; "": none does.
+    const QString& exportLayout() const { return exportLayout_; }
+    void setExportLayout(const QString& id);
     /// The text that the opened sample ships with; "" for other models.
     QString sampleText() const;
     SessionState state() const;
@@ -173,6 +182,8 @@ Q_SIGNALS:
     void inputsChanged();
     void evidenceChanged();
     void outputTextChanged();
+    void planChanged();
+    void exportLayoutChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -201,11 +212,12 @@ private:
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
-    QString rules_, metric_, page_;
+    QString rules_, metric_, page_, exportLayout_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
     std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
     OutputText outputText_;
+    std::shared_ptr<const plan::PlanRecord> plan_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

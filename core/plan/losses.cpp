@@ -57,7 +57,7 @@ std::vector<Objective> made() {
 
 } // namespace
 
-Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows) {
+Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows, const Losses* nmse) {
     Losses out;
     out.specs = specs;
     std::map<std::string, std::size_t> places;
@@ -72,6 +72,20 @@ Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::Sensi
             losses[spec->second] = figure;
         else
             out.reasons.emplace(row.unit, row.reason);
+    }
+    if (!nmse) return out;
+    for (const eval::SensitivityRow& row : rows) {
+        const auto known = nmse->of.find(row.unit);
+        if (!row.slope || known == nmse->of.end()) continue;
+        auto& losses = out.of[row.unit];
+        losses.resize(specs.size());
+        for (std::size_t s = 0; s < specs.size(); ++s) {
+            const auto at = std::find(nmse->specs.begin(), nmse->specs.end(), specs[s]) - nmse->specs.begin();
+            if (losses[s] || std::size_t(at) >= known->second.size() || !known->second[std::size_t(at)]) continue;
+            const double error = known->second[std::size_t(at)]->mean;
+            losses[s] = eval::Estimate{row.slope->mean * error, {}, {}};
+            if (row.slope->byChunk) losses[s]->byChunk = *row.slope->byChunk * error;
+        }
     }
     return out;
 }

@@ -39,8 +39,10 @@ struct Objective {
     Result<Losses> (*measure)(const Objective& objective, const LossRequest& request, const Job& job);
 };
 std::span<const Objective> objectives();
-/// Losses of rows that were measured before, without their additivity.
-Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows);
+/// Losses of rows that were measured before, without their additivity. A slope holds for any spec: with `nmse`, tensors
+/// that have one get slope * nmse under specs that no row is of.
+Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows,
+                const Losses* nmse = nullptr);
 /// Null if there is no such objective.
 const Objective* findObjective(std::string_view id);
 

@@ -27,22 +27,34 @@ Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Optio
     return out;
 }
 
-std::optional<Mixture> mixtureOf(std::string name, const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
-                                 const Options& options) {
-    std::vector<std::size_t> picked;
-    for (std::size_t u = 0; u < options.units.size(); ++u) {
-        const QuantSpec* spec = recipe(*options.units[u].tensors.front());
-        const auto found = std::find_if(options.of[u].begin(), options.of[u].end(), [&](const UnitOption& option) {
-            const QuantSpec* one = options.specOf(option);
-            return spec && one ? *spec == *one : spec == one;
-        });
-        if (found == options.of[u].end()) return {};
-        picked.push_back(std::size_t(found - options.of[u].begin()));
-    }
-    return mixtureOf(std::move(name), std::move(picked), options);
+std::optional<Mixture> mixtureOfRecipe(std::string name,
+                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
+                                       const Options& options, const StoredSizes& sizes, const Losses& losses) {
+    Mixture out;
+    out.name = std::move(name), out.bytes = options.fixedBytes;
+    for (const PlanUnit& unit : options.units)
+        for (const TensorInfo* tensor : unit.tensors) {
+            const std::size_t at = sizes.indexOf(*tensor);
+            const QuantSpec* spec = recipe(*tensor);
+            if (!spec) {
+                out.bytes += sizes.kept[at];
+                continue;
+            }
+            const auto known = sizes.find(*spec);
+            if (!known || !sizes.of[*known][at].reason.empty()) return {};
+            out.bytes += sizes.of[*known][at].bytes;
+            const auto place = std::find(losses.specs.begin(), losses.specs.end(), *spec) - losses.specs.begin();
+            const auto row = losses.of.find(tensor->name);
+            if (row != losses.of.end() && std::size_t(place) < row->second.size() && row->second[std::size_t(place)]) {
+                const eval::Estimate& loss = *row->second[std::size_t(place)];
+                out.loss += loss.mean, out.error += loss.byChunk.value_or(0);
+            } else
+                ++out.unmeasured;
+        }
+    return out;
 }
 
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget) {
+Result<Mixture> bestMixture(const Options& options, std::uint64_t budget, std::size_t mostStates) {
     const std::uint64_t least = options.leastBytes();
     if (budget < least)
         return fail(
@@ -55,7 +67,7 @@ Result<Mixture> bestMixture(const Options& options, std::uint64_t budget) {
         auto& choices = classes.emplace_back();
         for (const UnitOption& option : unit) choices.push_back({option.loss, option.bytes});
     }
-    const auto found = pickChoices(classes, budget - options.fixedBytes);
+    const auto found = pickChoices(classes, budget - options.fixedBytes, mostStates);
     Mixture out = mixtureOf("plan", found->picked, options);
     out.bound = found->bound;
     return out;

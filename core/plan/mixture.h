@@ -23,15 +23,18 @@ struct Mixture {
 
 /// With bytes and loss.
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options);
-/// The least loss within `budget` bytes of the whole file. Error: the budget is below Options::leastBytes().
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget);
+/// The least loss within `budget` bytes of the whole file. `mostStates`: see pickChoices(). Error: the budget is below
+/// Options::leastBytes().
+Result<Mixture> bestMixture(const Options& options, std::uint64_t budget,
+                            std::size_t mostStates = std::size_t(1) << 20);
 /// The spec everywhere; units that cannot take it get their smallest option.
 Mixture uniformMixture(std::size_t spec, const Options& options);
 
-/// The mixture that a recipe makes: for every unit the option with the spec that the recipe gives its first tensor. None
-/// where that is no option of the unit.
-std::optional<Mixture> mixtureOf(std::string name, const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
-                                 const Options& options);
+/// What a recipe stores and loses, without `picked`: it may use specs that are no choice. None where the bytes of one of
+/// its specs are not known, or the layout refuses it.
+std::optional<Mixture> mixtureOfRecipe(std::string name,
+                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
+                                       const Options& options, const StoredSizes& sizes, const Losses& losses);
 
 /// The spec that the mixture gives a tensor; null where it stays as it is.
 std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,

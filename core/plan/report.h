@@ -20,6 +20,16 @@ struct PlanRecord {
     std::size_t context = 0;
     std::size_t lossChunks = 0; ///< the first ones; those of the proof come after them
 };
+/// A plan that was measured, with its test against chance.
+struct MeasuredPlan {
+    std::string objective; ///< id
+    std::uint64_t budget = 0;
+    std::string textPath, textSha256;
+    std::size_t context = 0;
+    std::size_t lossChunks = 0; ///< the first ones; those of the proof come after them
+    std::shared_ptr<const PlanProof> proof;
+    const Contender& plan() const { return proof->contenders.front(); }
+};
 /// "4.482 bpw, 77.2 MiB of 77.9 MiB; proved to be the best of 210 tensors x 8 specs", for people.
 std::string planSummary(const PlanRecord& record);
 /// Errors: the model's files changed, cancelled.
