@@ -128,12 +128,12 @@ void Session::adopt(OpenedModel opened) {
         comparing_ = wanted.comparing;
         if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
     }
-    judgeRecipe();
     tensor_ = model_->find(wanted.tensor.toStdString());
     if (!tensor_) tensor_ = layout_->firstWeight(*model_);
     if (tensor_) selection_ = {tensor_};
 
     Q_EMIT modelChanged();
+    judgeRecipe();
     if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
@@ -158,6 +158,8 @@ void Session::close() {
     d->opener.stopDecoding();
     d->kept.clear();
     stored_ = false;
+    recipe_ = std::make_shared<SessionRecipe>(); // weights of another model are not its own
+    d->judging.drop();
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
@@ -168,7 +170,6 @@ void Session::close() {
     setInputs({});
     setOutputText({});
     setPlan(nullptr);
-    if (had && !d->replacing) judgeRecipe();
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 

@@ -176,7 +176,7 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or the toggle changed
     void rulesChanged();
-    void recipeChanged(); ///< recipe() was replaced
+    void recipeChanged(); ///< recipe() was replaced; not while spec A is for all: then specChanged() says it
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();

@@ -22,8 +22,11 @@ void Session::setRules(const RuleLines& lines, bool keepsRest) {
 void Session::judgeRecipe() {
     constexpr std::size_t kLittle = 4000; // weights whose recipe takes less than a few ms
     const auto take = [this](std::shared_ptr<const SessionRecipe> recipe) {
-        recipe_ = std::move(recipe);
-        Q_EMIT recipeChanged();
+        const auto before = std::exchange(recipe_, std::move(recipe));
+        // While spec A is for all, specChanged() says it.
+        const bool hadRules = !before->lines.own.empty() || !before->lines.planned.empty();
+        if (before->isMixed() || recipe_->isMixed() || hadRules || !recipe_->book.rules().empty())
+            Q_EMIT recipeChanged();
     };
     const bool isPlain = rules_.isEmpty() && !keepsRest_;
     using Made = std::shared_ptr<const SessionRecipe>;

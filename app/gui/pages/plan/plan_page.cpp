@@ -27,6 +27,7 @@ namespace qs::gui {
 namespace {
 
 constexpr double kPlanWorkAtOnce = double(1 << 28); ///< elements x specs; smaller models are planned by themselves
+constexpr std::size_t kPlanRowsAtOnce = 8000;       ///< tensors x specs, the second limit
 constexpr int kPlanSettleMs = 150;
 
 } // namespace
@@ -166,11 +167,15 @@ void PlanPage::connectSession() {
         status_->listenTo(*task);
         connect(task, &Task::over, this, &PlanPage::draw);
     }
+    connect(&solving_, &Task::over, this, [this] {
+        if (std::exchange(again_, false)) solve();
+    });
     connect(&grounding_, &Task::cancelled, this, [this] { status_->say(tr("Cancelled.")); });
     connect(&measuring_, &Task::cancelled, this,
             [this] { status_->say(tr("Cancelled: this plan was not measured.")); });
     connect(&session_, &Session::modelChanged, this, &PlanPage::modelChanged);
     connect(&session_, &Session::recipeChanged, this, &PlanPage::recipeChanged);
+    connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::outputTextChanged, this, [this] {
         choice_->followSensitivities();
         draw();
@@ -213,7 +218,8 @@ void PlanPage::showEvent(QShowEvent* event) {
     if (takeRestored()) return;
     double work = 0;
     for (const auto* tensor : session_.weights()) work += double(tensor->elements);
-    if (work * double(choice_->settings().specs.size()) <= kPlanWorkAtOnce)
+    const std::size_t specs = choice_->settings().specs.size();
+    if (work * double(specs) <= kPlanWorkAtOnce && session_.weights().size() * specs <= kPlanRowsAtOnce)
         ground();
     else
         draw();

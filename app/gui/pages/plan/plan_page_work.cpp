@@ -39,7 +39,7 @@ bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b)
 } // namespace
 
 bool PlanPage::isGroundFresh() const {
-    if (!ground_ || !(ground_->settings == choice_->settings())) return false;
+    if (!ground_ || ground_->model != session_.model() || !(ground_->settings == choice_->settings())) return false;
     if (ground_->objective->how && groundOf_ != session_.outputText().sensitivities) return false;
     for (const QuantSpec& spec : lockedSpecs(*session_.recipe()))
         if (!ground_->sizes->find(spec)) return false;
@@ -75,7 +75,6 @@ void PlanPage::ground() {
         [request = std::move(request)](const Job& job) { return planGround(request, job); },
         [this](Made made) {
             ground_ = std::move(made);
-            answer_.reset();
             solve();
         });
     draw();
@@ -115,18 +114,14 @@ void PlanPage::take(std::shared_ptr<const PlanAnswer> answer) {
     }
     session_.setPlan(std::move(record));
     keep();
-    if (again_) {
-        QTimer::singleShot(0, this, [this] {
-            if (std::exchange(again_, false)) solve();
-        });
-    } else if (!isSame)
+    if (!again_ && !isSame)
         banding_.run(
             {}, [answer = answer_](const Job& job) { return randomBand(answer, job); },
             [this](PlanBand band) { charts_->setBand(std::move(band)); });
 }
 
 void PlanPage::recipeChanged() {
-    if (stack_->currentIndex() == 0 || !isVisible()) return;
+    if (stack_->currentIndex() == 0 || !isVisible() || (ground_ && ground_->model != session_.model())) return;
     settle_.stop();
     ask();
     draw();

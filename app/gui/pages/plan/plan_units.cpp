@@ -21,6 +21,8 @@
 namespace qs::gui {
 namespace {
 
+constexpr std::size_t kMostCells = 4000; ///< that the strip paints within a frame
+
 QString words(const std::string& text) { return QString::fromStdString(text); }
 
 const plan::UnitOption& optionOf(const PlanAnswer& answer, std::size_t unit) {
@@ -74,7 +76,8 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
 int PlanUnits::unitOfRow(int row) const { return sorted_->mapToSource(sorted_->index(row, 0)).row(); }
 
 void PlanUnits::setMessage(const QString& sentence) {
-    stripCard_->setMessage(sentence);
+    if (!sentence.isEmpty() || !answer_ || answer_->ground->weights.size() <= kMostCells)
+        stripCard_->setMessage(sentence);
     tableCard_->setMessage(sentence.isEmpty() ? QString() : tr("Nothing is planned."));
 }
 
@@ -88,8 +91,10 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
         strip_->setData({});
         return;
     }
-    rows_->setRows(plan::mixtureRows(answer_->plan, *answer_->options));
-    strip_->setData(stripData());
+    rows_->setRows(answer_->rows);
+    const bool fits = answer_->ground->weights.size() <= kMostCells;
+    stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
+    strip_->setData(fits ? stripData() : StripData());
     const auto locked = std::count_if(answer_->options->units.begin(), answer_->options->units.end(),
                                       [](const auto& unit) { return !unit.lock.empty(); });
     tableCard_->setNote(locked > 0 ? tr("%1 units, %2 locked").arg(answer_->options->units.size()).arg(locked)
@@ -151,8 +156,7 @@ StripData PlanUnits::stripData() const {
 
 QString PlanUnits::describe(int unit) const {
     if (!answer_) return {};
-    const auto rows = plan::mixtureRows(answer_->plan, *answer_->options);
-    const plan::MixtureRow& row = rows[std::size_t(unit)];
+    const plan::MixtureRow& row = answer_->rows[std::size_t(unit)];
     QString text = words(escapeForPeople(row.unit)) + u'\n' + words(row.spec) + QStringLiteral("   ") +
                    words(bytesText(row.bytes));
     if (row.elements) text += QStringLiteral("   %1 bpw").arg(8 * double(row.bytes) / double(row.elements), 0, 'f', 4);

@@ -144,6 +144,7 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
     for (const plan::Heuristic& rule : plan::heuristics())
         if (auto mixture = plan::heuristicMixture(rule, options, out->budget))
             out->heuristics.push_back(std::move(*mixture));
+    out->rows = plan::mixtureRows(out->plan, options);
     const auto specOf = [&](const TensorInfo& tensor) { return question.recipe->specOf(tensor); };
     out->current = plan::mixtureOfRecipe("recipe", specOf, options, *ground.sizes, *ground.losses);
     out->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();

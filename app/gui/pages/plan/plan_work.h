@@ -61,6 +61,7 @@ struct PlanAnswer {
     std::vector<plan::Mixture> uniform;    ///< all sizes
     std::vector<plan::Mixture> heuristics; ///< within the budget
     std::optional<plan::Mixture> current;  ///< the recipe of the session
+    std::vector<plan::MixtureRow> rows;    ///< of the plan
     double milliseconds = 0;               ///< that it took
 };
 /// Errors: a budget below the smallest choices, those of planOptions().
