@@ -38,6 +38,7 @@ QWidget* createBackendsPage(Session& session, QWidget* parent);
 QWidget* createSweepPage(Session& session, QWidget* parent);
 QWidget* createAuditPage(Session& session, QWidget* parent);
 QWidget* createEvidencePage(Session& session, QWidget* parent);
+QWidget* createPlanPage(Session& session, QWidget* parent);
 QWidget* createLabsPage(Session& session, QWidget* parent);
 QWidget* createReportPage(Session& session, QWidget* parent);
 QWidget* createExportPage(Session& session, QWidget* parent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session_parts.h"
+#include "app/gui/session_private.h"
 
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
@@ -50,6 +50,7 @@ Session::Session(QObject* parent)
             d->settle.start(); // the page in front is updated first
             return;
         }
+        if (recipe_->isMixed()) d->sweep.ask(recipe_);
         d->sweep.ask(specA_);
     });
 }
@@ -133,6 +134,7 @@ void Session::adopt(OpenedModel opened) {
     if (tensor_) selection_ = {tensor_};
 
     Q_EMIT modelChanged();
+    judgeRecipe();
     if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
@@ -157,6 +159,8 @@ void Session::close() {
     d->opener.stopDecoding();
     d->kept.clear();
     stored_ = false;
+    recipe_ = std::make_shared<SessionRecipe>(); // weights of another model are not its own
+    d->judging.drop();
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
@@ -168,6 +172,8 @@ void Session::close() {
     d->trust.clear();
     d->sweep.setEffects(nullptr);
     setInputs({});
+    setOutputText({});
+    setPlan(nullptr);
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 
@@ -241,15 +247,10 @@ void Session::setComparing(bool on) {
 }
 
 void Session::specEdited(bool a, bool b) {
+    if (a) judgeRecipe();
     Q_EMIT specChanged();
     inspect(a, b);
     if (model_ && a) d->settle.start();
-}
-
-void Session::setRules(const QString& rules, bool keepsRest) {
-    if (rules == rules_ && keepsRest == keepsRest_) return;
-    rules_ = rules, keepsRest_ = keepsRest;
-    Q_EMIT rulesChanged();
 }
 
 void Session::setMovedLevels(MovedLevels levels) {
@@ -338,15 +339,6 @@ void Session::showPage(const QString& id) {
     page_ = id;
     Q_EMIT pageChanged(id);
 }
-
-void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
-const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
-void Session::setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence) {
-    if (evidence_ == evidence) return;
-    evidence_ = std::move(evidence);
-    Q_EMIT evidenceChanged();
-}
-std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),

@@ -7,6 +7,8 @@
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
+#include "app/gui/output_text.h"
+#include "app/gui/session_recipe.h"
 #include "app/gui/session_state.h"
 #include "core/analysis/forensics/forensics.h"
 #include "core/base/job.h"
@@ -26,6 +28,9 @@ struct ProxyTrust;
 } // namespace qs
 namespace qs::eval {
 struct EvaluationRecord;
+}
+namespace qs::plan {
+struct PlanRecord;
 }
 
 namespace qs::gui {
@@ -76,11 +81,19 @@ public:
     void setSpecB(const QuantSpec& spec);
     bool comparing() const { return comparing_; }
     void setComparing(bool on);
-    // ---- the recipe of exports: one rule per line, tried before spec A (core/export/recipe.h)
+    // ---- the recipe, which every page shows and exports write: one rule per line, tried before spec A
+    // (core/export/rule_book.h)
     const QString& rules() const { return rules_; }
     /// tensors that match no rule stay unquantized instead of using spec A
     bool keepsRest() const { return keepsRest_; }
     void setRules(const QString& rules, bool keepsRest);
+    /// The same with the user's own rules, or those of a plan, replaced. Nothing changes where a rule fits in no line.
+    void setRules(const RuleLines& lines, bool keepsRest);
+    /// What the rules say of every weight; never null. Large models: a moment later than rules().
+    const std::shared_ptr<const SessionRecipe>& recipe() const { return recipe_; }
+    /// The rows of the model under the recipe, as modelRows().
+    const ModelRows& recipeRows() const;
+    void analyseRecipe(); ///< as analyseModel()
     /// Levels that the codebook page moved or learned.
     const MovedLevels& movedLevels() const { return movedLevels_; }
     void setMovedLevels(MovedLevels levels);
@@ -147,6 +160,17 @@ public:
     /// The last evaluation of the model's output; null: none.
     const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
     void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
+    /// The text of the page Evidence, and what each tensor does to the output on it.
+    const OutputText& outputText() const { return outputText_; }
+    void setOutputText(OutputText text);
+    /// The last plan of the page Plan; null: none.
+    const std::shared_ptr<const plan::PlanRecord>& plan() const { return plan_; }
+    void setPlan(std::shared_ptr<const plan::PlanRecord> plan);
+    /// Layout of the page Export, as another page wishes it; "": none does.
+    const QString& exportLayout() const { return exportLayout_; }
+    void setExportLayout(const QString& id);
+    /// The text that the opened sample ships with; "" for other models.
+    QString sampleText() const;
     SessionState state() const;
     /// opens the path of the state; the rest is applied when the model is open
     void restore(const SessionState& state);
@@ -167,15 +191,19 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or the toggle changed
     void rulesChanged();
+    void recipeChanged(); ///< recipe() was replaced; not while spec A is for all: then specChanged() says it
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
     void evidenceChanged();
     void trustChanged();    ///< trust()
     void importRequested(); ///< see askForImport()
-    void currentStarted();  ///< current() is out of date now
-    void currentChanged();  ///< current() or currentB() was replaced
-    void rowsChanged();     ///< modelRows() grew; at most 20 signals a second
+    void outputTextChanged();
+    void planChanged();
+    void exportLayoutChanged();
+    void currentStarted(); ///< current() is out of date now
+    void currentChanged(); ///< current() or currentB() was replaced
+    void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
     void jobCancelled();
@@ -189,6 +217,7 @@ private:
     struct Private;
     void adopt(OpenedModel opened);
     void apply(const OpenedModel& opened); ///< applies what the session file of the model held
+    void judgeRecipe();                    ///< makes recipe() of the rules, spec A and the model
     void follow(ModelSweep& sweep);
     void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);
@@ -201,11 +230,14 @@ private:
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
-    QString rules_, metric_, page_;
+    QString rules_, metric_, page_, exportLayout_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
     std::shared_ptr<const OutputEffects> effects_;
     bool importAsked_ = false;
+    std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
+    OutputText outputText_;
+    std::shared_ptr<const plan::PlanRecord> plan_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

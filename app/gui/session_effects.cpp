@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the session knows of the model's output, beside the figures of the weights.
-#include "app/gui/session_parts.h"
+#include "app/gui/session_private.h"
 
 #include "core/base/text.h"
 

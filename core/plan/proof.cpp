@@ -69,6 +69,21 @@ const char* titleOf(ContenderKind kind) {
     return "";
 }
 
+Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
+                                     std::size_t chunks) {
+    eval::EvaluationPlan out;
+    out.text = text, out.context = context, out.chunks = chunks;
+    const std::size_t skipped = std::min(text.tokens.size(), used * context);
+    out.text.tokens.erase(out.text.tokens.begin(), out.text.tokens.begin() + std::ptrdiff_t(skipped));
+    if (out.text.tokens.size() < context)
+        return fail(
+            fmt::format("The text has {} tokens, and {} chunks of {} are used for the losses, so none is left for "
+                        "the proof: use a longer text, or fewer chunks for the losses.",
+                        text.tokens.size(), used, context),
+            text.path);
+    return out;
+}
+
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     PlanProof out;
     out.contenders = contendersOf(request);

@@ -37,6 +37,9 @@ struct ProofRequest {
     std::size_t draws = 19;    ///< of each kind of chance
     eval::EvaluationPlan text; ///< chunks that no loss was measured on
 };
+/// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
+Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
+                                     std::size_t chunks);
 /// Errors: those of evaluate().
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
 

@@ -49,15 +49,6 @@ bool isProfile(const ProfileKept& profile, std::size_t context) {
     });
 }
 
-bool isSummary(const eval::ScoreSummary& summary) {
-    for (const double one : {summary.medianDivergence, summary.divergence90, summary.divergence95, summary.divergence99,
-                             summary.divergence999, summary.largestDivergence, summary.referencePerplexity,
-                             summary.perplexity, summary.probabilityChangeRms})
-        if (!std::isfinite(one)) return false;
-    return isEstimate(summary.divergence) && isEstimate(summary.nllChange) && isEstimate(summary.sameTop) &&
-           isEstimate(summary.probabilityChange);
-}
-
 } // namespace
 } // namespace kept
 
@@ -88,25 +79,6 @@ template<class Io> static void fields(Io& io, TokenInText& text) {
     io("token", text.token);
     io("after", text.after);
 }
-template<class Io> static void fields(Io& io, ScoreSummary& summary) {
-    io("tokens", summary.tokens);
-    io("not_finite", summary.notFinite);
-    io("chunks", summary.chunks);
-    io("kld", summary.divergence);
-    io("median", summary.medianDivergence);
-    io("p90", summary.divergence90);
-    io("p95", summary.divergence95);
-    io("p99", summary.divergence99);
-    io("p99_9", summary.divergence999);
-    io("max", summary.largestDivergence);
-    io("ppl_reference", summary.referencePerplexity);
-    io("ppl", summary.perplexity);
-    io("ln_ppl_ratio", summary.nllChange);
-    io("same_top", summary.sameTop);
-    io("dp", summary.probabilityChange);
-    io("rms_dp", summary.probabilityChangeRms);
-}
-
 } // namespace eval
 
 namespace kept {

@@ -39,6 +39,15 @@ target_sources(qs_gui PRIVATE
   pages/labs/lab_solvers.cpp
   pages/labs/labs_page.cpp
   pages/overview/overview_page.cpp
+  pages/plan/plan_budget.cpp
+  pages/plan/plan_chance.cpp
+  pages/plan/plan_charts.cpp
+  pages/plan/plan_choice.cpp
+  pages/plan/plan_measure.cpp
+  pages/plan/plan_page.cpp
+  pages/plan/plan_page_work.cpp
+  pages/plan/plan_units.cpp
+  pages/plan/plan_work.cpp
   pages/overview/overview_cards.cpp
   pages/overview/overview_rows.cpp
   pages/report/report_page.cpp

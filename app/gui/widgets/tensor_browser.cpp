@@ -150,6 +150,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         view_->viewport()->update();
     };
     connect(&session, &Session::specChanged, this, afresh);
+    connect(&session, &Session::recipeChanged, this, afresh);
     connect(&session, &Session::metricChanged, this, afresh);
     connect(&session, &Session::rowsChanged, this, [this] {
         if (!rowsDelay_.isActive()) rowsDelay_.start(session_.weights().size() > kLarge ? 500 : 0);

@@ -117,7 +117,7 @@ void TensorTree::show(TensorArrangement arrangement) {
 void TensorTree::refreshValues(bool afresh) {
     const auto* before = std::exchange(metric_, findMetric(session_.metric().toStdString()));
     if (!model_) return;
-    rows_ = session_.modelRows(session_.spec());
+    rows_ = session_.recipeRows();
     if (afresh) {
         surveying_.drop();
         if (metric_ != before) survey_.largest = 0; // the bars of another metric would be wrong

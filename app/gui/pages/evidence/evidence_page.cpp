@@ -35,14 +35,6 @@ namespace {
 using Remedy = EvidenceTrouble::Remedy;
 constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity"; ///< in session files
 
-QString sampleText(const Session& session) {
-    const QString sample = Session::samplePath();
-    if (!session.model() || sample.isEmpty()) return {};
-    if (QFileInfo(QString::fromStdString(session.model()->path)) != QFileInfo(sample)) return {};
-    const QString path = sample + QStringLiteral("/heldout.txt");
-    return QFileInfo::exists(path) ? path : QString();
-}
-
 } // namespace
 
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
@@ -125,6 +117,7 @@ QWidget* EvidencePage::results() {
     connect(tensors_, &EvidenceTensors::changed, this, [this] {
         trust_->setTensors(tensors_->rows());
         shareEffects();
+        tell();
         if (const auto known = std::make_shared<const eval::Sensitivity>(tensors_->known()); !known->rows.empty())
             session_.keep(QLatin1String(kTensorsKept), [known] { return keptSensitivity(*known); });
     });
@@ -220,6 +213,12 @@ void EvidencePage::modelChanged() {
     draw();
 }
 
+void EvidencePage::tell() {
+    const EvidenceSettings settings = choice_->settings();
+    session_.setOutputText({settings.path, settings.ids, settings.context, settings.chunks, settings.scored,
+                            tensors_->byHow(), tensors_->chunks()});
+}
+
 void EvidencePage::judge() {
     const auto work = [model = session_.model()](const Job&) -> Result<EvidenceGround> {
         return evidenceGround(*model);
@@ -240,7 +239,7 @@ void EvidencePage::judge() {
 }
 
 void EvidencePage::useSampleText() {
-    choice_->setText(sampleText(session_), false);
+    choice_->setText(session_.sampleText(), false);
     begin();
 }
 
@@ -344,6 +343,7 @@ bool EvidencePage::takeRestored() {
 void EvidencePage::draw() {
     const bool busy = running();
     const EvidenceSettings settings = choice_->settings();
+    tell();
     const auto* focus = QApplication::focusWidget();
     const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
     start_->setVisible(!busy);
@@ -353,7 +353,7 @@ void EvidencePage::draw() {
     start_->setToolTip(!settings.hasText()      ? tr("Choose a text first")
                        : settings.specs.empty() ? tr("Tick a spec first")
                                                 : QString());
-    guide_->setSampleText(!sampleText(session_).isEmpty());
+    guide_->setSampleText(!session_.sampleText().isEmpty());
     right_->setCurrentIndex(record_ || busy ? 1 : 0);
     facts_->setText(record_ && !busy ? tr("%1 tokens   %2 chunks   %3")
                                            .arg(record_->tokens)

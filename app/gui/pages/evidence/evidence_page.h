@@ -43,6 +43,7 @@ private:
     void connectSession();
     void modelChanged();
     void judge(); ///< asks what the model allows
+    void tell();  ///< gives the session the text and the sensitivities
     void begin();
     void useSampleText();
     void take(EvidenceAnswer answer);

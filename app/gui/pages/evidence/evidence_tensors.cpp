@@ -119,6 +119,8 @@ void EvidenceTensors::clear() {
     task_.drop();
     rows_.clear();
     additivity_.clear();
+    finished_.reset();
+    chunks_ = 0;
     spec_->clear();
     status_->say({});
     draw();
@@ -171,6 +173,8 @@ void EvidenceTensors::begin() {
     task_.run<Rows>("Measuring the effect of each tensor", work, arrived, [this, id](eval::Sensitivity result) {
         rows_[id] = std::move(result.rows);
         additivity_[id] = std::move(result.additivity);
+        finished_ = std::make_shared<const SensitivityRows>(rows_);
+        chunks_ = result.chunks;
         status_->say({});
     });
     status_->say({});

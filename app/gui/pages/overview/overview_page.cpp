@@ -72,6 +72,7 @@ void OverviewPage::connectSession() {
     };
     connect(&session_, &Session::modelChanged, this, another);
     connect(&session_, &Session::specChanged, this, another);
+    connect(&session_, &Session::recipeChanged, this, another);
     connect(&session_, &Session::metricChanged, this, another);
     connect(&session_, &Session::trustChanged, this, &OverviewPage::showTrust);
     connect(&session_, &Session::tensorChanged, this, &OverviewPage::follow);
@@ -224,6 +225,7 @@ QString OverviewPage::describe(int weight) const {
     const double value = metricValue(m, row);
     if (std::isnan(value)) return text + u'\n' + missingReason(m, row);
     text += u'\n' + metricTitle(m) + u' ' + metricText(m, value, row);
+    if (picture_->recipe->isMixed()) text += u'\n' + QString::fromStdString(row->specAsTyped);
     return text + QStringLiteral("\nbpw %1").arg(row->bpw, 0, 'f', 4);
 }
 
@@ -268,8 +270,9 @@ void OverviewPage::refresh() {
     OverviewPicture asked;
     asked.model = session_.model();
     asked.layout = session_.layout();
-    asked.rows = session_.modelRows(session_.spec());
-    asked.spec = session_.spec();
+    asked.rows = session_.recipeRows();
+    asked.recipe = session_.recipe();
+    asked.title = asked.recipe->title(session_.spec());
     asked.metric = &metric();
     using Drawn = std::shared_ptr<const OverviewPicture>;
     const auto work = [asked](const Job&) -> Result<Drawn> {
@@ -295,8 +298,7 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
     else if (picture_->layout->weights.empty())
         empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
     else if (picture_->refused == int(picture_->layout->weights.size()))
-        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2")
-                    .arg(QString::fromStdString(specText(picture_->spec)), picture_->refusal);
+        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2").arg(picture_->title, picture_->refusal);
     for (Card* card : std::initializer_list<Card*>{mapCard_, barsCard_, spread_, share_, bytes_})
         card->setMessage(empty);
     if (picture_->refused > 0 && !empty.isEmpty()) // one message is enough
@@ -319,16 +321,16 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
                          metricText(*drawn->metric, value, drawn->rows.at(weight)),
                          std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
     });
-    const QString spec = QString::fromStdString(specText(picture_->spec));
     mapCard_->setTitle((picture_->layout->grid.layers.isEmpty() ? tr("Sensitivity: tensor by tensor, %1")
                                                                 : tr("Sensitivity: layer × role, %1"))
                            .arg(picture_->map.map.unit));
-    mapCard_->setNote(spec);
+    mapCard_->setNote(picture_->title);
     barsCard_->setNote(metricTitle(m));
     note_->setText(
         picture_->model
             ? tr("%1 of %2 tensors measured").arg(picture_->ranking.measured).arg(picture_->layout->weights.size())
             : QString());
+    if (picture_->kept > 0) note_->setText(note_->text() + tr(", %1 kept as they are").arg(picture_->kept));
     if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
     if (picture_->larger > 0) note_->setText(note_->text() + tr(", %1 larger than the source").arg(picture_->larger));
     QStringList why{picture_->refusal, picture_->largest};

@@ -171,10 +171,9 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     return spread;
 }
 
-ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec) {
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows) {
     ByteShares shares;
-    std::map<std::string, std::uint64_t> before, kept;
-    std::uint64_t after = 0;
+    std::map<std::string, std::uint64_t> before, kept, after;
     for (const auto& tensor : model.tensors) {
         before[tensor.typeId()] += storedBytes(tensor);
         if (!tensor.isWeight()) kept[tensor.typeId()] += storedBytes(tensor);
@@ -184,7 +183,7 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         if (!row)
             shares.pending += storedBytes(*weights[i]);
         else if (row->status == Status::Ok)
-            after += row->bytesAfter;
+            after[row->specAsTyped] += row->bytesAfter;
         else
             kept[weights[i]->typeId()] += storedBytes(*weights[i]);
     }
@@ -195,12 +194,12 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         return QString::fromLatin1(pattern).arg(QString::fromStdString(what));
     };
     for (const auto& [dtype, bytes] : before) add(named("before: %1", dtype), bytes);
-    add(named("after: %1", specText(spec)), after);
+    for (const auto& [spec, bytes] : after) add(named("after: %1", spec), bytes);
     for (const auto& [dtype, bytes] : kept) add(named("after: %1, kept", dtype), bytes);
     add(QStringLiteral("not measured yet"), shares.pending);
     shares.before = model.totalBytes();
-    shares.after = after;
-    for (const auto& [dtype, bytes] : kept) shares.after += bytes;
+    for (const auto* part : {&after, &kept})
+        for (const auto& [name, bytes] : *part) shares.after += bytes;
     return shares;
 }
 
@@ -210,12 +209,16 @@ void OverviewPicture::work() {
     ranking = qs::gui::ranking(grid, rows, *metric);
     spread = sqnrSpread(grid, rows);
     share = errorShare(grid, rows);
-    if (model) bytes = byteShares(*model, layout->weights, rows, spec);
+    if (model) bytes = byteShares(*model, layout->weights, rows);
     for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
         const auto& row = rows.at(weight);
         if (row && row->isLarger() && ++larger == 1)
             largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
         if (!row || row->status == Status::Ok) continue;
+        if (recipe->isMixed() && recipe->of[weight] < 0) {
+            ++kept;
+            continue;
+        }
         if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
     }
 }

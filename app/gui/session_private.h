@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// For the sources of Session alone.
+// The parts of a session, for its own sources.
 
 #include "app/gui/model_opener.h"
 #include "app/gui/model_sweep.h"
@@ -8,6 +8,8 @@
 #include "app/gui/session.h"
 #include "app/gui/tensor_probe.h"
 #include "app/gui/trust_keeper.h"
+
+#include <QTimer>
 
 namespace qs::gui {
 
@@ -28,6 +30,7 @@ struct Session::Private {
     KeptTexts kept;
     TrustKeeper trust;
     QTimer settle;
+    Task judging; ///< makes the recipe of a large model
     bool replacing = false;
     SessionState resumable;
     QDateTime diedAt;
