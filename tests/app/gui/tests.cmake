@@ -8,7 +8,7 @@ qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli q
     ${gui}/window_keys_test.cpp ${gui}/window_work_test.cpp ${gui}/kept_results_test.cpp ${gui}/kept_lab_results_test.cpp
     ${gui}/compare_page_test.cpp ${gui}/backends_charts_test.cpp ${gui}/backends_page_test.cpp ${gui}/backends_plan_test.cpp
     ${gui}/conventions_test.cpp ${gui}/export_page_test.cpp ${gui}/report_page_test.cpp ${gui}/session_file_test.cpp
-    ${gui}/shared_painting_test.cpp ${gui}/task_test.cpp ${gui}/theme_test.cpp)
+    ${gui}/shared_painting_test.cpp ${gui}/task_test.cpp ${gui}/theme_test.cpp ${gui}/recipe_dialogs_test.cpp)
 qs_real_faults(test_gui backends_page_test backends_plan_test)
 qs_run_alone(test_gui backends_page_test) # it times products
 qs_one_thread(test_gui evidence_page_test plan_page_test)
