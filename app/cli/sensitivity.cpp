@@ -65,6 +65,7 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
                         result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
                         eval::sensitivityNote(result.hows));
+    if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
     return print(text);
 }
 
