@@ -11,6 +11,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -163,7 +164,7 @@ void NetworksTest::neitherRowsThatAreLeftOutNorMemoryChangeScores() {
     EvaluationPlan plan;
     plan.text.tokens = tokensOf(name);
     plan.context = 8;
-    plan.changes.push_back(quantizedAs(*parseSpec("int4:block=8")));
+    plan.changes.push_back(quantizedAs(*parseSpec("int8")));
     const auto scoresOf = [&](Scored scored, std::uint64_t memory) {
         plan.scored = scored, plan.memory = memory;
         const auto result = evaluate(*model, plan, Job());
@@ -181,9 +182,9 @@ void NetworksTest::neitherRowsThatAreLeftOutNorMemoryChangeScores() {
         const auto full = std::find_if(all.begin(), all.end(), same);
         QVERIFY(full != all.end() && same(little[i]));
         for (const TokenScore* each : {&*full, &little[i]}) {
-            QCOMPARE(each->divergence, half[i].divergence);
-            QCOMPARE(each->nll, half[i].nll);
-            QCOMPARE(each->referenceNll, half[i].referenceNll);
+            QVERIFY(each->divergence == half[i].divergence);
+            QVERIFY(each->nll == half[i].nll);
+            QVERIFY(each->referenceNll == half[i].referenceNll);
         }
     }
 }
