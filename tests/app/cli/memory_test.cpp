@@ -147,8 +147,9 @@ void MemoryTest::perTensor_data() {
     QTest::addColumn<QStringList>("arguments");
     QTest::addColumn<int>("most"); // bytes per tensor: its entry in the list of the model, one copy of its name, and
                                    // little else
-    const auto add = [](const char* what, const char* words, int most) {
-        QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most;
+    QTest::addColumn<int>("code");
+    const auto add = [](const char* what, const char* words, int most, int code = 0) {
+        QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most << code;
     };
     add("inspect", "inspect IN --json /dev/null", 400);
     add("analyze", "analyze IN --spec nf4:block=4 --json /dev/null --csv /dev/null", 400);
@@ -157,6 +158,17 @@ void MemoryTest::perTensor_data() {
     add("diff", "diff IN IN --json /dev/null --md /dev/null", 700); // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'800);
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
+    add("statistics", "inspect IN --stats --json /dev/null", 800);
+    add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 1'800);
+    add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
+    add("verify --json", "verify EXPORTED --json /dev/null", 400);
+    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 2'500); // losses and choices of all tensors
+    add("bench", "bench --model IN --spec int8 --shape 1 --backend cpu --seconds 0.01 --memory 1MiB", 400);
+    // Refused, because there is no network: as soon as the tensors are listed.
+    add("eval", "eval IN --spec int8 --tokens TOKENS", 400, 1);
+    add("sensitivity", "sensitivity IN --spec int8 --tokens TOKENS", 400, 1);
+    add("capture", "capture IN --tokens TOKENS -o OUT.safetensors", 400, 1);
+    add("tokenize", "tokenize IN --text TOKENS", 400, 1);
 }
 
 /// A command that kept all rows in memory would need thousands of bytes per tensor.
@@ -164,15 +176,22 @@ void MemoryTest::perTensor() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     QFETCH(QStringList, arguments);
     QFETCH(int, most);
+    QFETCH(int, code);
+    const QString tokens = put(many_.path(), name("tokens.txt"), QByteArray("1 2 3 ").repeated(1000));
     const auto peak = [&](int count) {
         QTemporaryDir out;
+        if (arguments.contains(name("EXPORTED")))
+            clitest::peakOf({clitest::binary().toStdString(), "quantize", experts(many_, count).toStdString(), "--spec",
+                             "int8", "-o", out.filePath(name("exported")).toStdString()});
         std::vector<std::string> call = {clitest::binary().toStdString()};
         for (QString word : arguments)
             call.push_back(word.replace(name("IN"), experts(many_, count))
                                .replace(name("OUT"), out.filePath(name("out")))
+                               .replace(name("EXPORTED"), out.filePath(name("exported")))
+                               .replace(name("TOKENS"), tokens)
                                .toStdString());
         const auto found = clitest::peakOf(call);
-        return found.code == 0 ? found.bytes : -1;
+        return found.code == code ? found.bytes : -1;
     };
     const auto some = peak(kSome), many = peak(kMany);
     QVERIFY(some > 0 && many > 0);
