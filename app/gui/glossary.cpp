@@ -21,7 +21,7 @@ constexpr CardEntry kEntries[] = {
      "is better. A dot instead of a bar: the values lie far from 0.",
      "nmse sqnr_db"},
     {"SQNR of all tensors",
-     "How many tensors have which SQNR under spec A. The dashed line is the median. Tensors "
+     "How many tensors have which SQNR under the recipe. The dashed line is the median. Tensors "
      "without an error have none and are counted apart.",
      "sqnr_db"},
     {"Cumulative squared error",
@@ -88,6 +88,39 @@ constexpr CardEntry kEntries[] = {
      ""},
     {"Block map, B − A", "The error of B minus that of A, part by part. Blue: B is better.", "nmse"},
     // Sweep
+    {"What is planned",
+     "The specs that a tensor may get, the layout whose stored bytes count, and the loss whose sum is made least. NMSE "
+     "needs only the analysis; the others are measured on the page Evidence. A proxy is not of the model's output.",
+     "nmse"},
+    {"Predicted loss against size",
+     "The line is the least sum of losses for every size of the file; no mixture of that size has less. Dots: the "
+     "plan, "
+     "the recipe of the session, the same spec everywhere, rules of thumb. The band holds random plans. A click sets "
+     "the "
+     "budget. Down and left is better.",
+     ""},
+    {"Measured KL against size",
+     "KL of the plans that were measured, on text that no loss was measured on, beside uniform specs, rules of thumb, "
+     "shuffled and random plans of equal bytes. The dashed line is the prediction, where it is a KL.",
+     ""},
+    {"Assignment: layers × roles",
+     "A row for each role, layers from left to right. The width of a cell is its bytes, its colour the bits of its "
+     "spec, "
+     "and hatched cells are locked. The context menu gives a cell another spec or locks it.",
+     ""},
+    {"Units",
+     "Tensors that get one spec together, with their bytes and their loss. A lock is a rule of the recipe that decides "
+     "instead of the plan. Enter opens the tensor.",
+     ""},
+    {"Against chance",
+     "Whether the plan is better than its own specs shuffled, than random plans of equal bytes, and than the best "
+     "uniform "
+     "spec. Rank p is (1 + draws with no more KL) / (draws + 1). Inside the random band: no better than chance.",
+     ""},
+    {"Measured plans",
+     "Mean KL of the plan and of what it was measured beside, with its error by chunk. KL - plan is paired token by "
+     "token: above 0 the plan is better.",
+     ""},
     {"What is swept", "Formats, block sizes and scale types; every combination that makes sense is measured.", ""},
     {"SQNR against true bits per weight",
      "One mark per spec: x is 8 x stored bytes / elements, y the SQNR over the class of tensors. The heavy line joins "

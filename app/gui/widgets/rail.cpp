@@ -16,7 +16,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kButtonWidth = 67, kButton = 55, kLeastButton = 40; ///< px; heights of a button
+constexpr int kButtonWidth = 67, kButton = 55, kLeastButton = 38; ///< px; heights of a button
 constexpr int kCaption = 18;                                      ///< px, height of a group's name
 constexpr int kTop = 60, kBottom = 8;                             ///< px: the menu; the lower margin
 

@@ -34,6 +34,7 @@ class TestPlanCommand : public QObject {
 
 private Q_SLOTS:
     void aRecipeThatExportsAndEvaluates();
+    void locksSkipsAndLimits();
     void againstChance();
     void badPlans();
 };
@@ -60,6 +61,24 @@ void TestPlanCommand::aRecipeThatExportsAndEvaluates() {
                                 s("64"), s("--chunks"), s("2"), s("--no-floor"), s("--json"), s("-")});
     QVERIFY2(evaluated.code == 0, evaluated.err.constData());
     QVERIFY(rows(evaluated.out)[0].toObject()[s("kl_mean")].toDouble() > 0);
+}
+
+void TestPlanCommand::locksSkipsAndLimits() {
+    const auto ran =
+        plan({s("--budget"), s("15.5bpw"), s("--lock"), s("layers\\.0.*q_proj=int8"), s("--skip"), s("o_proj"),
+              s("--at-least"), s("down_proj=int8"), s("--at-most"), s("up_proj=nf4:block=32"), s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    int locked = 0;
+    for (const auto& value : rows(ran.out)) {
+        const auto row = value.toObject();
+        const QString unit = row[s("unit")].toString(), spec = row[s("spec")].toString();
+        locked += row[s("locked")].isString();
+        if (unit.contains(s("layers.0.self_attn.q_proj"))) QCOMPARE(spec, s("int8"));
+        if (unit.contains(s("o_proj"))) QCOMPARE(spec, s("keep"));
+        if (unit.contains(s("down_proj"))) QCOMPARE(spec, s("int8"));
+        if (unit.contains(s("up_proj"))) QVERIFY(spec != s("int8"));
+    }
+    QVERIFY(locked > 1);
 }
 
 void TestPlanCommand::againstChance() {
@@ -93,6 +112,9 @@ void TestPlanCommand::badPlans() {
     refuses({s("--budget"), s("0.01bpw")}, "too small");
     refuses({s("--budget"), s("14bpw"), s("--by"), s("alone")}, "--text");
     refuses({s("--budget"), s("14bpw"), s("--lock"), s("int8")}, "--lock");
+    refuses({s("--budget"), s("14bpw"), s("--at-least"), s("down_proj=keep")}, "--at-least");
+    refuses({s("--budget"), s("14bpw"), s("--at-most"), s("(=int8")}, "not a regular expression");
+    refuses({s("--budget"), s("14bpw"), s("--skip"), s("(")}, "not a regular expression");
     refuses({s("--budget"), s("14bpw"), s("--layout"), s("nothing")}, "layout");
     refuses({s("--budget"), s("14bpw"), s("--text"), kHeldOut, s("--ctx"), s("1000000")}, "none is left");
     const auto one = run({s("plan"), kTiny, s("--spec"), s("int8"), s("--budget"), s("14bpw")});

@@ -40,7 +40,8 @@ PlanChance::PlanChance(QWidget* parent)
     asDataTable(*table_, tr("The plan and what it was measured beside"));
     table_->setObjectName(QStringLiteral("planContenders"));
     table_->setModel(rows_);
-    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    table_->setColumnWidth(0, 190);
     tableCard_->setBody(table_);
     row->addWidget(verdictCard_, 2);
     row->addWidget(tableCard_, 3);

@@ -178,6 +178,7 @@ void PlanPage::connectSession() {
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::outputTextChanged, this, [this] {
         choice_->followSensitivities();
+        if (ground_ && isVisible()) settle_.start();
         draw();
     });
     modelChanged();

@@ -36,7 +36,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
       tableCard_(new Card(tr("Units"))), strip_(new AssignmentStrip), table_(new QTableView),
       sorted_(new QSortFilterProxyModel(this)),
       rows_(new RowModel<plan::MixtureRow>(
-          plan::mixtureColumns().pick({"unit", "spec", "locked", "bpw", "bytes", "loss", "share"}), this)) {
+          plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share", "locked"}), this)) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins({});
     row->setSpacing(Theme::kGap);
@@ -54,12 +54,11 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     asDataTable(*table_, tr("Units of the plan: tensors that get one spec"));
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setContextMenuPolicy(Qt::CustomContextMenu);
-    table_->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    constexpr std::array widths = {180, 110, 90, 56, 72, 80, 56};
-    for (std::size_t i = 1; i < widths.size(); ++i) table_->setColumnWidth(int(i), widths[i]);
+    table_->horizontalHeader()->setStretchLastSection(true);
+    table_->setColumnWidth(0, 180);
     tableCard_->setBody(table_);
-    row->addWidget(stripCard_, 1);
-    row->addWidget(tableCard_, 1);
+    row->addWidget(stripCard_, 2);
+    row->addWidget(tableCard_, 3);
     connect(strip_, &AssignmentStrip::unitClicked, this, &PlanUnits::choose);
     connect(strip_, &AssignmentStrip::unitMenuAsked, this, &PlanUnits::popUpMenu);
     connect(table_, &QTableView::customContextMenuRequested, this, [this](const QPoint& at) {
@@ -92,6 +91,7 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
         return;
     }
     rows_->setRows(answer_->rows);
+    for (int i = 1; !isSame && i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
     const bool fits = answer_->ground->weights.size() <= kMostCells;
     stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
     strip_->setData(fits ? stripData() : StripData());
