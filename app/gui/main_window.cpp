@@ -94,7 +94,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     connect(&session, &Session::opening, banner_, [this] { banner_->say({}); });
     connect(&session, &Session::failed, this, [this](const QString& sentence) {
         // The start page shows the sentence itself.
-        if (session_.page() != QLatin1String("start")) banner_->say(sentence);
+        if (!session_.isOn(kStartPage)) banner_->say(sentence);
     });
     new SourceWatch(session, this);
     connect(&session, &Session::noticed, banner_, [this](const QString& sentence) { banner_->say(sentence); });
@@ -112,7 +112,7 @@ QString MainWindow::message() const { return banner_->text(); }
 
 void MainWindow::showPage(const QString& id) {
     const auto* page = findPage(id);
-    if (!page) return session_.showPage(QString::fromLatin1(pages().front().id));
+    if (!page) return session_.showPage(kStartPage);
     auto*& widget = made_[id];
     bool later = false;
     if (!widget) {

@@ -32,6 +32,7 @@ namespace qs::gui {
 class ModelSweep;
 struct OpenedModel;
 class TaskList;
+struct PageTraits;
 class TensorProbe;
 
 class Session : public QObject {
@@ -117,9 +118,11 @@ public:
     /// the part of busy() that the job lane shows: not the few milliseconds of the selected tensor
     bool laneBusy() const;
 
-    // ---- the page in front. A page asks for another one here: a click on a cell opens "tensor"
+    // ---- the page in front. A page asks for another one here: a click on a cell opens the page of the tensor
     const QString& page() const { return page_; }
     void showPage(const QString& id);
+    void showPage(const PageTraits& page);
+    bool isOn(const PageTraits& page) const;
 
     // ---- results that must survive a crash
     using KeptText = KeptTexts::Text;
@@ -164,7 +167,6 @@ Q_SIGNALS:
     void jobCancelled();
     void workEnded(); ///< work that the job lane showed has ended
     /// A page asks for another one by its id ("tensor"); the window then shows it.
-    void pageRequested(const QString& pageId);
     void pageChanged(const QString& id); ///< page() has changed
     void recentFilesChanged();           ///< also when resumable() changed
 

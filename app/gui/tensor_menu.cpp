@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/tensor_menu.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "core/base/short_name.h"
 #include "core/base/text.h"
@@ -59,7 +60,7 @@ void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor) {
         [&session, model = session.model(), at = &tensor] {
             if (session.model() != model) return;
             session.selectTensor(at);
-            session.showPage(QStringLiteral("codebook"));
+            session.showPage(kCodebookPage);
         });
     menu.addSeparator();
 }

@@ -187,6 +187,9 @@ std::span<const Metric> metrics();
 const Metric* findMetric(std::string_view id);
 const Metric& nmseMetric(); ///< the usual measure of an error
 const Metric& sqnrMetric(); ///< the same in dB
+const Metric& maxAbsMetric();
+const Metric& weightedNmseMetric(); ///< squared errors times the mean squares of their inputs
+const Metric& outputNmseMetric();   ///< of the output of the layer
 
 /// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric, nan, inf, bytes, reason.
 const Columns<AnalysisRow>& analysisColumns();

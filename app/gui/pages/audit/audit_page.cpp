@@ -60,7 +60,6 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
       rows_(new RowModel<DiffRow>(diffColumns().pick({"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
                                                       "differing", "dtype", "other_dtype", "placement", "reason"}),
                                   this)) {
-    setObjectName(QStringLiteral("audit"));
     setAccessibleName(tr("Audit"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -143,7 +142,7 @@ void AuditPage::open(const std::string& tensor) {
     const auto* found = session_.model() ? session_.model()->find(tensor) : nullptr;
     if (!found) return; // a finding about the whole checkpoint
     session_.selectTensor(found);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 void AuditPage::show(const AuditCheck* check) {
@@ -163,7 +162,7 @@ void AuditPage::modelChanged() {
     diff_.reset();
     plan_.reset();
     fresh_ = true;
-    empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    empty_->askForModel();
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     status_->say({});
     draw();

@@ -45,7 +45,6 @@ QString sampleText(const Session& session) {
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
-    setObjectName(QStringLiteral("evidence"));
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -175,7 +174,7 @@ void EvidencePage::modelChanged() {
     session_.setEvidence(nullptr);
     tensors_->clear();
     trust_->setRecord(nullptr);
-    empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    empty_->askForModel();
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     choice_->setText({}, false);
     if (session_.model()) {
@@ -243,7 +242,7 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
     const QString sentence = QString::fromStdString(trouble.sentence);
     switch (trouble.remedy) {
     case Remedy::AnotherModel:
-        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(QStringLiteral("start")); }});
+        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(kStartPage); }});
         if (const QString sample = Session::samplePath(); !sample.isEmpty())
             actions.push_back({tr("Open the sample"), {}, [this, sample] { session_.open(sample); }});
         break;
