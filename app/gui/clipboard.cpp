@@ -9,7 +9,6 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QCursor>
-#include <QHeaderView>
 #include <QMimeData>
 #include <QTableView>
 #include <QTreeView>

@@ -60,8 +60,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
 
     auto* area = new QWidget;
     auto* areaColumn = new QVBoxLayout(area);
-    areaColumn->setContentsMargins(0, 0, 0, 0);
-    areaColumn->setSpacing(0);
+    setSpaces(*areaColumn, 0);
     areaColumn->addWidget(banner_);
     areaColumn->addWidget(refusal_);
     areaColumn->addWidget(stack_, 1);
@@ -74,8 +73,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
 
     auto* frame = new QWidget;
     auto* grid = new QGridLayout(frame);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setSpacing(0);
+    setSpaces(*grid, 0);
     grid->addWidget(rail_, 0, 0, 3, 1);
     grid->addWidget(top_, 0, 1);
     grid->addWidget(splitter_, 1, 1);

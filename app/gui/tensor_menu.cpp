@@ -3,6 +3,7 @@
 
 #include "app/gui/page.h"
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
@@ -66,8 +67,7 @@ void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor) {
 }
 
 void popUpTensorMenu(QWidget& parent, const QPoint& global, Session& session, const TensorInfo& tensor) {
-    auto* menu = new QMenu(&parent);
-    menu->setObjectName(QStringLiteral("tensorMenu"));
+    auto* menu = named(new QMenu(&parent), "tensorMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     addTensorActions(*menu, session, tensor);
     menu->popup(global);

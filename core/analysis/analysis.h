@@ -90,7 +90,7 @@ struct Inspection {
     ChannelProfile columns;  ///< of the weights alone
 };
 
-/// Figures, and what is larger behind pointers: copies share it, and whoever needs figures alone drops it.
+/// Figures, and what is larger behind pointers: copies share it, and users of the figures alone drop it.
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;

@@ -13,8 +13,7 @@ namespace qs::gui {
 
 EmptyState::EmptyState(Session& session, QWidget* parent)
     : QWidget(parent), sentence_(new QLabel), action_(new QPushButton) {
-    sentence_->setProperty("role", QStringLiteral("muted"));
-    sentence_->setFont(Theme::words(13));
+    dress(*sentence_, Theme::words(13), "muted");
     sentence_->setAlignment(Qt::AlignCenter);
     sentence_->setWordWrap(true);
     action_->setProperty("role", QStringLiteral("primary"));

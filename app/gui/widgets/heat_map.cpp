@@ -216,8 +216,7 @@ void HeatMap::keyPressEvent(QKeyEvent* event) {
 // ---- copies ------------------------------------------------------------------------------------------------------
 
 void HeatMap::contextMenuEvent(QContextMenuEvent* event) {
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("tensorMenu"));
+    auto* menu = named(new QMenu(this), "tensorMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     const auto [row, column] = event->reason() == QContextMenuEvent::Keyboard
                                    ? std::pair(currentRow_, currentColumn_)

@@ -3,7 +3,6 @@
 
 #include <QtGlobal>
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>

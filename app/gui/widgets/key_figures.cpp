@@ -11,8 +11,6 @@
 #include <QLabel>
 #include <QStyle>
 
-#include <cmath>
-
 namespace qs::gui {
 
 KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), session_(session) {

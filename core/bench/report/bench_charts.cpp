@@ -4,8 +4,6 @@
 
 #include "core/bench/run/opened.h"
 
-#include "core/base/text.h"
-
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

@@ -4,7 +4,6 @@
 #include "core/report/report.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <filesystem>
 #include <fmt/format.h>

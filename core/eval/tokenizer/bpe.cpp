@@ -44,7 +44,7 @@ Bpe::Bpe(Vocabulary vocabulary, Settings settings, PairTable merges, std::vector
         const std::string& token = at < tokens.size() ? tokens[at] : inner_[at - tokens.size()];
         const auto id = std::int32_t(at);
         if (token.empty() || (at < tokens.size() && vocabulary_.idOf(token) != id)) continue;
-        if (settings_.spellsBytes && !isSpelling(token)) continue; // no piece is spelled so
+        if (settings_.spellsBytes && !isSpelling(token)) continue; // no piece has such a spelling
         const std::string bytes = settings_.spellsBytes ? bytesSpelledBy(token) : token;
         if (settings_.spellsBytes && bytes.size() == 1) bytes_[static_cast<unsigned char>(bytes[0])] = id;
         if (!settings_.spellsBytes)

@@ -2,13 +2,11 @@
 #include "core/eval/tokenizer/bpe_read.h"
 
 #include "core/base/json_tree.h"
-#include "core/base/tensor_name.h"
 #include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace qs::eval {
 namespace {

@@ -63,12 +63,10 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     setAccessibleName(tr("Audit"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
     auto* title = new QLabel(tr("Audit"));
     title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);
     start_->setObjectName(QStringLiteral("auditStart"));

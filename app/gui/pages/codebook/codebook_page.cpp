@@ -100,8 +100,7 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     header_->setFixedHeight(Theme::kControl);
     grid->addWidget(header_, 0, 0, 1, 2);
     auto* left = new QVBoxLayout;

@@ -2,7 +2,6 @@
 #include "app/gui/pages/evidence/evidence_tokens.h"
 
 #include "app/gui/widgets/data_table.h"
-#include "core/base/text.h"
 
 #include <QHeaderView>
 #include <QPainter>

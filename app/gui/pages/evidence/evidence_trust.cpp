@@ -111,7 +111,7 @@ void EvidenceTrust::setTensors(std::vector<eval::SensitivityRow> rows) {
     if (isVisible()) refresh();
 }
 
-/// The proxies of a spec come from the analysis of the weights, which begins when somebody looks.
+/// The proxies of a spec come from the analysis of the weights, which begins when the tab is shown.
 void EvidenceTrust::showEvent(QShowEvent* event) {
     if (event) QWidget::showEvent(event);
     if (record_)

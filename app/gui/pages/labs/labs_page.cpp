@@ -54,8 +54,7 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     header_->setFixedHeight(Theme::kControl);
     column->addWidget(header_);
     auto* bar = new QHBoxLayout;

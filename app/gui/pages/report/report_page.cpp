@@ -23,7 +23,6 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QShowEvent>
-#include <QStyle>
 #include <QUrl>
 
 #include <algorithm>
@@ -55,8 +54,7 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
         return chooseByDialog(this, suggested, writer);
     };
     auto* whole = new QVBoxLayout(this);
-    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    whole->setSpacing(Theme::kGap);
+    setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
     auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);
@@ -112,13 +110,11 @@ QWidget* ReportPage::sidebar() {
     auto* side = new QWidget;
     side->setFixedWidth(320);
     auto* column = new QVBoxLayout(side);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
 
     auto* parts = new QWidget;
     auto* partsColumn = new QVBoxLayout(parts);
-    partsColumn->setContentsMargins(0, 0, 0, 0);
-    partsColumn->setSpacing(0);
+    setSpaces(*partsColumn, 0);
     const std::tuple<bool ReportContents::*, QString, const char*> list[] = {
         {&ReportContents::summary, tr("Summary"), "summary"},
         {&ReportContents::heatMaps, tr("Layer × role maps"), "heatMaps"},
@@ -136,8 +132,7 @@ QWidget* ReportPage::sidebar() {
         partsColumn->addWidget(box);
         parts_.emplace_back(part, box);
     }
-    evidence_ = new QCheckBox(tr("Evidence of the output"));
-    evidence_->setObjectName(QStringLiteral("evidencePart"));
+    evidence_ = named(new QCheckBox(tr("Evidence of the output")), "evidencePart");
     evidence_->setToolTip(tr("The last evaluation of the page Evidence"));
     evidence_->setChecked(true);
     evidence_->setEnabled(bool(session_.evidence()));
@@ -174,8 +169,7 @@ QWidget* ReportPage::sidebar() {
         button->setEnabled(false);
         connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });
         auto* name = new QLabel;
-        name->setFont(Theme::numbers());
-        name->setProperty("role", QStringLiteral("muted"));
+        dress(*name, Theme::numbers(), "muted");
         grid->addWidget(button, row, 0);
         grid->addWidget(name, row, 1);
         buttons_.push_back(button);
@@ -197,9 +191,7 @@ QWidget* ReportPage::sidebar() {
     auto* filesCard = new Card(tr("Export"));
     filesCard->setBody(files);
 
-    measure_ = new QPushButton(tr("Measure and compose"));
-    measure_->setObjectName(QStringLiteral("measureMissing"));
-    measure_->setProperty("role", QStringLiteral("primary"));
+    measure_ = named(new QPushButton(tr("Measure and compose")), "measureMissing", "primary");
     measure_->hide();
     connect(measure_, &QPushButton::clicked, this, [this] {
         cancelled_ = false;
