@@ -9,6 +9,7 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QCursor>
+#include <QHeaderView>
 #include <QMimeData>
 #include <QTableView>
 #include <QTreeView>

@@ -4,6 +4,7 @@
 #include "core/model/output_axis.h"
 #include "core/model/strided_tensor.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace qs {

@@ -6,6 +6,7 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace qs {

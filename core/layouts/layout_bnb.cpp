@@ -5,6 +5,7 @@
 // quantizer_bnb_4bit.py.
 #include "core/layouts/layouts.h"
 
+#include "core/base/text.h"
 #include "core/layouts/fields.h"
 #include "core/layouts/linear_weights.h"
 #include "core/quant/encode/nibbles.h"

@@ -5,6 +5,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/parallel.h"
+#include "core/base/text.h"
 #include "core/layouts/fields.h"
 #include "core/layouts/stored.h"
 #include "core/quant/codebook/user_formats.h"

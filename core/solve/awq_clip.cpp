@@ -6,6 +6,7 @@
 #include "core/solve/problem.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 

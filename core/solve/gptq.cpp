@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/layouts/measured_tensor.h"
 #include "core/model/output_axis.h"
+#include "core/quant/encode/double_quant.h"
 #include "core/quant/encode/encode.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialect.h"

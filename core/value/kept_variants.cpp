@@ -8,6 +8,7 @@
 #include "core/report/report.h"
 #include "kernels/kernel_set.h"
 
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/sharding.h"
 
+#include "core/base/text.h"
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/what_if.h"
 
+#include "core/base/text.h"
 #include "core/value/conv.h"
 #include "core/value/elementwise.h"
 #include "core/value/gather.h"

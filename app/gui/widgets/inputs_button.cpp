@@ -3,7 +3,9 @@
 
 #include "app/gui/output_check.h"
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "app/gui/widgets/open_dialogs.h"
+#include "core/base/text.h"
 
 #include <QMenu>
 

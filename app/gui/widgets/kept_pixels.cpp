@@ -3,6 +3,7 @@
 
 #include <QtGlobal>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>

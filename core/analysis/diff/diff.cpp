@@ -8,6 +8,7 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>

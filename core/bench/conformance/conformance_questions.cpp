@@ -2,6 +2,7 @@
 // The questions to a backend before anything is run.
 #include "core/bench/conformance/conformance_parts.h"
 
+#include "core/quant/spec/formats.h"
 #include "plugins/abi/quantscope_backend.h"
 
 #include <algorithm>

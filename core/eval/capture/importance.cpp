@@ -2,6 +2,7 @@
 // Importance matrices as llama.cpp's llama-imatrix makes them: sums of squares of the inputs of every matrix over all
 // tokens of whole chunks, of every expert over the tokens that come to it. It adds in f32; here sums are f64 in the order of
 // the text and are rounded once.
+#include "core/base/text.h"
 #include "core/eval/capture/input_pass.h"
 #include "core/eval/capture/writers.h"
 #include "core/model/gguf/imatrix_write.h"

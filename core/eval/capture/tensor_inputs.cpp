@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Inputs and products of inputs as safetensors, written layer by layer: one layer's are in memory.
 #include "core/base/parallel.h"
+#include "core/base/text.h"
 #include "core/eval/capture/input_pass.h"
 #include "core/eval/capture/writers.h"
 #include "core/model/safetensors/safetensors.h"

@@ -2,6 +2,7 @@
 #include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 namespace qs::eval {

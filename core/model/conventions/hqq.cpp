@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs {
 namespace {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>

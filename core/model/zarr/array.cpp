@@ -3,11 +3,13 @@
 
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "kernels/small_float.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>

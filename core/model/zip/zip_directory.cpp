@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 
 namespace qs {

@@ -7,6 +7,7 @@
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace qs {

@@ -5,6 +5,7 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace qs {
 namespace {

@@ -2,6 +2,7 @@
 #include "app/gui/pages/evidence/evidence_tokens.h"
 
 #include "app/gui/widgets/data_table.h"
+#include "core/base/text.h"
 
 #include <QHeaderView>
 #include <QPainter>
