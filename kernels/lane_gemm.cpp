@@ -11,6 +11,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kDenseSteps = 1024; // stream words of a decoded panel: 256 KiB
+constexpr std::size_t kBlocksToStop = 16; // blocks of rows between two questions whether to stop
 constexpr std::size_t kPartRows = 64;     // smallest number of rows of x in one part of a panel
 
 /// Transposes 4 x 4 words: the words of each of four rows become neighbours. `row`, `toRow`: words from row to row.
@@ -25,6 +26,17 @@ void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, s
     c = __builtin_shufflevector(ef, gh, 0, 1, 4, 5), d = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
     std::memcpy(to, &a, 16), std::memcpy(to + toRow, &b, 16);
     std::memcpy(to + 2 * toRow, &c, 16), std::memcpy(to + 3 * toRow, &d, 16);
+}
+
+/// out[j, i] = from[i, j] for `count` rows of `words` words, a multiple of 16, which are one cache line. `row`: words from row to row.
+void packWords(const std::uint32_t* from, std::size_t row, std::size_t count, std::size_t words, std::uint32_t* out) {
+    const std::size_t fours = count / 4 * 4;
+    for (std::size_t j = 0; j < words; j += 16, out += 16 * count) {
+        for (std::size_t i = 0; i < fours; i += 4)
+            for (std::size_t w = 0; w < 16; w += 4) transpose4(from + i * row + j + w, row, out + w * count + i, count);
+        for (std::size_t i = fours; i < count; ++i)
+            for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = from[i * row + j + w];
+    }
 }
 
 class LaneGemm final : public LaneMatmul {
@@ -61,6 +73,7 @@ public:
         });
         if (stopped) return false;
         const LaneOutput output(problem_, *kernels_, weights_, room_->input, out);
+        room_->takesSums = output.takesSums(m);
         team.run([&](int worker) {
             const bool all = panelShares.each(worker, [&](std::size_t panel, std::size_t part, std::size_t endPart) {
                 const Rows rows{blocks * part / parts * most, std::min(blocks * endPart / parts * most, m)};
@@ -83,6 +96,7 @@ private:
     struct Room {
         LaneInput input;
         Aligned<std::uint32_t> packed;
+        bool takesSums = false;           ///< of the output
         std::vector<Scratch> scratch;     ///< one per worker
         std::vector<std::int32_t> starts; ///< I8 only: initial values of the sums, [block of rows][group][row]
     };
@@ -91,17 +105,17 @@ private:
     void pack(const MatmulInput& in, std::size_t first, std::size_t count, std::size_t slot) {
         LaneInput& input = room_->input;
         const std::size_t size = input.rowWords();
-        for (std::size_t i = 0; i < count; ++i) input.read(problem_, weights_, in, first + i, slot + i, *kernels_);
-        std::uint32_t* out = room_->packed.data() + first * size;
-        const std::size_t fours = count / 4 * 4;
-        // The length of a row is a multiple of 16 words, which is one cache line.
-        for (std::size_t j = 0; j < size; j += 16, out += 16 * count) {
-            for (std::size_t i = 0; i < fours; i += 4)
-                for (std::size_t w = 0; w < 16; w += 4)
-                    transpose4(input.words(slot + i) + j + w, size, out + w * count + i, count);
-            for (std::size_t i = fours; i < count; ++i)
-                for (std::size_t w = 0; w < 16; ++w) out[w * count + i] = input.words(slot + i)[j + w];
+        std::uint32_t* const out = room_->packed.data() + first * size;
+        if (input.isPlain(problem_, weights_)) {
+            const auto* x = static_cast<const std::uint32_t*>(in.x) + first * problem_.k;
+            const std::size_t whole = problem_.k / 16 * 16, rest = weights_.streamSize() - whole;
+            packWords(x, problem_.k, count, whole, out);
+            for (std::size_t j = whole; j < whole + rest; ++j)
+                for (std::size_t i = 0; i < count; ++i) out[j * count + i] = j < problem_.k ? x[i * problem_.k + j] : 0;
+            return;
         }
+        for (std::size_t i = 0; i < count; ++i) input.read(problem_, weights_, in, first + i, slot + i, *kernels_);
+        packWords(input.words(slot), size, count, size, out);
         if (room_->starts.empty()) return;
         const int bias = weights_.codes == LaneCodes::Int8 ? kernels_->int8Bias : weights_.bias;
         std::int32_t* start = room_->starts.data() + first * weights_.groups;
@@ -164,7 +178,7 @@ private:
             Ahead scales(strips[0].scales, w.scalePerK ? 0 : chunk / w.groupSteps * kPanel, blocks);
             scales.skip();
             for (std::size_t first = wanted.begin; first < wanted.end; first += most) {
-                if (stopped || stop()) return false;
+                if ((first - wanted.begin) % (kBlocksToStop * most) == 0 && (stopped || stop())) return false;
                 const std::size_t rows = std::min(most, wanted.end - first);
                 words.ask(), scales.ask();
                 for (std::size_t lane = 0, s = 0; lane < kPanel; lane += width, ++s) {
@@ -172,8 +186,9 @@ private:
                     if (last)
                         for (std::size_t i = 0; i < rows; ++i) output.announce(first + i, panel * kPanel + lane, width);
                     // Sums of one chunk need no memory of their own.
-                    float* const place =
-                        last && step == 0 ? output.place(first, rows, panel * kPanel + lane, width) : nullptr;
+                    float* const place = room_->takesSums && last && step == 0
+                                             ? output.place(first, panel * kPanel + lane, width)
+                                             : nullptr;
                     times(strips[s], first, rows, perStep, place ? place : sums, place ? output.rowLength() : 0);
                     if (last && !place)
                         for (std::size_t i = 0; i < rows; ++i)

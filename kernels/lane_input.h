@@ -13,6 +13,11 @@ public:
     enum class Keep { Words, Floats, Tables };
     /// Allocates for a run. `slots`: how many rows are kept at a time. Sums and scales are kept for all rows.
     void reset(const MatmulProblem& problem, const LaneWeights& weights, std::size_t slots, Keep keep);
+    /// Whether words of the stream are the f32 of x, with zeros behind a row at most. Then read() is not needed.
+    bool isPlain(const MatmulProblem& problem, const LaneWeights& weights) const {
+        return keep_ == Keep::Words && weights.products == LaneProducts::F32 && problem.act == NumberType::F32 &&
+               weights.groups == 1 && weights.xHalves() == 1;
+    }
     /// Reads row `row` of x into slot `slot`. Threads may call it at the same time with different rows and slots.
     void read(const MatmulProblem& problem, const LaneWeights& weights, const MatmulInput& in, std::size_t row,
               std::size_t slot, const LaneKernels& kernels);

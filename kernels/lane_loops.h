@@ -19,9 +19,12 @@ public:
 
     /// Stores `count` lanes of row `row`, from lane `firstLane` (counted over all panels) on.
     void store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const;
-    /// Where the sums of some rows from `row` on may be written at once, in rows of rowLength(); null: store() must convert or
-    /// scale them, or leave some out.
-    float* place(std::size_t row, std::size_t rows, std::size_t firstLane, std::size_t count) const;
+    /// Whether sums are results as they are: store() would neither convert nor scale them.
+    bool takesSums(std::size_t rows) const;
+    /// Where sums may then be written at once, in rows of rowLength(); null: some are no channels.
+    float* place(std::size_t row, std::size_t firstLane, std::size_t count) const {
+        return firstLane + count <= n_ ? static_cast<float*>(out_) + row * n_ + firstLane : nullptr;
+    }
     std::size_t rowLength() const { return n_; }
     /// Prefetches the cache lines that store() will write.
     void announce(std::size_t row, std::size_t firstLane, std::size_t count) const {

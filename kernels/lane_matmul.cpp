@@ -134,12 +134,12 @@ bool integerTable(const MatmulProblem& problem, LaneCodes codes) {
 
 } // namespace
 
-float* LaneOutput::place(std::size_t row, std::size_t rows, std::size_t firstLane, std::size_t count) const {
-    const bool whole = weights_.laneBlock == weights_.lanePad && firstLane + count <= n_ && type_ == NumberType::F32;
-    if (!whole || !weights_.addend.empty() || !weights_.nanChannel.empty()) return nullptr;
-    for (std::size_t i = row; i < row + rows; ++i)
-        if (input_.scale(i) != 1) return nullptr;
-    return static_cast<float*>(out_) + row * n_ + firstLane;
+bool LaneOutput::takesSums(std::size_t rows) const {
+    if (weights_.laneBlock != weights_.lanePad || type_ != NumberType::F32) return false;
+    if (!weights_.addend.empty() || !weights_.nanChannel.empty()) return false;
+    for (std::size_t row = 0; row < rows; ++row)
+        if (input_.scale(row) != 1) return false;
+    return true;
 }
 
 void LaneOutput::store(const float* lanes, std::size_t row, std::size_t firstLane, std::size_t count) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/activations.h"
 #include "app/cli/declare.h"
+#include "app/cli/evidence_options.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/row_spool.h"
@@ -8,6 +9,7 @@
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/input_errors.h"
+#include "core/analysis/proxy_trust.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/offers.h"
@@ -31,6 +33,7 @@ struct Options {
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
     Learning learning;
+    EvidenceOption evidence;
     std::string solver, decoded = "f32";
     std::string commandLine;
 };
@@ -99,6 +102,8 @@ struct Below {
     std::size_t rows = 0, measured = 0, remarkedRows = 0; ///< rows: includes the rows of the last add()
     AnalysisRow first;
     double seconds = 0;
+    std::string proxy =
+        proxyRemark(nmseMetric(), std::nullopt); ///< what the errors are, and how far they can be trusted
 
     /// Says how many rows the remarks are about, if not all rows are covered.
     std::vector<std::string> saidRemarks() const {
@@ -128,10 +133,21 @@ struct Below {
     }
 };
 
+/// The column behind that of the metric.
+std::string_view errorColumn(const Metric& metric) {
+    return analysisColumns()[analysisColumns().indexOf(metric.id) + 1].id;
+}
+
 std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
     std::vector<std::string_view> ids = {"tensor", "shape", "spec", "bpw", "sqnr_db", "nmse", "max_abs", "status"};
     if (plan.specs.size() == 1) std::erase(ids, "spec");
     if (plan.options.inputs) ids.insert(ids.end() - 1, {"weighted_nmse", "output_nmse"});
+    if (plan.options.effects)
+        for (const Metric& metric : metrics())
+            if (metric.onOutput || (metric.proxy && !metric.isOfWeights)) {
+                ids.insert(ids.end() - 1, metric.id);
+                if (metric.error) ids.insert(ids.end() - 1, errorColumn(metric));
+            }
     if (narrowTerminal()) std::erase(ids, "shape"), std::erase(ids, "max_abs");
     return ids;
 }
@@ -141,7 +157,7 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
         withColumns(makeTable({}, totalColumns(), below.totals),
                     {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
     const std::string& inputs = options.learning.activations;
-    std::string text = "\nWeight-space error: a screening proxy, not accuracy.\n";
+    std::string text = "\n" + below.proxy + "\n";
     if (plan.options.inputs)
         text += fmt::format("Inputs of the layers: {}.\n",
                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
@@ -152,7 +168,14 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
 
 Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result,
                        const Below& below) {
-    const Table table = withColumns(makeTable({}, analysisColumns(), result.rows), shownColumns(plan));
+    auto ids = shownColumns(plan);
+    for (const Metric& metric : metrics()) // effects that no row has
+        if ((metric.onOutput || !metric.isOfWeights) &&
+            std::none_of(result.rows.begin(), result.rows.end(),
+                         [&](const auto& row) { return bool(metric.value(*row)); }))
+            std::erase_if(
+                ids, [&](const auto id) { return id == metric.id || (metric.error && id == errorColumn(metric)); });
+    const Table table = withColumns(makeTable({}, analysisColumns(), result.rows), ids);
     if (auto done = print(tableText(table)); !done) return done;
     return printBelow(options, plan, below);
 }
@@ -346,8 +369,12 @@ Result<void> run(const Options& options) {
     if (!decoded) return tl::unexpected(decoded.error());
     plan.options.decodedAs = *decoded;
     if (auto ready = useInputs(options, plan); !ready) return ready;
+    auto effects = options.evidence.read(*model);
+    if (!effects) return tl::unexpected(effects.error());
+    plan.options.effects = std::move(*effects);
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, options.learning.activations});
+    paths.insert(paths.end(), options.evidence.files.begin(), options.evidence.files.end());
     Below below;
     if (isLong(options, plan)) {
         auto done = runInPieces(options, plan, paths, below);
@@ -356,6 +383,7 @@ Result<void> run(const Options& options) {
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
     below.add(result->rows, plan.model.get());
+    below.proxy = proxyRemark(nmseMetric(), result->rows, true);
     if (options.outputs.any()) {
         auto report = analysisReport(plan, *result, {}, options.commandLine);
         if (job.cancelled()) return cancelledError();
@@ -381,6 +409,7 @@ Run declareAnalyze(CLI::App& app) {
     option(app, "--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
+    options->evidence.declare(app);
     addDecoded(app, options->decoded);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
@@ -391,6 +420,7 @@ Run declareAnalyze(CLI::App& app) {
         if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
         if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;
         if (options->decoded != "f32") line += " --decoded " + options->decoded;
+        line += options->evidence.commandLine();
         options->commandLine = line;
         return run(*options);
     };

@@ -6,6 +6,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/verify/limit.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,8 @@ namespace qs::cli {
 namespace {
 
 struct Options {
-    std::string path, failOn;
+    std::string path;
+    std::vector<std::string> failOn;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -29,18 +31,33 @@ Result<void> printFindings(const AuditResult& result) {
                                     durationText(result.seconds), findingsText(result.findings)));
 }
 
-/// The severities that --fail-on accepts, worst first. "warning" includes faults.
-constexpr Severity kFailures[] = {Severity::Fault, Severity::Warning};
+/// The severities, each with those that are worse, and the checks.
+const std::vector<LimitKind>& auditLimits() {
+    static const std::vector<LimitKind> kinds = [] {
+        std::vector<LimitKind> out;
+        for (const Severity one : {Severity::Fault, Severity::Warning, Severity::Note})
+            out.push_back({severityId(one), "findings at least as severe"});
+        for (const AuditCheck& check : auditChecks()) out.push_back({check.id, check.title});
+        return out;
+    }();
+    return kinds;
+}
 
 Result<void> verdict(const Options& options, const AuditResult& result) {
-    for (const Severity least : kFailures) {
-        if (options.failOn != severityId(least)) continue;
+    const auto limits = parseLimits(options.failOn, auditLimits());
+    if (!limits) return tl::unexpected(limits.error());
+    for (const Limit& limit : *limits) {
+        const std::string& id = auditLimits()[limit.kind].id;
         std::vector<Finding> failures;
-        for (const Finding& one : result.findings)
-            if (one.check->severity >= least) failures.push_back(one);
-        if (!failures.empty())
+        for (const Finding& one : result.findings) {
+            bool isMeant = one.check->id == id;
+            for (const Severity least : {Severity::Fault, Severity::Warning, Severity::Note})
+                isMeant = isMeant || (id == severityId(least) && one.check->severity >= least);
+            if (isMeant) failures.push_back(one);
+        }
+        if (double(failures.size()) > limit.most)
             return fail(fmt::format("{}: the audit found {} (--fail-on {}).", escapeForPeople(options.path, 160),
-                                    findingsText(failures), options.failOn));
+                                    findingsText(failures), limit.text));
     }
     return {};
 }
@@ -70,16 +87,19 @@ Result<void> run(const Options& options) {
 Run declareAudit(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
-    std::vector<std::string> severities;
-    for (const Severity one : kFailures) severities.emplace_back(severityId(one));
     option(app, "--fail-on", options->failOn,
-           "Exit with 1 when there is a fault, or with `warning` when there is a warning or\na fault (default: never)")
-        .type("SEVERITY")
-        .oneOf(severities);
+           "Exit with 1 when there is a fault, with `warning` a warning or a fault, with the\n"
+           "id of a check a finding of it; more than N with `warning>N` (default: never)")
+        .type("LIMIT")
+        .oneAtATime()
+        .check([](const std::string& text) {
+            const auto limit = parseLimit(text, auditLimits());
+            return limit ? std::string() : limit.error().message;
+        });
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli audit " + options->path;
-        if (!options->failOn.empty()) options->commandLine += " --fail-on " + options->failOn;
+        for (const auto& limit : options->failOn) options->commandLine += " --fail-on '" + limit + "'";
         return run(*options);
     };
 }

@@ -16,6 +16,7 @@ Run declareAnalyze(CLI::App& app);
 Run declareSweep(CLI::App& app);
 Run declareEval(CLI::App& app);
 Run declarePlan(CLI::App& app);
+Run declareRecipe(CLI::App& app);
 Run declareSensitivity(CLI::App& app);
 Run declareCapture(CLI::App& app);
 Run declareTokenize(CLI::App& app);

@@ -2,6 +2,7 @@
 #include "app/cli/declare.h"
 #include "app/cli/eval_changes.h"
 #include "app/cli/eval_embeddings.h"
+#include "app/cli/evidence_options.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
@@ -14,6 +15,7 @@
 #include "core/eval/run/llama_text.h"
 #include "core/eval/run/report.h"
 #include "core/eval/run/self_noise.h"
+#include "core/eval/trust/trust_report.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -27,6 +29,7 @@ struct Options {
     unsigned context = 512, chunks = 0;
     bool contextGiven = false, llama = false, noFloor = false;
     ServingOptions serving;
+    ImportOptions imports;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -104,6 +107,7 @@ Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const 
 
 /// The text, or the tokens of a base file; with the base file as the reference.
 Result<void> readTexts(const Options& options, const Model& model, eval::EvaluationPlan& plan) {
+    const EndsAtOnce reading; // tokenizers work on the whole text, step after step
     if (!options.text.empty() || !options.tokens.empty()) {
         auto text = options.tokens.empty() ? eval::textFromFile(model, options.text, processJob())
                                            : eval::textFromTokens(options.tokens, processJob());
@@ -121,6 +125,22 @@ Result<void> readTexts(const Options& options, const Model& model, eval::Evaluat
         plan.text.first = eval::firstTokenOf(model);
     }
     return eval::takeReference(plan, std::make_shared<const eval::BaseFile>(std::move(*base)));
+}
+
+/// How far figures of the weights, and imported ones, rank specs as the output does. Nothing for too few specs.
+Result<std::vector<eval::TrustRow>> trustOver(const Options& options, const std::shared_ptr<const Model>& model,
+                                              std::vector<eval::EvaluationRow> rows,
+                                              const std::vector<eval::ImportedColumn>& imported) {
+    std::erase_if(rows, [](const auto& row) { return row.kind != eval::RowKind::Spec || !row.servedBy.empty(); });
+    if (rows.size() < kLeastItems) return std::vector<eval::TrustRow>();
+    std::vector<QuantSpec> specs;
+    for (const auto& text : options.specs) specs.push_back(*parseSpec(text));
+    const auto proxies = eval::specProxies(model, specs, processJob());
+    if (!proxies) return tl::unexpected(proxies.error());
+    std::vector<eval::TrustRow> out;
+    for (eval::TrustRow& row : eval::trustRows(eval::specTrust(*proxies, rows, imported)))
+        if (row.agreement) out.push_back(std::move(row));
+    return out;
 }
 
 Result<void> checkOptions(const Options& options) {
@@ -157,7 +177,11 @@ Result<void> run(const Options& options) {
         plan.memory = *bytes;
     }
     plan.scored = options.scored == kAll ? eval::Scored::All : eval::Scored::SecondHalf;
+    const auto imported = options.imports.read(*model);
+    if (!imported) return tl::unexpected(imported.error());
     if (auto done = readTexts(options, **model, plan); !done) return done;
+    if (makesEmbeddings(**model) && !imported->empty())
+        return fail("--import takes figures of predicted tokens, and an encoder predicts none.", options.path);
     if (makesEmbeddings(**model)) return evaluateAndPrintEmbeddings(*model, plan, options.outputs, options.commandLine);
 
     std::optional<eval::BaseSaver> saver;
@@ -183,8 +207,11 @@ Result<void> run(const Options& options) {
         result->floor = *floor;
     }
     const auto rows = eval::evaluationRows(plan, *result);
+    const auto trust = trustOver(options, *model, rows, *imported);
+    if (!trust) return tl::unexpected(trust.error());
     if (!options.outputs.standardOutput()) {
         if (auto done = printRows(rows, plan, *result); !done) return done;
+        if (auto done = print(importedText(*imported) + trustText(*trust)); !done) return done;
         for (std::size_t i = 0; options.llama && i < rows.size(); ++i)
             if (auto done = print(fmt::format("\n{} as llama-perplexity prints it:\n{}", rows[i].spec, llama.text(i)));
                 !done)
@@ -193,8 +220,10 @@ Result<void> run(const Options& options) {
     if (options.outputs.any()) {
         auto report = eval::evaluationReport(**model, plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
+        eval::addTrust(*trust, *imported, *report);
         auto paths = pathsOf(model->get());
         paths.push_back(options.path), paths.push_back(plan.text.path);
+        paths.insert(paths.end(), options.imports.files.begin(), options.imports.files.end());
         for (const auto* given : {&options.recipes, &options.others})
             paths.insert(paths.end(), given->begin(), given->end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
@@ -256,6 +285,7 @@ Run declareEval(CLI::App& app) {
         .showDefault()
         .oneOf({kSecondHalf, kAll});
     options->serving.declare(app);
+    options->imports.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options, context] {
         options->contextGiven = context.given();
@@ -273,7 +303,7 @@ Run declareEval(CLI::App& app) {
         if (options->chunks > 0) line += fmt::format(" --chunks {}", options->chunks);
         if (!options->memory.empty()) line += " --memory " + options->memory;
         if (options->scored != kSecondHalf) line += " --scored " + options->scored;
-        line += options->serving.commandLine();
+        line += options->serving.commandLine() + options->imports.commandLine();
         options->commandLine = line;
         return run(*options);
     };

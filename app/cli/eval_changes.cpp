@@ -3,7 +3,7 @@
 
 #include "app/cli/selection.h"
 #include "core/base/text.h"
-#include "core/export/recipe.h"
+#include "core/recipes/resolve.h"
 #include "core/report/report.h"
 
 #include <QRegularExpression>
@@ -25,7 +25,7 @@ std::string detailOf(const Recipe& recipe) {
 } // namespace
 
 Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
-    auto read = readRecipe(path);
+    auto read = readRecipeFor(path, model);
     if (!read) return tl::unexpected(read.error());
     for (const TensorRule& rule : read->rules)
         if (const QRegularExpression regex(QString::fromStdString(rule.regex)); !regex.isValid())

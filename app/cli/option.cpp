@@ -42,6 +42,7 @@ void addPaths(const CLI::App& command, RunFiles& files) {
             if (use == PathUse::CertifiedExport) files.exports(path, as, true);
         }
     }
+    for (const CLI::App* inner : command.get_subcommands()) addPaths(*inner, files);
 }
 
 Option Option::type(const std::string& name) const { return Option(declared_->type_name(name)); }
@@ -55,6 +56,7 @@ Option Option::range(double least, double most) const { return Option(declared_-
 Option Option::oneOf(std::vector<std::string> values) const {
     return Option(declared_->check(CLI::IsMember(std::move(values))));
 }
+Option Option::times(int least, int most) const { return Option(declared_->expected(least, most)); }
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
     return Option(declared_->check(std::move(problem)));
 }
@@ -92,6 +94,19 @@ Option option(CLI::App& app, const std::string& name, double& into, const std::s
 }
 Option flag(CLI::App& app, const std::string& name, bool& into, const std::string& text) {
     return Option(app.add_flag(name, into, text));
+}
+
+CLI::App& subcommand(CLI::App& app, const std::string& name, const std::string& summary) {
+    app.require_subcommand(1);
+    CLI::App* made = app.add_subcommand(name, summary);
+    made->footer("");
+    return *made;
+}
+bool isParsed(const CLI::App& app) { return app.parsed(); }
+void requireEither(CLI::App& app, Option a, Option b, const std::string& names) {
+    app.parse_complete_callback([a, b, names] {
+        if (!a.given() && !b.given()) throw CLI::RequiredError(names);
+    });
 }
 
 } // namespace qs::cli

@@ -31,6 +31,7 @@ public:
     Option range(unsigned least, unsigned most) const;
     Option range(double least, double most) const;
     Option oneOf(std::vector<std::string> values) const;
+    Option times(int least, int most) const; ///< how many values, for lists
     /// `problem` returns what is wrong with a value, or an empty string.
     Option check(std::function<std::string(const std::string&)> problem) const;
 
@@ -63,5 +64,11 @@ Option option(CLI::App& app, const std::string& name, std::int64_t& into, const 
 Option option(CLI::App& app, const std::string& name, std::uint64_t& into, const std::string& text);
 Option option(CLI::App& app, const std::string& name, double& into, const std::string& text);
 Option flag(CLI::App& app, const std::string& name, bool& into, const std::string& text);
+
+/// A command of a command. The user must name one of them.
+CLI::App& subcommand(CLI::App& app, const std::string& name, const std::string& summary);
+bool isParsed(const CLI::App& app); ///< true if the user gave this command
+/// It is a usage error if the user gives neither.
+void requireEither(CLI::App& app, Option a, Option b, const std::string& names);
 
 } // namespace qs::cli

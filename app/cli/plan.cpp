@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::size_t kMostPrinted = 40;
 
 struct PlanCommand {
     std::string path, budget, by = plan::objectives().front().id, layout, output;
-    std::vector<std::string> specs, tensors, locks, groups;
+    std::vector<std::string> specs, tensors, locks, skips, atLeast, atMost, groups;
     unsigned draws = 19, proofChunks = 8;
     TextOptions text;
     OutputFiles outputs;
@@ -38,27 +39,36 @@ Result<std::vector<QuantSpec>> specsIn(const std::vector<std::string>& texts) {
     return specs;
 }
 
+/// REGEX=SPEC of an option called `name`.
+Result<std::vector<TensorRule>> rulesIn(const std::vector<std::string>& texts, const char* name, bool canKeep) {
+    auto recipe = recipeOfSpecs(texts);
+    if (!recipe) return tl::unexpected(recipe.error());
+    const bool keeps = std::any_of(recipe->rules.begin(), recipe->rules.end(), [](const auto& r) { return !r.spec; });
+    if (recipe->rest || (keeps && !canKeep))
+        return fail(fmt::format("{} takes REGEX=SPEC{}.", name, canKeep ? " or REGEX=keep" : ""));
+    return std::move(recipe->rules);
+}
+
+/// Locks, skips and limits of the command line.
+Result<void> addRules(const PlanCommand& options, plan::OptionRequest& wanted) {
+    auto locks = rulesIn(options.locks, "--lock", true);
+    if (!locks) return tl::unexpected(locks.error());
+    wanted.locks = std::move(*locks);
+    for (const auto& regex : options.skips) wanted.locks.push_back({regex, std::nullopt});
+    for (const auto& [texts, name] : {std::pair(&options.atLeast, "--at-least"), {&options.atMost, "--at-most"}}) {
+        const auto rules = rulesIn(*texts, name, false);
+        if (!rules) return tl::unexpected(rules.error());
+        for (const TensorRule& rule : *rules)
+            wanted.limits.push_back({rule.regex, *rule.spec, texts == &options.atLeast});
+    }
+    return {};
+}
+
 /// Rank 2 and more, as a layout takes them.
 std::vector<const TensorInfo*> weightsOf(const Model& model) {
     std::vector<const TensorInfo*> out;
     for (const TensorInfo& tensor : model.tensors)
         if (tensor.isWeight()) out.push_back(&tensor);
-    return out;
-}
-
-/// The tokens behind the chunks that losses were measured on.
-Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, const PlanCommand& options, std::size_t used) {
-    eval::EvaluationPlan out;
-    out.text = text;
-    out.context = options.text.context, out.chunks = options.proofChunks;
-    const std::size_t skipped = std::min(text.tokens.size(), used * out.context);
-    out.text.tokens.erase(out.text.tokens.begin(), out.text.tokens.begin() + std::ptrdiff_t(skipped));
-    if (out.text.tokens.size() < out.context)
-        return fail(
-            fmt::format("The text has {} tokens, and {} chunks of {} are used for the losses, so none is left for "
-                        "the proof. Use a longer text, fewer --chunks, or --null 0.",
-                        text.tokens.size(), used, out.context),
-            text.path);
     return out;
 }
 
@@ -103,13 +113,13 @@ Result<void> run(const PlanCommand& options) {
     if (auto fine = checkPlan(options, objective); !fine) return fine;
     const auto specs = specsIn(options.specs);
     if (!specs) return tl::unexpected(specs.error());
-    auto locks = recipeOfSpecs(options.locks);
-    if (!locks) return tl::unexpected(locks.error());
-    if (locks->rest) return fail("--lock takes REGEX=SPEC or REGEX=keep.");
+    plan::OptionRequest wanted;
+    if (auto fine = addRules(options, wanted); !fine) return fine;
     const auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
 
-    plan::OptionRequest wanted{*model, weightsOf(**model), *specs, options.layout, locks->rules, options.groups};
+    wanted.model = *model, wanted.tensors = weightsOf(**model), wanted.specs = *specs;
+    wanted.layout = options.layout, wanted.groups = options.groups;
     if (!options.tensors.empty()) {
         auto selected = select(**model, options.tensors);
         if (!selected) return tl::unexpected(selected.error());
@@ -128,26 +138,31 @@ Result<void> run(const PlanCommand& options) {
     if (objective.needsText) record.lossChunks = lossChunksOf(options, record.text);
     ask.text.chunks = record.lossChunks;
     ask.text.cache = eval::defaultSensitivityCache();
-    const auto losses = objective.measure(objective, ask, processJob());
+    auto losses = objective.measure(objective, ask, processJob());
     if (!losses) return tl::unexpected(losses.error());
-    const auto choices = plan::planOptions(wanted, *losses, processJob());
+    auto choices = plan::planOptions(wanted, *losses, processJob());
     if (!choices) return tl::unexpected(choices.error());
     const auto budget = plan::parseBudget(options.budget, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
+    std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are
     auto best = plan::bestMixture(*choices, *budget);
+    choosing.reset();
     if (!best) return tl::unexpected(best.error());
-    record.options = &*choices, record.losses = &*losses, record.plan = std::move(*best), record.budget = *budget;
+    record.options = std::make_shared<const plan::Options>(std::move(*choices));
+    record.losses = std::make_shared<const plan::Losses>(std::move(*losses)), record.plan = std::move(*best),
+    record.budget = *budget;
 
     if (!record.text.path.empty() && options.draws > 0) {
-        auto text = heldOut(record.text, options, record.lossChunks);
+        auto text = plan::heldOut(record.text, options.text.context, record.lossChunks, options.proofChunks);
         if (!text) return tl::unexpected(text.error());
         auto proof = plan::provePlan(
-            {*model, &*choices, locks->rules, record.plan, *budget, options.draws, std::move(*text)}, processJob());
+            {*model, record.options.get(), wanted.locks, record.plan, *budget, options.draws, std::move(*text)},
+            processJob());
         if (!proof) return tl::unexpected(proof.error());
         record.proof = std::move(*proof);
     }
     if (!options.output.empty()) {
-        const std::string text = recipeText(plan::recipeOf(record.plan, *choices, locks->rules));
+        const std::string text = recipeText(plan::recipeOf(record.plan, *record.options, wanted.locks));
         if (auto written = writeWholeFile(options.output, text); !written) return written;
     }
     if (!options.outputs.standardOutput())
@@ -189,6 +204,15 @@ Run declarePlan(CLI::App& app) {
     option(app, "--lock", options->locks, "REGEX=SPEC or REGEX=keep for tensors that the plan does not decide")
         .type("RULE")
         .oneAtATime();
+    option(app, "--skip", options->skips, "Tensors that stay as they are: REGEX=keep as a lock")
+        .type("REGEX")
+        .oneAtATime();
+    option(app, "--at-least", options->atLeast, "REGEX=SPEC: no spec with fewer stored bytes for these tensors")
+        .type("RULE")
+        .oneAtATime();
+    option(app, "--at-most", options->atMost, "REGEX=SPEC: no spec with more stored bytes for these tensors")
+        .type("RULE")
+        .oneAtATime();
     option(
         app, "--group", options->groups,
         "Tensors whose names are equal without what REGEX matches get one spec:\n\"(q|k|v)_proj\" joins three in each "
@@ -215,6 +239,9 @@ Run declarePlan(CLI::App& app) {
         if (!options->layout.empty()) line += " --layout " + options->layout;
         for (const auto& one : options->tensors) line += " --tensor " + one;
         for (const auto& one : options->locks) line += " --lock " + one;
+        for (const auto& one : options->skips) line += " --skip " + one;
+        for (const auto& one : options->atLeast) line += " --at-least " + one;
+        for (const auto& one : options->atMost) line += " --at-most " + one;
         for (const auto& one : options->groups) line += " --group " + one;
         if (!options->text.text.empty() || !options->text.tokens.empty())
             line += options->text.commandLine() +

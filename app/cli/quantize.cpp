@@ -9,9 +9,8 @@
 #include "core/base/text.h"
 #include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
-#include "core/export/recipe.h"
 #include "core/layouts/serve.h"
-#include "core/model/output/atomic_file.h"
+#include "core/recipes/resolve.h"
 #include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
@@ -28,7 +27,7 @@ constexpr const char* kLayoutOfEnding = "auto"; ///< the layout is chosen by the
 struct QuantizeOptions {
     std::string path, layout = kLayoutOfEnding, output;
     std::vector<std::string> specs, filters;
-    std::string solver, certificate;
+    std::string recipe, solver, certificate;
     Learning learning;
     OutputFiles rows; ///< the certificate and the rows of the solver, as JSON
     bool skipRefused = false;
@@ -120,18 +119,24 @@ Result<void> writeRows(const OutputFiles& files, const Exported& exported, const
     std::string warnings;
     for (const auto& warning : exported.written.warnings)
         warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
-    return files.writeJson(fmt::format("{{\"rows\": {}, \"skipped\": [{}], \"warnings\": [{}], \"certificate\": {}}}\n",
-                                       rows.empty() ? certificateRows(exported.certificate)
-                                                    : jsonRows(makeTable({}, solve::solveColumns(), rows)),
-                                       skipped, warnings, certificateText(exported.certificate)));
+    return files.writeJsonInPieces([&](const OutputFiles::Sink& put) {
+        auto done = put("{\"rows\": ");
+        if (done)
+            done = rows.empty() ? eachCertificateRow(exported.certificate, put)
+                                : put(jsonRows(makeTable({}, solve::solveColumns(), rows)));
+        if (done)
+            done = put(fmt::format(", \"skipped\": [{}], \"warnings\": [{}], \"certificate\": ", skipped, warnings));
+        if (done) done = eachCertificatePiece(exported.certificate, put);
+        return done ? put("}\n") : done;
+    });
 }
 
 /// Writes --certificate, in addition to the certificate that the export writes itself.
-Result<void> writeCertificate(const std::string& path, const Exported& exported) {
+Result<void> putCertificate(const std::string& path, const Exported& exported) {
     if (path.empty()) return {};
-    const std::string text = certificateText(exported.certificate);
-    if (path == "-") return print(text);
-    if (auto done = writeWholeFile(path, text); !done) return done;
+    if (path == "-")
+        return eachCertificatePiece(exported.certificate, [](std::string_view piece) { return print(piece); });
+    if (auto done = writeCertificate(path, exported.certificate); !done) return done;
     return print(fmt::format("Certificate: {}\n", escapeForPeople(path, 300)));
 }
 
@@ -190,11 +195,27 @@ Result<void> checkLayout(const std::string& id) {
     return fail(fmt::format("There is no layout '{}'; the layouts are {}.", escapeForPeople(id), known));
 }
 
-/// Reports rules that match no tensor: they are usually mistakes.
-Result<void> sayUnmatched(const Recipe& recipe, const Model& model) {
+/// A recipe, and what is to be said of it: rules that match no tensor are usually mistakes.
+struct GivenRecipe {
+    Recipe recipe;
+    std::vector<std::string> remarks = {};
+};
+GivenRecipe withRemarks(Recipe recipe, const Model& model) {
+    GivenRecipe out{std::move(recipe)};
+    for (const auto& rule : unmatchedRules(out.recipe, model))
+        out.remarks.push_back(fmt::format("The rule '{}' matches no tensor.", escapeForPeople(rule, 100)));
+    return out;
+}
+/// Of a file in any format of recipes.
+Result<GivenRecipe> givenRecipe(const std::string& path, const Model& model) {
+    auto read = readAndResolve(path, model);
+    if (!read) return tl::unexpected(read.error());
+    if (read->format == &kOwnRecipes) return withRemarks(std::move(read->recipe), model);
+    return GivenRecipe{std::move(read->recipe), std::move(read->resolved.remarks)};
+}
+Result<void> sayRemarks(const GivenRecipe& given) {
     std::string text;
-    for (const auto& rule : unmatchedRules(recipe, model))
-        text += fmt::format("The rule '{}' matches no tensor.\n", escapeForPeople(rule, 100));
+    for (const std::string& remark : given.remarks) text += remark + "\n";
     return text.empty() ? Result<void>{} : print(text);
 }
 
@@ -204,13 +225,14 @@ std::string asWhat(const Recipe& recipe) {
 }
 
 Result<void> exportAs(const ExportOptions& options) {
-    const auto recipe = readRecipe(options.recipe);
-    if (!recipe) return tl::unexpected(recipe.error());
     if (auto known = checkLayout(options.layout); !known) return known;
     const auto source = open(options.path);
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
+    const auto given = givenRecipe(options.recipe, **model);
+    if (!given) return tl::unexpected(given.error());
+    const Recipe* recipe = &given->recipe;
     if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     request.skipRefused = options.skipRefused;
@@ -218,7 +240,7 @@ Result<void> exportAs(const ExportOptions& options) {
     auto exported = exportModel(**model, request, processJob());
     if (!exported) return tl::unexpected(exported.error());
     if (options.rows.standardOutput()) return writeRows(options.rows, *exported, {});
-    if (auto done = sayUnmatched(*recipe, **model); !done) return done;
+    if (auto done = sayRemarks(*given); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
@@ -226,16 +248,23 @@ Result<void> exportAs(const ExportOptions& options) {
 }
 
 Result<void> quantize(const QuantizeOptions& options) {
-    const auto recipe = recipeOfSpecs(options.specs);
-    if (!recipe) return tl::unexpected(recipe.error());
+    auto ofSpecs = recipeOfSpecs(options.specs);
+    if (!ofSpecs) return tl::unexpected(ofSpecs.error());
+    if (!options.recipe.empty() && !options.specs.empty())
+        return fail("--recipe and --spec both say which tensor gets which spec; give one of them.");
     if (auto known = checkLayout(options.layout); !known) return known;
-    if (!recipe->rules.empty() && (!options.solver.empty() || options.learning.hasEffect()))
+    if ((!ofSpecs->rules.empty() || !options.recipe.empty()) &&
+        (!options.solver.empty() || options.learning.hasEffect()))
         return fail("Rules are for specs alone: solvers and shared codebooks take one --spec for all tensors.");
     const auto source = open(options.path);
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
     if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
+    const auto given = options.recipe.empty() ? Result<GivenRecipe>(withRemarks(std::move(*ofSpecs), **model))
+                                              : givenRecipe(options.recipe, **model);
+    if (!given) return tl::unexpected(given.error());
+    const Recipe* recipe = &given->recipe;
     if (auto fine = options.rows.check(); !fine) return fine;
     if (options.certificate == "-" && options.rows.standardOutput())
         return fail("--certificate and --json both name the standard output; give one of them a file.");
@@ -250,16 +279,16 @@ Result<void> quantize(const QuantizeOptions& options) {
     auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
     if (!exported) return tl::unexpected(exported.error());
     if (options.certificate == "-" || options.rows.standardOutput()) {
-        if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+        if (auto done = putCertificate(options.certificate, *exported); !done) return done;
         return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
     }
     if (!rows.empty())
         if (auto done = print(solvedText(rows)); !done) return done;
-    if (auto done = sayUnmatched(*recipe, **model); !done) return done;
+    if (auto done = sayRemarks(*given); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
     if (auto done = sayDecoded(**source, *exported); !done) return done;
     if (auto done = report(*exported); !done) return done;
-    if (auto done = writeCertificate(options.certificate, *exported); !done) return done;
+    if (auto done = putCertificate(options.certificate, *exported); !done) return done;
     return options.rows.any() ? writeRows(options.rows, *exported, rows) : Result<void>{};
 }
 
@@ -279,12 +308,16 @@ Result<void> dequantize(const DequantizeOptions& options) {
 Run declareQuantize(CLI::App& app) {
     auto options = std::make_shared<QuantizeOptions>();
     addPath(app, options->path);
-    option(app, "--spec", options->specs,
-           "What to quantize to, for instance nf4:block=64; see `formats`. More of\n"
-           "the kind REGEX=SPEC or REGEX=keep: the first that matches a name decides")
-        .required()
-        .oneAtATime()
-        .type("SPEC");
+    const Option specs = option(app, "--spec", options->specs,
+                                "What to quantize to, for instance nf4:block=64; see `formats`. More of\n"
+                                "the kind REGEX=SPEC or REGEX=keep: the first that matches a name decides")
+                             .oneAtATime()
+                             .type("SPEC");
+    const Option recipe =
+        option(app, "--recipe", options->recipe, "A file that says it for each tensor; see `recipe formats`")
+            .type("RECIPE")
+            .reads();
+    requireEither(app, specs, recipe, "--spec or --recipe");
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout,
            "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
@@ -309,7 +342,7 @@ Run declareQuantize(CLI::App& app) {
 Run declareExport(CLI::App& app) {
     auto options = std::make_shared<ExportOptions>();
     addPath(app, options->path);
-    option(app, "--recipe", options->recipe, "A JSON file: which tensors get which spec")
+    option(app, "--recipe", options->recipe, "A file that says which tensors get which spec; see `recipe formats`")
         .required()
         .type("RECIPE")
         .reads();

@@ -205,8 +205,9 @@ Run declareFormats(CLI::App& app) {
         "\nA spec is format[:key=value]*, for instance nf4:block=64 or int8:scale=channel.\n");
 }
 Run declareMetrics(CLI::App& app) {
-    return declareRegistry<Metric>(app, metrics, metricColumns, {"id", "title", "unit", "better", "proxy", "formula"},
-                                   "\nproxy: weight-space error: a screening proxy, not accuracy.\n");
+    return declareRegistry<Metric>(
+        app, metrics, metricColumns, {"id", "title", "unit", "better", "proxy", "formula"},
+        "\nproxy: it stands for what the model's output loses, and is not measured on it.\n");
 }
 Run declareLayouts(CLI::App& app) {
     return declareRegistry<Layout>(app, layouts, layoutColumns, {"id", "title", "takes", "summary"});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/declare.h"
+#include "app/cli/evidence_options.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
@@ -21,9 +22,11 @@ constexpr std::size_t kMostPrinted = 40;
 constexpr unsigned kChunks = 16; ///< where --chunks is not given; each costs a pass of every changed network
 
 struct Options {
-    std::string path, how = eval::sensitivityHows().front().id, by = eval::groupings().front().id, cache, memory;
-    std::vector<std::string> specs, tensors;
+    std::string path, by = eval::groupings().front().id, cache, memory;
+    std::vector<std::string> specs, tensors, hows = {eval::sensitivityHows().front().id};
+    double until = 0;
     TextOptions text;
+    ImportOptions imports;
     OutputFiles outputs;
     std::string commandLine;
 };
@@ -31,7 +34,11 @@ struct Options {
 Result<eval::SensitivityPlan> planOf(const Options& options) {
     eval::SensitivityPlan plan;
     plan.context = options.text.context, plan.chunks = options.text.chunks;
-    plan.how = eval::findSensitivityHow(options.how), plan.by = eval::findGrouping(options.by);
+    plan.by = eval::findGrouping(options.by);
+    plan.until = options.until;
+    if (const char* alone = eval::sensitivityHows().front().id; plan.until > 0)
+        if (options.hows != std::vector<std::string>{alone})
+            return fail(fmt::format("--until is for --how {} only.", alone));
     plan.cache = options.cache.empty() ? eval::defaultSensitivityCache() : options.cache;
     if (options.cache == kNoCache) plan.cache.clear();
     for (const auto& text : options.specs) {
@@ -47,18 +54,44 @@ Result<eval::SensitivityPlan> planOf(const Options& options) {
     return plan;
 }
 
-Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitivity& result) {
-    auto rows = eval::ranked(result.rows);
-    const std::size_t all = rows.size();
-    if (all > kMostPrinted) rows.resize(kMostPrinted);
-    std::string text = tableText(eval::sensitivityTable({}, rows));
-    if (all > kMostPrinted)
-        text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitivity& result,
+                         const std::vector<eval::ImportedColumn>& imported) {
+    std::string text;
+    for (const eval::SensitivityHow* how : result.hows) { // a table each: they have other columns
+        auto rows = eval::ranked(result.rowsOf(*how));
+        const std::size_t all = rows.size();
+        if (all > kMostPrinted) rows.resize(kMostPrinted);
+        text += (text.empty() ? "" : "\n") + tableText(eval::sensitivityTable({}, rows));
+        if (all > kMostPrinted)
+            text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+    }
     if (!result.additivity.empty()) text += "\n" + tableText(eval::additivityTable({}, result.additivity));
+    text += importedText(imported) + trustText(eval::sensitivityTrust(result, imported));
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
                         result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
-                        eval::sensitivityNote(*plan.how));
+                        eval::sensitivityNote(result.hows));
+    if (plan.until > 0)
+        text += fmt::format("{} runs ended before the last chunk, with an error by chunk of at most {} of the mean KL; "
+                            "the column of tokens says where.\n",
+                            result.endedRuns, plan.until);
     return print(text);
+}
+
+/// In every way that was asked for.
+Result<eval::Sensitivity> measured(const Options& options, const std::shared_ptr<const Model>& model,
+                                   eval::SensitivityPlan& plan, const std::size_t& rows) {
+    eval::Sensitivity all;
+    for (const auto& id : options.hows) {
+        plan.how = eval::findSensitivityHow(id);
+        auto result = eval::sensitivity(model, plan, processJob());
+        if (!result && result.error().cancelled && !plan.cache.empty())
+            stoppedWith(
+                fmt::format("stopped; {} rows were done; finished runs are kept in {}, and the same command goes on.",
+                            rows, escapeForPeople(plan.cache, 200)));
+        if (!result) return result;
+        all.add(std::move(*result));
+    }
+    return all;
 }
 
 Result<void> run(const Options& options) {
@@ -75,6 +108,8 @@ Result<void> run(const Options& options) {
         taken.insert(selected->begin(), selected->end());
         plan->takes = [&](const TensorInfo& tensor) { return taken.contains(&tensor); };
     }
+    const auto imported = options.imports.read(*model);
+    if (!imported) return tl::unexpected(imported.error());
     auto text = options.text.read(**model, processJob());
     if (!text) return tl::unexpected(text.error());
     plan->text = std::move(*text);
@@ -84,19 +119,16 @@ Result<void> run(const Options& options) {
         note(fmt::format("{} runs: {} tokens through {} layers in all, and logits of {} tokens a run; about {}.",
                          cost.runs, cost.tokens, cost.layerPasses, cost.scored, durationText(cost.seconds)));
     };
-    const auto result = eval::sensitivity(*model, *plan, processJob());
-    if (!result && result.error().cancelled && !plan->cache.empty())
-        stoppedWith(
-            fmt::format("stopped; {} rows were done; finished runs are kept in {}, and the same command goes on.", rows,
-                        escapeForPeople(plan->cache, 200)));
+    const auto result = measured(options, *model, *plan, rows);
     if (!result) return tl::unexpected(result.error());
     if (!options.outputs.standardOutput())
-        if (auto done = printResult(*plan, *result); !done) return done;
+        if (auto done = printResult(*plan, *result, *imported); !done) return done;
     if (options.outputs.any()) {
-        auto report = eval::sensitivityReport(**model, *plan, *result, options.commandLine, processJob());
+        auto report = eval::sensitivityReport(**model, *plan, *result, *imported, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         auto paths = pathsOf(model->get());
         paths.push_back(options.path), paths.push_back(plan->text.path);
+        paths.insert(paths.end(), options.imports.files.begin(), options.imports.files.end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     }
     for (const auto& row : result->rows)
@@ -124,11 +156,12 @@ Run declareSensitivity(CLI::App& app) {
         .type("SPEC")
         .oneAtATime();
     options->text.declare(app);
-    option(app, "--how", options->how,
+    option(app, "--how", options->hows,
            "alone: only one unit is quantized; spared: all but one; slope: noise of known size\n"
-           "in one; output: the error of a layer's own output")
+           "in one; output: the error of a layer's own output; may be given several times: proxies are\nthen held "
+           "against what is measured (default: alone)")
         .type("HOW")
-        .showDefault()
+        .oneAtATime()
         .oneOf(idsOf(eval::sensitivityHows()));
     option(app, "--by", options->by, "What a unit is: a tensor, a role in all layers, or a layer")
         .type("UNIT")
@@ -138,6 +171,11 @@ Run declareSensitivity(CLI::App& app) {
            "Only matrices whose name matches; may be given several times\n(default: those of all layers)")
         .type("REGEX")
         .oneAtATime();
+    option(app, "--until", options->until,
+           "A run of alone ends once the error by chunk of its mean KL is at most this share of\n"
+           "the mean, such as 0.1; looked at after every 4 chunks (default: never)")
+        .type("SHARE")
+        .range(0, 1);
     option(app, "--cache", options->cache,
            "Folder that keeps finished runs, so that a stopped command goes on; none keeps\n"
            "nothing (default: XDG_CACHE_HOME/quantscope/sensitivity)")
@@ -145,12 +183,16 @@ Run declareSensitivity(CLI::App& app) {
     option(app, "--memory", options->memory,
            "Memory for hidden states, such as 2GiB; more go to a temporary file (default: 1GiB)")
         .type("SIZE");
+    options->imports.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli sensitivity " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
-        line += options->text.commandLine() + " --how " + options->how + " --by " + options->by;
+        line += options->text.commandLine() + " --by " + options->by;
+        for (const auto& how : options->hows) line += " --how " + how;
         for (const auto& tensor : options->tensors) line += " --tensor " + tensor;
+        if (options->until > 0) line += fmt::format(" --until {}", options->until);
+        line += options->imports.commandLine();
         options->commandLine = line;
         return run(*options);
     };

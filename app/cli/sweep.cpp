@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/sweep/sweep.h"
 #include "app/cli/declare.h"
+#include "app/cli/evidence_options.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
@@ -20,6 +21,7 @@ struct Options {
     std::vector<std::string> lines, filters;
     std::vector<std::uint32_t> blocks;
     OutputFiles outputs;
+    EvidenceOption evidence;
     std::string commandLine, decoded = "f32";
 };
 
@@ -37,14 +39,14 @@ Result<void> printPoints(const SweepResult& result) {
                                          "nmse",  "bytes", "frontier", "worst_tensor"};
     if (result.classes.size() > 1) std::erase(ids, "frontier");
     if (narrowTerminal()) std::erase(ids, "worst_tensor"), std::erase(ids, "bytes");
-    std::string text = tableText(withColumns(makeTable({}, sweepColumns(), shown), ids));
+    std::string text = tableText(withColumns(makeTable({}, sweepColumns(), shown), columnsWithEffects(shown, ids)));
     text += result.classes.size() > 1
                 ? "\nThe frontier of each class: no other spec has fewer bits and no more error. --json lists all "
                   "points.\n"
                 : "\nFrontier: no other spec has fewer bits and no more error.\n";
     if (refused)
         text += fmt::format("{} points without figures: a tensor refuses the spec; --json gives reasons.\n", refused);
-    return print(text + "Weight-space error: a screening proxy, not accuracy.\n");
+    return print(text + sweepRemark(result) + "\n");
 }
 
 Result<void> run(const Options& options) {
@@ -72,7 +74,9 @@ Result<void> run(const Options& options) {
         });
     const auto decoded = decodedAs(options.decoded);
     if (!decoded) return tl::unexpected(decoded.error());
-    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded};
+    auto effects = options.evidence.read(*model);
+    if (!effects) return tl::unexpected(effects.error());
+    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded, std::move(*effects)};
     const auto result = runSweep(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (options.outputs.any()) {
@@ -83,6 +87,7 @@ Result<void> run(const Options& options) {
             if (auto done = printPoints(*result); !done) return done;
         auto paths = pathsOf(model->get());
         paths.push_back(options.path);
+        paths.insert(paths.end(), options.evidence.files.begin(), options.evidence.files.end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     } else if (auto done = printPoints(*result); !done)
         return done;
@@ -109,6 +114,7 @@ Run declareSweep(CLI::App& app) {
         .type("N")
         .oneAtATime();
     addTensorFilters(app, options->filters);
+    options->evidence.declare(app);
     addDecoded(app, options->decoded);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
@@ -117,6 +123,7 @@ Run declareSweep(CLI::App& app) {
         for (const auto block : options->blocks) line += fmt::format(" --block {}", block);
         for (const auto& filter : options->filters) line += " --tensor " + filter;
         if (options->decoded != "f32") line += " --decoded " + options->decoded;
+        line += options->evidence.commandLine();
         options->commandLine = line;
         return run(*options);
     };

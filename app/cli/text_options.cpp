@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/text_options.h"
 
+#include "app/cli/interrupt.h"
+
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -32,6 +34,7 @@ Result<void> TextOptions::check(const char* command) const {
 }
 
 Result<eval::EvaluationText> TextOptions::read(const Model& model, const Job& job) const {
+    const EndsAtOnce reading; // tokenizers work on the whole text, step after step
     return tokens.empty() ? eval::textFromFile(model, text, job) : eval::textFromTokens(tokens, job);
 }
 

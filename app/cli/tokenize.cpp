@@ -7,6 +7,7 @@
 #include "core/eval/tokenizer/tokenized_file.h"
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace qs::cli {
 namespace {
@@ -30,7 +31,9 @@ Result<void> run(const Options& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
+    std::optional<EndsAtOnce> reading(std::in_place); // tokenizers work on the whole text, step after step
     const auto file = eval::tokenizeFile(**model, options.text, processJob());
+    reading.reset();
     if (!file) return tl::unexpected(file.error());
     if (!options.ids.empty())
         if (auto done = eval::writeTokens(options.ids, file->tokens); !done) return done;

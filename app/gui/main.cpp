@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
                                   QStringLiteral("PNG"));
     const QCommandLineOption press(
         QStringLiteral("press"),
-        QStringLiteral("for developers: click the button of this name before the picture is made"),
+        QStringLiteral("for developers: click the button of this name before the picture is made; several in turn"),
         QStringLiteral("NAME"));
     parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot, press});
     QStringList arguments;
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
         session.showPage(parser.value(page));
     }
     if (timed) timeStart(session, window);
-    if (parser.isSet(shot)) shootWhenSettled(session, window, parser.value(shot), parser.value(press));
+    if (parser.isSet(shot)) shootWhenSettled(session, window, parser.value(shot), parser.values(press));
     const int code = application.exec();
     session.cancelJobs();
     QThreadPool::globalInstance()->waitForDone();

@@ -10,7 +10,9 @@
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/open_dialogs.h"
+#include "app/gui/widgets/recipe_dialog.h"
 #include "app/gui/widgets/tensor_browser.h"
+#include "app/gui/widgets/verify_dialog.h"
 
 #include <QAction>
 #include <QActionGroup>
@@ -98,8 +100,13 @@ private:
         }));
         ofModel(add(m, QStringLiteral("Save session &as…"), Qt::CTRL | Qt::SHIFT | Qt::Key_S, saveAs));
         m->addSeparator();
+        ofModel(add(m, QStringLiteral("&Import figures of another program…"), {}, [this] { session_.askForImport(); }));
+        m->addSeparator();
         ofModel(add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page(kReportPage); }));
         ofModel(add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page(kExportPage); }));
+        ofModel(add(m, QStringLiteral("Recipes of other &programs…"), {}, [this] { showRecipes(session_, &window_); }));
+        ofModel(add(m, QStringLiteral("Verify an export a&gainst this model…"), {},
+                    [this] { showVerification(session_, &window_); }));
         m->addSeparator();
         add(m, QStringLiteral("&Quit"), Qt::CTRL | Qt::Key_Q, [this] { window_.close(); });
     }

@@ -13,16 +13,26 @@ const AnalysisRow& ModelRows::at(std::size_t weight) const {
     return chunk < chunks_.size() && chunks_[chunk] ? (*chunks_[chunk])[weight % kChunk] : none;
 }
 
-void ModelRows::insert(std::size_t weight, AnalysisRow row) {
+AnalysisRow& ModelRows::writable(std::size_t weight) {
     auto& chunk = chunks_[weight / kChunk];
     if (!chunk)
         chunk = freedOnPool(std::make_shared<Chunk>());
     else if (chunk.use_count() > 1)
         chunk = freedOnPool(std::make_shared<Chunk>(*chunk));
     else
-        // the writes below must come after the last read of another owner
+        // the writes of the caller must come after the last read of another owner
         std::atomic_thread_fence(std::memory_order_acquire);
-    auto& place = (*chunk)[weight % kChunk];
+    return (*chunk)[weight % kChunk];
+}
+
+void ModelRows::setEffects(std::size_t weight, const OutputEffects* effects) {
+    const AnalysisRow& row = at(weight);
+    if (!row) return;
+    if (AnalysisRow with = withEffect(row, effects); with != row) writable(weight) = std::move(with);
+}
+
+void ModelRows::insert(std::size_t weight, AnalysisRow row) {
+    auto& place = writable(weight);
     if (place) return;
     ++known_;
     if (row->status == Status::Ok) {

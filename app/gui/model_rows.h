@@ -23,6 +23,8 @@ public:
     const AnalysisRow& at(std::size_t weight) const;  ///< by index of the weight; null: not measured yet
     void insert(std::size_t weight, AnalysisRow row); ///< once for each weight
 
+    void setEffects(std::size_t weight, const OutputEffects* effects); ///< of a row that is there
+
     // Totals over all measured rows, updated as rows arrive.
     const ErrorSums& sums() const { return sums_; }
     double elements() const { return elements_; }
@@ -33,6 +35,7 @@ public:
 private:
     static constexpr std::size_t kChunk = 256;
     using Chunk = std::array<AnalysisRow, kChunk>;
+    AnalysisRow& writable(std::size_t weight);   ///< in a chunk that no copy shares
     std::vector<std::shared_ptr<Chunk>> chunks_; ///< a chunk that a copy shares is cloned before it is written
     qsizetype known_ = 0, refused_ = 0;
     AnalysisRow firstRefused_; ///< the first refused row that has arrived

@@ -28,7 +28,8 @@ struct PageTraits {
 /// In rail order.
 std::span<const PageTraits> pages();
 /// The rows that other places lead to.
-extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kReportPage, kExportPage;
+extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kEvidencePage, kReportPage,
+    kExportPage;
 
 // One factory per file in pages/.
 QWidget* createStartPage(Session& session, QWidget* parent);
@@ -40,6 +41,7 @@ QWidget* createBackendsPage(Session& session, QWidget* parent);
 QWidget* createSweepPage(Session& session, QWidget* parent);
 QWidget* createAuditPage(Session& session, QWidget* parent);
 QWidget* createEvidencePage(Session& session, QWidget* parent);
+QWidget* createPlanPage(Session& session, QWidget* parent);
 QWidget* createLabsPage(Session& session, QWidget* parent);
 QWidget* createReportPage(Session& session, QWidget* parent);
 QWidget* createExportPage(Session& session, QWidget* parent);

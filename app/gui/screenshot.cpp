@@ -34,16 +34,16 @@ double sinceStartMs() {
 
 } // namespace
 
-void shootWhenSettled(Session& session, QWidget& window, const QString& path, const QString& press) {
+void shootWhenSettled(Session& session, QWidget& window, const QString& path, const QStringList& presses) {
     auto* timer = new QTimer(&window);
-    const auto look = [&session, &window, path, press = press, quiet = 0, waited = 0]() mutable {
+    const auto look = [&session, &window, path, presses = QStringList(presses), quiet = 0, waited = 0]() mutable {
         const bool busy = session.busy() || QThreadPool::globalInstance()->activeThreadCount() > 0;
         quiet = busy ? 0 : quiet + 1;
         if (quiet < 10 && ++waited < 1200) return;
-        if (auto* button = press.isEmpty() ? nullptr : window.findChild<QAbstractButton*>(press)) {
-            press.clear();
+        if (!presses.isEmpty()) {
             quiet = waited = 0;
-            return button->click();
+            if (auto* button = window.findChild<QAbstractButton*>(presses.takeFirst())) button->click();
+            return;
         }
         // layouts of texts that have just changed
         QCoreApplication::sendPostedEvents(nullptr, QEvent::LayoutRequest);

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/session.h"
+#include "app/gui/session_private.h"
 
-#include "app/gui/model_opener.h"
-#include "app/gui/model_sweep.h"
 #include "app/gui/page.h"
-#include "app/gui/recent_files.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
-#include "app/gui/tensor_probe.h"
 #include "core/base/text.h"
 
 #include <QCoreApplication>
@@ -32,27 +28,6 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 
 } // namespace
 
-/// The parts of a session, each with its own state; the session connects them.
-struct Session::Private {
-    static constexpr int kSettleMs = 250; // time without a change of the spec until the whole model is analysed
-    explicit Private(Session* session)
-        : sweep(tasks, session), probeA(session), probeB(session),
-          opener(tasks, [session](OpenedModel opened) { session->adopt(std::move(opened)); }) {
-        settle.setSingleShot(true);
-        settle.setInterval(kSettleMs);
-    }
-    TaskList tasks;
-    ModelSweep sweep;
-    TensorProbe probeA, probeB;
-    ModelOpener opener;
-    RecentFiles recent;
-    KeptTexts kept;
-    QTimer settle;
-    bool replacing = false;
-    SessionState resumable;
-    QDateTime diedAt;
-};
-
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
       metric_(QString::fromUtf8(nmseMetric().id)), page_(QString::fromLatin1(kStartPage.id)) {
@@ -69,11 +44,13 @@ Session::Session(QObject* parent)
     follow(d->sweep);
     follow(d->probeA, &Session::currentA_);
     follow(d->probeB, &Session::currentB_);
+    followTrust();
     connect(&d->settle, &QTimer::timeout, this, [this] {
         if (d->probeA.running() || d->probeB.running()) {
             d->settle.start(); // the page in front is updated first
             return;
         }
+        if (recipe_->isMixed()) d->sweep.ask(recipe_);
         d->sweep.ask(specA_);
     });
 }
@@ -89,7 +66,7 @@ void Session::follow(ModelSweep& sweep) {
 
 void Session::follow(TensorProbe& probe, AnalysisRow Session::*answer) {
     const auto take = [this, answer](const AnalysisRow& row) {
-        this->*answer = row;
+        this->*answer = withEffect(row, effects_.get());
         stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
         Q_EMIT currentChanged();
     };
@@ -157,6 +134,7 @@ void Session::adopt(OpenedModel opened) {
     if (tensor_) selection_ = {tensor_};
 
     Q_EMIT modelChanged();
+    judgeRecipe();
     if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
@@ -181,6 +159,8 @@ void Session::close() {
     d->opener.stopDecoding();
     d->kept.clear();
     stored_ = false;
+    recipe_ = std::make_shared<SessionRecipe>(); // weights of another model are not its own
+    d->judging.drop();
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
@@ -188,7 +168,12 @@ void Session::close() {
     currentA_ = currentB_ = nullptr;
     stale_ = false;
     model_.reset();
+    effects_.reset();
+    d->trust.clear();
+    d->sweep.setEffects(nullptr);
     setInputs({});
+    setOutputText({});
+    setPlan(nullptr);
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 
@@ -262,15 +247,10 @@ void Session::setComparing(bool on) {
 }
 
 void Session::specEdited(bool a, bool b) {
+    if (a) judgeRecipe();
     Q_EMIT specChanged();
     inspect(a, b);
     if (model_ && a) d->settle.start();
-}
-
-void Session::setRules(const QString& rules, bool keepsRest) {
-    if (rules == rules_ && keepsRest == keepsRest_) return;
-    rules_ = rules, keepsRest_ = keepsRest;
-    Q_EMIT rulesChanged();
 }
 
 void Session::setMovedLevels(MovedLevels levels) {
@@ -362,15 +342,6 @@ void Session::showPage(const QString& id) {
 
 void Session::showPage(const PageTraits& page) { showPage(QString::fromLatin1(page.id)); }
 bool Session::isOn(const PageTraits& page) const { return page_ == QLatin1String(page.id); }
-
-void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
-const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
-void Session::setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence) {
-    if (evidence_ == evidence) return;
-    evidence_ = std::move(evidence);
-    Q_EMIT evidenceChanged();
-}
-std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),

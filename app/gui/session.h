@@ -7,6 +7,8 @@
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
+#include "app/gui/output_text.h"
+#include "app/gui/session_recipe.h"
 #include "app/gui/session_state.h"
 #include "core/analysis/forensics/forensics.h"
 #include "core/base/job.h"
@@ -22,14 +24,19 @@
 
 namespace qs {
 struct SessionFile;
-}
+struct ProxyTrust;
+} // namespace qs
 namespace qs::eval {
 struct EvaluationRecord;
+}
+namespace qs::plan {
+struct PlanRecord;
 }
 
 namespace qs::gui {
 
 class ModelSweep;
+class TrustKeeper;
 struct OpenedModel;
 class TaskList;
 struct PageTraits;
@@ -75,11 +82,19 @@ public:
     void setSpecB(const QuantSpec& spec);
     bool comparing() const { return comparing_; }
     void setComparing(bool on);
-    // ---- the recipe of exports: one rule per line, tried before spec A (core/export/recipe.h)
+    // ---- the recipe, which every page shows and exports write: one rule per line, tried before spec A
+    // (core/export/rule_book.h)
     const QString& rules() const { return rules_; }
     /// tensors that match no rule stay unquantized instead of using spec A
     bool keepsRest() const { return keepsRest_; }
     void setRules(const QString& rules, bool keepsRest);
+    /// The same with the user's own rules, or those of a plan, replaced. Nothing changes where a rule fits in no line.
+    void setRules(const RuleLines& lines, bool keepsRest);
+    /// What the rules say of every weight; never null. Large models: a moment later than rules().
+    const std::shared_ptr<const SessionRecipe>& recipe() const { return recipe_; }
+    /// The rows of the model under the recipe, as modelRows().
+    const ModelRows& recipeRows() const;
+    void analyseRecipe(); ///< as analyseModel()
     /// Levels that the codebook page moved or learned.
     const MovedLevels& movedLevels() const { return movedLevels_; }
     void setMovedLevels(MovedLevels levels);
@@ -118,6 +133,19 @@ public:
     /// the part of busy() that the job lane shows: not the few milliseconds of the selected tensor
     bool laneBusy() const;
 
+    // ---- what is known of the model's output, beside the figures of its weights
+    const std::shared_ptr<const OutputEffects>& effects() const { return effects_; } ///< null: nothing
+    /// Puts it into all rows; ends with rowsChanged() and currentChanged().
+    void setEffects(std::shared_ptr<const OutputEffects> effects);
+    /// How far a proxy ranks tensors under a spec as their effect on the output does; null: not measured.
+    const ProxyTrust* trust(const Metric& proxy, const QuantSpec& spec) const;
+    QString trustText(const Metric& proxy, const QuantSpec& spec) const; ///< one line; empty for what is no proxy
+    QString trustTip(const Metric& proxy, const QuantSpec& spec) const;  ///< sentences; names what it misjudges
+    QString metricTip(const Metric& metric) const; ///< its formula, and what to think of it under spec A
+    /// Shows the page that imports figures, which then asks for a file.
+    void askForImport();
+    bool takeImportAsked(); ///< whether that has just been asked for; the page calls it
+
     // ---- the page in front. A page asks for another one here: a click on a cell opens the page of the tensor
     const QString& page() const { return page_; }
     void showPage(const QString& id);
@@ -135,6 +163,17 @@ public:
     /// The last evaluation of the model's output; null: none.
     const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
     void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
+    /// The text of the page Evidence, and what each tensor does to the output on it.
+    const OutputText& outputText() const { return outputText_; }
+    void setOutputText(OutputText text);
+    /// The last plan of the page Plan; null: none.
+    const std::shared_ptr<const plan::PlanRecord>& plan() const { return plan_; }
+    void setPlan(std::shared_ptr<const plan::PlanRecord> plan);
+    /// Layout of the page Export, as another page wishes it; "": none does.
+    const QString& exportLayout() const { return exportLayout_; }
+    void setExportLayout(const QString& id);
+    /// The text that the opened sample ships with; "" for other models.
+    QString sampleText() const;
     SessionState state() const;
     /// opens the path of the state; the rest is applied when the model is open
     void restore(const SessionState& state);
@@ -155,10 +194,16 @@ Q_SIGNALS:
     void selectionChanged();
     void specChanged(); ///< A, B or the toggle changed
     void rulesChanged();
+    void recipeChanged(); ///< recipe() was replaced; not while spec A is for all: then specChanged() says it
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
     void evidenceChanged();
+    void trustChanged();    ///< trust()
+    void importRequested(); ///< see askForImport()
+    void outputTextChanged();
+    void planChanged();
+    void exportLayoutChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -174,10 +219,12 @@ private:
     struct Private;
     void adopt(OpenedModel opened);
     void apply(const OpenedModel& opened); ///< applies what the session file of the model held
+    void judgeRecipe();                    ///< makes recipe() of the rules, spec A and the model
     void follow(ModelSweep& sweep);
     void follow(TensorProbe& probe, AnalysisRow Session::*answer);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
+    void followTrust();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
@@ -185,9 +232,14 @@ private:
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
-    QString rules_, metric_, page_;
+    QString rules_, metric_, page_, exportLayout_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
+    std::shared_ptr<const OutputEffects> effects_;
+    bool importAsked_ = false;
+    std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
+    OutputText outputText_;
+    std::shared_ptr<const plan::PlanRecord> plan_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

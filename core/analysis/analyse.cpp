@@ -40,6 +40,14 @@ AnalysisRow figuresOf(const TensorAnalysis& row) {
     return figures;
 }
 
+AnalysisRow withEffect(const AnalysisRow& row, const OutputEffects* effects) {
+    auto known = effects && row ? effects->of(row->tensor, row->spec) : nullptr;
+    if (!row || (!known && !row->onOutput)) return row;
+    auto out = std::make_shared<TensorAnalysis>(*row);
+    out->onOutput = std::move(known);
+    return out;
+}
+
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow) {
     const auto started = std::chrono::steady_clock::now();
@@ -74,7 +82,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             row->specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();
             if (row->status == Status::Ok) pooled[at]->merge(*row->distribution);
-            result.rows.push_back(figuresOf(*row));
+            if (plan.keepRows) result.rows.push_back(figuresOf(*row));
             if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(*row)));
             progress.done += double(tensor->bytes);
             ++progress.items;

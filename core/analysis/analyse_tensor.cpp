@@ -388,6 +388,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
             row.onInputs = *errors;
         }
     }
+    if (options.effects && !row.solved) row.onOutput = options.effects->of(tensor.name, asked);
     if (row.solved) return row;
     if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;

@@ -3,6 +3,7 @@
 // A tensor under a spec, measured in one pass: error sums, histograms, code counts, channel profile, block map.
 
 #include "core/analysis/histogram.h"
+#include "core/analysis/output_effects.h"
 #include "core/base/column.h"
 #include "core/base/job.h"
 #include "core/model/model.h"
@@ -105,12 +106,13 @@ struct TensorAnalysis {
     DType decodedAs = DType::F32; ///< type of the reconstruction that the error is of
     ErrorSums sums;
     std::uint64_t nan = 0, inf = 0;
-    std::vector<float> levels;             ///< that codes decode to, in units of the scale
-    std::vector<std::uint64_t> codeCounts; ///< per level
-    double p50 = 0, p95 = 0, p99 = 0;      ///< of |E|
-    std::optional<double> lloydGapDb;      ///< see lloyd_gap.h
-    std::optional<InputErrors> onInputs;   ///< where the layer's inputs were given
-    bool solved = false;                   ///< codes are a solver's: clipping and the Lloyd gap are not measured
+    std::vector<float> levels;                    ///< that codes decode to, in units of the scale
+    std::vector<std::uint64_t> codeCounts;        ///< per level
+    double p50 = 0, p95 = 0, p99 = 0;             ///< of |E|
+    std::optional<double> lloydGapDb;             ///< see lloyd_gap.h
+    std::optional<InputErrors> onInputs;          ///< where the layer's inputs were given
+    std::shared_ptr<const OutputEffect> onOutput; ///< what is known of the model's output; null: nothing
+    bool solved = false;                          ///< codes are a solver's: clipping and the Lloyd gap are not measured
     std::optional<TensorStatistics> statistics;
     std::shared_ptr<const Distribution> distribution; ///< null: not measured, or not kept
     std::shared_ptr<const Inspection> inspection;     ///< null without Detail::Inspect
@@ -136,6 +138,8 @@ struct AnalysisOptions {
     std::shared_ptr<const LearnedLevels> levels = {}; ///< of a spec that learns them; null: from the tensor itself
     /// Null, or none for a tensor: not measured on inputs.
     std::function<Result<std::shared_ptr<const LayerInputs>>(const TensorInfo&)> inputs = {};
+    /// What is known of the model's output; null: nothing.
+    std::shared_ptr<const OutputEffects> effects = {};
     /// What a solver decides, its refusal is the row's; null: rounding to nearest.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&, const QuantSpec&)> solve = {};
 };
@@ -153,10 +157,13 @@ struct AnalysisPlan {
     AnalysisOptions options;
     /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
+    bool keepRows = true; ///< false: rows are only handed out, for models of very many tensors
 };
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
 /// The same row without its distribution.
 AnalysisRow figuresOf(const TensorAnalysis& row);
+/// The same row with what `effects` (null: nothing) knows of it; the row itself where that changes nothing.
+AnalysisRow withEffect(const AnalysisRow& row, const OutputEffects* effects);
 struct AnalysisResult {
     std::vector<AnalysisRow> rows; ///< tensor-major in the plan's order
     /// Per spec of the plan, of all rows together, where rows were kept without their own; else empty.
@@ -178,10 +185,14 @@ struct Metric {
     Show show;
     int decimals;
     const char* formula; ///< shown as tip and by `metrics`
-    bool proxy;          ///< weight-space error: a screening proxy, not accuracy
+    bool proxy;          ///< it stands for what the model's output loses, and is not measured on it
     /// nullopt: not measured or infinite, e.g. sqnr_db of an exact reconstruction; whyMissing() tells.
     std::optional<double> (*value)(const TensorAnalysis&);
     const char* (*whyMissing)(const TensorAnalysis&);
+    bool onOutput = false;   ///< measured on the model's output: proxies are held against it
+    bool isOfWeights = true; ///< a proxy that is computed from the weights (and inputs) alone
+    /// The standard error of value(); null: it has none.
+    std::optional<double> (*error)(const TensorAnalysis&) = nullptr;
 };
 std::span<const Metric> metrics();
 const Metric* findMetric(std::string_view id);
@@ -190,8 +201,11 @@ const Metric& sqnrMetric(); ///< the same in dB
 const Metric& maxAbsMetric();
 const Metric& weightedNmseMetric(); ///< squared errors times the mean squares of their inputs
 const Metric& outputNmseMetric();   ///< of the output of the layer
+const Metric& klAloneMetric();
+const Metric& klPredictedMetric();
 
-/// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric, nan, inf, bytes, reason.
+/// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric (with "_se" behind the id its standard
+/// error), nan, inf, bytes, reason.
 const Columns<AnalysisRow>& analysisColumns();
 
 /// Totals per spec over the rows that were measured: bytes, bpw, nmse and sqnr_db of the concatenated tensors.

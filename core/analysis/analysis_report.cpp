@@ -3,6 +3,8 @@
 // hold.
 #include "core/analysis/analysis_report.h"
 
+#include "core/analysis/effect_section.h"
+#include "core/analysis/proxy_trust.h"
 #include "core/analysis/report_plots.h"
 #include "core/base/text.h"
 
@@ -15,8 +17,6 @@
 
 namespace qs {
 namespace {
-
-constexpr const char* kProxy = "Weight-space error: a screening proxy, not accuracy.";
 
 std::vector<std::vector<AnalysisRow>> bySpec(const AnalysisPlan& plan, const AnalysisResult& result) {
     std::vector<std::vector<AnalysisRow>> specs(plan.specs.size());
@@ -33,9 +33,8 @@ std::string counted(std::size_t n, const char* one) { return fmt::format("{} {}{
 
 Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const WholeAnalysis* whole) {
     Section section{.title = "Summary", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = true};
-    section.note =
-        "Weight-space error: a screening proxy, not accuracy. It ranks where to look first; only an evaluation of the "
-        "model's output says what is lost.";
+    section.note = (whole ? proxyRemark(nmseMetric(), std::nullopt) : proxyRemark(nmseMetric(), result.rows, true)) +
+                   " A proxy says where to look first; only an evaluation of the model's output says what is lost.";
     const std::size_t refused =
         whole ? whole->refused
               : std::size_t(std::count_if(result.rows.begin(), result.rows.end(),
@@ -187,28 +186,30 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
         if (plots.empty() && tables.empty()) return;
         report.sections.push_back({title, std::move(text), {}, {}, std::move(tables), std::move(plots), brief});
     };
+    const std::string proxy = whole ? proxyRemark(*error, std::nullopt) : proxyRemark(*error, result.rows);
     if (contents.summary) report.sections.push_back(summary(plan, result, whole));
+    if (contents.ranking && !whole)
+        if (auto effects = effectSection(plan, specs, report.data)) report.sections.push_back(std::move(*effects));
     if (contents.heatMaps)
-        add("Layers and roles", std::string(kProxy) + " The worst tensor of each place is shown.",
-            placeMaps(plan, specs, *ratio), {});
+        add("Layers and roles", proxy + " The worst tensor of each place is shown.", placeMaps(plan, specs, *ratio),
+            {});
     if (contents.ranking)
-        add("Worst tensors",
-            std::string(kProxy) + " The table ranks tensors by their rank under all specs, the bars under each one.",
+        add("Worst tensors", proxy + " The table ranks tensors by their rank under all specs, the bars under each one.",
             rankings(plan, specs, *error), {worstTensors(plan, specs, *error, *ratio)}, true);
-    if (contents.histograms) add("Distribution over tensors", kProxy, distributions(plan, specs, *ratio), {});
+    if (contents.histograms) add("Distribution over tensors", proxy, distributions(plan, specs, *ratio), {});
     if (contents.histograms)
         add("Errors",
-            std::string(kProxy) + " How large the errors are, over all measured tensors taken together: p50, p95 and "
-                                  "p99 are percentiles of "
-                                  "the size of the error. The axis is linear around 0 and logarithmic beyond, so that "
-                                  "the largest error is "
-                                  "in view.",
+            proxy + " How large the errors are, over all measured tensors taken together: p50, p95 and "
+                    "p99 are percentiles of "
+                    "the size of the error. The axis is linear around 0 and logarithmic beyond, so that "
+                    "the largest error is "
+                    "in view.",
             errorSpreads(plan, specs, result.pooled), {});
     if (contents.codebooks)
         add("Codes",
             "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",
             codebooks(plan, specs, result.pooled), {});
-    if (contents.tensors) add("Tensors", kProxy, {}, tensorTables(plan, result, report.data, whole));
+    if (contents.tensors) add("Tensors", proxy, {}, tensorTables(plan, result, report.data, whole));
     return report;
 }
 

@@ -57,9 +57,14 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     add({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
          "True stored bits per weight: 8 (codes + scales + padding) / elements"},
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
-    for (const Metric& metric : metrics())
+    for (const Metric& metric : metrics()) {
         add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
             [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
+        if (metric.error)
+            add({metric.id + std::string("_se"), "±", metric.unit, Show::Significant, 2, none,
+                 "Standard error when chunks of the text are independent"},
+                [&metric](const Row& r) { return finiteCellOf(metric.error(*r)); });
+    }
     add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, none, "Bits per weight in the source"},
         [](const Row& r) -> Value { return r->elements ? Value(r->sourceBpw()) : Value(); });
     add({"decoded_as", "Decoded as", "", Show::Text, 0, none,

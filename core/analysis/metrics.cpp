@@ -72,8 +72,41 @@ Figure lloydGap(const Row& row) { return row.lloydGapDb; }
 Figure onInputs(const Row& row, std::optional<double> InputErrors::*which) {
     return measured(row) && row.onInputs && (*row.onInputs).*which ? finite(*((*row.onInputs).*which)) : std::nullopt;
 }
-Figure weightedNmse(const Row& row) { return onInputs(row, &InputErrors::weightedNmse); }
-Figure outputNmse(const Row& row) { return onInputs(row, &InputErrors::outputNmse); }
+
+using Effect = std::optional<OutputFigure> OutputEffect::*;
+const OutputFigure* onOutput(const Row& row, Effect which) {
+    return measured(row) && row.onOutput && (*row.onOutput).*which ? &*((*row.onOutput).*which) : nullptr;
+}
+template<Effect which> Figure effect(const Row& row) {
+    const OutputFigure* figure = onOutput(row, which);
+    return figure ? finite(figure->mean) : std::nullopt;
+}
+template<Effect which> Figure effectError(const Row& row) {
+    const OutputFigure* figure = onOutput(row, which);
+    return figure && figure->error ? finite(*figure->error) : std::nullopt;
+}
+/// What the slope says of the error of this spec.
+Figure predicted(const Row& row) {
+    const OutputFigure* slope = onOutput(row, &OutputEffect::slope);
+    const Figure error = nmse(row);
+    return slope && error ? finite(slope->mean * *error) : std::nullopt;
+}
+Figure predictedError(const Row& row) {
+    const OutputFigure* slope = onOutput(row, &OutputEffect::slope);
+    const Figure error = nmse(row);
+    return slope && slope->error && error ? finite(*slope->error * *error) : std::nullopt;
+}
+template<std::optional<double> OutputEffect::*which> Figure imported(const Row& row) {
+    return row.onOutput && (*row.onOutput).*which ? finite(*((*row.onOutput).*which)) : std::nullopt;
+}
+
+/// The inputs that were given come first; else those of the text.
+Figure weightedNmse(const Row& row) {
+    return row.onInputs ? onInputs(row, &InputErrors::weightedNmse) : effect<&OutputEffect::weightedNmse>(row);
+}
+Figure outputNmse(const Row& row) {
+    return row.onInputs ? onInputs(row, &InputErrors::outputNmse) : effect<&OutputEffect::outputNmse>(row);
+}
 Figure hessianTrace(const Row& row) { return onInputs(row, &InputErrors::hessianTrace); }
 
 bool hasStatistics(const Row& row) {
@@ -119,12 +152,22 @@ const char* whyNoClipping(const Row& row) {
 }
 const char* whyNoInputs(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;
-    return row.onInputs ? "undefined: what is weighed is zero"
-                        : "needs inputs of the layer: Load activations in the overview, or analyze --activations";
+    return row.onInputs
+               ? "undefined: what is weighed is zero"
+               : "needs inputs of the layer: Load activations in the overview, Layer output on page Evidence, or "
+                 "analyze --activations";
 }
 const char* whyNoOutput(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;
     return row.onInputs ? "column weights alone were given, or the output is zero" : whyNoInputs(row);
+}
+const char* whyNoEffect(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return "needs an evaluation of each tensor: page Evidence, tab Tensors, or analyze --evidence";
+}
+const char* whyNoImport(const Row& row) {
+    if (const char* why = whyUnmeasured(row)) return why;
+    return "needs an imported figure of this tensor and spec: page Evidence, tab Trust, or analyze --evidence";
 }
 const char* whyNoCodes(const Row& row) {
     const char* why = whyUnmeasured(row);
@@ -184,6 +227,23 @@ const Metric kMetrics[] = {
     {"hessian_trace", "Hessian trace", "", kLower, Show::Significant, 4,
      "mean diagonal of the Hessian of the squared output error, 2 E[x_j^2], times ||E||^2", true, hessianTrace,
      whyNoInputs},
+    {"kl_alone", "KL alone", "nats", kLower, Show::Significant, 4,
+     "mean KL divergence of the next token on a text, with this tensor alone quantized", false,
+     effect<&OutputEffect::alone>, whyNoEffect, true, false, effectError<&OutputEffect::alone>},
+    {"kl_saved", "KL saved", "nats", kLower, Show::Significant, 4,
+     "KL with all tensors quantized minus KL with all but this one: what this one costs", false,
+     effect<&OutputEffect::saved>, whyNoEffect, true, false, effectError<&OutputEffect::saved>},
+    {"kl_predicted", "KL predicted", "nats", kLower, Show::Significant, 4,
+     "slope of the tensor, KL a unit of NMSE, times the NMSE of the spec", true, predicted, whyNoEffect, false, false,
+     predictedError},
+    {"kl_imported", "KL imported", "nats", kLower, Show::Significant, 4,
+     "KL of this tensor alone, as another program measured it", true, imported<&OutputEffect::importedKl>, whyNoImport,
+     false, false},
+    {"ppl_imported", "PPL imported", "", kLower, Show::Significant, 6,
+     "perplexity with this tensor alone quantized, as another program measured it", true,
+     imported<&OutputEffect::importedPerplexity>, whyNoImport, false, false},
+    {"gptq_loss", "GPTQ loss", "", kLower, Show::Significant, 4, "the loss that a log of GPTQ says of this layer", true,
+     imported<&OutputEffect::importedLoss>, whyNoImport, false, false},
 };
 
 } // namespace
@@ -197,5 +257,7 @@ const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }
 const Metric& maxAbsMetric() { return *findMetric("max_abs"); }
 const Metric& weightedNmseMetric() { return *findMetric("weighted_nmse"); }
 const Metric& outputNmseMetric() { return *findMetric("output_nmse"); }
+const Metric& klAloneMetric() { return *findMetric("kl_alone"); }
+const Metric& klPredictedMetric() { return *findMetric("kl_predicted"); }
 
 } // namespace qs

@@ -7,6 +7,8 @@
 
 namespace qs {
 
+class MappedFile;
+
 struct CertifiedFile {
     std::string name; ///< relative to the certificate's folder
     std::uint64_t bytes = 0;
@@ -20,20 +22,30 @@ struct Certificate {
     std::vector<CertifiedFile> files;
     std::vector<LeftOut> leftOut; ///< of the source's folder: not copied
     Proof proof;
-    /// Of what had the file's name before: while a file changes its name, the certificate beside it speaks of both.
-    std::shared_ptr<const Certificate> previous = {};
+    /// Of what had the file's name before: while a file changes its name, the certificate beside it speaks of both. It
+    /// may have a previous one too, where several exports were stopped.
+    std::shared_ptr<Certificate> previous = {};
     /// Of the quantized tensors.
     double bitsPerWeight() const;
     double bitsPerWeightOfAll() const; ///< of all tensors, copied ones too
 };
 std::string certificateText(const Certificate& certificate);
-/// The same in pieces, for certificates of a million tensors.
-Result<void> eachCertificatePiece(const Certificate& certificate,
-                                  const std::function<Result<void>(const std::string&)>& take);
+/// Texts of a certificate are made in pieces, because it may have a million tensors.
+using TakeText = std::function<Result<void>(std::string_view)>;
+/// `previous`: a file with the certificate of what has the file's name now; null: there is none.
+Result<void> eachCertificatePiece(const Certificate& certificate, const TakeText& take,
+                                  const MappedFile* previous = nullptr);
+Result<void> writeCertificate(const std::string& path, const Certificate& certificate);
 /// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
-std::string certificateRows(const Certificate& certificate);
-Result<Certificate> parseCertificate(std::string_view text, const std::string& path);
-Result<Certificate> readCertificate(const std::string& path);
+Result<void> eachCertificateRow(const Certificate& certificate, const TakeText& take);
+
+/// Whether the list Proof::tensors is read. If not, only the sums of the proof are set.
+enum class ProofRows { Kept, Counted };
+inline constexpr std::size_t kMostCertificate = std::size_t(1) << 30; ///< bytes
+inline constexpr int kMostPrevious = 3;                               ///< certificates within each other
+Result<Certificate> parseCertificate(std::string_view text, const std::string& path, ProofRows rows = ProofRows::Kept,
+                                     const std::function<void(std::uint64_t)>& passed = {});
+Result<Certificate> readCertificate(const std::string& path, ProofRows rows = ProofRows::Kept);
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);
 
@@ -48,9 +60,9 @@ struct CheckedCertificate {
     std::vector<CheckedFile> files;
     bool holds() const;
 };
-/// Reads a certificate and the files that it names, which lie in its folder. Of two that an interrupted export left,
+/// Reads a certificate and the files that it names, which lie in its folder. Of those that an interrupted export left,
 /// the one that holds.
-Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job);
+Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job, ProofRows rows = ProofRows::Kept);
 /// "All 3 files are as certified.", or which is not and why.
 std::string checkText(const CheckedCertificate& checked);
 

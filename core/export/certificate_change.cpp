@@ -2,44 +2,47 @@
 #include "core/export/certificate_change.h"
 
 #include "core/layouts/certificate_path.h"
+#include "core/model/mapped_file.h"
 
 #include <unistd.h>
 
 namespace qs {
 
+/// How many certificates it has within.
+static int previousOnes(const Certificate& certificate) {
+    return certificate.previous ? 1 + previousOnes(*certificate.previous) : 0;
+}
+
 Result<CertificateChange> CertificateChange::prepare(const Certificate& certificate, const std::string& output,
                                                      const Job& job) {
     std::uint64_t bytes = 0;
-    (void)eachCertificatePiece(certificate, [&](const std::string& piece) {
+    (void)eachCertificatePiece(certificate, [&](std::string_view piece) {
         bytes += piece.size();
         return Result<void>();
     });
     auto whole = AtomicFile::create(certificatePathFor(output), bytes);
     if (!whole) return tl::unexpected(whole.error());
-    const auto kept = eachCertificatePiece(certificate, [&](const std::string& piece) { return whole->write(piece); });
+    const auto kept = eachCertificatePiece(certificate, [&](std::string_view piece) { return whole->write(piece); });
     if (!kept) return tl::unexpected(kept.error());
     if (auto sealed = whole->seal(job); !sealed) return tl::unexpected(sealed.error());
-    return CertificateChange(certificate, output, std::move(*whole));
+    return CertificateChange(certificate, output, bytes, std::move(*whole));
 }
 
 Result<void> CertificateChange::before() {
     const std::string old = certificateOf(output_), path = certificatePathFor(output_);
     if (old.empty()) return {};
-    auto previous = readCertificate(old);
-    // One that speaks of nothing is not kept. Of two, the one that speaks of what has the name now.
-    if (!previous) return removeCertificate(output_);
-    if (previous->previous) {
-        auto checked = checkCertificate(old, {});
-        if (!checked) return tl::unexpected(checked.error());
-        previous = std::move(checked->certificate);
-    }
-    Certificate both = certificate_;
-    both.previous = std::make_shared<Certificate>(std::move(*previous));
-    const std::string text = certificateText(both);
-    if (text.size() > kMostCertificate) return removeCertificate(output_);
+    const auto previous = readCertificate(old, ProofRows::Counted);
+    // One that speaks of nothing is not kept.
+    if (!previous || previousOnes(*previous) >= kMostPrevious) return removeCertificate(output_);
+    const auto text = MappedFile::open(old);
+    if (!text) return tl::unexpected(text.error());
+    if ((*text)->size() + bytes_ > kMostCertificate) return removeCertificate(output_);
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());
-    if (auto kept = file->write(text); !kept) return kept;
+    const auto kept = eachCertificatePiece(
+        *certificate_, [&](std::string_view piece) { return file->write(piece); }, text->get());
+    if (!kept) return kept;
+    if (auto same = (*text)->unchanged(); !same) return same;
     if (auto sealed = file->seal(); !sealed) return sealed;
     if (auto named = file->takeName(); !named) return named;
     if (old != path) ::unlink(old.c_str());

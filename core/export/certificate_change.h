@@ -15,16 +15,18 @@ namespace qs {
 class CertificateChange {
 public:
     /// Writes the certificate of a file that has no name yet, so that a full disk is known before the name.
+    /// `certificate` must stay where it is.
     static Result<CertificateChange> prepare(const Certificate& certificate, const std::string& output, const Job& job);
     /// Right before and right after the file gets its name, under the lock of the folder.
     Result<void> before();
     Result<void> after();
 
 private:
-    CertificateChange(Certificate certificate, std::string output, AtomicFile whole)
-        : certificate_(std::move(certificate)), output_(std::move(output)), whole_(std::move(whole)) {}
-    Certificate certificate_;
+    CertificateChange(const Certificate& certificate, std::string output, std::uint64_t bytes, AtomicFile whole)
+        : certificate_(&certificate), output_(std::move(output)), bytes_(bytes), whole_(std::move(whole)) {}
+    const Certificate* certificate_;
     std::string output_;
+    std::uint64_t bytes_; ///< of its text
     AtomicFile whole_;
 };
 

@@ -8,12 +8,7 @@ namespace qs {
 namespace {
 
 std::string resultText(const TensorProof& one) {
-    switch (one.result) {
-    case Comparison::Equal: return "equal";
-    case Comparison::Copied: return "copied";
-    case Comparison::NotCompared: break;
-    }
-    return "not compared: " + one.reason;
+    return std::string(idOf(one.result)) + (one.result == Comparison::NotCompared ? ": " + one.reason : "");
 }
 
 constexpr auto kNone = Direction::None;

@@ -27,10 +27,10 @@ CheckedFile fileAsItIs(const CertifiedFile& file, const fs::path& folder, Result
     return {file, *hash == file.sha256 ? std::string() : "its SHA-256 is " + *hash};
 }
 
-Result<CheckedCertificate> checkedIn(const Certificate& certificate, const fs::path& folder, const Job& job) {
-    CheckedCertificate out{certificate, {}};
+Result<CheckedCertificate> checkedIn(Certificate certificate, const fs::path& folder, const Job& job) {
+    CheckedCertificate out{std::move(certificate), {}};
     Result<void> stopped;
-    for (const auto& file : certificate.files) {
+    for (const auto& file : out.certificate.files) {
         out.files.push_back(fileAsItIs(file, folder, stopped, job));
         if (!stopped) return tl::unexpected(stopped.error());
     }
@@ -44,15 +44,19 @@ bool CheckedCertificate::holds() const {
            std::all_of(files.begin(), files.end(), [](const CheckedFile& file) { return file.differs.empty(); });
 }
 
-Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job) {
-    auto certificate = readCertificate(path);
+Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job, ProofRows rows) {
+    auto certificate = readCertificate(path, rows);
     if (!certificate) return tl::unexpected(certificate.error());
     const fs::path folder = fs::absolute(path).parent_path();
-    const auto previous = std::exchange(certificate->previous, {});
-    auto now = checkedIn(*certificate, folder, job);
-    if (!now || now->holds() || !previous) return now;
-    auto before = checkedIn(*previous, folder, job);
-    return before && before->holds() ? before : now;
+    auto previous = std::exchange(certificate->previous, {});
+    auto now = checkedIn(std::move(*certificate), folder, job);
+    while (now && !now->holds() && previous) {
+        auto earlier = std::exchange(previous->previous, {});
+        auto before = checkedIn(std::move(*previous), folder, job);
+        if (!before || before->holds()) return before;
+        previous = std::move(earlier);
+    }
+    return now;
 }
 
 std::string checkText(const CheckedCertificate& checked) {

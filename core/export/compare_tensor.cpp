@@ -98,7 +98,6 @@ private:
 /// The least of what several threads find.
 class FirstDifference {
 public:
-    static constexpr std::uint64_t kNone = ~std::uint64_t(0);
     void at(std::uint64_t element) {
         std::uint64_t before = least_.load(std::memory_order_relaxed);
         while (element < before && !least_.compare_exchange_weak(before, element, std::memory_order_relaxed)) {
@@ -107,7 +106,7 @@ public:
     std::uint64_t element() const { return least_.load(std::memory_order_relaxed); }
 
 private:
-    std::atomic<std::uint64_t> least_{kNone};
+    std::atomic<std::uint64_t> least_{~std::uint64_t(0)};
 };
 
 /// Compares a worker's values in order, many at a time, because rows may be short.
@@ -115,6 +114,8 @@ class Comparing {
 public:
     Comparing(const Reading& there, PageKeeper& pages, FirstDifference& first)
         : there_(there), pages_(pages), first_(first), size_(std::size_t(info(there.dtype).bits) / 8) {}
+    std::uint64_t compared() const { return compared_; }
+    std::uint64_t differing() const { return differing_; }
     /// Where the values of the next range go.
     float* room(std::uint64_t begin, std::size_t n) {
         if (held_ > 0 && (begin != begin_ + held_ || held_ + n > kHeld)) flush();
@@ -134,8 +135,12 @@ public:
             should = should_.data();
         }
         there_.read(begin_, n, is_.data());
-        const std::size_t same = equalValues(there_.dtype, should, is_.data(), n);
-        if (same < n) first_.at(begin_ + same);
+        compared_ += n;
+        for (std::size_t at = 0; at < n; ++at) {
+            at += equalValues(there_.dtype, should + at * size_, is_.data() + at * size_, n - at);
+            if (at == n) break;
+            if (differing_++ == 0) first_.at(begin_ + at);
+        }
         pages_.decoded(n * size_);
     }
 
@@ -145,7 +150,7 @@ private:
     PageKeeper& pages_;
     FirstDifference& first_;
     std::size_t size_, held_ = 0;
-    std::uint64_t begin_ = 0;
+    std::uint64_t begin_ = 0, compared_ = 0, differing_ = 0;
     std::vector<float> values_;
     std::vector<std::byte> should_, is_;
 };
@@ -187,8 +192,8 @@ Result<std::optional<Reading>> readingOf(const Model& written, const std::string
     return std::optional<Reading>();
 }
 
-Result<void> compareValues(TensorInLayout& source, const Layout& layout, const Reading& there, const Model& written,
-                           const std::string& name) {
+Result<Differences> countDifferences(TensorInLayout& source, const Layout& layout, const Reading& there,
+                                     const Model& written, std::uint64_t mostUnits) {
     MeasuredTensor& tensor = source.tensor;
     tensor.forget(); // measured anew
     const auto made = tensor.pass();
@@ -198,17 +203,28 @@ Result<void> compareValues(TensorInLayout& source, const Layout& layout, const R
     FirstDifference first;
     auto encoders = tensor.encoders();
     std::vector<Comparing> comparing(workerCount(), Comparing(there, pages, first));
-    const auto done = pass.run(0, pass.units(), tensor.job(), [&](const PassRange& range) {
+    const auto done = pass.run(0, std::min(pass.units(), mostUnits), tensor.job(), [&](const PassRange& range) {
         float* values = comparing[range.worker].room(range.begin, range.n);
         expectedValues(source, layout, range, encoders[range.worker], values);
     });
-    for (Comparing& one : comparing) one.flush();
+    Differences out;
+    for (Comparing& one : comparing) {
+        one.flush();
+        out.compared += one.compared(), out.differing += one.differing();
+    }
     tensor.dropPass();
-    if (!done) return done;
+    if (!done) return tl::unexpected(done.error());
     if (there.unchanged)
-        if (auto same = there.unchanged(); !same) return same;
-    if (first.element() != FirstDifference::kNone) return differs(name, first.element());
-    return {};
+        if (auto same = there.unchanged(); !same) return tl::unexpected(same.error());
+    if (out.differing > 0) out.first = first.element();
+    return out;
+}
+
+Result<void> compareValues(TensorInLayout& source, const Layout& layout, const Reading& there, const Model& written,
+                           const std::string& name) {
+    const auto found = countDifferences(source, layout, there, written);
+    if (!found) return tl::unexpected(found.error());
+    return found->differing > 0 ? differs(name, found->first) : Result<void>();
 }
 
 Result<void> compareCopies(const TensorView& from, const TensorView& there, bool decoded, const Model& written,

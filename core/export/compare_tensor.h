@@ -23,6 +23,14 @@ struct Reading {
 /// None: no reader here decodes this layout.
 Result<std::optional<Reading>> readingOf(const Model& written, const std::string& name);
 
+/// Values of a tensor that differ from those of a spec.
+struct Differences {
+    std::uint64_t compared = 0, differing = 0;
+    std::uint64_t first = 0; ///< the first element that differs, where some do
+};
+/// Counts them on all cores, in at most `mostUnits` units of the pass (see TensorPass).
+Result<Differences> countDifferences(TensorInLayout& source, const Layout& layout, const Reading& there,
+                                     const Model& written, std::uint64_t mostUnits = ~std::uint64_t(0));
 /// Compares values computed from the source with values decoded from the files, on all cores.
 Result<void> compareValues(TensorInLayout& source, const Layout& layout, const Reading& there, const Model& written,
                            const std::string& name);

@@ -27,13 +27,6 @@ double cpuSeconds() {
     return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
-Result<void> writeCertificate(const std::string& path, const Certificate& certificate) {
-    auto file = AtomicFile::create(path);
-    if (!file) return tl::unexpected(file.error());
-    auto done = eachCertificatePiece(certificate, [&](const std::string& piece) { return file->write(piece); });
-    return done ? file->commit() : done;
-}
-
 /// The proof, and the hashes of the files beside it on a thread of their own.
 Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
                           const WrittenModel& what, Certificate& certificate, const Job& job) {

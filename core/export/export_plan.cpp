@@ -213,7 +213,7 @@ const Columns<PlannedTensor>& planColumns() {
         {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""},
          [](const P& p) -> Value { return escapeForPeople(p.name, 500); }},
         text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
-        text("dtype", "From", [](const P& p) -> Value { return p.dtype; }),
+        text("dtype", "From", [](const P& p) -> Value { return p.dtype.text(); }),
         text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),
         {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes / elements"},
          [](const P& p) -> Value {

@@ -4,6 +4,7 @@
 // asks. NaN, Inf and a full disk are found only by writing.
 
 #include "core/base/column.h"
+#include "core/base/shared_text.h"
 #include "core/layouts/layout.h"
 
 namespace qs {
@@ -18,9 +19,9 @@ enum class Becomes {
 
 struct PlannedTensor {
     std::string name;
-    std::string spec;  ///< "" unless Quantized or Refused
-    std::string dtype; ///< of the source
-    std::vector<std::int64_t> shape;
+    SharedText spec;  ///< "" unless Quantized or Refused
+    SharedText dtype; ///< of the source
+    TensorShape shape;
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0; ///< that the layout will write; 0 when refused
     Becomes becomes = Becomes::Copied;

@@ -49,11 +49,16 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
 
 } // namespace
 
-void Proof::add(TensorProof one) {
+void Proof::count(const TensorProof& one) {
     bytesPredicted += one.bytesPredicted, bytesWritten += one.bytesWritten, elements += one.elements;
     equal += one.result == Comparison::Equal, copied += one.result == Comparison::Copied;
     notCompared += one.result == Comparison::NotCompared;
     if (!one.spec.empty()) ++quantized, quantizedElements += one.elements, quantizedBytes += one.bytesWritten;
+    if (one.result == Comparison::NotCompared && notCompared == 1) whyNotCompared = one.reason;
+}
+
+void Proof::add(TensorProof one) {
+    count(one);
     tensors.push_back(std::move(one));
 }
 
@@ -62,6 +67,7 @@ Result<Proof> prove(const Model& original, const WrittenModel& what, const std::
     if (!written) return fail("the proof failed: " + written.error().sentence());
     WrittenSizes sizes(**written);
     Proof proof;
+    proof.tensors.reserve(what.tensors.size());
     std::uint64_t total = 0, done = 0, index = 0, kept = 0;
     for (const WrittenTensor& record : what.tensors) total += record.bytes;
     for (const WrittenTensor& record : what.tensors) {

@@ -14,6 +14,8 @@ enum class Comparison {
     NotCompared ///< no reader here decodes it: not proved
 };
 
+const char* idOf(Comparison result); ///< in certificates: "equal", "copied", "not compared"
+
 struct TensorProof {
     std::string name;
     SharedText spec, specFull; ///< "" of a tensor that was copied
@@ -35,7 +37,10 @@ struct Proof {
     std::uint64_t quantizedBytes = 0;    ///< as written
     std::uint64_t elements = 0;          ///< of all tensors
     std::uint64_t equal = 0, copied = 0, notCompared = 0;
+    std::string whyNotCompared; ///< of the first
     void add(TensorProof one);
+    void count(const TensorProof& one);                                ///< add(), but the row is not kept
+    std::uint64_t all() const { return equal + copied + notCompared; } ///< tensors
     bool proved() const { return notCompared == 0; }
 };
 

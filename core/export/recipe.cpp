@@ -2,6 +2,7 @@
 #include "core/export/recipe.h"
 
 #include "core/base/text.h"
+#include "core/export/rule_book.h"
 #include "core/model/companion.h"
 
 #include <QRegularExpression>
@@ -114,7 +115,8 @@ Result<std::vector<TensorRule>> parseRules(const std::string& lines) {
     std::istringstream in(lines);
     std::string line;
     for (int number = 1; std::getline(in, line); ++number) {
-        if (line.find_first_not_of(" \t\r") == line.npos) continue;
+        const auto begin = line.find_first_not_of(" \t\r");
+        if (begin == line.npos || line[begin] == '#') continue;
         const auto wrong = [&](const std::string& why) { return fail(fmt::format("Line {}: {}.", number, why)); };
         auto rule = ruleOf(line);
         if (!rule) {
@@ -141,7 +143,8 @@ Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
     for (const TensorRule& rule : rules) {
         const std::string line = rule.regex + '=' + specOrKeepText(rule.spec);
         const auto again = ruleOf(line);
-        if (rule.regex.find_first_of("\r\n") != rule.regex.npos || !again || again->regex != rule.regex)
+        if (rule.regex.find_first_of("\r\n") != rule.regex.npos || rule.regex.starts_with('#') || !again ||
+            again->regex != rule.regex)
             return fail(
                 fmt::format("The rule '{}' does not fit in a line of its own; `quantscope-cli export` takes it.",
                             escapeForPeople(rule.regex, 80)));
@@ -149,15 +152,6 @@ Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
     }
     return text;
 }
-
-namespace {
-
-/// A regex that matches this name alone.
-std::string exactRegex(const std::string& tensor) {
-    return '^' + QRegularExpression::escape(QString::fromStdString(tensor)).toStdString() + '$';
-}
-
-} // namespace
 
 const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::string& tensor) {
     const QString name = QString::fromStdString(tensor);
@@ -167,7 +161,7 @@ const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::str
 }
 
 const TensorRule* ruleFor(const std::vector<TensorRule>& rules, const std::string& tensor) {
-    const std::string regex = exactRegex(tensor);
+    const std::string regex = regexOfName(tensor);
     for (const TensorRule& rule : rules)
         if (rule.regex == regex) return &rule;
     return nullptr;
@@ -176,12 +170,12 @@ const TensorRule* ruleFor(const std::vector<TensorRule>& rules, const std::strin
 std::vector<TensorRule> withRuleFor(std::vector<TensorRule> rules, const std::string& tensor,
                                     const std::optional<QuantSpec>& spec) {
     rules = withoutRuleFor(std::move(rules), tensor);
-    rules.insert(rules.begin(), {exactRegex(tensor), spec});
+    rules.insert(rules.begin(), {regexOfName(tensor), spec});
     return rules;
 }
 
 std::vector<TensorRule> withoutRuleFor(std::vector<TensorRule> rules, const std::string& tensor) {
-    std::erase_if(rules, [regex = exactRegex(tensor)](const TensorRule& rule) { return rule.regex == regex; });
+    std::erase_if(rules, [regex = regexOfName(tensor)](const TensorRule& rule) { return rule.regex == regex; });
     return rules;
 }
 

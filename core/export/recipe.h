@@ -18,7 +18,8 @@ Result<Recipe> readRecipe(const std::string& path);
 Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs);
 /// The file that readRecipe() takes.
 std::string recipeText(const Recipe& recipe);
-/// A rule a line, REGEX=SPEC or REGEX=keep, as people write them; blank lines are none. Errors name the line.
+/// A rule a line, REGEX=SPEC or REGEX=keep, as people write them; blank lines and lines that begin with # are none.
+/// Errors name the line.
 Result<std::vector<TensorRule>> parseRules(const std::string& lines);
 /// The same back; fails where a regex does not fit in a line of its own.
 Result<std::string> rulesText(const std::vector<TensorRule>& rules);

@@ -19,6 +19,7 @@ static bool isSafetensors(const Model& written) {
 }
 
 WrittenSizes::WrittenSizes(const Model& written) : written_(written) {
+    rows_.reserve(written.tensors.size());
     for (const TensorInfo& tensor : written.tensors) {
         // A computed tensor counts by its parts; it may have the name of one of them.
         const auto parts = tensor.derived ? tensor.derived->parts() : std::span<const TensorInfo>();

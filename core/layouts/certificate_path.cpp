@@ -16,13 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kCertificateName = "certificate.json";
+constexpr std::size_t kMostEarlier = std::size_t(16) << 20; ///< bytes
 
 /// Whether it is a certificate of one file of that name.
 bool speaksOfFile(const std::string& certificate, const std::string& name) {
     std::error_code failed;
     if (!fs::exists(certificate, failed)) return false;
-    const auto text = readCompanion(certificate, kMostCertificate);
-    const auto tree = text ? readJsonTree(*text, kMostCertificate) : tl::unexpected(text.error());
+    const auto text = readCompanion(certificate, kMostEarlier);
+    const auto tree = text ? readJsonTree(*text, kMostEarlier) : tl::unexpected(text.error());
     if (!tree || !tree->is_object()) return false;
     const auto files = tree->find("files");
     return files != tree->end() && files->is_array() && files->size() == 1 && textAt(files->front(), "name") == name;

@@ -8,8 +8,6 @@
 
 namespace qs {
 
-inline constexpr std::size_t kMostCertificate = std::size_t(256) << 20;
-
 /// certificate.json in a folder; FILE.certificate.json beside a file, so that f.h5 and f.npz have one each.
 std::string certificatePathFor(const std::string& output);
 /// The certificate that is there; "" if there is none. Earlier versions wrote f.certificate.json: that one counts if it

@@ -63,6 +63,9 @@ struct Layout {
     /// Says where the layout stores another type or size than analysis counts: a sentence without its full stop, or "".
     /// Null: never.
     std::string (*remark)(const TensorInfo& tensor, const QuantSpec& spec) = nullptr;
+    /// Regular expressions: matrices whose names are equal without what one matches must have one spec, because readers
+    /// load them as one matrix.
+    std::span<const char* const> joins = {};
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);

@@ -219,6 +219,9 @@ std::string warns(std::span<const TakenTensor> taken) {
                        count, taken.size());
 }
 
+/// vLLM loads them as qkv_proj and gate_up_proj.
+constexpr const char* kFused[] = {"(?<![^.])(q|k|v)_proj(?![^.])", "(?<![^.])(gate|up)_proj(?![^.])"};
+
 } // namespace
 
 Layout compressedTensorsLayout() {
@@ -233,7 +236,8 @@ Layout compressedTensorsLayout() {
             .holds = holds,
             .config = config,
             .describes = false,
-            .warns = warns};
+            .warns = warns,
+            .joins = kFused};
 }
 
 } // namespace qs

@@ -196,6 +196,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 
+/// config() has one width and group for all.
+constexpr const char* kAllAlike[] = {".*"};
+
 } // namespace
 
 Layout gptqLayout() {
@@ -209,7 +212,8 @@ Layout gptqLayout() {
             .fields = fields,
             .holds = holds,
             .config = config,
-            .describes = false};
+            .describes = false,
+            .joins = kAllAlike};
 }
 
 } // namespace qs

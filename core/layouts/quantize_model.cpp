@@ -96,10 +96,17 @@ private:
             shards_[i].fileName = shardName(model_.files[i]);
             shards_[i].metadata = model_.files[i].metadata;
             shards_[i].metadata.erase(kConfigKey);
+            // A description of a tensor that the model has as it is says nothing; in the output it would.
+            std::erase_if(shards_[i].metadata, [&](const auto& entry) {
+                return entry.first.starts_with(kStoredPrefix) &&
+                       model_.find(std::string_view(entry.first).substr(kStoredPrefix.size()));
+            });
         }
         written_.layout = &layout_;
         written_.tensors.reserve(model_.tensors.size());
         const auto places = placesOfTaken();
+        expected_.resize(shards_.size());
+        for (const TensorInfo& tensor : model_.tensors) ++expected_[tensor.file];
         for (std::size_t i = 0; i < places.size(); ++i) {
             const TensorInfo& tensor = model_.tensors[i];
             auto listed = places[i] == kCopied ? listCopy(tensor) : listQuantized(tensor, places[i]);
@@ -118,8 +125,12 @@ private:
 
     Result<void> listQuantized(const TensorInfo& tensor, std::uint32_t place) {
         OutputShard& shard = shards_[tensor.file];
+        const std::size_t before = shard.tensors.size();
         auto written = fields_.list(place, shard.tensors);
         if (!written) return tl::unexpected(written.error());
+        // A list that grows takes up to three times the memory; most tensors have as many fields as this one.
+        auto& expected = expected_[tensor.file];
+        shard.tensors.reserve(before + std::exchange(expected, 0) * (shard.tensors.size() - before));
         written_.tensors.push_back(*written);
         if (layout_.describes) {
             const Solved* solved = (*fields_.of(place))->tensor.solved();
@@ -152,6 +163,7 @@ private:
     TurnedMatrices turned_;
     ModelFields fields_;
     std::vector<OutputShard> shards_;
+    std::vector<std::size_t> expected_; ///< of each shard: tensors of the model, until its list has its size
     WrittenModel written_;
     Finish finish_;
 };

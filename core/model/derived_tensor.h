@@ -4,9 +4,11 @@
 // view. Callers use it as an ordinary tensor of its dtype and read ranges of it (TensorView::read).
 
 #include "core/base/result.h"
+#include "core/model/dtype.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,22 @@
 namespace qs {
 
 struct TensorInfo;
+
+/// How a quantized layer is stored, as far as it says how it was quantized.
+struct LayerCoding {
+    enum class Levels { Integers, Nf4, Fp4, E2m1, E4m3, E5m2 };
+    enum class Scales { Floats, Exponents, E4m3 }; ///< Exponents: powers of two in a byte
+    Levels levels = Levels::Integers;
+    unsigned bits = 0;
+    std::uint64_t columns = 0;    ///< that share a scale; of `flat` layers elements of the flattened tensor
+    std::uint64_t rows = 1;       ///< that share a scale
+    bool isFlat = false;          ///< groups run over the ends of rows
+    bool hasOffsets = false;      ///< zero points or biases
+    bool hasTensorScale = false;  ///< one number for all scales
+    bool hasNestedScales = false; ///< scales are quantized themselves
+    Scales scales = Scales::Floats;
+    DType scaleType = DType::F32; ///< of Floats
+};
 
 class DerivedTensor {
 public:
@@ -27,6 +45,9 @@ public:
     /// The stored tensors that it is computed from, with the codes first. The model lists them nowhere else. Empty if
     /// it is computed from a tensor that the model lists itself.
     virtual std::span<const TensorInfo> parts() const { return {}; }
+
+    /// None: it is no quantized layer, or one whose groups follow no simple rule.
+    virtual std::optional<LayerCoding> coding() const { return {}; }
 
     /// Writes bytes [begin, begin + into.size()) of the computed elements, in the tensor's dtype and C order.
     /// Thread-safe. The object keeps the files that it reads open. If a file fails, its bytes read as zero, as in

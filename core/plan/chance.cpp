@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/chance.h"
 
-#include "core/eval/trust/rank_agreement.h"
+#include "core/analysis/rank_agreement.h"
+#include "core/base/percentile.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +30,7 @@ std::vector<std::vector<std::size_t>> alike(const Options& options) {
 
 double medianOf(std::vector<double> values) {
     std::sort(values.begin(), values.end());
-    return eval::percentile(values, 0.5);
+    return percentile(values, 0.5);
 }
 
 } // namespace
@@ -111,13 +112,13 @@ std::optional<Chance> againstChance(std::span<const eval::TokenScore> plan,
     out.effect = out.low = out.high = effectOf(all);
     std::vector<double> effects;
     std::mt19937_64 random(1);
-    for (std::size_t r = 0; r < eval::kResamples; ++r)
+    for (std::size_t r = 0; r < kResamples; ++r)
         if (const double effect = effectOf(means([&](std::size_t) { return below(random, rows.size()); }));
             std::isfinite(effect))
             effects.push_back(effect);
     std::sort(effects.begin(), effects.end());
     if (!effects.empty() && rows.size() > 1)
-        out.low = eval::percentile(effects, 0.025), out.high = eval::percentile(effects, 0.975);
+        out.low = percentile(effects, 0.025), out.high = percentile(effects, 0.975);
     else
         out.low = -INFINITY, out.high = INFINITY; // one chunk says nothing of others
     return out;

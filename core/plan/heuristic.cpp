@@ -53,7 +53,7 @@ std::span<const Heuristic> heuristics() { return kHeuristics; }
 
 std::vector<Mixture> uniformMixtures(const Options& options, std::uint64_t budget) {
     std::vector<Mixture> out;
-    for (std::size_t s = 0; s < options.specs.size(); ++s)
+    for (std::size_t s = 0; s < options.choices; ++s)
         if (auto mixture = uniformMixture(s, options); mixture.bytes <= budget && options.isEverywhere(s))
             out.push_back(std::move(mixture));
     std::stable_sort(out.begin(), out.end(), [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
@@ -62,7 +62,7 @@ std::vector<Mixture> uniformMixtures(const Options& options, std::uint64_t budge
 
 std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& options, std::uint64_t budget) {
     std::vector<Mixture> uniform;
-    for (std::size_t s = 0; s < options.specs.size(); ++s)
+    for (std::size_t s = 0; s < options.choices; ++s)
         if (options.isEverywhere(s)) uniform.push_back(uniformMixture(s, options));
     std::stable_sort(uniform.begin(), uniform.end(),
                      [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });

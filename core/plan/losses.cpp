@@ -17,18 +17,16 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
     for (const QuantSpec& spec : request.specs) analysis.specs.emplace_back(specText(spec), spec);
-    const auto result = analyse(analysis, job);
-    if (!result) return tl::unexpected(result.error());
+    analysis.keepRows = false;
     Losses out;
-    std::size_t row = 0;
-    for (const TensorInfo* tensor : request.tensors)
-        for (std::size_t s = 0; s < request.specs.size(); ++s, ++row) {
-            const TensorAnalysis& figures = *result->rows[row];
-            auto& losses = out.of[tensor->name];
-            losses.push_back(nmseMetric().value(figures));
-            if (!losses.back()) out.reasons.emplace(tensor->name, figures.reason);
-        }
-    return out;
+    out.specs = request.specs;
+    const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // in order, from one thread at a time
+        auto& losses = out.of[row->tensor];
+        const auto nmse = nmseMetric().value(*row);
+        losses.push_back(nmse ? std::optional(eval::Estimate{*nmse, {}, {}}) : std::nullopt);
+        if (!nmse) out.reasons.emplace(row->tensor, row->reason);
+    });
+    return result ? Result<Losses>(std::move(out)) : tl::unexpected(result.error());
 }
 
 /// A figure of the network's output, from sensitivity().
@@ -39,20 +37,7 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
     plan.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
     if (!result) return tl::unexpected(result.error());
-    Losses out;
-    std::map<std::string, std::size_t> specs;
-    for (std::size_t s = 0; s < request.specs.size(); ++s) specs.emplace(specText(request.specs[s]), s);
-    for (const eval::SensitivityRow& row : result->rows) {
-        const auto spec = specs.find(row.spec);
-        if (spec == specs.end()) continue;
-        auto& losses = out.of[row.unit];
-        losses.resize(request.specs.size());
-        const auto figure = row.rank();
-        if (figure && std::isfinite(figure->mean))
-            losses[spec->second] = figure->mean;
-        else
-            out.reasons.emplace(row.unit, row.reason);
-    }
+    Losses out = lossesOf(request.specs, result->rows);
     out.additivity = std::move(result->additivity);
     return out;
 }
@@ -60,13 +45,47 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
 std::vector<Objective> made() {
     std::vector<Objective> rows{{nmseMetric().id, "NMSE of the weights",
                                  "The sum of every tensor's NMSE: a proxy, measured on the weights alone.", true, false,
-                                 nullptr, ofWeights}};
+                                 nullptr, false, ofWeights}};
     for (const eval::SensitivityHow& how : eval::sensitivityHows())
-        if (how.isLoss) rows.push_back({how.id, how.title, how.figure, how.isProxy, true, &how, ofOutput});
+        if (how.isLoss)
+            rows.push_back({how.id, how.title, how.figure, how.isProxy, true, &how, how.isSumMeaningful, ofOutput});
     return rows;
 }
 
 } // namespace
+
+Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows, const Losses* nmse) {
+    Losses out;
+    out.specs = specs;
+    std::map<std::string, std::size_t> places;
+    for (std::size_t s = 0; s < specs.size(); ++s) places.emplace(specText(specs[s]), s);
+    for (const eval::SensitivityRow& row : rows) {
+        const auto spec = places.find(row.spec);
+        if (spec == places.end()) continue;
+        auto& losses = out.of[row.unit];
+        losses.resize(specs.size());
+        const auto figure = row.rank();
+        if (figure && std::isfinite(figure->mean))
+            losses[spec->second] = figure;
+        else
+            out.reasons.emplace(row.unit, row.reason);
+    }
+    if (!nmse) return out;
+    for (const eval::SensitivityRow& row : rows) {
+        const auto known = nmse->of.find(row.unit);
+        if (!row.slope || known == nmse->of.end()) continue;
+        auto& losses = out.of[row.unit];
+        losses.resize(specs.size());
+        for (std::size_t s = 0; s < specs.size(); ++s) {
+            const auto at = std::find(nmse->specs.begin(), nmse->specs.end(), specs[s]) - nmse->specs.begin();
+            if (losses[s] || std::size_t(at) >= known->second.size() || !known->second[std::size_t(at)]) continue;
+            const double error = known->second[std::size_t(at)]->mean;
+            losses[s] = eval::Estimate{row.slope->mean * error, {}, {}};
+            if (row.slope->byChunk) losses[s]->byChunk = *row.slope->byChunk * error;
+        }
+    }
+    return out;
+}
 
 std::span<const Objective> objectives() {
     static const std::vector<Objective> rows = made();

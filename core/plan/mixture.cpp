@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/mixture.h"
 
-#include <QRegularExpression>
+#include "core/export/rule_book.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -16,15 +17,44 @@ double Mixture::bpw(const Options& options) const {
 double Mixture::gap() const { return bound ? Selection{{}, loss, bytes, *bound}.gap() : 0; }
 
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options) {
-    Mixture out{std::move(name), std::move(picked), options.fixedBytes, 0, {}};
+    Mixture out;
+    out.name = std::move(name), out.picked = std::move(picked), out.bytes = options.fixedBytes;
     for (std::size_t u = 0; u < out.picked.size(); ++u) {
         const UnitOption& option = options.of[u][out.picked[u]];
-        out.bytes += option.bytes, out.loss += option.loss;
+        out.bytes += option.bytes, out.loss += option.loss, out.error += option.error;
+        out.unmeasured += !option.isMeasured;
     }
     return out;
 }
 
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget) {
+std::optional<Mixture> mixtureOfRecipe(std::string name,
+                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
+                                       const Options& options, const StoredSizes& sizes, const Losses& losses) {
+    Mixture out;
+    out.name = std::move(name), out.bytes = options.fixedBytes;
+    for (const PlanUnit& unit : options.units)
+        for (const TensorInfo* tensor : unit.tensors) {
+            const std::size_t at = sizes.indexOf(*tensor);
+            const QuantSpec* spec = recipe(*tensor);
+            if (!spec) {
+                out.bytes += sizes.kept[at];
+                continue;
+            }
+            const auto known = sizes.find(*spec);
+            if (!known || !sizes.of[*known][at].reason.empty()) return {};
+            out.bytes += sizes.of[*known][at].bytes;
+            const auto place = std::find(losses.specs.begin(), losses.specs.end(), *spec) - losses.specs.begin();
+            const auto row = losses.of.find(tensor->name);
+            if (row != losses.of.end() && std::size_t(place) < row->second.size() && row->second[std::size_t(place)]) {
+                const eval::Estimate& loss = *row->second[std::size_t(place)];
+                out.loss += loss.mean, out.error += loss.byChunk.value_or(0);
+            } else
+                ++out.unmeasured;
+        }
+    return out;
+}
+
+Result<Mixture> bestMixture(const Options& options, std::uint64_t budget, std::size_t mostStates) {
     const std::uint64_t least = options.leastBytes();
     if (budget < least)
         return fail(
@@ -37,7 +67,7 @@ Result<Mixture> bestMixture(const Options& options, std::uint64_t budget) {
         auto& choices = classes.emplace_back();
         for (const UnitOption& option : unit) choices.push_back({option.loss, option.bytes});
     }
-    const auto found = pickChoices(classes, budget - options.fixedBytes);
+    const auto found = pickChoices(classes, budget - options.fixedBytes, mostStates);
     Mixture out = mixtureOf("plan", found->picked, options);
     out.bound = found->bound;
     return out;
@@ -56,25 +86,31 @@ Mixture uniformMixture(std::size_t spec, const Options& options) {
 
 std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,
                                                            const std::vector<TensorRule>& locks) {
-    auto specs = std::make_shared<std::unordered_map<std::string, QuantSpec>>();
-    for (std::size_t u = 0; u < options.units.size(); ++u)
+    auto specs = std::make_shared<std::unordered_map<std::string, std::optional<QuantSpec>>>();
+    for (std::size_t u = 0; u < options.units.size(); ++u) {
+        const QuantSpec* spec = options.specOf(options.of[u][mixture.picked[u]]);
         for (const TensorInfo* tensor : options.units[u].tensors)
-            specs->emplace(tensor->name, options.specs[options.of[u][mixture.picked[u]].spec]);
-    return [specs, locks](const TensorInfo& tensor) -> const QuantSpec* {
-        if (const auto found = specs->find(tensor.name); found != specs->end()) return &found->second;
-        const TensorRule* lock = firstRule(locks, tensor.name);
+            specs->emplace(tensor->name, spec ? std::optional(*spec) : std::nullopt);
+    }
+    const auto book = RuleBook::of(locks).value_or(RuleBook());
+    return [specs, book](const TensorInfo& tensor) -> const QuantSpec* {
+        if (const auto found = specs->find(tensor.name); found != specs->end())
+            return found->second ? &*found->second : nullptr;
+        const TensorRule* lock = book.first(tensor.name);
         return lock && lock->spec ? &*lock->spec : nullptr;
     };
 }
 
 Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks) {
     Recipe out;
+    out.rules = locks;
+    const auto book = RuleBook::of(locks).value_or(RuleBook());
     for (std::size_t u = 0; u < options.units.size(); ++u)
-        for (const TensorInfo* tensor : options.units[u].tensors)
-            out.rules.push_back(
-                {"^" + QRegularExpression::escape(QString::fromStdString(tensor->name)).toStdString() + "$",
-                 options.specs[options.of[u][mixture.picked[u]].spec]});
-    out.rules.insert(out.rules.end(), locks.begin(), locks.end());
+        for (const TensorInfo* tensor : options.units[u].tensors) {
+            const QuantSpec* spec = options.specOf(options.of[u][mixture.picked[u]]);
+            if (!book.first(tensor->name))
+                out.rules.push_back({regexOfName(tensor->name), spec ? std::optional(*spec) : std::nullopt});
+        }
     return out;
 }
 
@@ -82,9 +118,11 @@ std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& optio
     std::vector<MixtureRow> rows;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         const UnitOption& option = options.of[u][mixture.picked[u]];
-        MixtureRow row{
-            options.units[u].name,          specText(options.specs[option.spec]), 0, option.bytes, option.loss, 0,
-            options.units[u].tensors.size()};
+        const QuantSpec* spec = options.specOf(option);
+        MixtureRow row;
+        row.unit = options.units[u].name, row.spec = spec ? specText(*spec) : "keep";
+        row.bytes = option.bytes, row.tensors = options.units[u].tensors.size(), row.lock = options.units[u].lock;
+        if (option.isMeasured) row.loss = option.loss;
         for (const TensorInfo* tensor : options.units[u].tensors) row.elements += tensor->elements;
         if (mixture.loss != 0) row.share = option.loss / mixture.loss;
         rows.push_back(std::move(row));
@@ -106,11 +144,14 @@ const Columns<MixtureRow>& mixtureColumns() {
              return r.elements ? Value(8.0 * double(r.bytes) / double(r.elements)) : Value();
          }},
         {{"loss", "Loss", "", Show::Scientific, 3, Direction::LowerIsBetter, "What the objective measures for it."},
-         [](const Row& r) -> Value { return r.loss; }},
+         [](const Row& r) -> Value { return r.loss ? Value(*r.loss) : Value(); }},
         {{"share", "Share of loss", "%", Show::Percent, 1, Direction::None, "Of the sum over the plan."},
          [](const Row& r) -> Value { return r.share; }},
         {{"elements", "Weights", "", Show::Integer, 0, Direction::None, "Number of weights."},
-         [](const Row& r) -> Value { return std::int64_t(r.elements); }}};
+         [](const Row& r) -> Value { return std::int64_t(r.elements); }},
+        {{"locked", "Locked by", "", Show::Text, 0, Direction::None,
+          "The rule that decides for it instead of the plan."},
+         [](const Row& r) -> Value { return r.lock.empty() ? Value() : Value(r.lock); }}};
     return columns;
 }
 

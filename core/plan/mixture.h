@@ -12,6 +12,9 @@ struct Mixture {
     std::vector<std::size_t> picked; ///< of each unit: index into its options
     std::uint64_t bytes = 0;         ///< of the whole file
     double loss = 0;                 ///< sum over the units
+    /// Standard error of the loss, as if the errors of all units went the same way: the widest it can be.
+    double error = 0;
+    std::size_t unmeasured = 0; ///< locked units whose loss is not known, which the sum lacks
     /// Set where the mixture is an answer of bestMixture(): no mixture within the budget has a smaller loss.
     std::optional<double> bound;
     double bpw(const Options& options) const; ///< of the whole file, 8 * bytes / elements
@@ -20,23 +23,32 @@ struct Mixture {
 
 /// With bytes and loss.
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options);
-/// The least loss within `budget` bytes of the whole file. Error: the budget is below Options::leastBytes().
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget);
+/// The least loss within `budget` bytes of the whole file. `mostStates`: see pickChoices(). Error: the budget is below
+/// Options::leastBytes().
+Result<Mixture> bestMixture(const Options& options, std::uint64_t budget,
+                            std::size_t mostStates = std::size_t(1) << 20);
 /// The spec everywhere; units that cannot take it get their smallest option.
 Mixture uniformMixture(std::size_t spec, const Options& options);
 
-/// The spec that the mixture gives a tensor; null where the plan does not decide for it.
+/// What a recipe stores and loses, without `picked`: it may use specs that are no choice. None where the bytes of one of
+/// its specs are not known, or the layout refuses it.
+std::optional<Mixture> mixtureOfRecipe(std::string name,
+                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
+                                       const Options& options, const StoredSizes& sizes, const Losses& losses);
+
+/// The spec that the mixture gives a tensor; null where it stays as it is.
 std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,
                                                            const std::vector<TensorRule>& locks);
-/// A rule for every planned tensor by its whole name, then the locks; the rest stays as it is.
+/// The locks, then a rule for every other planned tensor by its whole name; the rest stays as it is.
 Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks);
 
 struct MixtureRow {
     std::string unit, spec;
     std::uint64_t elements = 0, bytes = 0;
-    double loss = 0;
-    double share = 0; ///< of the loss of all units
+    std::optional<double> loss; ///< none: a locked spec that was not measured
+    double share = 0;           ///< of the loss of all units
     std::size_t tensors = 0;
+    std::string lock; ///< the rule that decides for it; empty: the plan does
 };
 const Columns<MixtureRow>& mixtureColumns();
 std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options);

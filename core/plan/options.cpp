@@ -1,182 +1,229 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/options.h"
 
-#include "core/base/tensor_name.h"
-#include "core/base/text.h"
-#include "core/export/recipe.h"
+#include "core/plan/units.h"
 
-#include <QRegularExpression>
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
-#include <unordered_map>
 
 namespace qs::plan {
 namespace {
 
-Result<QRegularExpression> compiled(const std::string& text, const char* what) {
-    QRegularExpression regex(QString::fromStdString(text));
-    if (!regex.isValid())
-        return fail(fmt::format("The {} '{}' is not a regular expression: {} at character {}.", what,
-                                escapeForPeople(text, 80), regex.errorString().toStdString(),
-                                regex.patternErrorOffset()));
-    return regex;
+template<class Pick> std::uint64_t sumOf(const Options& options, Pick pick) {
+    std::uint64_t sum = options.fixedBytes;
+    for (const auto& unit : options.of)
+        sum += pick(unit.begin(), unit.end(), [](const UnitOption& a, const UnitOption& b) {
+                   return a.bytes < b.bytes;
+               })->bytes;
+    return sum;
 }
 
-/// The name without what the first matching group expression matches; the name itself where none does.
-std::string groupKey(const std::string& name, const std::vector<QRegularExpression>& groups) {
-    QString text = QString::fromStdString(name);
-    for (std::size_t i = 0; i < groups.size(); ++i)
-        if (text.contains(groups[i])) return fmt::format("{}\n{}", i, text.remove(groups[i]).toStdString());
-    return name;
-}
-
-/// How many of the specs it takes for a tensor.
-std::size_t takenBy(const Layout& layout, const OptionRequest& request, const TensorInfo& tensor) {
-    return std::size_t(std::count_if(request.specs.begin(), request.specs.end(), [&](const QuantSpec& spec) {
-        return layout.accepts(spec, tensor.shape).has_value();
-    }));
-}
-
-/// The first layout that takes the most specs.
-const Layout& layoutFor(const OptionRequest& request) {
-    const auto all = layouts();
-    if (request.tensors.empty()) return all.front();
-    return *std::max_element(all.begin(), all.end(), [&](const Layout& a, const Layout& b) {
-        return takenBy(a, request, *request.tensors.front()) < takenBy(b, request, *request.tensors.front());
-    });
-}
-
-std::vector<PlanUnit> unitsOf(const std::vector<const TensorInfo*>& tensors,
-                              const std::vector<QRegularExpression>& groups) {
-    std::vector<PlanUnit> units;
-    std::unordered_map<std::string, std::size_t> places;
-    for (const TensorInfo* tensor : tensors) {
-        const auto [place, isNew] = places.emplace(groupKey(tensor->name, groups), units.size());
-        if (isNew) units.push_back({tensor->name, {}, {}});
-        units[place->second].tensors.push_back(tensor);
+/// Losses of a tensor, and where those of each spec of the options are in them.
+class KnownLosses {
+public:
+    KnownLosses(const Losses& losses, const std::vector<QuantSpec>& specs) : losses_(losses) {
+        for (const QuantSpec& spec : specs) {
+            const auto found = std::find(losses.specs.begin(), losses.specs.end(), spec);
+            at_.push_back(found == losses.specs.end() ? kKeep : std::size_t(found - losses.specs.begin()));
+        }
     }
-    for (PlanUnit& unit : units)
-        if (const std::size_t others = unit.tensors.size() - 1; others > 0)
-            unit.name += fmt::format(" and {} more", others);
-    return units;
-}
+    const eval::Estimate* find(const TensorInfo& tensor, std::size_t spec) {
+        if (&tensor != last_) {
+            const auto found = losses_.of.find(tensor.name);
+            last_ = &tensor, row_ = found == losses_.of.end() ? nullptr : &found->second;
+        }
+        if (!row_ || at_[spec] >= row_->size() || !(*row_)[at_[spec]]) return nullptr;
+        return &*(*row_)[at_[spec]];
+    }
+    std::string whyMissing(const TensorInfo& tensor) const {
+        const auto why = losses_.reasons.find(tensor.name);
+        return why == losses_.reasons.end() ? "it has no loss by this objective" : why->second;
+    }
+
+private:
+    const Losses& losses_;
+    std::vector<std::size_t> at_;
+    const TensorInfo* last_ = nullptr;
+    const std::vector<std::optional<eval::Estimate>>* row_ = nullptr;
+};
+
+class Maker {
+public:
+    Maker(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses, Options& out)
+        : request_(request), sizes_(sizes), losses_(losses, out.specs), out_(out) {
+        for (const QuantSpec& spec : out.specs) places_.push_back(*sizes.find(spec));
+    }
+
+    Result<void> make() {
+        auto units = unitsOf(request_, *sizes_.layout, out_.remarks);
+        if (!units) return tl::unexpected(units.error());
+        out_.fixedBytes = sizes_.bytes;
+        refused_.resize(out_.choices);
+        for (LockedUnit& one : *units)
+            if (one.lock)
+                addLocked(std::move(one));
+            else
+                addFree(std::move(one));
+        remark(units->size());
+        if (out_.units.empty())
+            return fail(fmt::format("There is no tensor to plan{}.",
+                                    left_.empty() ? "" : fmt::format("; the first reason: {}", left_.begin()->first)));
+        return {};
+    }
+
+private:
+    /// Null, or why the unit cannot have the spec.
+    std::optional<std::string> fill(const PlanUnit& unit, UnitOption& option, bool needsLoss) {
+        for (const TensorInfo* tensor : unit.tensors) {
+            const StoredSizes::One& size = sizes_.of[places_[option.spec]][sizes_.indexOf(*tensor)];
+            if (!size.reason.empty()) return size.reason;
+            const eval::Estimate* loss = losses_.find(*tensor, option.spec);
+            if (!loss && needsLoss) return losses_.whyMissing(*tensor);
+            option.bytes += size.bytes;
+            if (loss)
+                option.loss += loss->mean, option.error += loss->byChunk.value_or(0);
+            else
+                option.isMeasured = false;
+        }
+        if (!option.isMeasured) option.loss = option.error = 0;
+        return {};
+    }
+
+    std::uint64_t keptBytes(const PlanUnit& unit) const {
+        std::uint64_t sum = 0;
+        for (const TensorInfo* tensor : unit.tensors) sum += sizes_.kept[sizes_.indexOf(*tensor)];
+        return sum;
+    }
+
+    /// Bytes of the unit under a limit's spec; none: it cannot have it, so the limit says nothing.
+    std::optional<std::uint64_t> limitOf(const PlanUnit& unit, const SizeLimit& limit) const {
+        std::uint64_t sum = 0;
+        for (const TensorInfo* tensor : unit.tensors) {
+            const auto& size = sizes_.of[*sizes_.find(limit.spec)][sizes_.indexOf(*tensor)];
+            if (!size.reason.empty()) return {};
+            sum += size.bytes;
+        }
+        return sum;
+    }
+
+    void put(PlanUnit unit, std::vector<UnitOption> options) {
+        out_.fixedBytes -= keptBytes(unit);
+        for (const TensorInfo* tensor : unit.tensors) out_.matched += tensor->elements;
+        out_.units.push_back(std::move(unit));
+        out_.of.push_back(std::move(options));
+    }
+
+    void addLocked(LockedUnit one) {
+        UnitOption option{kKeep, keptBytes(one.unit), 0, 0, true};
+        if (const auto& spec = one.lock->spec) {
+            UnitOption wanted{std::size_t(std::find(out_.specs.begin(), out_.specs.end(), *spec) - out_.specs.begin()),
+                              0, 0, 0, true};
+            if (const auto why = fill(one.unit, wanted, false))
+                out_.remarks.push_back(
+                    fmt::format("{} is locked to {} and stays as it is: {}", one.unit.name, specText(*spec), *why));
+            else
+                option = wanted;
+            if (!option.isMeasured) ++unmeasured_;
+        }
+        put(std::move(one.unit), {option});
+    }
+
+    void addFree(LockedUnit one) {
+        std::vector<UnitOption> options;
+        std::string reason;
+        for (std::size_t s = 0; s < out_.choices; ++s) {
+            UnitOption option{s, 0, 0, 0, true};
+            auto why = fill(one.unit, option, true);
+            for (const std::size_t i : one.limits) {
+                const SizeLimit& limit = request_.limits[i];
+                const auto bound = limitOf(one.unit, limit);
+                if (!why && bound && (limit.isLeast ? option.bytes < *bound : option.bytes > *bound))
+                    why = fmt::format("the limit of {} is {}.", limit.regex, specText(limit.spec));
+            }
+            if (!why) {
+                options.push_back(option);
+                continue;
+            }
+            if (refused_[s].first++ == 0) refused_[s].second = *why;
+            if (reason.empty()) reason = std::move(*why);
+        }
+        if (options.empty())
+            ++left_[reason];
+        else
+            put(std::move(one.unit), std::move(options));
+    }
+
+    void remark(std::size_t units) {
+        for (const auto& [reason, count] : left_)
+            out_.remarks.push_back(fmt::format("{} stay as they are: {}",
+                                               count == 1 ? "1 unit" : fmt::format("{} units", count),
+                                               reason.empty() ? "no spec fits." : reason));
+        for (std::size_t s = 0; s < out_.choices; ++s)
+            if (const auto& [count, reason] = refused_[s]; count > left_.size() || (count > 0 && left_.empty()))
+                out_.remarks.push_back(fmt::format("{} is no choice for {} of {} units in the layout {}: {}",
+                                                   specText(out_.specs[s]), count, units, out_.layout->id, reason));
+        if (unmeasured_ > 0)
+            out_.remarks.push_back(
+                fmt::format("{} locked to a spec whose loss was not measured: sums lack {}.",
+                            unmeasured_ == 1 ? "1 unit is" : fmt::format("{} units are", unmeasured_),
+                            unmeasured_ == 1 ? "it" : "them"));
+    }
+
+    const OptionRequest& request_;
+    const StoredSizes& sizes_;
+    KnownLosses losses_;
+    Options& out_;
+    std::vector<std::size_t> places_;                          ///< of each spec in the sizes
+    std::map<std::string, std::size_t> left_;                  ///< reasons, with the number of units
+    std::vector<std::pair<std::size_t, std::string>> refused_; ///< of each spec: units, the first reason
+    std::size_t unmeasured_ = 0;
+};
 
 } // namespace
 
 bool Options::isEverywhere(std::size_t spec) const {
-    return std::all_of(of.begin(), of.end(), [&](const auto& options) {
-        return std::any_of(options.begin(), options.end(), [&](const UnitOption& o) { return o.spec == spec; });
-    });
+    for (std::size_t u = 0; u < units.size(); ++u)
+        if (units[u].lock.empty() &&
+            std::none_of(of[u].begin(), of[u].end(), [&](const UnitOption& o) { return o.spec == spec; }))
+            return false;
+    return true;
 }
 
 std::uint64_t Options::leastBytes() const {
-    std::uint64_t sum = fixedBytes;
-    for (const auto& options : of)
-        sum += std::min_element(options.begin(), options.end(), [](const auto& a, const auto& b) {
-                   return a.bytes < b.bytes;
-               })->bytes;
-    return sum;
+    return sumOf(*this, [](auto begin, auto end, auto less) { return std::min_element(begin, end, less); });
 }
 
 std::uint64_t Options::mostBytes() const {
-    std::uint64_t sum = fixedBytes;
-    for (const auto& options : of)
-        sum += std::max_element(options.begin(), options.end(), [](const auto& a, const auto& b) {
-                   return a.bytes < b.bytes;
-               })->bytes;
-    return sum;
+    return sumOf(*this, [](auto begin, auto end, auto less) { return std::max_element(begin, end, less); });
+}
+
+std::vector<QuantSpec> OptionRequest::allSpecs() const {
+    auto out = specs;
+    const auto add = [&](const QuantSpec& spec) {
+        if (std::find(out.begin(), out.end(), spec) == out.end()) out.push_back(spec);
+    };
+    for (const TensorRule& lock : locks)
+        if (lock.spec) add(*lock.spec);
+    for (const SizeLimit& limit : limits) add(limit.spec);
+    return out;
+}
+
+Result<Options> planOptions(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses) {
+    Options out;
+    out.model = request.model, out.layout = sizes.layout, out.elements = sizes.elements;
+    out.specs = request.allSpecs(), out.choices = request.specs.size();
+    for (const QuantSpec& spec : out.specs)
+        if (!sizes.find(spec)) return fail(fmt::format("The bytes of {} are not known.", specText(spec)));
+    if (auto made = Maker(request, sizes, losses, out).make(); !made) return tl::unexpected(made.error());
+    return out;
 }
 
 Result<Options> planOptions(const OptionRequest& request, const Losses& losses, const Job& job) {
-    Options out;
-    out.model = request.model, out.specs = request.specs;
-    out.layout = request.layout.empty() ? &layoutFor(request) : findLayout(request.layout);
-    if (!out.layout) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(request.layout, 60)));
-    std::vector<QRegularExpression> groups;
-    for (const auto& text : request.groups) {
-        auto regex = compiled(text, "group");
-        if (!regex) return tl::unexpected(regex.error());
-        groups.push_back(std::move(*regex));
-    }
-    for (const TensorRule& lock : request.locks)
-        if (auto regex = compiled(lock.regex, "lock"); !regex) return tl::unexpected(regex.error());
-
-    std::vector<const TensorInfo*> free;
-    for (const TensorInfo* tensor : request.tensors)
-        if (!firstRule(request.locks, tensor->name)) free.push_back(tensor);
-    std::vector<PlanUnit> units = unitsOf(free, groups);
-
-    // Bytes of every tensor: under the locks alone, and with each spec.
-    const auto planned = [&](const QuantSpec* spec) {
-        QuantizeRequest quantize;
-        quantize.layout = out.layout->id, quantize.rules = request.locks, quantize.keepsRest = spec == nullptr;
-        if (spec) quantize.spec = *spec;
-        quantize.skipRefused = true;
-        return planExport(*request.model, quantize, job);
-    };
-    const auto kept = planned(nullptr);
-    if (!kept) return tl::unexpected(kept.error());
-    out.elements = kept->elements;
-    std::unordered_map<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < kept->tensors.size(); ++i) places.emplace(kept->tensors[i].name, i);
-    std::vector<ExportPlan> bySpec;
-    for (const QuantSpec& spec : request.specs) {
-        auto plan = planned(&spec);
-        if (!plan) return tl::unexpected(plan.error());
-        bySpec.push_back(std::move(*plan));
-    }
-
-    out.fixedBytes = kept->bytes;
-    std::map<std::string, std::size_t> left;                                    // reasons, with the number of units
-    std::vector<std::pair<std::size_t, std::string>> refused(out.specs.size()); // of each spec: units, the first reason
-    for (PlanUnit& unit : units) {
-        std::vector<UnitOption> options;
-        std::string reason;
-        for (std::size_t s = 0; s < out.specs.size(); ++s) {
-            UnitOption option{s, 0, 0};
-            bool possible = true;
-            for (const TensorInfo* tensor : unit.tensors) {
-                const PlannedTensor& row = bySpec[s].tensors[places.at(tensor->name)];
-                const auto found = losses.of.find(tensor->name);
-                const bool hasLoss = found != losses.of.end() && s < found->second.size() && found->second[s];
-                if (row.becomes != Becomes::Quantized || !hasLoss) {
-                    possible = false;
-                    const auto why = losses.reasons.find(tensor->name);
-                    std::string one = row.becomes != Becomes::Quantized ? row.reason
-                                      : why != losses.reasons.end()     ? why->second
-                                                                        : "it has no loss by this objective";
-                    if (refused[s].first++ == 0) refused[s].second = one;
-                    if (reason.empty()) reason = std::move(one);
-                    break;
-                }
-                option.bytes += row.bytes, option.loss += *found->second[s];
-            }
-            if (possible) options.push_back(option);
-        }
-        if (options.empty()) {
-            ++left[reason];
-            continue;
-        }
-        for (const TensorInfo* tensor : unit.tensors) {
-            out.fixedBytes -= kept->tensors[places.at(tensor->name)].bytes;
-            out.matched += tensor->elements;
-        }
-        out.units.push_back(std::move(unit));
-        out.of.push_back(std::move(options));
-    }
-    for (const auto& [reason, count] : left)
-        out.remarks.push_back(fmt::format("{} stay as they are: {}",
-                                          count == 1 ? "1 unit" : fmt::format("{} units", count),
-                                          reason.empty() ? "no spec fits." : reason));
-    for (std::size_t s = 0; s < out.specs.size(); ++s)
-        if (const auto& [count, reason] = refused[s]; count > left.size() || (count > 0 && left.empty()))
-            out.remarks.push_back(fmt::format("{} is no choice for {} of {} units in the layout {}: {}",
-                                              specText(out.specs[s]), count, units.size(), out.layout->id, reason));
-    if (out.units.empty())
-        return fail(fmt::format("There is no tensor to plan{}.",
-                                left.empty() ? "" : fmt::format("; the first reason: {}", left.begin()->first)));
-    return out;
+    const auto sizes = storedSizes(request.model, request.tensors.empty() ? nullptr : request.tensors.front(),
+                                   request.allSpecs(), request.layout, job);
+    if (!sizes) return tl::unexpected(sizes.error());
+    return planOptions(request, *sizes, losses);
 }
 
 } // namespace qs::plan

@@ -2,9 +2,11 @@
 #pragma once
 // What a plan chooses from: for every unit and every spec, the bytes that the layout stores and the loss.
 
-#include "core/export/export_plan.h"
 #include "core/plan/knapsack.h"
 #include "core/plan/losses.h"
+#include "core/plan/sizes.h"
+
+#include <limits>
 
 namespace qs::plan {
 
@@ -12,45 +14,74 @@ namespace qs::plan {
 struct PlanUnit {
     std::string name; ///< of its tensor, or of the first with the number of the others
     std::vector<const TensorInfo*> tensors;
-    std::string lock; ///< the rule that decides for it; empty: the plan does
+    std::string lock; ///< the rule that decides for it, REGEX=SPEC; empty: the plan does
 };
 
-/// A spec for a unit. `spec` is an index into Options::specs.
+constexpr std::size_t kKeep = std::numeric_limits<std::size_t>::max(); ///< in the place of a spec: as it is stored
+
+/// A spec for a unit.
 struct UnitOption {
-    std::size_t spec = 0;
-    std::uint64_t bytes = 0; ///< as the layout stores the unit
+    std::size_t spec = 0; ///< index into Options::specs, or kKeep
+    std::uint64_t bytes = 0;
     double loss = 0;
+    double error = 0;       ///< standard error of the loss; 0 where the objective has none
+    bool isMeasured = true; ///< false: a locked spec whose loss is not known; `loss` is 0 then
 };
 
 struct Options {
     std::shared_ptr<const Model> model; ///< that the tensors of the units are of
-    std::vector<QuantSpec> specs;
+    std::vector<QuantSpec> specs;       ///< to choose from; behind them those of locks and limits
+    std::size_t choices = 0;            ///< how many of `specs` are to choose from
     std::vector<PlanUnit> units;
-    std::vector<std::vector<UnitOption>> of;   ///< of each unit; never empty
+    std::vector<std::vector<UnitOption>> of;   ///< of each unit; never empty, one if it is locked
     std::uint64_t fixedBytes = 0;              ///< of all other tensors of the file
     std::uint64_t elements = 0;                ///< of all tensors of the file
     std::uint64_t matched = 0;                 ///< elements of the units
     std::vector<std::string> remarks;          ///< tensors and specs that could not be chosen, and why: sentences
     const Layout* layout = nullptr;            ///< whose bytes they are
-    bool isEverywhere(std::size_t spec) const; ///< every unit can take the spec
+    bool isEverywhere(std::size_t spec) const; ///< every unit that is not locked can take the spec
     std::uint64_t leastBytes() const;          ///< of the whole file at the smallest choices
     std::uint64_t mostBytes() const;           ///< at the largest
+    const QuantSpec* specOf(const UnitOption& option) const { ///< null: the unit is kept
+        return option.spec == kKeep ? nullptr : &specs[option.spec];
+    }
+};
+
+/// Tensors whose names match take no fewer, or no more, bytes than under the spec.
+struct SizeLimit {
+    std::string regex;
+    QuantSpec spec;
+    bool isLeast = true;
 };
 
 struct OptionRequest {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors; ///< to plan; the others stay as they are
     std::vector<QuantSpec> specs;           ///< to choose from
-    std::string layout;                     ///< id; "" is the first layout that takes all specs, else the first
+    std::string layout;                     ///< id; "" is the first layout that takes the most of the specs
     /// Rules for tensors that the plan does not decide. The first that matches wins.
     std::vector<TensorRule> locks;
     /// Regular expressions. Tensors whose names are equal without what the expression matches get one spec:
-    /// "(q|k|v)_proj" joins the three of each layer.
+    /// "(q|k|v)_proj" joins the three of each layer. Layout::joins come in by themselves, and so do tensors that are one
+    /// and the same stored data.
     std::vector<std::string> groups;
+    std::vector<SizeLimit> limits = {};
+    /// Every spec of the request: to choose from, of locks and of limits.
+    std::vector<QuantSpec> allSpecs() const;
 };
 
-/// Units of the request in the order of the model, locked ones left out, and what each spec stores of them. Errors: no
-/// tensor to plan, an expression that is none, no spec that the layout takes, those of planExport().
+/// Groups that are often wanted.
+struct UsualGroup {
+    const char* id;
+    const char* title; ///< for people: "q, k, v"
+    const char* regex; ///< for OptionRequest::groups
+};
+std::span<const UsualGroup> usualGroups();
+
+/// Units of the request in the order of the model, and what each spec stores of them. A lock of one tensor is one of its
+/// whole unit. Errors: no tensor to plan, an expression that is none, no spec that the layout takes.
+Result<Options> planOptions(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses);
+/// With storedSizes().
 Result<Options> planOptions(const OptionRequest& request, const Losses& losses, const Job& job);
 
 } // namespace qs::plan

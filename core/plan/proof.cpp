@@ -69,6 +69,21 @@ const char* titleOf(ContenderKind kind) {
     return "";
 }
 
+Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
+                                     std::size_t chunks) {
+    eval::EvaluationPlan out;
+    out.text = text, out.context = context, out.chunks = chunks;
+    const std::size_t skipped = std::min(text.tokens.size(), used * context);
+    out.text.tokens.erase(out.text.tokens.begin(), out.text.tokens.begin() + std::ptrdiff_t(skipped));
+    if (out.text.tokens.size() < context)
+        return fail(
+            fmt::format("The text has {} tokens, and {} chunks of {} are used for the losses, so none is left for "
+                        "the proof: use a longer text, or fewer chunks for the losses.",
+                        text.tokens.size(), used, context),
+            text.path);
+    return out;
+}
+
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     PlanProof out;
     out.contenders = contendersOf(request);
@@ -93,8 +108,7 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     }
     if (!out.contenders.front().summary) return out;
     out.permuted = againstChance(scores[0], permuted), out.random = againstChance(scores[0], random);
-    if (out.permuted) out.verdicts.push_back(verdictOn("shuffles of its own specs", *out.permuted));
-    if (out.random) out.verdicts.push_back(verdictOn("random plans of equal bytes", *out.random));
+    for (ChanceRow& row : chanceRows(out)) out.verdicts.push_back(std::move(row.words));
     const Contender* best = nullptr;
     for (const Contender& one : out.contenders)
         if (one.kind == ContenderKind::Uniform && one.summary && one.againstPlan &&
@@ -144,6 +158,46 @@ const Columns<Contender>& contenderColumns() {
          paired([](const auto& p) { return p.high; })},
         {{"reason", "Reason", "", Show::Text, 0, Direction::None, "Why there are no figures."},
          [](const Row& r) -> Value { return r.reason.empty() ? Value() : Value(r.reason); }}};
+    return columns;
+}
+
+std::vector<ChanceRow> chanceRows(const PlanProof& proof) {
+    std::vector<ChanceRow> rows;
+    const auto add = [&](ContenderKind kind, const char* what, const std::optional<Chance>& chance) {
+        if (chance) rows.push_back({titleOf(kind), *chance, verdictOn(what, *chance)});
+    };
+    add(ContenderKind::Permuted, "shuffles of its own specs", proof.permuted);
+    add(ContenderKind::Random, "random plans of equal bytes", proof.random);
+    return rows;
+}
+
+const Columns<ChanceRow>& chanceColumns() {
+    using Row = ChanceRow;
+    const auto finite = [](double value) { return std::isfinite(value) ? Value(value) : Value(); };
+    static const Columns<Row> columns{
+        {{"kind", "Chance", "", Show::Text, 0, Direction::None, "How its plans were drawn."},
+         [](const Row& r) -> Value { return r.kind; }},
+        {{"draws", "Draws", "", Show::Integer, 0, Direction::None, "Plans that were drawn and measured."},
+         [](const Row& r) -> Value { return std::int64_t(r.chance.draws); }},
+        {{"rank_p", "Rank p", "", Show::Significant, 3, Direction::LowerIsBetter,
+          "(1 + draws with no more KL than the plan) / (draws + 1)."},
+         [](const Row& r) -> Value { return r.chance.rank; }},
+        {{"kl_least", "Least KL", "nats", Show::Significant, 4, Direction::None, "Of the draws, nats a token."},
+         [](const Row& r) -> Value { return r.chance.least; }},
+        {{"kl_median", "Median KL", "nats", Show::Significant, 4, Direction::None, "Of the draws, nats a token."},
+         [](const Row& r) -> Value { return r.chance.median; }},
+        {{"kl_largest", "Largest KL", "nats", Show::Significant, 4, Direction::None, "Of the draws, nats a token."},
+         [](const Row& r) -> Value { return r.chance.largest; }},
+        {{"effect", "Effect", "", Show::Significant, 3, Direction::LowerIsBetter,
+          "ln(KL of the plan / median KL of the draws). Below 0: the plan is better."},
+         [=](const Row& r) -> Value { return finite(r.chance.effect); }},
+        {{"low", "Low", "", Show::Significant, 3, Direction::None,
+          "95 % interval of the effect, over samples of the chunks."},
+         [=](const Row& r) -> Value { return finite(r.chance.low); }},
+        {{"high", "High", "", Show::Significant, 3, Direction::None, "The other end of the interval."},
+         [=](const Row& r) -> Value { return finite(r.chance.high); }},
+        {{"words", "In words", "", Show::Text, 0, Direction::None, "What the interval and the rank say."},
+         [](const Row& r) -> Value { return r.words; }}};
     return columns;
 }
 

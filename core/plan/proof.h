@@ -37,9 +37,22 @@ struct ProofRequest {
     std::size_t draws = 19;    ///< of each kind of chance
     eval::EvaluationPlan text; ///< chunks that no loss was measured on
 };
+/// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
+Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
+                                     std::size_t chunks);
 /// Errors: those of evaluate().
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
 
 const Columns<Contender>& contenderColumns();
+
+/// What was found against one kind of chance.
+struct ChanceRow {
+    std::string kind; ///< titleOf() its draws
+    Chance chance;
+    std::string words; ///< the verdict, as in PlanProof::verdicts
+};
+/// One row for each kind that has draws.
+std::vector<ChanceRow> chanceRows(const PlanProof& proof);
+const Columns<ChanceRow>& chanceColumns();
 
 } // namespace qs::plan

@@ -2,9 +2,13 @@
 #include "core/plan/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/export/rule_book.h"
+#include "core/plan/frontier.h"
+#include "core/plan/heuristic.h"
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 
 namespace qs::plan {
 namespace {
@@ -26,6 +30,25 @@ Plot proofPlot(const PlanProof& proof) {
             }
         if (!series.y.empty()) plot.series.push_back(std::move(series));
     }
+    return plot;
+}
+
+/// Size against the predicted loss: the least for all sizes, and the plan.
+Plot frontierPlot(const PlanRecord& record) {
+    Plot plot;
+    plot.kind = Plot::Kind::Scatter;
+    plot.title = "Predicted loss against size", plot.xTitle = "bits per weight of the whole file",
+    plot.yTitle = record.objective->isDivergence ? "predicted KL, nats a token" : record.objective->title;
+    const double perByte = 8.0 / double(std::max<std::uint64_t>(1, record.options->elements));
+    Plot::Series least, uniform, plan;
+    least.name = "the least for its size", uniform.name = "uniform", plan.name = "plan";
+    for (const FrontierPoint& point : frontierOf(*record.options, 100))
+        least.x.push_back(double(point.bytes) * perByte), least.y.push_back(point.loss);
+    for (const Mixture& one : uniformMixtures(*record.options, record.options->mostBytes()))
+        uniform.x.push_back(double(one.bytes) * perByte), uniform.y.push_back(one.loss);
+    plan.x.push_back(double(record.plan.bytes) * perByte), plan.y.push_back(record.plan.loss);
+    for (auto* series : {&least, &uniform, &plan})
+        if (!series->x.empty()) plot.series.push_back(std::move(*series));
     return plot;
 }
 
@@ -68,33 +91,88 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     report.title = model.title;
     report.subtitle = "Plan: " + planSummary(record);
     report.provenance = std::move(*provenance);
-    const auto rows = mixtureRows(record.plan, options);
-    report.data = makeTable({}, mixtureColumns(), rows);
-    Section section;
-    section.title = fmt::format("Plan by {}", record.objective->title);
-    section.brief = true;
-    section.note = record.objective->summary;
-    for (const auto& remark : options.remarks) section.text += remark + " ";
-    if (!record.losses->additivity.empty()) {
-        section.tables.push_back(
-            makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
-        report.more.emplace_back("additivity", section.tables.back());
-    }
-    section.tables.push_back(makeTable("What each tensor becomes", mixtureColumns(), rows));
-    report.sections.push_back(std::move(section));
+    report.data = makeTable({}, mixtureColumns(), mixtureRows(record.plan, options));
+    report.sections = planSections(record);
+    if (!record.losses->additivity.empty())
+        report.more.emplace_back(
+            "additivity", makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
     if (record.proof) {
-        Section proof;
-        proof.title = "Against chance";
-        proof.brief = true;
-        proof.note = fmt::format("{} tokens in {} chunks that no loss was measured on.", record.proof->tokens,
-                                 record.proof->chunks);
-        for (const auto& verdict : record.proof->verdicts) proof.text += verdict + " ";
-        proof.plots.push_back(proofPlot(*record.proof));
-        proof.tables.push_back(makeTable("Contenders", contenderColumns(), record.proof->contenders));
-        report.more.emplace_back("contenders", proof.tables.back());
-        report.sections.push_back(std::move(proof));
+        report.more.emplace_back("contenders", makeTable("Contenders", contenderColumns(), record.proof->contenders));
+        report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
     }
     return report;
+}
+
+std::vector<Section> planSections(const PlanRecord& record) {
+    const Options& options = *record.options;
+    std::vector<Section> out(1);
+    Section& section = out.front();
+    section.title = fmt::format("Plan by {}", record.objective->title);
+    section.brief = true;
+    section.note =
+        std::string(record.objective->summary) + (record.objective->isProxy ? " A proxy, not the output." : "");
+    section.text = planSummary(record) + ". ";
+    for (const auto& remark : options.remarks) section.text += remark + " ";
+    if (!record.losses->additivity.empty())
+        section.tables.push_back(
+            makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
+    section.plots.push_back(frontierPlot(record));
+    section.tables.push_back(
+        makeTable("What each tensor becomes", mixtureColumns(), mixtureRows(record.plan, options)));
+    if (!record.proof) return out;
+    Section proof;
+    proof.title = "Against chance";
+    proof.brief = true;
+    proof.note =
+        fmt::format("{} tokens in {} chunks that no loss was measured on.", record.proof->tokens, record.proof->chunks);
+    for (const auto& verdict : record.proof->verdicts) proof.text += verdict + " ";
+    proof.plots.push_back(proofPlot(*record.proof));
+    proof.tables.push_back(makeTable("Contenders", contenderColumns(), record.proof->contenders));
+    out.push_back(std::move(proof));
+    return out;
+}
+
+Section recipeSection(const Model& model, const Recipe& recipe, std::span<const AnalysisRow> rows) {
+    struct Row {
+        std::string tensor, spec, rule;
+        const TensorAnalysis* figures = nullptr;
+    };
+    const Columns<Row> columns{
+        {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, ""}, [](const Row& r) -> Value { return r.tensor; }},
+        {{"spec", "Spec", "", Show::Text, 0, Direction::None, "What it becomes; keep: it stays as it is."},
+         [](const Row& r) -> Value { return r.spec; }},
+        {{"rule", "Matched by", "", Show::Text, 0, Direction::None, "The rule that decided; empty: the default."},
+         [](const Row& r) -> Value { return r.rule.empty() ? Value() : Value(r.rule); }},
+        {{"bpw", "Bits per weight", "bpw", Show::Fixed, 4, Direction::LowerIsBetter, ""},
+         [](const Row& r) -> Value { return r.figures ? Value(r.figures->bpw) : Value(); }},
+        {{"nmse", "NMSE", "", Show::Scientific, 3, Direction::LowerIsBetter, "A proxy: of the weights."},
+         [](const Row& r) -> Value {
+             const auto nmse = r.figures ? nmseMetric().value(*r.figures) : std::nullopt;
+             return nmse ? Value(*nmse) : Value();
+         }}};
+    const auto book = RuleBook::of(recipe.rules).value_or(RuleBook());
+    std::map<std::string_view, const TensorAnalysis*> figures;
+    for (const auto& row : rows)
+        if (row && row->status == Status::Ok) figures.emplace(row->tensor, row.get());
+    std::vector<Row> all;
+    std::size_t kept = 0, unmeasured = 0;
+    for (const TensorInfo& tensor : model.tensors) {
+        if (!tensor.isWeight()) continue;
+        const TensorRule* rule = book.first(tensor.name);
+        const auto& spec = rule ? rule->spec : recipe.rest;
+        const auto found = figures.find(tensor.name);
+        all.push_back({tensor.name, spec ? specText(*spec) : "keep", rule ? rule->regex : std::string(),
+                       spec && found != figures.end() ? found->second : nullptr});
+        kept += !spec, unmeasured += spec && !all.back().figures;
+    }
+    Section section;
+    section.title = "Recipe";
+    section.brief = true;
+    section.text =
+        fmt::format("{} weights: {} are quantized, {} stay as they are.", all.size(), all.size() - kept, kept);
+    if (unmeasured > 0) section.text += fmt::format(" {} were not measured.", unmeasured);
+    section.tables.push_back(makeTable("What each weight becomes", columns, all));
+    return section;
 }
 
 } // namespace qs::plan

@@ -2,6 +2,7 @@
 #pragma once
 // A plan and its proof as a report.
 
+#include "core/analysis/analysis.h"
 #include "core/plan/proof.h"
 #include "core/report/report.h"
 
@@ -10,8 +11,8 @@ namespace qs::plan {
 /// Everything that a plan came from.
 struct PlanRecord {
     const Objective* objective = nullptr;
-    const Options* options = nullptr;
-    const Losses* losses = nullptr;
+    std::shared_ptr<const Options> options;
+    std::shared_ptr<const Losses> losses;
     Mixture plan;
     std::uint64_t budget = 0; ///< bytes of the whole file
     std::optional<PlanProof> proof;
@@ -19,9 +20,24 @@ struct PlanRecord {
     std::size_t context = 0;
     std::size_t lossChunks = 0; ///< the first ones; those of the proof come after them
 };
+/// A plan that was measured, with its test against chance.
+struct MeasuredPlan {
+    std::string objective; ///< id
+    std::uint64_t budget = 0;
+    std::string textPath, textSha256;
+    std::size_t context = 0;
+    std::size_t lossChunks = 0; ///< the first ones; those of the proof come after them
+    std::shared_ptr<const PlanProof> proof;
+    const Contender& plan() const { return proof->contenders.front(); }
+};
 /// "4.482 bpw, 77.2 MiB of 77.9 MiB; proved to be the best of 210 tensors x 8 specs", for people.
 std::string planSummary(const PlanRecord& record);
 /// Errors: the model's files changed, cancelled.
+/// The plan, and its test against chance where there is one, as parts of another report.
+std::vector<Section> planSections(const PlanRecord& record);
+/// What a recipe makes of every weight: its spec, the rule that decided, bits and NMSE. `rows`: the analysis under the
+/// recipe; null where a tensor was not measured, which is said.
+Section recipeSection(const Model& model, const Recipe& recipe, std::span<const AnalysisRow> rows);
 Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine, const Job& job);
 
 } // namespace qs::plan

@@ -21,7 +21,7 @@ public:
             count();
         } else if (limits_.working > 0 && used - usedThen_ > limits_.working) {
             return Waited::Spins;
-        } else if (used != used_) {
+        } else if (used != used_ || (limits_.idle > 0 && idle_.over() && worker_.waitsForDisk())) {
             used_ = used;
             idle_ = Deadline(limits_.idle);
         }

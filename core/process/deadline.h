@@ -30,7 +30,7 @@ private:
 struct StallLimits {
     std::function<std::uint64_t()> progress; ///< a counter that the worker raises; empty: nothing is watched
     double working = 0;                      ///< seconds of CPU time while the counter stands still
-    double idle = 0;                         ///< seconds in which the worker neither counts nor uses CPU time
+    double idle = 0; ///< seconds in which the worker neither counts, nor uses CPU time, nor waits for the disk
 };
 
 /// Why the wait is over.

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -130,6 +131,15 @@ double WorkerProcess::cpuSeconds() const {
     timespec used{};
     if (pid_ < 0 || clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
     return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
+}
+
+bool WorkerProcess::waitsForDisk() const {
+    if (pid_ < 0) return false;
+    std::ifstream file(fmt::format("/proc/{}/stat", pid_));
+    std::string text;
+    std::getline(file, text);
+    const auto name = text.rfind(')'); // the name may hold anything
+    return name != std::string::npos && text.compare(name, 3, ") D") == 0;
 }
 
 Ending WorkerProcess::end(double grace) {

@@ -46,6 +46,8 @@ public:
     bool dead() const;
     /// CPU time that the worker itself has used; 0 when it is gone.
     double cpuSeconds() const;
+    /// The worker itself waits in the kernel for a disk or a network share, and cannot be interrupted.
+    bool waitsForDisk() const;
     /// The last lines of what it printed on both streams.
     const std::string& log() const { return log_; }
     /// The last line on stderr that is not blank, escaped.

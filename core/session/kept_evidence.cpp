@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/session/kept_evidence.h"
 
-#include "core/session/kept_json.h"
+#include "core/session/kept_scores.h"
 
 #include <algorithm>
 
@@ -22,6 +22,7 @@ struct ChangeKept {
     std::optional<eval::ScoreSummary> summary;
     ProfileKept profile;
     std::vector<eval::TokenInText> texts;
+    std::optional<double> floor; ///< noise floor
 };
 struct EvidenceKept {
     std::string path, sha256;
@@ -30,10 +31,6 @@ struct EvidenceKept {
     double seconds = 0;
     std::vector<ChangeKept> changes;
 };
-
-bool isEstimate(const eval::Estimate& one) {
-    return std::isfinite(one.mean) && isMeasure(one.independent) && isMeasure(one.byChunk);
-}
 
 bool isProfile(const ProfileKept& profile, std::size_t context) {
     if (profile.bins.size() != eval::kBins || profile.running.size() > eval::kRunningPoints + 1 ||
@@ -52,25 +49,11 @@ bool isProfile(const ProfileKept& profile, std::size_t context) {
     });
 }
 
-bool isSummary(const eval::ScoreSummary& summary) {
-    for (const double one : {summary.medianDivergence, summary.divergence90, summary.divergence95, summary.divergence99,
-                             summary.divergence999, summary.largestDivergence, summary.referencePerplexity,
-                             summary.perplexity, summary.probabilityChangeRms})
-        if (!std::isfinite(one)) return false;
-    return isEstimate(summary.divergence) && isEstimate(summary.nllChange) && isEstimate(summary.sameTop) &&
-           isEstimate(summary.probabilityChange);
-}
-
 } // namespace
 } // namespace kept
 
 namespace eval { // where the fields are looked for
 
-template<class Io> static void fields(Io& io, Estimate& one) {
-    io("mean", one.mean);
-    io("independent", one.independent);
-    io("by_chunk", one.byChunk);
-}
 template<class Io> static void fields(Io& io, RunningPoint& point) {
     io("tokens", point.tokens);
     io("kld", point.divergence);
@@ -96,25 +79,6 @@ template<class Io> static void fields(Io& io, TokenInText& text) {
     io("token", text.token);
     io("after", text.after);
 }
-template<class Io> static void fields(Io& io, ScoreSummary& summary) {
-    io("tokens", summary.tokens);
-    io("not_finite", summary.notFinite);
-    io("chunks", summary.chunks);
-    io("kld", summary.divergence);
-    io("median", summary.medianDivergence);
-    io("p90", summary.divergence90);
-    io("p95", summary.divergence95);
-    io("p99", summary.divergence99);
-    io("p99_9", summary.divergence999);
-    io("max", summary.largestDivergence);
-    io("ppl_reference", summary.referencePerplexity);
-    io("ppl", summary.perplexity);
-    io("ln_ppl_ratio", summary.nllChange);
-    io("same_top", summary.sameTop);
-    io("dp", summary.probabilityChange);
-    io("rms_dp", summary.probabilityChangeRms);
-}
-
 } // namespace eval
 
 namespace kept {
@@ -134,6 +98,7 @@ template<class Io> static void fields(Io& io, ChangeKept& change) {
     io("summary", change.summary);
     io("profile", change.profile);
     io("texts", change.texts);
+    io("floor", change.floor);
 }
 template<class Io> static void fields(Io& io, EvidenceKept& all) {
     io("path", all.path);
@@ -163,7 +128,8 @@ std::string keptEvidence(const eval::EvaluationRecord& record) {
                                change.row.servedBy.empty() ? std::nullopt : std::optional(change.row.servedBy),
                                change.row.summary,
                                {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
-                               change.worst});
+                               change.worst,
+                               change.row.floor});
     }
     return kept::textOf(all);
 }
@@ -188,6 +154,8 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
         if (change.servedBy && !kept::areWords({&*change.servedBy}))
             return fail("the kept evaluation is damaged: figures of a spec");
         one.row.servedBy = change.servedBy.value_or("");
+        if (!kept::isMeasure(change.floor)) return fail("the kept evaluation is damaged: its noise floor");
+        one.row.floor = change.floor;
         one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
         one.profile.worst = std::move(p.worst);
         std::copy(p.bins.begin(), p.bins.end(), one.profile.bins.begin());

@@ -3,6 +3,8 @@
 #include "core/session/kept_lab.h"
 #include "core/session/kept_labs.h"
 
+#include <algorithm>
+
 namespace qs {
 namespace kept {
 namespace {

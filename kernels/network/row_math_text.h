@@ -25,26 +25,41 @@ QS_INLINE Floats larger(Floats a, Floats b) { return a > b ? a : b; }
 QS_INLINE Floats smaller(Floats a, Floats b) { return a < b ? a : b; }
 QS_INLINE Floats magnitude(Floats v) { return (Floats)((Ints)v & 0x7fffffff); }
 
-/// exp(x) = 2^n exp(r), |r| <= ln 2 / 2; the polynomial is Cephes' expf.
-QS_INLINE Floats expOf(Floats x) {
-    constexpr float kLowest = -87.33654f, kHighest = 88.72283f, kToInteger = 12582912.0f; // 1.5 * 2^23
-    const Floats inside = smaller(larger(x, all(kLowest)), all(kHighest));
-    const Floats shifted = inside * 1.44269504088896341f + kToInteger;
+constexpr float kLowest = -87.33654f, kHighest = 88.72283f; // beyond them exp(x) is 0 or +Inf
+
+/// exp(x) = 2^n exp(r), |r| <= ln 2 / 2; the polynomial is Cephes' expf. `x`: between both limits, or NaN.
+struct Exponential {
+    Floats part; ///< exp(r)
+    Ints power;  ///< n
+};
+QS_INLINE Exponential exponentialOf(Floats x) {
+    constexpr float kToInteger = 12582912.0f; // 1.5 * 2^23
+    const Floats shifted = x * 1.44269504088896341f + kToInteger;
     const Floats n = shifted - kToInteger;
-    const Floats r = (inside - n * 0.693359375f) + n * 2.12194440e-4f;
+    const Floats r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
     Floats p = r * 1.9875691500e-4f + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
-    p = p * (r * r) + r + 1.0f;
-    // 2^n in two steps, because 2^128 is no float.
-    const Ints power = (Ints)shifted - 0x4b400000, half = power >> 1;
-    const Floats first = (Floats)((half << 23) + 0x3f800000), rest = (Floats)(((power - half) << 23) + 0x3f800000);
-    Floats y = p * first * rest;
+    return {p * (r * r) + r + 1.0f, (Ints)shifted - 0x4b400000};
+}
+QS_INLINE Floats powerOfTwo(Ints n) { return (Floats)((n << 23) + 0x3f800000); } ///< -127 < n < 128
+
+QS_INLINE Floats expOf(Floats x) {
+    // The order of operands keeps NaN.
+    const Exponential e = exponentialOf(smaller(all(kHighest), larger(all(kLowest), x)));
+    const Ints half = e.power >> 1; // in two steps, because 2^128 is no float
+    Floats y = e.part * powerOfTwo(half) * powerOfTwo(e.power - half);
     y = x < kLowest ? Floats{} : y;
-    y = x > kHighest ? all(std::numeric_limits<float>::infinity()) : y;
-    return x == x ? y : x;
+    return x > kHighest ? all(std::numeric_limits<float>::infinity()) : y;
+}
+
+/// The same of x <= 0.
+QS_INLINE Floats expOfNegative(Floats x) {
+    const Exponential e = exponentialOf(larger(all(kLowest), x));
+    const Floats y = e.part * powerOfTwo(e.power);
+    return x < kLowest ? Floats{} : y;
 }
 
 /// Below 0.625 an odd polynomial (Cephes' tanhf), else 1 - 2 / (exp(2 |x|) + 1) with the sign of x.
@@ -130,17 +145,19 @@ void geluTanh(const float* x, const float* factor, std::size_t n, float* y) {
 }
 
 void softmaxColumns(float* x, std::size_t rows, std::size_t width, float scale, float cap, float* inverse) {
+    if (cap > 0) {
+        for (std::size_t i = 0; i < rows * width; i += kWide) {
+            const Floats v = load(x + i) * scale;
+            store(x + i, v < -std::numeric_limits<float>::max() ? v : tanhOf(v / cap) * cap);
+        }
+        scale = 1;
+    }
     for (std::size_t lane = 0; lane < width; lane += kWide) {
         Floats most = all(-std::numeric_limits<float>::infinity());
-        for (std::size_t r = 0; r < rows; ++r) {
-            Floats v = load(x + r * width + lane) * scale;
-            if (cap > 0) v = v < -std::numeric_limits<float>::max() ? v : tanhOf(v / cap) * cap;
-            store(x + r * width + lane, v);
-            most = larger(v, most);
-        }
+        for (std::size_t r = 0; r < rows; ++r) most = larger(load(x + r * width + lane) * scale, most);
         Floats sum = {};
         for (std::size_t r = 0; r < rows; ++r) {
-            const Floats v = expOf(load(x + r * width + lane) - most);
+            const Floats v = expOfNegative(load(x + r * width + lane) * scale - most);
             store(x + r * width + lane, v);
             sum += v;
         }

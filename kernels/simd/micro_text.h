@@ -63,6 +63,9 @@ template<class P, int rows> struct Tile {
             QS_EACH(m, rows) QS_EACH(v, kWidth) sum[m][v] = P::meet(sum[m][v], column[v], a + m);
         }
     }
+    QS_INLINE void store(float* c, std::size_t cRow) {
+        QS_EACH(m, rows) QS_EACH(v, kWidth) storeF(c + std::size_t(m) * cRow + std::size_t(v) * kLanes, sum[m][v]);
+    }
     QS_INLINE void finish(int m, float* c, std::size_t cRow, const float* scale) {
         QS_EACH(v, kWidth) {
             float* const at = c + std::size_t(m) * cRow + std::size_t(v) * kLanes;
@@ -79,7 +82,7 @@ template<class P, int rows> void micro(const MicroCall& call) {
     float* const c = call.c;
     const std::size_t kk = call.kk, scaleRow = call.scaleRow;
     const std::size_t cRow = call.cRow > 0 ? call.cRow : std::size_t(kWidth) * kLanes;
-    if (!call.add)
+    if (P::grouped && !call.add)
         QS_EACH(m, rows) QS_EACH(v, kWidth) storeF(c + std::size_t(m) * cRow + std::size_t(v) * kLanes, zeroF());
     QS_EACH(m, rows) QS_EACH(v, kWidth) t.sum[m][v] = P::start(init + m);
     t.steps(kk - 1);
@@ -100,5 +103,7 @@ template<class P, int rows> void micro(const MicroCall& call) {
             t.steps(kk - 2);
         }
     t.steps(1);
+    if constexpr (!P::grouped)
+        if (!call.add) return t.store(c, cRow);
     QS_EACH(m, rows) t.finish(m, c, cRow, scale);
 }

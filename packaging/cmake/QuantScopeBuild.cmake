@@ -89,6 +89,7 @@ pkg_check_modules(BLOSC REQUIRED IMPORTED_TARGET blosc)
 pkg_check_modules(PROTOBUF_LITE REQUIRED IMPORTED_TARGET protobuf-lite)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(PDF REQUIRED IMPORTED_TARGET cairo-pdf pangocairo librsvg-2.0)
 # -pthread, its only option, defines _REENTRANT, with which the precompiled header that all of core shares is refused.
 set_target_properties(PkgConfig::PDF PROPERTIES INTERFACE_COMPILE_OPTIONS "")

@@ -3,7 +3,7 @@
 
 _quantscope_cli() {
     local program=${COMP_WORDS[0]} current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-    local command='' word i
+    local command='' word values i
     COMPREPLY=()
 
     for ((i = 1; i < COMP_CWORD; i++)); do
@@ -35,7 +35,11 @@ _quantscope_cli() {
     --decode) COMPREPLY=($(compgen -W "table poly" -- "$current")); return ;;
     --backend) COMPREPLY=($(compgen -W "cpu openblas cuda pjrt" -- "$current")); return ;;
     --op) COMPREPLY=($(compgen -W "matmul_t matmul dequantize quantize quantize_stats" -- "$current")); return ;;
-    --fail-on) COMPREPLY=($(compgen -W "fault warning" -- "$current")); return ;;
+    --fail-on)
+        if [[ $command == audit ]]; then values='fault warning note'; else values='differs unknown missing added refused claims nmse> bpw> bpw_all>'; fi
+        COMPREPLY=($(compgen -W "$values" -- "$current")); return ;;
+    --to) COMPREPLY=($(compgen -W "$("$program" recipe formats --json - 2>/dev/null | grep -oE '"id": "[^"]+"' | cut -d'"' -f4)" -- "$current")); return ;;
+    recipe) COMPREPLY=($(compgen -W "resolve convert formats" -- "$current")); return ;;
     --solver) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids solvers)" -- "$current")); return ;;
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
     --act) COMPREPLY=($(compgen -W "f32 bf16 int8 fp8_e4m3" -- "$current")); return ;;

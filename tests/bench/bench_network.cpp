@@ -6,7 +6,8 @@
 //   --layers 0     only the first N layers; 0: all
 // Prints one line of JSON a round: tokens, operations of the products (a multiply-add is two), seconds of the prompt and of
 // its products alone by the clock, and the same of the processor.
-// The prompt is as llama-bench's: all layers over all tokens, the head over the last one. Weights are loaded before.
+// The prompt is as llama-bench's: all layers over all tokens, but of the last layer what follows the keys and values over the last
+// token alone, as the head. Weights are loaded before.
 #include "core/eval/forward/hidden_states.h"
 #include "core/eval/forward/rows.h"
 #include "core/eval/network/network_weights.h"
@@ -67,8 +68,10 @@ void addProducts(const Network& net, const LayerWeights& weights, Loaded& into) 
     for (const auto& [matrix, inputs] : all) {
         const std::size_t outputs = matrix->size() / inputs;
         const value::ProductWeights values(matrix->data(), matrix->element());
-        into.products.push_back({outputs, inputs,
-                                 {values, into.room->sizes.rowsOfBlock, outputs, inputs, false, into.room->workers.team()}});
+        into.products.push_back(
+            {outputs,
+             inputs,
+             {values, into.room->sizes.rowsOfBlock, outputs, inputs, false, into.room->workers.team()}});
     }
 }
 
@@ -96,8 +99,8 @@ Result<Loaded> load(const Options& options) {
         auto layer = weights->layer(i, nullptr, job);
         if (!layer) return tl::unexpected(layer.error());
         if (i == 0) addProducts(out.network, *layer, out);
-        out.layers.push_back(
-            std::make_unique<PreparedLayer>(out.network, std::move(*layer), out.network.layers[i], *out.room));
+        out.layers.push_back(std::make_unique<PreparedLayer>(out.network, std::move(*layer), out.network.layers[i],
+                                                             *out.room, i + 1 == layers ? options.tokens - 1 : 0));
     }
     out.head = std::make_unique<Linear>(std::move(*head), 1, std::size_t(out.network.vocabulary),
                                         std::size_t(out.network.hidden), out.room->workers.team());

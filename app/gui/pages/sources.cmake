@@ -21,6 +21,7 @@ target_sources(qs_gui PRIVATE
   pages/evidence/evidence_choice.cpp
   pages/evidence/evidence_figures.cpp
   pages/evidence/evidence_guide.cpp
+  pages/evidence/evidence_imports.cpp
   pages/evidence/evidence_output.cpp
   pages/evidence/evidence_page.cpp
   pages/evidence/evidence_plots.cpp
@@ -38,12 +39,22 @@ target_sources(qs_gui PRIVATE
   pages/labs/lab_solvers.cpp
   pages/labs/labs_page.cpp
   pages/overview/overview_page.cpp
+  pages/plan/plan_budget.cpp
+  pages/plan/plan_chance.cpp
+  pages/plan/plan_charts.cpp
+  pages/plan/plan_choice.cpp
+  pages/plan/plan_measure.cpp
+  pages/plan/plan_page.cpp
+  pages/plan/plan_page_work.cpp
+  pages/plan/plan_units.cpp
+  pages/plan/plan_work.cpp
   pages/overview/overview_cards.cpp
   pages/overview/overview_rows.cpp
   pages/report/report_page.cpp
   pages/sweep/spec_set_view.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp
+  pages/sweep/sweep_points.cpp
   pages/sweep/sweep_choice.cpp
   pages/tensor/tensor_page.cpp
   pages/tensor/tensor_page_block.cpp

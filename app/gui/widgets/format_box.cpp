@@ -2,10 +2,12 @@
 #include "app/gui/widgets/format_box.h"
 
 #include "app/gui/theme.h"
+#include "core/quant/spec/formats.h"
 
 #include <QAbstractButton>
 #include <QFrame>
 #include <QGridLayout>
+#include <QGuiApplication>
 #include <QKeyEvent>
 #include <QLabel>
 #include <QPainter>

@@ -41,7 +41,8 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     connect(&session, &Session::rowsChanged, this, [this] {
         if (session_.isOn(kOverviewPage)) refresh();
     });
-    for (auto signal : {&Session::modelChanged, &Session::specChanged, &Session::tensorChanged})
+    for (auto signal :
+         {&Session::modelChanged, &Session::specChanged, &Session::recipeChanged, &Session::tensorChanged})
         connect(&session, signal, this, &KeyFigures::refresh);
     connect(&session, &Session::pageChanged, this, &KeyFigures::refresh);
     connect(&Theme::instance(), &Theme::changed, this, &KeyFigures::refresh);
@@ -60,11 +61,9 @@ KeyFigures::Figures KeyFigures::ofTensor(const AnalysisRow& row) {
     return out;
 }
 
-KeyFigures::Figures KeyFigures::ofModel(const QuantSpec& spec) const {
-    const auto& rows = session_.modelRows(spec);
+KeyFigures::Figures KeyFigures::ofModel(const ModelRows& rows) const {
     const auto& sums = rows.sums();
-    if (rows.elements() == 0)
-        return {{}, {}, {}, QStringLiteral("the model has not been measured under this spec yet")};
+    if (rows.elements() == 0) return {{}, {}, {}, QStringLiteral("the model has not been measured yet")};
     Figures out{8 * rows.bytesAfter() / rows.elements(),
                 {},
                 double(sums.maxAbs),
@@ -92,8 +91,10 @@ void KeyFigures::refresh() {
     owner_ = whole ? QStringLiteral("Model") : QStringLiteral("Tensor");
     captions_[0]->setText(owner_ + QStringLiteral(" bits/weight"));
     const bool two = session_.comparing();
-    const auto a = whole ? ofModel(session_.spec()) : ofTensor(session_.current());
-    const auto b = !two ? Figures{} : whole ? ofModel(session_.specB()) : ofTensor(session_.currentB());
+    const auto a = whole ? ofModel(session_.recipeRows()) : ofTensor(session_.current());
+    const auto b = !two    ? Figures{}
+                   : whole ? ofModel(session_.modelRows(session_.specB()))
+                           : ofTensor(session_.currentB());
     const auto of = [](const Figures& f, int i) { return i == 0 ? f.bpw : i == 1 ? f.sqnrDb : f.maxAbs; };
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);
@@ -102,7 +103,7 @@ void KeyFigures::refresh() {
         values_[at]->setFont(Theme::numbers(two ? 15 : 18));
         if (two) print(seconds_[at], of(b, i), i, true, b.why);
     }
-    setToolTip(whole ? QStringLiteral("Of all tensors measured under this spec")
+    setToolTip(whole ? QStringLiteral("Of all tensors quantized by %1").arg(session_.recipe()->title(session_.spec()))
                      : QStringLiteral("Of the selected tensor"));
 }
 

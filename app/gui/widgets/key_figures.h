@@ -29,7 +29,7 @@ private:
         QString why; ///< why figures are missing
     };
     static Figures ofTensor(const AnalysisRow& row);
-    Figures ofModel(const QuantSpec& spec) const;
+    Figures ofModel(const ModelRows& rows) const;
     void refresh();
     void print(QLabel* label, const std::optional<double>& value, int figure, bool b, const QString& why);
 

@@ -213,7 +213,12 @@ void MultiplesPicture::paintPanel(QPainter& painter, int index, const MultiplesM
         return;
     }
     painter.setBrush(Qt::NoBrush);
-    for (std::size_t i = 1; i < panel.dots.size(); ++i) {
+    if (comparesOrders_) {
+        painter.setPen(QPen(tokens.faint, 1, Qt::DashLine));
+        const double lo = std::max(x_.lo, y_.lo), hi = std::min(x_.hi, y_.hi);
+        painter.drawLine(at(plot, lo, lo), at(plot, hi, hi));
+    }
+    for (std::size_t i = 1; i < panel.dots.size() && !comparesOrders_; ++i) {
         const auto &a = panel.dots[i - 1], &b = panel.dots[i];
         if (a.series != b.series) continue;
         QColor colour = colourOf(a.series);

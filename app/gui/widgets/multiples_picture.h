@@ -37,6 +37,8 @@ class MultiplesPicture {
     Q_DECLARE_TR_FUNCTIONS(SmallMultiples)
 public:
     void setAxes(const QString& x, const QString& y) { xTitle_ = x, yTitle_ = y; }
+    /// Panels compare two orders: no line joins the marks, a dashed one shows where both are equal.
+    void setComparesOrders(bool on) { comparesOrders_ = on; }
     void setData(QStringList series, std::vector<Multiple> panels);
     const std::vector<Multiple>& panels() const { return panels_; }
     /// Chooses the number of columns: panels are wider than high and, if possible, all visible. The height of it all.
@@ -66,6 +68,7 @@ private:
     Range x_, y_;
     std::vector<QRectF> legend_; ///< per series
     double legendHeight_ = 0, panelWidth_ = 0, panelHeight_ = 0;
+    bool comparesOrders_ = false;
     int columns_ = 1, scrolled_ = 0;
 };
 

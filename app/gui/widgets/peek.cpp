@@ -66,8 +66,9 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
     } else {
         addRow(QStringLiteral("statistics"), QStringLiteral("not measured"), true);
     }
-    const auto row = session_.modelRows(session_.spec()).at(std::size_t(session_.weightIndex(&tensor)));
-    addRow(QStringLiteral("spec"), QString::fromStdString(specText(session_.spec())));
+    const auto row = session_.recipeRows().at(std::size_t(session_.weightIndex(&tensor)));
+    const QuantSpec* spec = session_.recipe()->specOf(tensor);
+    addRow(QStringLiteral("spec"), spec ? QString::fromStdString(specText(*spec)) : QStringLiteral("kept as it is"));
     if (!row) {
         addRow(QStringLiteral("error"),
                tensor.isWeight() ? QStringLiteral("not measured") : QStringLiteral("kept as it is"), true);

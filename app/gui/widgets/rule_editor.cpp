@@ -4,6 +4,7 @@
 #include "app/gui/output_check.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/recipe_dialog.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
@@ -52,7 +53,7 @@ private:
     QPlainTextEdit* lines_;
 };
 
-QString kinds() { return QObject::tr("Recipes (*.json)"); }
+QString kinds() { return QObject::tr("Recipes (*.json);;Recipes of other programs (*)"); }
 
 } // namespace
 
@@ -86,6 +87,10 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     auto* saveButton = named(new QPushButton(tr("Save recipe")), "saveRecipe");
     files->addWidget(openButton);
     files->addWidget(saveButton);
+    auto* others = new QPushButton(tr("Other programs…"));
+    others->setObjectName(QStringLiteral("foreignRecipes"));
+    others->setToolTip(tr("Recipes as MaxText, qwix, llama.cpp, transformers and others read and write them"));
+    files->addWidget(others);
     field_ = new Field(lines_);
     column->addWidget(field_);
     column->addWidget(said_);
@@ -99,6 +104,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     connect(rest_, &QComboBox::currentIndexChanged, this, &RuleEditor::take);
     connect(openButton, &QPushButton::clicked, this, &RuleEditor::open);
     connect(saveButton, &QPushButton::clicked, this, &RuleEditor::save);
+    connect(others, &QPushButton::clicked, this, [this] { showRecipes(session_, window()); });
     connect(&session, &Session::rulesChanged, this, &RuleEditor::show);
     show();
 }
@@ -129,6 +135,9 @@ void RuleEditor::open() {
     const QString path = chooseOpen_({});
     if (path.isEmpty()) return;
     const auto recipe = readRecipe(path.toStdString());
+    if (!recipe && session_.model())
+        if (const auto other = readForeignRecipe(path.toStdString()); other && other->format != &kOwnRecipes)
+            return showRecipes(session_, window(), path);
     const auto lines = recipe ? rulesText(recipe->rules) : tl::unexpected(recipe.error());
     if (!lines) return say(QString::fromStdString(oneSentence(lines.error().sentence())), wrong_);
     if (lines->size() > std::size_t(kMostCharacters))

@@ -16,6 +16,8 @@ class SmallMultiples : public QAbstractScrollArea {
 public:
     explicit SmallMultiples(QWidget* parent = nullptr);
     void setAxes(const QString& x, const QString& y) { picture_.setAxes(x, y); }
+    /// Panels compare two orders: no line joins the marks, a dashed one shows where both are equal.
+    void setComparesOrders(bool on) { picture_.setComparesOrders(on); }
     void setDescribe(std::function<QString(int panel, int id)> describe); ///< sets the text of the read-out
     void setData(QStringList series, std::vector<Multiple> panels);
     const std::vector<Multiple>& panels() const { return picture_.panels(); }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line per file.
 target_sources(qs_gui PRIVATE
+  widgets/assignment_strip.cpp
   widgets/banner.cpp
   widgets/refusal_banner.cpp
   widgets/card.cpp
@@ -28,6 +29,7 @@ target_sources(qs_gui PRIVATE
   widgets/ranked_bars.cpp
   widgets/kept_pixels.cpp
   widgets/report_preview.cpp
+  widgets/recipe_dialog.cpp
   widgets/rule_editor.cpp
   widgets/shared_painting.cpp
   widgets/plot_axis.cpp
@@ -48,4 +50,5 @@ target_sources(qs_gui PRIVATE
   widgets/data_table.cpp
   widgets/elided_label.cpp
   widgets/tick_list.cpp
+  widgets/verify_dialog.cpp
 )

@@ -70,7 +70,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     metric_->setAccessibleName(QStringLiteral("Metric shown for each tensor"));
     for (const auto& metric : metrics()) {
         metric_->addItem(QString::fromUtf8(metric.title), QString::fromLatin1(metric.id));
-        metric_->setItemData(metric_->count() - 1, QString::fromUtf8(metric.formula), Qt::ToolTipRole);
+        metric_->setItemData(metric_->count() - 1, session_.metricTip(metric), Qt::ToolTipRole);
     }
     metric_->setMinimumContentsLength(8);
     metric_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -121,6 +121,11 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     connect(metric_, &QComboBox::currentIndexChanged, this, [this](int at) {
         if (!following_) session_.setMetric(metric_->itemData(at).toString());
     });
+    connect(&session, &Session::trustChanged, this, [this] {
+        for (int i = 0; i < metric_->count(); ++i)
+            metric_->setItemData(i, session_.metricTip(*findMetric(metric_->itemData(i).toString().toStdString())),
+                                 Qt::ToolTipRole);
+    });
     connect(asTable_, &QToolButton::toggled, tree_, &TensorTree::setFlat);
     connect(tree_, &TensorTree::arranged, this, &TensorBrowser::followArrangement);
     connect(tree_, &TensorTree::surveyed, this, [this] {
@@ -146,6 +151,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
         view_->viewport()->update();
     };
     connect(&session, &Session::specChanged, this, afresh);
+    connect(&session, &Session::recipeChanged, this, afresh);
     connect(&session, &Session::metricChanged, this, afresh);
     connect(&session, &Session::rowsChanged, this, [this] {
         if (!rowsDelay_.isActive()) rowsDelay_.start(session_.weights().size() > kLarge ? 500 : 0);

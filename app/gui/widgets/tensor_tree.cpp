@@ -117,7 +117,7 @@ void TensorTree::show(TensorArrangement arrangement) {
 void TensorTree::refreshValues(bool afresh) {
     const auto* before = std::exchange(metric_, findMetric(session_.metric().toStdString()));
     if (!model_) return;
-    rows_ = session_.modelRows(session_.spec());
+    rows_ = session_.recipeRows();
     if (afresh) {
         surveying_.drop();
         if (metric_ != before) survey_.largest = 0; // the bars of another metric would be wrong
@@ -349,10 +349,7 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
         return int(Qt::AlignVCenter | (section == Name || section == Flags ? Qt::AlignLeft : Qt::AlignRight));
     if (section == MetricValue && metric_) {
         if (role == Qt::DisplayRole) return QString::fromStdString(headerText(columnOf(*metric_)));
-        if (role == Qt::ToolTipRole)
-            return QString::fromUtf8(metric_->formula) +
-                   (metric_->proxy ? QStringLiteral("\nA proxy: error of the weights, not accuracy of the model")
-                                   : QString());
+        if (role == Qt::ToolTipRole) return session_.metricTip(*metric_);
     }
     static const char* titles[] = {"Tensor", "bpw ↓", "", "bytes", "flags"};
     static const char* tips[] = {"Name, by layer", "True stored bits per weight", "", "Bytes in the file",

@@ -3,6 +3,7 @@
 // levels of 8-bit floats.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/analysis/audit/audit_lattice.h"
+#include "core/quant/spec/formats.h"
 
 #include <algorithm>
 #include <bit>

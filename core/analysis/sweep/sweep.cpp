@@ -2,6 +2,7 @@
 #include "core/analysis/sweep/sweep.h"
 
 #include "core/analysis/analyse_tensor.h"
+#include "core/analysis/proxy_trust.h"
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fmt/format.h>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -53,6 +55,12 @@ std::vector<std::size_t> classesOf(const SweepPlan& plan, std::vector<std::strin
     return roleOf;
 }
 
+void addEffect(EffectSum& into, const TensorAnalysis& row, const Metric& metric) {
+    const auto value = metric.value(row);
+    if (!value) return;
+    into.sum += *value, into.error += metric.error(row).value_or(0), ++into.tensors;
+}
+
 void addRow(SweepPoint& point, const TensorAnalysis& row) {
     if (row.status != Status::Ok) {
         ++point.refused;
@@ -66,6 +74,9 @@ void addRow(SweepPoint& point, const TensorAnalysis& row) {
     point.power += row.sums.sw2;
     const double nmse = row.sums.sw2 > 0 ? row.sums.se2 / row.sums.sw2 : 0;
     if (nmse > point.worstNmse) point.worstNmse = nmse, point.worstTensor = row.tensor;
+    if (!row.onOutput) return;
+    addEffect(point.alone, row, klAloneMetric());
+    addEffect(point.predicted, row, klPredictedMetric());
 }
 
 } // namespace
@@ -79,6 +90,32 @@ std::optional<double> SweepPoint::nmse() const {
     return errorPower / power;
 }
 std::optional<double> SweepPoint::sqnrDb() const { return qs::sqnrDb(nmse()); }
+
+std::optional<OutputFigure> SweepPoint::whole(const EffectSum& effect) const {
+    if (!complete() || effect.tensors != tensors) return std::nullopt;
+    return OutputFigure{effect.sum, effect.error};
+}
+
+std::string sweepRemark(const SweepResult& result) {
+    std::string text = "Weight-space error: a screening proxy, not accuracy.";
+    const auto measuredOf = [](const SweepPoint& point, bool isModel) {
+        return isModel ? point.modelKl : point.whole(point.alone);
+    };
+    for (const bool isModel : {true, false}) {
+        std::vector<double> guesses, truth;
+        for (std::size_t s = 0; s < result.specs; ++s) {
+            const SweepPoint& point = result.points[s];
+            const auto measured = measuredOf(point, isModel);
+            guesses.push_back(point.nmse().value_or(std::nan("")));
+            truth.push_back(measured ? measured->mean : std::nan(""));
+        }
+        if (const auto a = rankAgreement(guesses, truth))
+            return text + fmt::format(" NMSE ranks {} specs as {} does with Kendall's tau {:.2f} [{:.2f}, {:.2f}].",
+                                      a->items, isModel ? "the mean KL of the model" : "the sum of KL alone", a->tau,
+                                      a->low, a->high);
+    }
+    return text + " How far it ranks as the model's output does is not measured.";
+}
 
 void markFrontier(SweepResult& result) {
     for (std::size_t c = 0; c < result.classes.size(); ++c) {
@@ -110,6 +147,8 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             point.className = name, point.spec = s;
             point.line = plan.specs[s].line, point.block = plan.specs[s].block;
             point.specText = specText(plan.specs[s].spec), point.specFull = canonicalText(plan.specs[s].spec);
+            if (plan.effects && result.points.size() <= plan.specs.size()) // the first class is all tensors
+                point.modelKl = plan.effects->ofModel(plan.specs[s].spec);
         }
     }
     Progress progress;
@@ -123,7 +162,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
     }
     AnalysisOptions options;
     options.statistics = false;
-    options.decodedAs = plan.decodedAs;
+    options.decodedAs = plan.decodedAs, options.effects = plan.effects;
     for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
         const TensorInfo& tensor = *plan.tensors[t];
         progress.what = "Sweeping " + escapeForPeople(tensor.name);
@@ -152,6 +191,12 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
 const Columns<SweepPoint>& sweepColumns() {
     using R = SweepPoint;
     constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
+    const auto mean = [](const std::optional<OutputFigure>& figure) {
+        return figure ? finiteCellOf(figure->mean) : Value();
+    };
+    const auto error = [](const std::optional<OutputFigure>& figure) {
+        return figure && figure->error ? finiteCellOf(*figure->error) : Value();
+    };
     static const Columns<R> columns = {
         columnOf<R>({"class", "Class", "", Show::Text, 0, none, "tensors of one role"}, &R::className),
         columnOf<R>({"spec", "Spec", "", Show::Text, 0, none, ""}, &R::specText),
@@ -160,6 +205,23 @@ const Columns<SweepPoint>& sweepColumns() {
                      "-10 log10 of the NMSE of the class's tensors taken together"},
                     &R::sqnrDb),
         columnOf<R>({"nmse", "NMSE", "", Show::Scientific, 4, lower, "sum E^2 / sum W^2"}, &R::nmse),
+        columnOf<R>({"kl_model", "KL of the model", "nats", Show::Significant, 4, lower,
+                     "mean KL with all layers under the spec, as it was measured on a text"},
+                    [mean](const R& r) { return mean(r.modelKl); }),
+        columnOf<R>({"kl_model_se", "±", "nats", Show::Significant, 2, none,
+                     "standard error when chunks of the text are independent"},
+                    [error](const R& r) { return error(r.modelKl); }),
+        columnOf<R>({"kl_alone", "Sum of KL alone", "nats", Show::Significant, 4, lower,
+                     "sum over the class's tensors of the KL with one of them quantized"},
+                    [mean](const R& r) { return mean(r.whole(r.alone)); }),
+        columnOf<R>({"kl_alone_se", "± at most", "nats", Show::Significant, 2, none, "sum of their standard errors"},
+                    [error](const R& r) { return error(r.whole(r.alone)); }),
+        columnOf<R>({"kl_predicted", "Sum of KL predicted", "nats", Show::Significant, 4, lower,
+                     "sum over the class's tensors of slope x NMSE"},
+                    [mean](const R& r) { return mean(r.whole(r.predicted)); }),
+        columnOf<R>(
+            {"kl_predicted_se", "± at most", "nats", Show::Significant, 2, none, "sum of their standard errors"},
+            [error](const R& r) { return error(r.whole(r.predicted)); }),
         columnOf<R>({"frontier", "Frontier", "", Show::Text, 0, none,
                      "no other spec of the sweep has fewer bits and no more error"},
                     &R::frontier),

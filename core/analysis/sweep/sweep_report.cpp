@@ -22,7 +22,26 @@ void widen(Plot::Range& range, double value) {
     if (!(value <= range.high)) range.high = value;
 }
 
+Table shownTable(const char* title, const std::vector<SweepPoint>& points) {
+    Table table =
+        withColumns(makeTable(title, sweepColumns(), points),
+                    columnsWithEffects(points, {"class", "spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"}));
+    table.title = title;
+    return table;
+}
+
 } // namespace
+
+std::vector<std::string_view> columnsWithEffects(const std::vector<SweepPoint>& points,
+                                                 std::vector<std::string_view> ids) {
+    const auto behind = std::find(ids.begin(), ids.end(), "nmse") - ids.begin() + 1;
+    for (const char* id : {"kl_predicted_se", "kl_predicted", "kl_alone_se", "kl_alone", "kl_model_se", "kl_model"}) {
+        const auto& column = sweepColumns()[sweepColumns().indexOf(id)];
+        const auto shows = [&](const SweepPoint& p) { return column.value(p) != Value(); };
+        if (std::any_of(points.begin(), points.end(), shows)) ids.insert(ids.begin() + behind, id);
+    }
+    return ids;
+}
 
 std::vector<Plot> sweepPlots(const SweepPlan& plan, const SweepResult& result) {
     const auto lines = linesOf(plan);
@@ -72,9 +91,7 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
     Section section;
     section.title = "Sweep";
     section.brief = true;
-    section.note =
-        "Weight-space error: a screening proxy, not accuracy. A class of tensors has figures only where all of "
-        "its tensors were measured.";
+    section.note = sweepRemark(result) + " A class of tensors has figures only where all of its tensors were measured.";
     section.text = "A mark is a spec, a thin line joins the block sizes of one format, the heavy line is the frontier: "
                    "specs than which no other one has fewer bits and no more error.";
     for (const auto& choice : decodedAsChoices())
@@ -88,13 +105,12 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
         std::stable_sort(best.begin() + std::ptrdiff_t(first), best.end(),
                          [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
     }
-    section.tables.push_back(withColumns(makeTable("Frontier of each class", sweepColumns(), best),
-                                         {"class", "spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"}));
-    section.tables.back().title = "Frontier of each class";
+    section.tables.push_back(shownTable("Frontier of each class", best));
     report.sections.push_back(std::move(section));
     Section all{.title = "All points", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = false};
-    all.tables.push_back(withColumns(
-        report.data, {"class", "spec", "bpw", "sqnr_db", "nmse", "frontier", "tensors", "refused", "reason"}));
+    all.tables.push_back(
+        withColumns(report.data, columnsWithEffects(result.points, {"class", "spec", "bpw", "sqnr_db", "nmse",
+                                                                    "frontier", "tensors", "refused", "reason"})));
     report.sections.push_back(std::move(all));
     return report;
 }

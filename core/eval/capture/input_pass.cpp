@@ -37,10 +37,10 @@ Result<void> InputPass::run(const std::function<void(std::size_t, const TappedIn
     for (std::size_t layer = 0; layer < layers; ++layer) {
         job.progress(
             {double(layer), double(layers), fmt::format("Capturing inputs of layer {}", layer), layer + 1, layers});
-        const auto loaded = weights_->layer(layer, nullptr, job);
+        auto loaded = weights_->layer(layer, nullptr, job);
         if (!loaded) return tl::unexpected(loaded.error());
         const InputTap tap = [&](const TappedInputs& inputs) { sees(layer, inputs); };
-        if (auto done = states.pass(*loaded, network_->layers[layer], job, tap); !done) return done;
+        if (auto done = states.pass(std::move(*loaded), network_->layers[layer], job, tap); !done) return done;
         if (auto done = layerDone(layer); !done) return done;
     }
     return {};

@@ -68,6 +68,14 @@ void decodeBaseRow(std::span<const std::uint16_t> row, std::int32_t next, std::s
     }
 }
 
+bool looksLikeBase(const std::string& path) {
+    const auto file = MappedFile::open(path);
+    if (!file || (*file)->size() < kMagic.size()) return false;
+    std::vector<std::byte> scratch;
+    const auto head = (*file)->read(0, kMagic.size(), scratch);
+    return head.size() == kMagic.size() && std::memcmp(head.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
 Result<BaseFile> BaseFile::open(const std::string& path) {
     auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());

@@ -30,6 +30,9 @@ struct BaseHeader {
     std::size_t rowsOfChunk() const { return context - 1 - context / 2; }
 };
 
+/// Whether a file begins as such files do.
+bool looksLikeBase(const std::string& path);
+
 class BaseFile {
 public:
     /// Errors name the file: not such a file, impossible sizes, a file that is shorter or longer than its sizes.

@@ -11,12 +11,13 @@ constexpr std::size_t kRowsPerTask = 8;
 
 } // namespace
 
-Attention::Attention(const Network& network, LayerWeights& weights, const LayerPlan& plan, const PassRoom& room)
-    : net_(network), w_(weights), plan_(plan), queries_(std::size_t(network.heads * network.headSize)),
+Attention::Attention(const Network& network, LayerWeights& weights, const LayerPlan& plan, const PassRoom& room,
+                     const Tail& tail)
+    : net_(network), w_(weights), plan_(plan), tail_(tail), queries_(std::size_t(network.heads * network.headSize)),
       keys_(std::size_t(network.keyValueHeads * network.headSize)),
       qkv_(prepared(std::move(weights.queryKeyValue), room.sizes.rowsOfBlock, queries_ + 2 * keys_,
                     std::size_t(network.hidden), room.workers)),
-      output_(prepared(std::move(weights.output), room.sizes.rowsOfBlock, std::size_t(network.hidden), queries_,
+      output_(prepared(std::move(weights.output), tail.sizes.rowsOfBlock, std::size_t(network.hidden), queries_,
                        room.workers)) {}
 
 void Attention::prepareHeads(std::size_t tokens, PassRoom& room) const {
@@ -66,7 +67,7 @@ void Attention::attendChunks(std::size_t tokens, PassRoom& room) const {
     room.workers.each(chunks * heads * blocks, 1, [&](std::size_t task, std::size_t, std::size_t worker) {
         const std::size_t chunk = task / blocks / heads, head = task / blocks % heads, first = task % blocks * step;
         const AttentionHead at = headOf(chunk, head);
-        if (first >= at.length) return;
+        if (first >= at.length || first + step <= tail_.first) return;
         attend(at, packedOf(chunk, head / shared * shared), first, room.scratch[worker],
                room.attended.data() + (chunk * context + first) * queries_ + head * size, queries_);
     });
@@ -81,11 +82,14 @@ bool Attention::operator()(std::size_t tokens, PassRoom& room, const Job& job, c
             return false;
     prepareHeads(tokens, room);
     attendChunks(tokens, room);
-    std::fill(room.attended.begin() + std::ptrdiff_t(tokens * queries_), room.attended.end(), 0.0f);
-    if (tap) tap({WeightRole::Output, std::span(room.attended).first(tokens * queries_)});
-    for (std::size_t at = 0; at < tokens; at += rows)
+    const std::size_t left = tail_.rows(tokens);
+    if (tail_.first > 0) tail_.gather(room.attended.data(), tokens, queries_, room.attended.data());
+    std::fill(room.attended.begin() + std::ptrdiff_t(left * queries_),
+              room.attended.begin() + std::ptrdiff_t(tail_.sizes.rows() * queries_), 0.0f);
+    if (tap) tap({WeightRole::Output, std::span(room.attended).first(left * queries_)});
+    for (std::size_t at = 0; at < left; at += tail_.sizes.rowsOfBlock)
         if (!output_.run(room.attended.data() + at * queries_, room.result.data() + at * hidden, job)) return false;
-    addBias(w_.outputBias, tokens, room.result.data());
+    addBias(w_.outputBias, left, room.result.data());
     return true;
 }
 

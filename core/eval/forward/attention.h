@@ -14,8 +14,11 @@ namespace qs::eval {
 class Attention {
 public:
     /// Takes the matrices out of `weights`; the rest of it must live as long.
-    Attention(const Network& network, LayerWeights& weights, const LayerPlan& plan, const PassRoom& room);
-    /// room.input to room.result for `tokens` tokens from the start of a chunk on; rows beyond are 0. False: cancelled.
+    /// `tail`: the rows whose results are needed.
+    Attention(const Network& network, LayerWeights& weights, const LayerPlan& plan, const PassRoom& room,
+              const Tail& tail);
+    /// room.input to room.result, the needed rows together, for `tokens` tokens from the start of a chunk on; rows beyond are 0. False:
+    /// cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
     std::size_t bytes() const { return qkv_.bytes() + output_.bytes(); } ///< of the products
 
@@ -25,6 +28,7 @@ private:
     const Network& net_;
     const LayerWeights& w_;
     const LayerPlan& plan_;
+    const Tail& tail_;
     std::size_t queries_, keys_; ///< values of all heads of a token
     mutable Linear qkv_, output_;
 };

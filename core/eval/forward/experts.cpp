@@ -42,32 +42,36 @@ std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const f
     return out;
 }
 
-Experts::Experts(const Network& network, LayerWeights& weights, const PassRoom& room)
-    : net_(network), inner_(std::size_t(network.mixture.intermediate)),
-      router_(prepared(std::move(weights.experts.router), room.sizes.rowsOfBlock, std::size_t(network.mixture.experts),
-                       std::size_t(network.hidden), room.workers)) {
-    const auto hidden = std::size_t(net_.hidden);
-    for (std::size_t e = 0; e < weights.experts.gateUp.size(); ++e)
-        experts_.push_back(
-            {prepared(std::move(weights.experts.gateUp[e]), kExpertRows, 2 * inner_, hidden, room.workers),
-             prepared(std::move(weights.experts.down[e]), kExpertRows, hidden, inner_, room.workers)});
-}
+Experts::Experts(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers,
+                 bool keeps)
+    : net_(network), sizes_(sizes), inner_(std::size_t(network.mixture.intermediate)), workers_(workers), keeps_(keeps),
+      router_(prepared(std::move(weights.experts.router), sizes.rowsOfBlock, std::size_t(network.mixture.experts),
+                       std::size_t(network.hidden), workers)),
+      load_(std::move(weights.experts.load)), experts_(std::size_t(network.mixture.experts)) {}
 
 std::size_t Experts::bytes() const {
     std::size_t sum = router_.bytes();
-    for (const Products& each : experts_) sum += each.gateUp.bytes() + each.down.bytes();
+    for (const auto& each : experts_)
+        if (each) sum += each->gateUp.bytes() + each->down.bytes();
     return sum;
 }
 
-bool Experts::addExpert(std::size_t expert, std::span<const Routed> tokens, PassRoom& room, const Job& job,
-                        const InputTap& tap) const {
-    Products& products = experts_[expert];
+Result<Experts::Products> Experts::productsOf(std::size_t expert, const Job& job) const {
+    auto loaded = load_(expert, job);
+    if (!loaded) return tl::unexpected(loaded.error());
+    const auto hidden = std::size_t(net_.hidden);
+    return Products{prepared(std::move(loaded->gateUp), kExpertRows, 2 * inner_, hidden, workers_),
+                    prepared(std::move(loaded->down), kExpertRows, hidden, inner_, workers_)};
+}
+
+bool Experts::addExpert(std::size_t expert, const Products& products, std::span<const Routed> tokens,
+                        const float* input, float* result, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
     for (std::size_t begin = 0; begin < tokens.size(); begin += kExpertRows) {
         const auto part = tokens.subspan(begin, std::min(kExpertRows, tokens.size() - begin));
         std::fill(room.routed.begin() + std::ptrdiff_t(part.size() * hidden), room.routed.end(), 0.0f);
         for (std::size_t i = 0; i < part.size(); ++i)
-            std::copy_n(room.input.data() + part[i].token * hidden, hidden, room.routed.data() + i * hidden);
+            std::copy_n(input + part[i].token * hidden, hidden, room.routed.data() + i * hidden);
         if (tap) tap({WeightRole::ExpertGateUp, std::span(room.routed).first(part.size() * hidden), int(expert), part});
         if (!products.gateUp.run(room.routed.data(), room.wide.data(), job)) return false;
         room.workers.each(kExpertRows, kRowsOfActivation, [&](std::size_t first, std::size_t end, std::size_t) {
@@ -81,23 +85,36 @@ bool Experts::addExpert(std::size_t expert, std::span<const Routed> tokens, Pass
         if (!products.down.run(room.activated.data(), room.ofExpert.data(), job)) return false;
         for (std::size_t i = 0; i < part.size(); ++i) {
             const float* from = room.ofExpert.data() + i * hidden;
-            float* to = room.result.data() + part[i].token * hidden;
+            float* to = result + part[i].token * hidden;
             for (std::size_t j = 0; j < hidden; ++j) to[j] += part[i].factor * from[j];
         }
     }
     return true;
 }
 
-bool Experts::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
-    const auto hidden = std::size_t(net_.hidden), experts = experts_.size();
-    if (tap) tap({WeightRole::Router, std::span(room.input).first(tokens * hidden)});
-    for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock)
-        if (!router_.run(room.input.data() + at * hidden, room.scores.data() + at * experts, job)) return false;
-    const auto routes = route(net_.mixture, std::span<const float>(room.scores).first(tokens * experts));
-    std::fill_n(room.result.data(), tokens * hidden, 0.0f);
-    for (std::size_t e = 0; e < experts; ++e)
-        if (!addExpert(e, routes[e], room, job, tap)) return false;
-    return true;
+Result<void> Experts::operator()(const float* input, std::size_t tokens, float* result, PassRoom& room, const Job& job,
+                                 const InputTap& tap) const {
+    const auto hidden = std::size_t(net_.hidden);
+    const std::size_t experts = experts_.size(), rows = sizes_.rowsOfBlock;
+    if (tap) tap({WeightRole::Router, {input, tokens * hidden}});
+    std::vector<float> scores((tokens + rows - 1) / rows * rows * experts);
+    for (std::size_t at = 0; at < tokens; at += rows)
+        if (!router_.run(input + at * hidden, scores.data() + at * experts, job)) return cancelledError();
+    const auto routes = route(net_.mixture, std::span<const float>(scores).first(tokens * experts));
+    std::fill_n(result, tokens * hidden, 0.0f);
+    for (std::size_t e = 0; e < experts; ++e) {
+        if (routes[e].empty() && !keeps_) continue;
+        if (!experts_[e]) {
+            auto made = productsOf(e, job);
+            if (!made) return tl::unexpected(made.error());
+            experts_[e].emplace(std::move(*made));
+        }
+        const bool done = addExpert(e, *experts_[e], routes[e], input, result, room, job, tap);
+        if (!keeps_) experts_[e].reset();
+        if (!done) return cancelledError();
+    }
+    if (keeps_) load_ = {}; // all are there; it may hold values of whole tensors
+    return {};
 }
 
 } // namespace qs::eval

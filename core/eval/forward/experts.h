@@ -10,31 +10,41 @@
 #include "core/eval/forward/pass_room.h"
 #include "core/eval/network/network_weights.h"
 
+#include <optional>
+
 namespace qs::eval {
 
 /// The tokens of each expert, ascending. `scores`: [tokens, experts], of the router.
 std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const float> scores);
 
-/// The MLPs of one layer with their products prepared.
+/// The MLPs of one layer. Those of an expert are loaded when tokens come to it, once for all tokens of a call.
 class Experts {
 public:
-    /// Takes the matrices out of `weights`.
-    Experts(const Network& network, LayerWeights& weights, const PassRoom& room);
-    /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
-    bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
-    std::size_t bytes() const; ///< of the products
+    /// Takes the matrices out of `weights`. `sizes`: of the rows that go through the router at once. `keeps`: whether experts stay
+    /// prepared for the next call.
+    Experts(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers, bool keeps);
+    /// Rows of `input`, [blocks of sizes.rowsOfBlock, hidden], of which `tokens` count; `result`: [tokens, hidden]. Errors: cancelled, an
+    /// expert cannot be loaded.
+    Result<void> operator()(const float* input, std::size_t tokens, float* result, PassRoom& room, const Job& job,
+                            const InputTap& tap) const;
+    std::size_t bytes() const; ///< of the products that are there
 
 private:
     struct Products {
-        Linear gateUp, down;
+        mutable Linear gateUp, down;
     };
-    bool addExpert(std::size_t expert, std::span<const Routed> tokens, PassRoom& room, const Job& job,
-                   const InputTap& tap) const;
+    Result<Products> productsOf(std::size_t expert, const Job& job) const;
+    bool addExpert(std::size_t expert, const Products& products, std::span<const Routed> tokens, const float* input,
+                   float* result, PassRoom& room, const Job& job, const InputTap& tap) const;
 
     const Network& net_;
+    PassSizes sizes_;
     std::size_t inner_; ///< values between the two products of an expert, of a token
+    const Workers& workers_;
+    bool keeps_;
     mutable Linear router_;
-    mutable std::vector<Products> experts_;
+    mutable std::function<Result<ExpertMatrices>(std::size_t expert, const Job& job)> load_;
+    mutable std::vector<std::optional<Products>> experts_;
 };
 
 } // namespace qs::eval

@@ -11,13 +11,12 @@ constexpr std::size_t kTokensPerTask = 8;
 
 } // namespace
 
-FeedForward::FeedForward(const Network& network, LayerWeights& weights, const PassRoom& room)
-    : net_(network), w_(weights), inner_(std::size_t(network.intermediate)),
+FeedForward::FeedForward(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers)
+    : net_(network), w_(weights), sizes_(sizes), inner_(std::size_t(network.intermediate)),
       isGated_(weights.gateUp.size() == 2 * inner_ * std::size_t(network.hidden)),
-      gateUp_(prepared(std::move(weights.gateUp), room.sizes.rowsOfBlock, isGated_ ? 2 * inner_ : inner_,
-                       std::size_t(network.hidden), room.workers)),
-      down_(prepared(std::move(weights.down), room.sizes.rowsOfBlock, std::size_t(network.hidden), inner_,
-                     room.workers)) {}
+      gateUp_(prepared(std::move(weights.gateUp), sizes.rowsOfBlock, isGated_ ? 2 * inner_ : inner_,
+                       std::size_t(network.hidden), workers)),
+      down_(prepared(std::move(weights.down), sizes.rowsOfBlock, std::size_t(network.hidden), inner_, workers)) {}
 
 void FeedForward::activate(std::size_t tokens, PassRoom& room) const {
     const std::size_t width = isGated_ ? 2 * inner_ : inner_;
@@ -28,14 +27,15 @@ void FeedForward::activate(std::size_t tokens, PassRoom& room) const {
             net_.activation->apply(row, isGated_ ? row + inner_ : nullptr, inner_, room.activated.data() + t * inner_);
         }
     });
-    std::fill(room.activated.begin() + std::ptrdiff_t(tokens * inner_), room.activated.end(), 0.0f);
+    std::fill(room.activated.begin() + std::ptrdiff_t(tokens * inner_),
+              room.activated.begin() + std::ptrdiff_t(sizes_.rowsOfBlock * inner_), 0.0f);
 }
 
 bool FeedForward::operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
     if (tap) tap({WeightRole::GateUp, std::span(room.input).first(tokens * hidden)});
-    for (std::size_t at = 0; at < tokens; at += room.sizes.rowsOfBlock) {
-        const std::size_t count = std::min(room.sizes.rowsOfBlock, tokens - at);
+    for (std::size_t at = 0; at < tokens; at += sizes_.rowsOfBlock) {
+        const std::size_t count = std::min(sizes_.rowsOfBlock, tokens - at);
         if (!gateUp_.run(room.input.data() + at * hidden, room.wide.data(), job)) return false;
         activate(count, room);
         if (tap) tap({WeightRole::Down, std::span(room.activated).first(count * inner_)});

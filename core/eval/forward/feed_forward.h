@@ -14,7 +14,8 @@ namespace qs::eval {
 class FeedForward {
 public:
     /// Takes the matrices out of `weights`; the rest of it must live as long.
-    FeedForward(const Network& network, LayerWeights& weights, const PassRoom& room);
+    /// `sizes`: of the rows that go through it.
+    FeedForward(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers);
     /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
     std::size_t bytes() const { return gateUp_.bytes() + down_.bytes(); } ///< of the products
@@ -23,6 +24,7 @@ private:
     void activate(std::size_t tokens, PassRoom& room) const;
     const Network& net_;
     const LayerWeights& w_;
+    PassSizes sizes_;
     std::size_t inner_; ///< values between the two products, of a token
     bool isGated_;
     mutable Linear gateUp_, down_;

@@ -6,26 +6,21 @@
 namespace qs::eval {
 
 Result<void> HiddenStates::pass(const PreparedLayer& layer, PassRoom& room, const Job& job, const InputTap& tap) {
-    const auto hidden = std::size_t(network_.hidden);
-    const std::size_t together = room.sizes.tokens();
-    for (std::size_t begin = 0; begin < tokens(); begin += together)
-        if (!layer(values_.data() + begin * hidden, std::min(together, tokens() - begin), room, job, tap) ||
-            job.cancelled())
-            return cancelledError();
-    return {};
+    return layer(values_, room, job, tap);
 }
 
-Result<void> HiddenStates::pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap) {
+Result<void> HiddenStates::pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap,
+                                std::size_t first) {
     HiddenStates* one = this;
-    return passAll(std::span(&one, 1), std::move(weights), plan, job, tap);
+    return passAll(std::span(&one, 1), std::move(weights), plan, job, tap, first);
 }
 
 Result<void> HiddenStates::passAll(std::span<HiddenStates* const> states, LayerWeights weights, const LayerPlan& plan,
-                                   const Job& job, const InputTap& tap) {
+                                   const Job& job, const InputTap& tap, std::size_t first) {
     if (states.empty()) return {};
-    const HiddenStates& first = *states.front();
-    PassRoom room(first.network_, {first.context_, (first.tokens() + first.context_ - 1) / first.context_});
-    const PreparedLayer layer(first.network_, std::move(weights), plan, room);
+    const HiddenStates& one = *states.front();
+    PassRoom room(one.network_, {one.context_, (one.tokens() + one.context_ - 1) / one.context_});
+    const PreparedLayer layer(one.network_, std::move(weights), plan, room, first, states.size() > 1);
     for (HiddenStates* each : states)
         if (auto done = each->pass(layer, room, job, tap); !done) return done;
     return {};

@@ -14,14 +14,15 @@ public:
     HiddenStates(const Network& network, std::vector<float> values, std::size_t context)
         : network_(network), values_(std::move(values)), context_(context) {}
 
-    /// Puts every chunk through one layer. Error: cancelled.
+    /// Puts every chunk through one layer. Errors: cancelled, an expert cannot be loaded.
     Result<void> pass(const PreparedLayer& layer, PassRoom& room, const Job& job, const InputTap& tap = {});
     /// The same with a layer and a room that are made for it.
-    Result<void> pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {});
+    Result<void> pass(LayerWeights weights, const LayerPlan& plan, const Job& job, const InputTap& tap = {},
+                      std::size_t first = 0);
     /// The same for several states of one network, text length and context, one after another, with the layer's weights
-    /// prepared once.
+    /// prepared once. `first`: as in PreparedLayer.
     static Result<void> passAll(std::span<HiddenStates* const> states, LayerWeights weights, const LayerPlan& plan,
-                                const Job& job, const InputTap& tap = {});
+                                const Job& job, const InputTap& tap = {}, std::size_t first = 0);
     /// [count, hidden] from a token on.
     std::span<const float> rows(std::size_t first, std::size_t count) const;
     std::span<const float> values() const { return values_; } ///< [tokens, hidden]

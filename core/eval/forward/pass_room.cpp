@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/forward/pass_room.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace qs::eval {
@@ -26,6 +27,34 @@ PassSizes::PassSizes(std::size_t chunkTokens, std::size_t textChunks)
       blocks((tokens() + kMostRows - 1) / kMostRows),
       rowsOfBlock(std::max(kFewestRows, (tokens() + blocks - 1) / blocks)) {}
 
+PassSizes PassSizes::from(std::size_t first) const {
+    PassSizes out = *this;
+    out.context = context - first;
+    out.blocks = std::max<std::size_t>(1, (out.tokens() + rowsOfBlock - 1) / rowsOfBlock);
+    out.rowsOfBlock = std::max(kFewestRows, (out.tokens() + out.blocks - 1) / out.blocks);
+    return out;
+}
+
+std::size_t Tail::rows(std::size_t tokens) const {
+    const std::size_t rest = tokens % context;
+    return tokens / context * (context - first) + (rest > first ? rest - first : 0);
+}
+
+void Tail::gather(const float* x, std::size_t tokens, std::size_t width, float* rows) const {
+    for (std::size_t begin = 0; begin + first < tokens; begin += context) {
+        const std::size_t end = std::min(begin + context, tokens);
+        rows = std::copy(x + (begin + first) * width, x + end * width, rows);
+    }
+}
+
+void Tail::scatter(const float* rows, std::size_t tokens, std::size_t width, float* x) const {
+    for (std::size_t begin = 0; begin + first < tokens; begin += context) {
+        const std::size_t count = (std::min(begin + context, tokens) - begin - first) * width;
+        std::copy_n(rows, count, x + (begin + first) * width);
+        rows += count;
+    }
+}
+
 PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned threads)
     : sizes(wanted), workers(threads), scratch(workers.count()) {
     const auto hidden = std::size_t(network.hidden), experts = std::size_t(network.mixture.experts);
@@ -43,13 +72,12 @@ PassRoom::PassRoom(const Network& network, const PassSizes& wanted, unsigned thr
     packed.resize(packedHeadSize(sizes.tokens(), keys));
     wide.resize(sizes.rowsOfBlock * 2 * inner), activated.resize(sizes.rowsOfBlock * inner);
     if (experts > 0) routed.resize(kExpertRows * hidden), ofExpert.resize(routed.size());
-    scores.resize(sizes.rows() * experts);
 }
 
 std::size_t PassRoom::bytes() const {
     std::size_t values = 0;
     for (const auto* each :
-         {&input, &result, &projected, &packed, &attended, &wide, &activated, &routed, &ofExpert, &scores})
+         {&input, &result, &projected, &packed, &attended, &wide, &activated, &routed, &ofExpert, &tail})
         values += each->size();
     return values * sizeof(float);
 }

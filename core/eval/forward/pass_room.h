@@ -25,8 +25,23 @@ struct PassSizes {
     PassSizes(std::size_t context, std::size_t chunks);
     std::size_t context, chunks;     ///< chunks that go together
     std::size_t blocks, rowsOfBlock; ///< of a product; together at least chunks * context rows
+    /// Of the positions from `first` of every chunk on alone, within the same rows of a block.
+    PassSizes from(std::size_t first) const;
     std::size_t tokens() const { return context * chunks; }
     std::size_t rows() const { return blocks * rowsOfBlock; }
+};
+
+/// The positions from one of every chunk on: the rows of a layer's output that are needed.
+struct Tail {
+    Tail(const PassSizes& all, std::size_t first) : context(all.context), first(first), sizes(all.from(first)) {}
+    std::size_t context; ///< of whole chunks
+    std::size_t first;   ///< position; 0: all rows
+    PassSizes sizes;     ///< of these rows alone
+    /// Of `tokens` rows of whole chunks, the last of which may be shorter.
+    std::size_t rows(std::size_t tokens) const;
+    /// Copies rows of `width` values together, or back. `x`: [tokens, width]; both may begin at the same place.
+    void gather(const float* x, std::size_t tokens, std::size_t width, float* rows) const;
+    void scatter(const float* rows, std::size_t tokens, std::size_t width, float* x) const;
 };
 
 /// Tokens that an expert multiplies at once: at most PassSizes::rowsOfBlock.
@@ -47,7 +62,7 @@ struct PassRoom {
     std::vector<float> projected, packed, attended; ///< of attention: see there
     std::vector<float> wide, activated;             ///< [rows of a block, inner values] of the MLP or of an expert
     std::vector<float> routed, ofExpert;            ///< [rows, hidden] of one expert, before and after
-    std::vector<float> scores;                      ///< [rows, experts], of the router
+    std::vector<float> tail;                        ///< [rows, hidden] that are needed, where some are not
     std::vector<AttentionScratch> scratch;          ///< of every worker
 
 private:

@@ -4,6 +4,8 @@
 #include "core/eval/forward/rows.h"
 #include "kernels/network/row_math.h"
 
+#include <algorithm>
+
 namespace qs::eval {
 namespace {
 
@@ -11,48 +13,87 @@ constexpr std::size_t kRowsOfTask = 16;
 
 } // namespace
 
-PreparedLayer::PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room)
-    : net_(network), w_(std::move(weights)), attention_(network, w_, plan, room) {
+PreparedLayer::PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room,
+                             std::size_t first, bool keepsExperts)
+    : net_(network), w_(std::move(weights)), tail_(room.sizes, first), attention_(network, w_, plan, room, tail_) {
     if (plan.hasExperts)
-        experts_.emplace(network, w_, room);
+        experts_.emplace(network, w_, tail_.sizes, room.workers, keepsExperts);
     else
-        feedForward_.emplace(network, w_, room);
+        feedForward_.emplace(network, w_, tail_.sizes, room.workers);
 }
 
 std::size_t PreparedLayer::bytes() const {
     return attention_.bytes() + (experts_ ? experts_->bytes() : feedForward_->bytes());
 }
 
-bool PreparedLayer::operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job,
-                               const InputTap& tap) const {
-    enter(x, tokens, w_.attentionNorm, w_.attentionNormBias, room);
+Result<void> PreparedLayer::operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap) const {
+    const auto hidden = std::size_t(net_.hidden);
+    const std::size_t tokens = x.size() / hidden, together = room.sizes.tokens();
+    for (std::size_t begin = 0; begin < tokens; begin += together)
+        if (!attend(x.data() + begin * hidden, std::min(together, tokens - begin), room, job, tap) || job.cancelled())
+            return cancelledError();
+    return experts_ ? mix(x, room, job, tap) : Result<void>();
+}
+
+/// Attention, and the MLP where it is no mixture, over at most PassSizes::tokens() tokens.
+bool PreparedLayer::attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
+    const auto hidden = std::size_t(net_.hidden);
+    enter(x, tokens, w_.attentionNorm, w_.attentionNormBias, room,
+          std::span(room.input).first(room.sizes.rows() * hidden));
     if (!attention_(tokens, room, job, tap)) return false;
-    leave(x, tokens, w_.afterAttentionNorm, w_.afterAttentionNormBias, room);
-    enter(x, tokens, w_.mlpNorm, w_.mlpNormBias, room);
-    if (!(experts_ ? (*experts_)(tokens, room, job, tap) : (*feedForward_)(tokens, room, job, tap))) return false;
-    leave(x, tokens, w_.afterMlpNorm, w_.afterMlpNormBias, room);
+    // From here on only rows that are needed.
+    const std::size_t left = tail_.rows(tokens);
+    float* rows = x;
+    if (tail_.first > 0) {
+        room.tail.resize(std::max(room.tail.size(), tail_.sizes.rows() * hidden));
+        rows = room.tail.data();
+        tail_.gather(x, tokens, hidden, rows);
+    }
+    const auto results = std::span(room.result).first(left * hidden);
+    leave(results, w_.afterAttentionNorm, w_.afterAttentionNormBias, room, rows);
+    if (feedForward_) {
+        enter(rows, left, w_.mlpNorm, w_.mlpNormBias, room, std::span(room.input).first(tail_.sizes.rows() * hidden));
+        if (!(*feedForward_)(left, room, job, tap)) return false;
+        leave(results, w_.afterMlpNorm, w_.afterMlpNormBias, room, rows);
+    }
+    if (tail_.first > 0) tail_.scatter(rows, tokens, hidden, x);
     return true;
 }
 
-/// The products take all rows of a block: those beyond `tokens` are 0.
-void PreparedLayer::enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
-                          PassRoom& room) const {
+/// The mixture over all tokens, so that every expert is loaded once.
+Result<void> PreparedLayer::mix(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
-    std::fill(room.input.begin() + std::ptrdiff_t(tokens * hidden), room.input.end(), 0.0f);
+    const std::size_t tokens = x.size() / hidden, left = tail_.rows(tokens), rows = tail_.sizes.rowsOfBlock;
+    std::vector<float> needed(tail_.first > 0 ? left * hidden : 0);
+    if (tail_.first > 0) tail_.gather(x.data(), tokens, hidden, needed.data());
+    float* sums = tail_.first > 0 ? needed.data() : x.data();
+    std::vector<float> input((left + rows - 1) / rows * rows * hidden), results(left * hidden);
+    enter(sums, left, w_.mlpNorm, w_.mlpNormBias, room, input);
+    if (auto done = (*experts_)(input.data(), left, results.data(), room, job, tap); !done) return done;
+    leave(results, w_.afterMlpNorm, w_.afterMlpNormBias, room, sums);
+    if (tail_.first > 0) tail_.scatter(sums, tokens, hidden, x.data());
+    return {};
+}
+
+/// The products take all rows of `into`: those beyond `tokens` are 0.
+void PreparedLayer::enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
+                          const PassRoom& room, std::span<float> into) const {
+    const auto hidden = std::size_t(net_.hidden);
+    std::fill(into.begin() + std::ptrdiff_t(tokens * hidden), into.end(), 0.0f);
     room.workers.each(tokens, kRowsOfTask, [&](std::size_t begin, std::size_t end, std::size_t) {
-        const std::span<const float> rows{x + begin * hidden, (end - begin) * hidden};
+        const std::span<const float> from{x + begin * hidden, (end - begin) * hidden};
         if (norm.empty())
-            std::copy(rows.begin(), rows.end(), room.input.data() + begin * hidden);
+            std::copy(from.begin(), from.end(), into.data() + begin * hidden);
         else
-            normalize(net_, rows, hidden, norm, bias, room.input.data() + begin * hidden);
+            normalize(net_, from, hidden, norm, bias, into.data() + begin * hidden);
     });
 }
 
-void PreparedLayer::leave(float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
-                          PassRoom& room) const {
+void PreparedLayer::leave(std::span<float> results, std::span<const float> norm, std::span<const float> bias,
+                          const PassRoom& room, float* x) const {
     const auto hidden = std::size_t(net_.hidden);
-    room.workers.each(tokens, kRowsOfTask, [&](std::size_t begin, std::size_t end, std::size_t) {
-        float *rows = room.result.data() + begin * hidden, *sums = x + begin * hidden;
+    room.workers.each(results.size() / hidden, kRowsOfTask, [&](std::size_t begin, std::size_t end, std::size_t) {
+        float *rows = results.data() + begin * hidden, *sums = x + begin * hidden;
         const std::size_t n = (end - begin) * hidden;
         if (!norm.empty() && !net_.normsSums) normalize(net_, {rows, n}, hidden, norm, bias, rows);
         rowMath().plus(rows, n, sums);

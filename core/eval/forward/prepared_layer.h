@@ -12,23 +12,29 @@ namespace qs::eval {
 
 class PreparedLayer {
 public:
-    /// For passes with rooms of the same sizes and workers as `room`.
-    PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room);
+    /// For passes with rooms of the same sizes and workers as `room`. `first`: rows of positions below it are needed by nobody: the
+    /// last layer of a network need not compute them.
+    /// `keepsExperts`: experts that a pass has loaded stay for the next.
+    PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room,
+                  std::size_t first = 0, bool keepsExperts = false);
     PreparedLayer(const PreparedLayer&) = delete;
     PreparedLayer& operator=(const PreparedLayer&) = delete;
 
-    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last, at most PassSizes::tokens() of them.
-    /// False: cancelled.
-    bool operator()(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
+    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last. Rows that are not needed stay as they are. Errors:
+    /// cancelled, an expert cannot be loaded.
+    Result<void> operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
     std::size_t bytes() const; ///< of the repacked matrices
 
 private:
+    bool attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
+    Result<void> mix(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap) const;
     void enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
-               PassRoom& room) const;
-    void leave(float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
-               PassRoom& room) const;
+               const PassRoom& room, std::span<float> into) const;
+    void leave(std::span<float> results, std::span<const float> norm, std::span<const float> bias, const PassRoom& room,
+               float* x) const;
     const Network& net_;
     LayerWeights w_; ///< without its matrices
+    Tail tail_;
     Attention attention_;
     std::optional<FeedForward> feedForward_;
     std::optional<Experts> experts_; ///< in place of feedForward_

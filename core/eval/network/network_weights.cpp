@@ -69,27 +69,49 @@ Result<void> NetworkWeights::append(const FoundWeights& weights, WeightRole role
     return appendBias(found->second, job, bias);
 }
 
-Result<void> NetworkWeights::appendExperts(const FoundWeights& weights, WeightRole role, const WeightChange* change,
-                                           const Job& job, std::vector<WeightMatrix>& into) const {
+Result<void> NetworkWeights::appendExpert(const FoundWeights& weights, WeightRole role, std::size_t expert,
+                                          const WeightChange* change, Changed& changed, const Job& job,
+                                          WeightMatrix& into) const {
     const auto found = weights.find(role);
     if (found == weights.end()) return {};
-    into.resize(std::size_t(network_.mixture.experts));
     const auto& tensors = found->second.tensors;
-    for (std::size_t t = 0; t < tensors.size(); ++t) {
-        const std::size_t share = into.size() / tensors.size(), size = tensors[t]->elements / share;
-        if (isServed(change, *tensors[t])) {
-            for (std::size_t e = 0; e < share; ++e) {
-                auto one = loadServed(*model_, *tensors[t], shapeOf(role, network_), e * size, false, *change, job);
-                if (!one) return tl::unexpected(one.error());
-                into[t * share + e].append(std::move(*one));
-            }
-            continue;
+    const std::size_t share = std::size_t(network_.mixture.experts) / tensors.size(); // experts of a tensor
+    const TensorInfo& tensor = *tensors[expert / share];
+    const std::size_t size = tensor.elements / share, begin = expert % share * size;
+    if (isServed(change, tensor)) {
+        auto one = loadServed(*model_, tensor, shapeOf(role, network_), begin, false, *change, job);
+        if (!one) return tl::unexpected(one.error());
+        into.append(std::move(*one));
+    } else if (share > 1 && isChanged(change, tensor)) {
+        auto whole = changed.find(&tensor);
+        if (whole == changed.end()) {
+            auto values = loadMatrix(*model_, tensor, false, change, job);
+            if (!values) return tl::unexpected(values.error());
+            whole = changed.emplace(&tensor, std::move(*values)).first;
         }
-        auto values = loadStored(*model_, *tensors[t], false, change, job);
-        if (!values) return tl::unexpected(values.error());
-        for (std::size_t e = 0; e < share; ++e) into[t * share + e].append(values->part(e * size, size));
+        const auto first = whole->second.begin() + std::ptrdiff_t(begin);
+        into.append(std::vector<float>(first, first + std::ptrdiff_t(size)));
+    } else {
+        auto one = share > 1 ? loadPart(*model_, tensor, begin, size, change, job)
+                             : loadStored(*model_, tensor, false, change, job);
+        if (!one) return tl::unexpected(one.error());
+        into.append(std::move(*one));
     }
     return {};
+}
+
+Result<ExpertMatrices> NetworkWeights::expert(std::size_t index, std::size_t expert, const WeightChange* change,
+                                              Changed& changed, const Job& job) const {
+    const FoundWeights& weights = tensors_.layers[index];
+    ExpertMatrices out;
+    using enum WeightRole;
+    for (const auto& [role, into] : {std::pair{ExpertGateUp, &out.gateUp},
+                                     {ExpertGate, &out.gateUp},
+                                     {ExpertUp, &out.gateUp},
+                                     {ExpertDown, &out.down}})
+        if (auto done = appendExpert(weights, role, expert, change, changed, job, *into); !done)
+            return tl::unexpected(done.error());
+    return out;
 }
 
 Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange* change, const Job& job) const {
@@ -133,11 +155,11 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
     for (const Matrix& part : matrices)
         if (auto done = append(weights, part.role, part.change, job, part.matrix, part.bias); !done)
             return tl::unexpected(done.error());
-    for (const WeightRole role : {ExpertGateUp, ExpertGate, ExpertUp})
-        if (auto done = appendExperts(weights, role, change, job, out.experts.gateUp); !done)
-            return tl::unexpected(done.error());
-    if (auto done = appendExperts(weights, ExpertDown, change, job, out.experts.down); !done)
-        return tl::unexpected(done.error());
+    if (network_.layers[index].hasExperts)
+        out.experts.load = [this, index, change, changed = std::make_shared<Changed>()](std::size_t one,
+                                                                                        const Job& loading) {
+            return expert(index, one, change, *changed, loading);
+        };
     if (change && change->rearranged) change->rearranged(network_, out);
     return out;
 }
@@ -189,11 +211,26 @@ Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job&
     return loadStored(*model_, headTensor(), false, change, job);
 }
 
+std::uint64_t NetworkWeights::bytesOf(WeightRole role, const TensorInfo& tensor, const WeightChange* change) const {
+    return tensor.elements * (staysHalf(tensor, inputsFirst() && !isOfExperts(role), change) ? 2 : 4);
+}
+
 std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* change) const {
     std::uint64_t bytes = 0;
     for (const auto& [role, found] : tensors_.layers[index])
-        for (const TensorInfo* tensor : found.tensors)
-            bytes += tensor->elements * (staysHalf(*tensor, inputsFirst() && !isOfExperts(role), change) ? 2 : 4);
+        for (const TensorInfo* tensor : found.tensors) bytes += bytesOf(role, *tensor, change);
+    return bytes;
+}
+
+std::uint64_t NetworkWeights::layerBytesAtOnce(std::size_t index, const WeightChange* change) const {
+    std::uint64_t bytes = 0;
+    for (const auto& [role, found] : tensors_.layers[index]) {
+        const bool mustBeWhole = found.tensors.size() == 1 && isChanged(change, *found.weight());
+        for (const TensorInfo* tensor : found.tensors) {
+            const std::uint64_t all = bytesOf(role, *tensor, change);
+            bytes += !isOfExperts(role) || mustBeWhole ? all : all / std::uint64_t(network_.mixture.experts);
+        }
+    }
     return bytes;
 }
 

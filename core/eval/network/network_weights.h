@@ -7,15 +7,22 @@
 #include "core/eval/network/weight_change.h"
 #include "core/eval/network/weight_matrix.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 
 namespace qs::eval {
 
-/// A mixture of experts. Matrices as in LayerWeights; of every expert one.
+/// Matrices of one expert, as in LayerWeights.
+struct ExpertMatrices {
+    WeightMatrix gateUp; ///< rows: all of the gate, then up
+    WeightMatrix down;   ///< [hidden, intermediate of an expert]
+};
+/// A mixture of experts.
 struct ExpertWeights {
-    WeightMatrix router;              ///< [experts, hidden]
-    std::vector<WeightMatrix> gateUp; ///< rows: all of the gate, then up
-    std::vector<WeightMatrix> down;   ///< [hidden, intermediate of an expert]
+    WeightMatrix router; ///< [experts, hidden]
+    /// Loads those of one expert. The weights and the change that it comes from must live as long.
+    std::function<Result<ExpertMatrices>(std::size_t expert, const Job& job)> load;
 };
 
 /// Matrices are [outputs, inputs], row after row. Empty where the family has none.
@@ -68,8 +75,10 @@ public:
     Result<WeightMatrix> head(const WeightChange* change, const Job& job) const;
 
     std::size_t layers() const { return tensors_.layers.size(); }
-    /// Bytes of the values that layer() and head() return.
+    /// Bytes of the values of layer(), with those of all experts, and of head().
     std::uint64_t layerBytes(std::size_t index, const WeightChange* change) const;
+    /// The same with one expert, and with the tensors that must be whole to change one expert of theirs.
+    std::uint64_t layerBytesAtOnce(std::size_t index, const WeightChange* change) const;
     std::uint64_t headBytes(const WeightChange* change) const;
 
 private:
@@ -84,9 +93,14 @@ private:
     Result<void> append(const FoundWeights& weights, WeightRole role, const WeightChange* change, const Job& job,
                         WeightMatrix& matrix, std::vector<float>& bias) const;
     Result<void> appendBias(const FoundWeight& found, const Job& job, std::vector<float>& bias) const;
-    /// Appends the rows of the matrix of every expert.
-    Result<void> appendExperts(const FoundWeights& weights, WeightRole role, const WeightChange* change, const Job& job,
-                               std::vector<WeightMatrix>& into) const;
+    /// Tensors of all experts whose changed values are kept while experts are loaded.
+    using Changed = std::map<const TensorInfo*, std::vector<float>>;
+    Result<ExpertMatrices> expert(std::size_t index, std::size_t expert, const WeightChange* change, Changed& changed,
+                                  const Job& job) const;
+    /// Appends the rows of the matrix of an expert.
+    Result<void> appendExpert(const FoundWeights& weights, WeightRole role, std::size_t expert,
+                              const WeightChange* change, Changed& changed, const Job& job, WeightMatrix& into) const;
+    std::uint64_t bytesOf(WeightRole role, const TensorInfo& tensor, const WeightChange* change) const;
     const TensorInfo& headTensor() const;
 
     std::shared_ptr<const Model> model_;

@@ -48,14 +48,6 @@ std::vector<float>& WeightMatrix::singles() {
     return singles_;
 }
 
-WeightMatrix WeightMatrix::part(std::size_t begin, std::size_t count) const {
-    const auto cut = [&](const auto& values) {
-        const auto first = values.begin() + std::ptrdiff_t(begin);
-        return std::remove_cvref_t<decltype(values)>(first, first + std::ptrdiff_t(count));
-    };
-    return element_ == NumberType::F32 ? WeightMatrix(cut(singles_)) : WeightMatrix(cut(halves_), element_);
-}
-
 void WeightMatrix::append(WeightMatrix rows) {
     if (empty()) {
         *this = std::move(rows);

@@ -29,8 +29,6 @@ public:
     }
     /// The values as f32, which the matrix then holds.
     std::vector<float>& singles();
-    /// A copy of `count` values.
-    WeightMatrix part(std::size_t begin, std::size_t count) const;
     /// Adds rows below; both become f32 where they differ in type, and served where one is.
     void append(WeightMatrix rows);
     /// Its parts, one below the other; empty: the values are here.

@@ -11,10 +11,6 @@
 namespace qs::eval {
 namespace {
 
-bool changes(const WeightChange* change, const TensorInfo& tensor) {
-    return change && change->touches && change->touches(tensor);
-}
-
 /// Frees the pages of a mapped file after a tensor was read.
 void drop(const TensorView& view) {
     if (view.info->derived)
@@ -25,8 +21,12 @@ void drop(const TensorView& view) {
 
 } // namespace
 
+bool isChanged(const WeightChange* change, const TensorInfo& tensor) {
+    return change && change->touches && change->touches(tensor);
+}
+
 bool isServed(const WeightChange* change, const TensorInfo& tensor) {
-    return changes(change, tensor) && change->server != nullptr;
+    return isChanged(change, tensor) && change->server != nullptr;
 }
 
 Result<WeightMatrix> loadServed(const Model& model, const TensorInfo& tensor, std::span<const std::int64_t> shape,
@@ -42,7 +42,7 @@ Result<WeightMatrix> loadServed(const Model& model, const TensorInfo& tensor, st
 
 bool staysHalf(const TensorInfo& tensor, bool inputsFirst, const WeightChange* change) {
     const bool isHalf = tensor.dtype == DType::BF16 || tensor.dtype == DType::F16;
-    return isHalf && !inputsFirst && !changes(change, tensor) && !(change && change->rearranged);
+    return isHalf && !inputsFirst && !isChanged(change, tensor) && !(change && change->rearranged);
 }
 
 Result<std::vector<float>> loadMatrix(const Model& model, const TensorInfo& tensor, bool inputsFirst,
@@ -50,7 +50,7 @@ Result<std::vector<float>> loadMatrix(const Model& model, const TensorInfo& tens
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     std::vector<float> values;
-    if (changes(change, tensor)) {
+    if (isChanged(change, tensor)) {
         auto changed = change->values(tensor, *view, job);
         if (!changed) return changed;
         values = std::move(*changed);
@@ -73,32 +73,41 @@ Result<std::vector<float>> loadMatrix(const Model& model, const TensorInfo& tens
     return turned;
 }
 
-Result<WeightMatrix> loadStored(const Model& model, const TensorInfo& tensor, bool inputsFirst,
-                                const WeightChange* change, const Job& job) {
-    if (!staysHalf(tensor, inputsFirst, change)) {
-        auto values = loadMatrix(model, tensor, inputsFirst, change, job);
-        if (!values) return tl::unexpected(values.error());
-        return WeightMatrix(std::move(*values));
-    }
+Result<WeightMatrix> loadPart(const Model& model, const TensorInfo& tensor, std::size_t begin, std::size_t count,
+                              const WeightChange* change, const Job& job) {
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
-    std::vector<std::uint16_t> values(tensor.elements);
-    parallelFor(values.size(), 1u << 20, [&](std::size_t begin, std::size_t end, unsigned) {
-        if (!job.cancelled())
-            view->readInto(begin * sizeof(std::uint16_t),
-                           std::as_writable_bytes(std::span(values).subspan(begin, end - begin)));
+    const bool half = staysHalf(tensor, false, change);
+    std::vector<std::uint16_t> halves(half ? count : 0);
+    std::vector<float> singles(half ? 0 : count);
+    parallelFor(count, 1u << 18, [&](std::size_t from, std::size_t to, unsigned) {
+        if (job.cancelled()) return;
+        if (half)
+            view->readInto((begin + from) * sizeof(std::uint16_t),
+                           std::as_writable_bytes(std::span(halves).subspan(from, to - from)));
+        else
+            loadF32(*view, begin + from, to - from, singles.data() + from);
     });
     if (job.cancelled()) return cancelledError();
     drop(*view);
     if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
-    return WeightMatrix(std::move(values), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
+    if (!half) return WeightMatrix(std::move(singles));
+    return WeightMatrix(std::move(halves), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
+}
+
+Result<WeightMatrix> loadStored(const Model& model, const TensorInfo& tensor, bool inputsFirst,
+                                const WeightChange* change, const Job& job) {
+    if (staysHalf(tensor, inputsFirst, change)) return loadPart(model, tensor, 0, tensor.elements, change, job);
+    auto values = loadMatrix(model, tensor, inputsFirst, change, job);
+    if (!values) return tl::unexpected(values.error());
+    return WeightMatrix(std::move(*values));
 }
 
 Result<std::vector<float>> loadRows(const Model& model, const TensorInfo& table, std::span<const std::int32_t> tokens,
                                     const WeightChange* change, const Job& job) {
     const auto hidden = std::size_t(table.lastAxis());
     std::vector<float> out(tokens.size() * hidden);
-    if (changes(change, table)) {
+    if (isChanged(change, table)) {
         const auto values = loadMatrix(model, table, false, change, job);
         if (!values) return values;
         for (std::size_t t = 0; t < tokens.size(); ++t)

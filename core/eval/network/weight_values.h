@@ -17,6 +17,11 @@ Result<std::vector<float>> loadMatrix(const Model& model, const TensorInfo& tens
 /// The values of loadMatrix(); f16 and bf16 stay what they are where no value changes.
 Result<WeightMatrix> loadStored(const Model& model, const TensorInfo& tensor, bool inputsFirst,
                                 const WeightChange* change, const Job& job);
+/// The same of `count` values from `begin` on, of a tensor that does not change.
+Result<WeightMatrix> loadPart(const Model& model, const TensorInfo& tensor, std::size_t begin, std::size_t count,
+                              const WeightChange* change, const Job& job);
+/// Whether the values of a weight are others than those that are stored.
+bool isChanged(const WeightChange* change, const TensorInfo& tensor);
 /// Whether the change's server multiplies with a matrix of a layer.
 bool isServed(const WeightChange* change, const TensorInfo& tensor);
 /// A matrix of a layer [outputs, inputs] that the change's server holds. `begin`: its first value in the tensor.

@@ -34,10 +34,10 @@ struct Runner {
     /// What `change` says of layers.
     const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
     bool isOther() const { return change && change->network; }
-    /// What a pass has returned, where a server has failed and the job was not cancelled: its failure.
+    /// What a pass has returned. Where a server has failed and the job was not cancelled: its failure.
     Result<void> passed(Result<void> done) {
         const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
-        return failure ? failed(*failure) : done;
+        return failure ? failed(*failure) : done ? done : failed(done.error());
     }
     /// The error, where it ends the evaluation; else this runner falls out.
     Result<void> failed(const Error& error) {
@@ -64,15 +64,17 @@ struct Step {
     }
 };
 
-/// Puts the states of a runner through one layer, whose weights are kept or made anew.
-Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, const Job& job) {
+/// Puts the states of a runner through one layer, whose weights are kept or made anew. `scored`: the first position whose prediction
+/// counts; the last layer computes no rows before it.
+Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, std::size_t scored, const Job& job) {
     Served& network = *runner.served;
+    const std::size_t first = layer + 1 == network.net.layers.size() ? scored : 0;
     if (layer < runner.layers.size())
         return runner.passed(runner.states->pass(*runner.layers[layer], *network.room, job));
     auto loaded = network.weights.layer(layer, runner.inside(), job);
     if (!loaded) return runner.failed(loaded.error());
-    auto prepared =
-        std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer], *network.room);
+    auto prepared = std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer],
+                                                    *network.room, first, keep);
     if (auto done = runner.passed(runner.states->pass(*prepared, *network.room, job)); !done || !runner.reason.empty())
         return done;
     if (keep) runner.layers.push_back(std::move(prepared));
@@ -80,12 +82,13 @@ Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, const Job& 
 }
 
 /// Puts all runners of a network through its layers.
-Result<void> passLayers(Served& network, std::span<Runner> runners, bool keep, const Step& step, const Job& job) {
+Result<void> passLayers(Served& network, std::span<Runner> runners, bool keep, std::size_t scored, const Step& step,
+                        const Job& job) {
     for (std::size_t layer = 0; layer < network.net.layers.size(); ++layer)
         for (Runner& runner : runners) {
             if (runner.served != &network || !runner.reason.empty()) continue;
             step.say(layer, network.net.layers.size(), job);
-            if (auto done = passLayer(runner, layer, keep, job); !done) return done;
+            if (auto done = passLayer(runner, layer, keep, scored, job); !done) return done;
         }
     return {};
 }
@@ -152,7 +155,10 @@ public:
             if (runner.reason.empty())
                 if (auto done = embed(runner, inputs, plan_.context, job); !done) return done;
         for (Served& network : networks_)
-            if (auto done = passLayers(network, running(), memory_.keepsWeights, step, job); !done) return done;
+            if (auto done = passLayers(network, running(), memory_.keepsWeights,
+                                       firstScored(plan_.scored, plan_.context), step, job);
+                !done)
+                return done;
         for (Runner& runner : running())
             if (runner.reason.empty())
                 if (auto done = loadHead(runner, job); !done) return done;
@@ -286,7 +292,7 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
 Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
                                     std::size_t context, const Job& job) {
     EvaluationPlan plan;
-    plan.context = context;
+    plan.context = context, plan.scored = Scored::All;
     auto contest = Contest::of(std::move(model), plan);
     if (!contest) return tl::unexpected(contest.error());
     if (auto checked = checkTokens(tokens, context, contest->net()); !checked) return tl::unexpected(checked.error());

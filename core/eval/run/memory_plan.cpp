@@ -27,7 +27,7 @@ MemoryPlan planMemory(std::span<const MemoryUser> users, const Network& network,
             const std::uint64_t bytes = user.weights->layerBytes(layer, user.inside);
             kept += bytes;
             // As loaded, as repacked, and while a matrix is quantized.
-            working = std::max(working, (user.inside ? 3 : 2) * bytes);
+            working = std::max(working, (user.inside ? 3 : 2) * user.weights->layerBytesAtOnce(layer, user.inside));
         }
         const std::uint64_t head = user.weights->headBytes(user.outside);
         if (!user.sharesHead) kept += head;
@@ -35,7 +35,9 @@ MemoryPlan planMemory(std::span<const MemoryUser> users, const Network& network,
     }
     const std::uint64_t logits = 2 * sizeof(float) * kLogitRows * std::uint64_t(network.vocabulary);
     const std::uint64_t fixed = kProgram + working + logits + 2 * roomBytes; // the products pack their inputs
-    const std::uint64_t chunk = sizeof(float) * context * std::uint64_t(network.hidden) * users.size();
+    // A mixture takes its inputs and results over all chunks, too.
+    const std::uint64_t sets = users.size() + (network.mixture.experts > 0 ? 2 : 0);
+    const std::uint64_t chunk = sizeof(float) * context * std::uint64_t(network.hidden) * sets;
     MemoryPlan plan;
     const auto groupOf = [&](std::uint64_t taken, std::size_t tokens) {
         const std::uint64_t fit = budget > taken ? (budget - taken) / std::max<std::uint64_t>(chunk, 1) : 0;

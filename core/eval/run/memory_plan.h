@@ -21,7 +21,8 @@ struct MemoryPlan {
 };
 
 /// `context`, `chunks`: of the text. `roomBytes`: of the values between products. `budget`: bytes of the evaluation; 0:
-/// half of what the machine has free. A layer, the head and a chunk are taken even where they are larger.
+/// half of what the machine has free. A layer (with one expert of a mixture), the head and a chunk are taken even where they are
+/// larger.
 MemoryPlan planMemory(std::span<const MemoryUser> users, const Network& network, std::size_t context,
                       std::size_t chunks, std::size_t roomBytes, std::uint64_t budget);
 

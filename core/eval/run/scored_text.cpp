@@ -17,7 +17,7 @@ Result<ScoredText> scoredText(std::span<const std::int32_t> tokens, std::size_t 
     if (chunks > 0) out.inputs = std::min(out.inputs, chunks * context);
     for (std::size_t begin = 0, chunk = 0; begin < out.inputs; begin += context, ++chunk) {
         const std::size_t end = std::min(begin + context, out.inputs);
-        const ScoredRange range{chunk, half ? begin + context / 2 : begin,
+        const ScoredRange range{chunk, begin + firstScored(scored, context),
                                 half ? end - 1 : std::min(end, tokens.size() - 1)};
         if (range.begin < range.end) out.ranges.push_back(range);
     }

@@ -17,6 +17,11 @@ enum class Scored {
     All         ///< every input whose next token is in the text; the last of a chunk predicts the first of the next
 };
 
+/// The first position of a chunk whose prediction may count.
+constexpr std::size_t firstScored(Scored scored, std::size_t context) {
+    return scored == Scored::SecondHalf ? context / 2 : 0;
+}
+
 /// Inputs whose next token is scored, of one chunk.
 struct ScoredRange {
     std::size_t chunk = 0, begin = 0, end = 0; ///< positions in the whole text

@@ -43,7 +43,7 @@ void addNames(Columns<Row>& out) {
                        "What computed the products of the layers: a backend with its activations, as the network would "
                        "be served; or f32 "
                        "here, which shows the effect of the weights alone."},
-                      [](const Row& row) { return row.servedBy.empty() ? Value("f32") : Value(row.servedBy); }));
+                      [](const Row& row) { return row.servedBy.empty() ? Value(kOwnProducts) : Value(row.servedBy); }));
 }
 
 void addDivergence(Columns<Row>& out) {

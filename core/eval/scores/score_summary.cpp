@@ -25,13 +25,6 @@ Estimate estimate(std::span<const double> values, std::span<const std::size_t> c
     return out;
 }
 
-double percentile(std::span<const double> sorted, double fraction) {
-    const double at = fraction * double(sorted.size() - 1);
-    const auto below = std::size_t(at);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (sorted[above] - sorted[below]) * (at - double(below));
-}
-
 std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores) {
     ScoreSummary out;
     std::vector<double> divergence, nllChange, same, change, reference, nll;

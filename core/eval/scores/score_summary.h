@@ -5,6 +5,7 @@
 // `byChunk` treats chunks as independent (CR1 form) and is the one to compare with.
 
 #include "core/base/column.h"
+#include "core/base/percentile.h"
 #include "core/eval/scores/token_score.h"
 
 #include <optional>
@@ -20,8 +21,6 @@ struct Estimate {
 };
 /// `values` and `chunks` (of each value, not descending) are equally long and not empty.
 Estimate estimate(std::span<const double> values, std::span<const std::size_t> chunks);
-/// Linear between the two nearest of `sorted`, ascending; at fraction * (n - 1). Not empty.
-double percentile(std::span<const double> sorted, double fraction);
 
 /// Percentiles of the change of p(token).
 struct ChangeSpread {
@@ -45,6 +44,8 @@ std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores);
 
 /// What was compared with the reference: a spec, a recipe, or another network.
 enum class RowKind { Spec, Recipe, Against };
+
+constexpr const char* kOwnProducts = "f32"; ///< what a table says of products that no backend computes
 
 struct EvaluationRow {
     std::string spec; ///< as it was given: the spec, the recipe's file or the other model

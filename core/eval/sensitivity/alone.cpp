@@ -18,7 +18,8 @@ void fillScores(SensitivityRow& row, const BranchResult& result) {
 Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
                            std::size_t floors, const Job& job) {
     Additivity out;
-    out.spec = specText(spec), out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
+    out.spec = specText(spec), out.how = run.plan().how->id;
+    out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
     const auto floor = run.floor(job);
     if (!floor) return tl::unexpected(floor.error());
     const auto all = run.allAtOnce(spec, job);
@@ -51,7 +52,7 @@ Result<void> measureAlone(SensitivityRun& run, const Job& job) {
         run.put(u, s, std::move(row));
         return {};
     };
-    if (auto all = run.score(nullptr, std::move(branches), done, job); !all) return all;
+    if (auto all = run.score(nullptr, std::move(branches), done, job, run.plan().until); !all) return all;
     for (std::size_t i = 0; i < means.size(); ++i)
         if (means[i]) sums[i % specs.size()] += *means[i], ++counts[i % specs.size()];
     for (std::size_t s = 0; s < specs.size(); ++s)

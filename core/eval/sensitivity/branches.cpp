@@ -60,6 +60,12 @@ Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, c
                              plan.text.first.value_or(-1));
 }
 
+/// Whether the error by chunk of the mean KL is at most this share of it.
+bool isCertain(std::span<const TokenScore> scores, double share) {
+    const auto mean = divergenceOf(byChunk(scores));
+    return mean && mean->byChunk && *mean->byChunk <= share * mean->mean;
+}
+
 } // namespace
 
 /// Where branches begin: hidden states of a network at borders of layers.
@@ -75,6 +81,8 @@ struct BranchRunner::Active {
     std::optional<HiddenStates> states;
     std::vector<TokenScore> scores;
     std::string reason;
+    bool ended = false; ///< before the last chunk
+    bool isDone() const { return ended || !reason.empty(); }
     std::size_t first() const { return *branch->layers.begin(); }
 };
 
@@ -135,62 +143,76 @@ Result<BranchRunner::Base*> BranchRunner::bordersOf(const WeightChange* base, co
         if (layer == *layers.rbegin()) return kept.get();
         tell("Passing the network that runs begin with", job);
         const auto start = Clock::now();
-        const auto loaded = weights_->layer(layer, base, job);
+        auto loaded = weights_->layer(layer, base, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        if (auto done = states->pass(*loaded, network_->layers[layer], job); !done) return tl::unexpected(done.error());
+        if (auto done = states->pass(std::move(*loaded), network_->layers[layer], job); !done)
+            return tl::unexpected(done.error());
         ++workDone_;
         layerSeconds_ = secondsOf(start);
     }
 }
 
-Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, const Job& job) {
+HiddenStates BranchRunner::statesOf(const std::vector<float>& all, Chunks chunks) const {
+    const auto hidden = std::size_t(network_->hidden);
+    const auto at = [&](std::size_t chunk) {
+        return all.begin() + std::ptrdiff_t(std::min(chunk * plan_.context * hidden, all.size()));
+    };
+    return {*network_, {at(chunks.begin), at(chunks.end)}, plan_.context};
+}
+
+Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job) {
+    const double share = double(chunks.end - chunks.begin) / double(scored_.chunks);
     for (std::size_t layer = batch.front().first(); layer < network_->layers.size(); ++layer) {
+        const bool isLast = layer + 1 == network_->layers.size(); // which computes scored rows alone
+        const std::size_t first = isLast ? firstScored(plan_.scored, plan_.context) : 0;
         std::vector<HiddenStates*> same;
         for (Active& one : batch) {
-            if (one.first() > layer || !one.reason.empty()) continue;
+            if (one.first() > layer || one.isDone()) continue;
             tell("Running changed networks", job);
             if (one.first() == layer) {
                 auto values = base.borders.at(layer);
                 if (!values) return tl::unexpected(values.error());
-                one.states.emplace(*network_, std::move(*values), plan_.context);
+                one.states.emplace(statesOf(*values, chunks));
             }
-            ++workDone_;
+            workDone_ += share;
             if (!one.branch->layers.contains(layer)) {
                 same.push_back(&*one.states);
                 continue;
             }
-            const auto loaded = weights_->layer(layer, &one.branch->change, job);
-            if (!loaded && loaded.error().cancelled) return tl::unexpected(loaded.error());
-            if (!loaded)
-                one.reason = loaded.error().sentence(), one.states.reset();
-            else if (auto done = one.states->pass(*loaded, network_->layers[layer], job); !done)
-                return done;
+            auto loaded = weights_->layer(layer, &one.branch->change, job);
+            auto done = loaded ? one.states->pass(std::move(*loaded), network_->layers[layer], job, {}, first)
+                               : Result<void>(tl::unexpected(loaded.error()));
+            if (!done && done.error().cancelled) return done;
+            if (!done) one.reason = done.error().sentence(), one.states.reset();
         }
         if (same.empty()) continue;
-        const auto loaded = weights_->layer(layer, base.change, job);
+        auto loaded = weights_->layer(layer, base.change, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        if (auto done = HiddenStates::passAll(same, *loaded, network_->layers[layer], job); !done) return done;
+        if (auto done = HiddenStates::passAll(same, std::move(*loaded), network_->layers[layer], job, {}, first); !done)
+            return done;
     }
-    return scoreBatch(batch, job);
+    return scoreBatch(batch, chunks, job);
 }
 
-Result<void> BranchRunner::scoreBatch(std::span<Active> batch, const Job& job) {
+Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job) {
     const std::size_t last = network_->layers.size();
     auto kept = bordersOf(nullptr, {last}, job);
     if (!kept) return tl::unexpected(kept.error());
     auto values = (*kept)->borders.at(last);
     if (!values) return tl::unexpected(values.error());
-    const HiddenStates reference(*network_, std::move(*values), plan_.context);
+    const HiddenStates reference = statesOf(*values, chunks);
+    const std::size_t begin = chunks.begin * plan_.context; // of the states, in the text
     const auto vocabulary = std::size_t(network_->vocabulary);
     std::vector<float> expected, other;
     for (const ScoredRange& range : scored_.ranges)
         for (std::size_t first = range.begin; first < range.end; first += kLogitRows) {
+            if (range.chunk < chunks.begin || range.chunk >= chunks.end) break;
             const std::size_t count = std::min(kLogitRows, range.end - first);
             tell("Comparing logits", job);
-            if (!(*head_)(reference, first, count, expected, job)) return cancelledError();
+            if (!(*head_)(reference, first - begin, count, expected, job)) return cancelledError();
             for (Active& one : batch) {
-                if (!one.reason.empty()) continue;
-                if (!(*head_)(*one.states, first, count, other, job)) return cancelledError();
+                if (one.isDone()) continue;
+                if (!(*head_)(*one.states, first - begin, count, other, job)) return cancelledError();
                 compareLogits(plan_.text.tokens, plan_.context, range.chunk, first, count, vocabulary, expected, other,
                               one.scores);
             }
@@ -221,10 +243,15 @@ Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::s
 
 Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches,
                                  const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
-                                 const Job& job) {
+                                 const Job& job, double until) {
+    const std::string endedKey = fmt::format("\nuntil {}", until);
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < branches.size(); ++i) {
-        const auto numbers = records_.find(branches[i].key);
+        auto numbers = records_.find(branches[i].key);
+        if (!numbers && until > 0) {
+            numbers = records_.find(branches[i].key + endedKey);
+            endedRuns_ += numbers ? 1 : 0;
+        }
         if (!numbers) {
             missing.push_back(i);
             continue;
@@ -239,7 +266,7 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
     std::vector<Active> all;
     std::set<std::size_t> borders;
     for (const std::size_t i : missing) {
-        all.push_back({&branches[i], i, {}, {}, {}});
+        all.push_back({&branches[i], i, {}, {}, {}, false});
         borders.insert(all.back().first());
     }
     const std::size_t layers = network_->layers.size();
@@ -257,14 +284,23 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
     if (auto told = tellCost(all.size(), std::size_t(work_) - layers, together, job); !told) return told;
     for (std::size_t first = 0; first < all.size(); first += together) {
         const auto batch = std::span(all).subspan(first, std::min(together, all.size() - first));
-        if (auto ran = runBatch(**kept, batch, job); !ran) return ran;
+        const std::size_t step = until > 0 ? kChunksToEnd : scored_.chunks;
+        for (std::size_t begin = 0; begin < scored_.chunks; begin += step) {
+            const Chunks chunks{begin, std::min(begin + step, scored_.chunks)};
+            if (auto ran = runBatch(**kept, batch, chunks, job); !ran) return ran;
+            for (Active& one : batch)
+                one.ended = one.isDone() || (chunks.end < scored_.chunks && isCertain(one.scores, until));
+        }
         for (Active& one : batch) {
             one.states.reset();
             const BranchResult result{byChunk(one.scores), one.reason};
             one.scores = {};
             ++runs_;
             if (result.reason.empty())
-                if (auto added = records_.add(one.branch->key, numbersOf(result.scores)); !added) return added;
+                if (auto added = records_.add(one.branch->key + (one.ended ? endedKey : ""), numbersOf(result.scores));
+                    !added)
+                    return added;
+            endedRuns_ += result.reason.empty() && one.ended ? 1 : 0;
             if (auto ok = done(one.index, result); !ok) return ok;
         }
     }

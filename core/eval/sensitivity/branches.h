@@ -34,11 +34,11 @@ public:
     Records& records() { return records_; }
 
     /// Scores of every branch against the stored weights, those that are kept first. `base`: null is the stored weights.
-    /// `done` is called as soon as a branch has its result, in any order. Errors: cancelled, a full disk, the reference
-    /// itself cannot go forward.
+    /// `done` is called as soon as a branch has its result, in any order. `until`: as in SensitivityPlan. Errors:
+    /// cancelled, a full disk, the reference itself cannot go forward.
     Result<void> score(const WeightChange* base, std::vector<Branch> branches,
                        const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
-                       const Job& job);
+                       const Job& job, double until = 0);
     /// A text's hidden states as they enter layer 0.
     Result<HiddenStates> start(const Job& job) const;
 
@@ -48,14 +48,20 @@ protected:
     /// Chooses the chunks, opens what is kept of earlier runs and loads the head.
     Result<void> prepare(const Job& job);
     std::size_t runs() const { return runs_; }
-    std::size_t keptRuns() const { return keptRuns_; } ///< whose scores were found among the records
+    std::size_t keptRuns() const { return keptRuns_; }   ///< whose scores were found among the records
+    std::size_t endedRuns() const { return endedRuns_; } ///< before the last chunk
 
 private:
     struct Base;
     Result<Base*> bordersOf(const WeightChange* base, const std::set<std::size_t>& layers, const Job& job);
     struct Active;
-    Result<void> runBatch(Base& base, std::span<Active> batch, const Job& job);
-    Result<void> scoreBatch(std::span<Active> batch, const Job& job);
+    struct Chunks {
+        std::size_t begin, end;
+    };
+    Result<void> runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
+    Result<void> scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job);
+    /// Hidden states of some chunks out of those of all.
+    HiddenStates statesOf(const std::vector<float>& all, Chunks chunks) const;
     void tell(const char* what, const Job& job) const;
     Result<void> tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job);
 
@@ -67,7 +73,7 @@ private:
     ScoredText scored_;
     Records records_;
     std::unique_ptr<Base> reference_, other_; ///< other_: of the last call of score() with a base
-    std::size_t runs_ = 0, keptRuns_ = 0;
+    std::size_t runs_ = 0, keptRuns_ = 0, endedRuns_ = 0;
     double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress
     double layerSeconds_ = 0;        ///< of the last pass of a layer of a base
 };

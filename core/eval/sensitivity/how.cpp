@@ -6,6 +6,7 @@
 #include "core/eval/sensitivity/sensitivity_run.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace qs::eval {
 namespace {
@@ -13,8 +14,8 @@ namespace {
 constexpr SensitivityHow kHows[] = {
     {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.",
      "KL alone, nats", true, true, true, false, measureAlone},
-    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false, false, false,
-     measureSpared},
+    {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false,
+     false, false, measureSpared},
     {"slope", "Slope", "Noise of two known sizes in this unit: KL a unit of relative squared error, for any spec.",
      "predicted KL, nats", false, true, true, false, measureSlope},
     {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.",
@@ -30,7 +31,24 @@ Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const Sensit
     auto run = SensitivityRun::of(std::move(model), plan, job);
     if (!run) return tl::unexpected(run.error());
     if (auto done = plan.how->measure(**run, job); !done) return tl::unexpected(done.error());
-    return (*run)->result();
+    Sensitivity out = (*run)->result();
+    out.hows = {plan.how};
+    return out;
+}
+
+std::vector<SensitivityRow> Sensitivity::rowsOf(const SensitivityHow& how) const {
+    std::vector<SensitivityRow> out;
+    for (const SensitivityRow& row : rows)
+        if (row.how == how.id) out.push_back(row);
+    return out;
+}
+
+void Sensitivity::add(Sensitivity other) {
+    tokens = other.tokens, chunks = other.chunks, runs += other.runs, keptRuns += other.keptRuns;
+    endedRuns += other.endedRuns;
+    std::move(other.rows.begin(), other.rows.end(), std::back_inserter(rows));
+    std::move(other.additivity.begin(), other.additivity.end(), std::back_inserter(additivity));
+    hows.insert(hows.end(), other.hows.begin(), other.hows.end());
 }
 
 } // namespace qs::eval

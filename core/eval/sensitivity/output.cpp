@@ -79,12 +79,13 @@ public:
         const std::size_t layers = lastLayer();
         for (std::size_t layer = 0; layer < layers; ++layer) {
             job_.progress({double(layer), double(layers), "Collecting inputs of layers", layer + 1, layers});
-            const auto loaded = run_.weights().layer(layer, nullptr, job_);
+            auto loaded = run_.weights().layer(layer, nullptr, job_);
             if (!loaded) return tl::unexpected(loaded.error());
             SeenByLayer inputs;
             const auto hidden = std::size_t(run_.network().hidden);
             const InputTap tap = [&](const TappedInputs& seen) { inputs.take(seen, hidden); };
-            if (auto done = states->pass(*loaded, run_.network().layers[layer], job_, tap); !done) return done;
+            if (auto done = states->pass(std::move(*loaded), run_.network().layers[layer], job_, tap); !done)
+                return done;
             if (auto done = measureLayer(layer, inputs); !done) return done;
         }
         return {};

@@ -2,6 +2,7 @@
 #include "core/eval/sensitivity/records.h"
 
 #include "core/base/text.h"
+#include "core/model/companion.h"
 #include "core/model/crc32c.h"
 
 #include <QByteArray>
@@ -13,8 +14,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <memory>
+#include <sstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace qs::eval {
@@ -46,11 +48,14 @@ void readLine(const std::string& line, std::map<std::string, std::vector<double>
     known[line.substr(0, kKey)] = std::move(values);
 }
 
-tl::unexpected<Error> notKept(const std::string& path) {
+tl::unexpected<Error> notKept(const std::string& path, const std::string& why = std::strerror(errno)) {
     return fail(fmt::format("Finished runs cannot be kept in {}: {}. Name another folder with --cache.",
-                            escapeForPeople(path, 300), std::strerror(errno)),
+                            escapeForPeople(path, 300), why),
                 path);
 }
+
+constexpr std::size_t kMostKept = std::size_t(1) << 30; ///< bytes of a file
+constexpr const char* kNoFile = "that is not a regular file";
 
 } // namespace
 
@@ -71,10 +76,15 @@ Result<Records> Records::open(const std::string& folder, const std::string& abou
         errno = ENOTDIR;
         return notKept(folder);
     }
-    std::ifstream file(out.path_);
-    for (std::string line; std::getline(file, line);) {
+    struct stat status {};
+    if (::lstat(out.path_.c_str(), &status) != 0) return out; // the first run
+    if (!S_ISREG(status.st_mode)) return notKept(out.path_, kNoFile);
+    const auto text = readCompanion(out.path_, kMostKept);
+    if (!text) return tl::unexpected(text.error());
+    std::istringstream lines(*text);
+    for (std::string line; std::getline(lines, line);) {
         readLine(line, out.known_);
-        out.isTorn_ = file.eof();
+        out.isTorn_ = lines.eof();
     }
     return out;
 }
@@ -88,8 +98,14 @@ Result<void> Records::add(const std::string& key, const std::vector<double>& val
     if (path_.empty()) return {};
     const std::string hash = sha256OfText(about_ + key);
     const std::string line = (isTorn_ ? "\n" : "") + lineOf(hash, values);
-    const int fd = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    // A link is not followed, and a FIFO is not waited for.
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (fd < 0) return notKept(path_);
+    struct stat status {};
+    if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        ::close(fd);
+        return notKept(path_, kNoFile);
+    }
     const ssize_t written = ::write(fd, line.data(), line.size()); // one call: lines of two programs do not mix
     const int problem = errno;
     ::close(fd);

@@ -2,6 +2,7 @@
 #include "core/eval/sensitivity/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/eval/trust/trust_report.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,11 +15,11 @@ constexpr std::size_t kMostBars = 40;
 
 std::string titleOf(const SensitivityRow& row) { return row.spec.empty() ? row.how : row.how + ", " + row.spec; }
 
-/// Rows of one spec, as they come.
+/// Rows of one way to measure and one spec, as they come.
 std::vector<std::vector<SensitivityRow>> bySpec(const std::vector<SensitivityRow>& rows) {
     std::vector<std::vector<SensitivityRow>> out;
     for (const SensitivityRow& row : rows) {
-        const auto same = [&](const auto& one) { return one.front().spec == row.spec; };
+        const auto same = [&](const auto& one) { return one.front().spec == row.spec && one.front().how == row.how; };
         auto found = std::find_if(out.begin(), out.end(), same);
         if (found == out.end()) found = out.insert(out.end(), std::vector<SensitivityRow>());
         found->push_back(row);
@@ -100,15 +101,32 @@ Table sensitivityTable(const std::string& title, const std::vector<SensitivityRo
     return makeTable(title, withValues(sensitivityColumns(), rows), rows);
 }
 
-std::string sensitivityNote(const SensitivityHow& how) {
-    return fmt::format("{} Activations are f32: the figures show the effect of the weights alone.{}", how.summary,
-                       how.isSumMeaningful ? " Read the additivity beside them: where it is far from 1, single figures "
-                                             "do not add up to that of all at once."
-                                           : "");
+std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<const ImportedColumn> imported) {
+    std::vector<TrustRow> out;
+    for (const TrustTable& table : tensorTrusts(result.rows, imported))
+        for (TrustRow& row : trustRows(table))
+            if (row.agreement) out.push_back(std::move(row));
+    return out;
+}
+
+std::string sensitivityNote(std::span<const SensitivityHow* const> hows) {
+    std::string text;
+    bool isSum = false, isProxy = false;
+    for (const SensitivityHow* how : hows) {
+        text += how->summary + std::string(" ");
+        isSum = isSum || how->isSumMeaningful, isProxy = isProxy || how->isProxy;
+    }
+    text += "Activations are f32: the figures show the effect of the weights alone.";
+    if (isProxy) text += " The error of a layer's own output is a proxy for that of the model.";
+    if (isSum)
+        text += " Read the additivity beside them: where it is far from 1, single figures do not add up to that of all "
+                "at once.";
+    return text;
 }
 
 Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan, const Sensitivity& result,
-                                 const std::string& commandLine, const Job& job) {
+                                 std::span<const ImportedColumn> imported, const std::string& commandLine,
+                                 const Job& job) {
     std::string specs;
     for (const QuantSpec& spec : plan.specs) specs += (specs.empty() ? "" : "; ") + canonicalText(spec);
     auto provenance = modelProvenance(model, specs, commandLine, job);
@@ -118,21 +136,29 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     provenance->emplace_back("context", std::to_string(plan.context));
     provenance->emplace_back("chunks", std::to_string(result.chunks));
     provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
-    provenance->emplace_back("how", plan.how->id);
+    std::string hows;
+    for (const SensitivityHow* how : result.hows) {
+        provenance->emplace_back("how", how->id);
+        hows += (hows.empty() ? "" : ", ") + std::string(how->id);
+    }
     provenance->emplace_back("by", plan.by->id);
     provenance->emplace_back("runs", std::to_string(result.runs));
     provenance->emplace_back("runs_kept", std::to_string(result.keptRuns));
+    if (plan.until > 0) {
+        provenance->emplace_back("until", fmt::format("{}", plan.until));
+        provenance->emplace_back("runs_ended", std::to_string(result.endedRuns));
+    }
 
     Report report;
     report.title = model.title;
-    report.subtitle = fmt::format("Sensitivity, {}: {} rows over {} tokens in {} chunks", plan.how->id,
-                                  result.rows.size(), result.tokens, result.chunks);
+    report.subtitle = fmt::format("Sensitivity, {}: {} rows over {} tokens in {} chunks", hows, result.rows.size(),
+                                  result.tokens, result.chunks);
     report.provenance = std::move(*provenance);
     report.data = makeTable({}, sensitivityColumns(), result.rows);
     Section section;
-    section.title = fmt::format("Sensitivity: {}", plan.how->title);
+    section.title = "Sensitivity: " + hows;
     section.brief = true;
-    section.note = sensitivityNote(*plan.how);
+    section.note = sensitivityNote(result.hows);
     section.text = "Errors by chunk treat chunks as independent. Two units differ where the difference is well above "
                    "both errors.";
     const auto rows = ranked(result.rows);
@@ -145,8 +171,10 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
         section.tables.push_back(additivityTable("Additivity", result.additivity));
         report.more.emplace_back("additivity", makeTable("Additivity", additivityColumns(), result.additivity));
     }
-    section.tables.push_back(sensitivityTable("Ranked", rows));
+    for (const SensitivityHow* how : result.hows)
+        section.tables.push_back(sensitivityTable(fmt::format("Ranked: {}", how->title), ranked(result.rowsOf(*how))));
     report.sections.push_back(std::move(section));
+    addTrust(sensitivityTrust(result, imported), imported, report);
     return report;
 }
 

@@ -38,19 +38,30 @@ struct SensitivityPlan {
     const SensitivityHow* how = &sensitivityHows().front();
     const Grouping* by = &groupings().front();
     std::function<bool(const TensorInfo& tensor)> takes; ///< matrices to measure; empty: those of all layers
-    std::string cache;                                   ///< folder that keeps finished runs; empty: nothing is kept
-    std::uint64_t memory = std::uint64_t(1) << 30;       ///< bytes for hidden states; more go to a temporary file
+    /// Above 0, of `alone`: a run ends as soon as the standard error by chunk of its mean KL is at most this share of the mean, and says
+    /// so by its tokens. It looks after every kChunksToEnd chunks.
+    double until = 0;
+    std::string cache;                             ///< folder that keeps finished runs; empty: nothing is kept
+    std::uint64_t memory = std::uint64_t(1) << 30; ///< bytes for hidden states; more go to a temporary file
     /// Called by the thread that measures, before several runs begin.
     std::function<void(const SensitivityCost& cost)> expected;
     /// Called by the thread that measures, as soon as a row is known. Rows come in any order.
     std::function<void(const SensitivityRow& row)> arrived;
 };
 
+constexpr std::size_t kChunksToEnd = 4; ///< see SensitivityPlan::until
+
 struct Sensitivity {
-    std::size_t tokens = 0, chunks = 0; ///< tokens that were inputs
-    std::vector<SensitivityRow> rows;   ///< by unit in the order of layers, then by spec
-    std::vector<Additivity> additivity; ///< by spec, where `how` has it
-    std::size_t runs = 0, keptRuns = 0; ///< networks that went forward now; that were found in the cache
+    std::size_t tokens = 0, chunks = 0;      ///< tokens that were inputs
+    std::vector<SensitivityRow> rows;        ///< by unit in the order of layers, then by spec
+    std::vector<Additivity> additivity;      ///< by spec, where `how` has it
+    std::size_t runs = 0, keptRuns = 0;      ///< networks that went forward now; that were found in the cache
+    std::size_t endedRuns = 0;               ///< of both, those that ended before the last chunk
+    std::vector<const SensitivityHow*> hows; ///< what was measured, in this order
+
+    /// Adds what was measured in another way on the same units and text.
+    void add(Sensitivity other);
+    std::vector<SensitivityRow> rowsOf(const SensitivityHow& how) const;
 };
 
 /// Errors: those of evaluate(); no matrix to measure; a spec is needed and there is none; a cache that cannot be

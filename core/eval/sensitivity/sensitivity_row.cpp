@@ -124,8 +124,7 @@ Columns<SensitivityRow> makeRowColumns() {
         "Standard error of ln PPL ratio when chunks are independent (CR1).",
         [](const Row& row) { return errorOf(row.nllChange); }, Show::Significant, 2));
     add(countColumn<Row>("tokens", "Tokens", "Tokens behind the figures.", [](const Row& row) { return row.tokens; }));
-    add(countColumn<Row>("nonfinite", "Not finite",
-                         "Tokens that a NaN or infinite logit leaves out of every figure.",
+    add(countColumn<Row>("nonfinite", "Not finite", "Tokens that a NaN or infinite logit leaves out of every figure.",
                          [](const Row& row) { return row.notFinite; }));
     Column<Row> status;
     status.id = "status", status.title = "Status", status.tip = "ok, or refused with the reason beside it.";
@@ -141,6 +140,8 @@ Columns<Additivity> makeAdditivityColumns() {
     Columns<Row> out;
     out.push_back(textColumn<Row>("spec", "Spec", "What the matrices were quantized as.", Show::Code,
                                   [](const Row& row) -> const std::string& { return row.spec; }));
+    out.push_back(textColumn<Row>("how", "How", "What was measured of single units.", Show::Text,
+                                  [](const Row& row) -> const std::string& { return row.how; }));
     const auto add = [&](Column<Row> column) { out.push_back(std::move(column)); };
     add(figureColumn<Row>("sum", "Sum of single", "nats", None, "Sum over units of KL alone, or of the predictions.",
                           [](const Row& row) { return Figure(row.sum); }));

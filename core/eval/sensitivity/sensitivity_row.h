@@ -36,7 +36,7 @@ const Columns<SensitivityRow>& sensitivityColumns();
 
 /// What single figures add up to, beside the same spec on all units at once. Floors are subtracted.
 struct Additivity {
-    std::string spec;
+    std::string spec, how;              ///< how: id of a row of sensitivityHows()
     std::size_t units = 0, missing = 0; ///< `missing`: units without a figure, which the sum lacks
     double sum = 0;                     ///< of KL alone, or of predictions
     std::optional<Estimate> all;        ///< KL with all units at once; none: it failed

@@ -69,7 +69,7 @@ void SensitivityRun::put(std::size_t unit, std::size_t spec, SensitivityRow row)
 
 Sensitivity SensitivityRun::result() const {
     Sensitivity out = result_;
-    out.runs = runs(), out.keptRuns = keptRuns();
+    out.runs = runs(), out.keptRuns = keptRuns(), out.endedRuns = endedRuns();
     for (const auto& [place, row] : rows_) out.rows.push_back(row);
     return out;
 }

@@ -2,6 +2,7 @@
 #include "core/eval/tokenizer/bpe_read.h"
 
 #include "core/base/json_tree.h"
+#include "core/base/tensor_name.h"
 #include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>

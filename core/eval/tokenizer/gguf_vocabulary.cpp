@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The vocabulary of a GGUF file. The rules are those of llama.cpp (src/llama-vocab.cpp), but the regular expressions are
-// those of the tokenizer.json that a file was made from.
+// The vocabulary of a GGUF file. The rules are those of llama.cpp (src/llama-vocab.cpp).
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/tokenizer/bpe_read.h"
+#include "core/eval/tokenizer/gguf_cuts.h"
 #include "core/eval/tokenizer/gguf_keys.h"
 #include "core/eval/tokenizer/pipeline.h"
 #include "core/eval/tokenizer/sources.h"
@@ -20,55 +20,6 @@ using nlohmann::json;
 
 enum TokenType : std::int32_t { kUnknownToken = 2, kControlToken = 3, kUserDefinedToken = 4 };
 
-constexpr const char* kDigit = R"(\p{N})";
-constexpr const char* kDigits = R"(\p{N}{1,3})";
-
-/// How texts are cut, by the name under tokenizer.ggml.pre.
-struct PreRow {
-    std::vector<const char*> names;
-    std::vector<const char*> cuts; ///< ids of splitters, else regular expressions; one after the other
-    bool ignoresMerges = false, addsBegin = false;
-};
-
-const std::vector<PreRow>& preRows() {
-    static const std::vector<PreRow> rows = {
-        {{"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
-         {"llama3"},
-         true,
-         true},
-        {{"dbrx", "smaug-bpe", "chatglm-bpe"}, {"llama3"}},
-        {{"glm4", "glm5"}, {"llama3"}, true},
-        {{"gpt-2", "phi-2", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es", "jina-v2-de", "jina-v2-code", "gigachat",
-          "a.x-4.0", "mellum", "modern-bert", "exaone4", "mpt", "olmo", "jais", "trillion", "granite-docling",
-          "roberta-bpe"},
-         {"gpt2"}},
-        {{"smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b", "mellum2"},
-         {kDigit, "gpt2"}},
-        {{"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "stablelm2", "hunyuan", "solar-open", "grok-2"},
-         {"qwen2"}},
-        {{"qwen35"}, {"qwen35"}},
-        {{"tekken"}, {"tekken"}, true, true},
-        {{"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, {"o200k"}},
-        {{"granite-embed-multi-97m"}, {"o200k"}, true},
-        {{"bailingmoe", "bailingmoe2", "llada-moe"}, {"bailing"}},
-        {{"deepseek-v3", "hunyuan-dense", "joyai-llm", "hy_v4"},
-         {kDigits, "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-          R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}},
-        {{"deepseek-coder"},
-         {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", kDigit}},
-        {{"falcon"}, {R"([\p{P}\$\+<=>\^~\|`]+)", "gpt2", "[0-9][0-9][0-9]"}},
-        {{"default", ""}, {R"([\p{P}\$\+<=>\^~\|]+)", "gpt2", R"(\p{N}+)", "[0-9][0-9][0-9]"}},
-    };
-    return rows;
-}
-
-Result<const PreRow*> preRowOf(const std::string& name) {
-    for (const PreRow& row : preRows())
-        for (const char* each : row.names)
-            if (name == each) return &row;
-    return fail(fmt::format("has the pre-tokenizer {} (tokenizer.ggml.pre), which is not known", quotedName(name)));
-}
-
 std::vector<std::pair<std::string, std::string>> mergesOf(const GgufKeys& keys) {
     std::vector<std::pair<std::string, std::string>> out;
     out.reserve(keys.merges.size());
@@ -81,7 +32,7 @@ std::vector<std::pair<std::string, std::string>> mergesOf(const GgufKeys& keys) 
 }
 
 Result<void> readBytePairs(GgufKeys& keys, TokenizerParts& into) {
-    const auto row = preRowOf(keys.pre);
+    const auto row = ggufCutsOf(keys.pre);
     if (!row) return tl::unexpected(row.error());
     into.cuts.spellsBytes = true;
     for (const char* cut : (*row)->cuts) {

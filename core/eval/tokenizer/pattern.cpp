@@ -87,6 +87,35 @@ private:
     const Splitter& rule_;
 };
 
+/// What the engine of the tokenizers package (Oniguruma) reads in another way than PCRE2; null: nothing. `text`: an expression.
+const char* readOtherwise(std::string_view text) {
+    bool inClass = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::string_view rest = text.substr(at);
+        if (rest[0] == '\\' && rest.size() > 1) {
+            if (rest[1] == 'h' || rest[1] == 'H')
+                return "\\h, which is a hexadecimal digit in one engine and a space in another";
+            ++at;
+        } else if (inClass && rest.starts_with("&&")) {
+            return "an intersection of classes (&&)";
+        } else if (inClass && rest[0] == '[' && !rest.starts_with("[:")) {
+            return "a class within a class";
+        } else if (!inClass && rest.starts_with("(?m")) {
+            return "the option (?m), which lets a dot match a line end in one engine only";
+        } else if (rest.starts_with("[:") && inClass) {
+            const std::size_t end = text.find(":]", at);
+            if (end != std::string_view::npos) at = end + 1;
+        } else if (!inClass && rest[0] == '[') {
+            inClass = true;
+            if (rest.substr(1).starts_with('^')) ++at;
+            if (text.substr(at + 1).starts_with(']')) ++at; // stands for itself
+        } else if (rest[0] == ']') {
+            inClass = false;
+        }
+    }
+    return nullptr;
+}
+
 /// PCRE2 through Qt, which counts in UTF-16.
 class RegexPattern final : public Pattern {
 public:
@@ -94,7 +123,7 @@ public:
         : expression_(std::move(expression)), text_(std::move(text)) {}
     Result<void> matches(std::string_view text, Found found) const override {
         const QString wide = QString::fromUtf8(text.data(), qsizetype(text.size()));
-        qsizetype units = 0;
+        qsizetype units = 0, last = -1;
         std::size_t bytes = 0;
         const auto bytesAt = [&](qsizetype unit) {
             while (units < unit) {
@@ -111,13 +140,15 @@ public:
                 return fail(fmt::format("The tokenizer's pattern {} takes more than {} steps on this text.",
                                         quotedName(text_), kMostSteps));
             if (!match.hasMatch()) break;
+            // An empty match cuts the text, but for one at the end of the match before.
+            const bool isEmpty = match.capturedLength() == 0;
             at = match.capturedEnd();
-            if (match.capturedLength() > 0) {
+            if (!isEmpty || at != last) {
                 const std::size_t begin = bytesAt(match.capturedStart());
-                found(begin, bytesAt(match.capturedEnd()));
-            } else {
-                at += at < wide.size() && wide[at].isHighSurrogate() ? 2 : 1;
+                found(begin, bytesAt(at));
             }
+            last = at;
+            if (isEmpty) at += at < wide.size() && wide[at].isHighSurrogate() ? 2 : 1;
         }
         return {};
     }
@@ -143,8 +174,11 @@ Result<PatternPtr> regexPattern(const std::string& text) {
     if (text == R"(\p{N}{1,3})") return numberPattern(3);
     if (text.size() > kLongestExpression)
         return fail(fmt::format("has a pattern of {} bytes, more than {}", text.size(), kLongestExpression));
+    if (const char* gap = readOtherwise(text))
+        return fail(fmt::format("has the pattern {} with {}, which is not known", quotedName(text), gap));
+    // In Oniguruma ^ and $ are the begin and the end of every line.
     QRegularExpression expression(QStringLiteral("(*LIMIT_MATCH=%1)").arg(kMostSteps) + QString::fromStdString(text),
-                                  QRegularExpression::UseUnicodePropertiesOption);
+                                  QRegularExpression::UseUnicodePropertiesOption | QRegularExpression::MultilineOption);
     if (!expression.isValid())
         return fail(fmt::format("has the pattern {}, which is no regular expression", quotedName(text)));
     expression.optimize();

@@ -19,6 +19,7 @@ public:
     Joiner(Behavior behavior, std::string_view text, Callee<void(std::string_view)> piece)
         : behavior_(behavior), text_(text), piece_(piece) {}
     void take(std::size_t begin, std::size_t end, bool matched) {
+        if (begin == end && behavior_ == Behavior::Contiguous) matched_ = matched; // cuts
         if (begin == end || (behavior_ == Behavior::Removed && matched)) return;
         const bool joins = has_ && ((behavior_ == Behavior::MergedWithPrevious && matched && !matched_) ||
                                     (behavior_ == Behavior::MergedWithNext && matched_ && !matched) ||
@@ -170,11 +171,11 @@ Result<void> cutBy(const Cut& cut, std::string_view text, Callee<void(std::strin
     Joiner joiner(cut.behavior, text, piece);
     std::size_t at = 0;
     auto done = cut.pattern->matches(text, [&](std::size_t begin, std::size_t end) {
-        joiner.take(at, begin, cut.invert);
+        if (begin > at) joiner.take(at, begin, cut.invert);
         joiner.take(begin, end, !cut.invert);
         at = end;
     });
-    joiner.take(at, text.size(), cut.invert);
+    if (at < text.size()) joiner.take(at, text.size(), cut.invert);
     joiner.finish();
     return done;
 }

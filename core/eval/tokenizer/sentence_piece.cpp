@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // tokenizer.model of SentencePiece (sentencepiece_model.proto): pieces with scores, the type of the model, the normalizer.
 #include "core/base/strict_json.h"
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/charsmap.h"

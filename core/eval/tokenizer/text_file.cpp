@@ -13,6 +13,10 @@ Result<std::string> readText(const std::string& path, const Job& job,
                              const std::function<Result<void>(std::string_view text)>& use) {
     const auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());
+    if ((*file)->size() > kMostTextBytes)
+        return fail(fmt::format("{} is longer than the {} that a text may have: use a part of it.",
+                                escapeForPeople(path, 200), bytesText(kMostTextBytes)),
+                    path);
     std::vector<std::byte> scratch;
     const auto bytes = (*file)->read(0, (*file)->size(), scratch);
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

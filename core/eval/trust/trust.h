@@ -3,8 +3,8 @@
 // The trust meter: how far each proxy ranks tensors, or specs, as what was measured on the model's output ranks them,
 // and which of them it misjudges.
 
+#include "core/analysis/rank_agreement.h"
 #include "core/base/column.h"
-#include "core/eval/trust/rank_agreement.h"
 
 #include <string>
 
@@ -32,6 +32,10 @@ struct TrustRow {
     std::string misjudgedNames; ///< "layers.0.q_proj (too high), ..."
 };
 std::vector<TrustRow> trustRows(const TrustTable& table);
+constexpr const char* kTrustText =
+    "Kendall's tau-b between the order by a proxy and the order by what was measured: 1 is the same order, 0 none. "
+    "Beside "
+    "it the 95 % interval over samples of the items. A proxy whose interval holds 0 says nothing here.";
 const Columns<TrustRow>& trustColumns();
 
 } // namespace qs::eval

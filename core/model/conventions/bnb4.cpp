@@ -78,6 +78,13 @@ public:
                  state.dtype, state.shape, std::move(fields)}),
           state_(std::move(state)), levels_(state_.type == "nf4" ? nf4Levels().data() : kFp4) {}
 
+    std::optional<LayerCoding> coding() const override {
+        LayerCoding out;
+        out.levels = levels_ == kFp4 ? LayerCoding::Levels::Fp4 : LayerCoding::Levels::Nf4;
+        out.bits = 4, out.columns = state_.block, out.isFlat = true, out.hasNestedScales = state_.nested;
+        return out;
+    }
+
     // Computed in f32: level * absmax. With double quantization, absmax = map[code] * nested_absmax + offset.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const std::uint64_t end = begin + n, firstBlock = begin / state_.block;

@@ -21,6 +21,12 @@ public:
         : Layer({"LLM.int8", "LLM.int8 of bitsandbytes, a scale per row", DType::F32, std::move(shape),
                  std::move(fields)}) {}
 
+    std::optional<LayerCoding> coding() const override {
+        LayerCoding out;
+        out.bits = 8, out.columns = std::uint64_t(shape().back());
+        return out;
+    }
+
     // As int8_vectorwise_dequant of bitsandbytes: code * row maximum * (1/127), in f32.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const auto columns = std::uint64_t(shape()[1]), firstRow = begin / columns;

@@ -27,6 +27,13 @@ public:
         for (const auto g : coding_.order) groups_ = std::max<std::uint64_t>(groups_, g + 1);
     }
 
+    std::optional<LayerCoding> coding() const override {
+        if (!coding_.order.empty()) return {};
+        LayerCoding out;
+        out.bits = coding_.bits, out.columns = coding_.group, out.hasOffsets = true, out.scaleType = dtype();
+        return out;
+    }
+
     // A word holds codes of several rows or columns. So whole rows are decoded together, and parts of rows one by one.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         while (n > 0) {

@@ -35,9 +35,27 @@ public:
           groups_(std::uint64_t(groupsOf(shape().back(), std::int64_t(coding_.group)))) {
         for (unsigned code = 0; code < 1u << coding_.bits; ++code)
             integers_ = integers_ && coding_.levels[code] == coding_.levels[0] + float(code);
+        scaleType_ = coding_.fields[1].info.dtype;
         coding_.fields.clear(); // the base class keeps these three
         coding_.shape.clear();
         coding_.description.clear();
+    }
+
+    std::optional<LayerCoding> coding() const override {
+        if (!coding_.order.empty()) return {};
+        LayerCoding out;
+        using Coded = LayerCoding::Levels;
+        out.levels = coding_.levels == e4m3Levels()   ? Coded::E4m3
+                     : coding_.levels == e5m2Levels() ? Coded::E5m2
+                     : coding_.levels == e2m1Levels() ? Coded::E2m1
+                                                      : Coded::Integers;
+        out.bits = coding_.bits, out.columns = coding_.group, out.rows = coding_.rowsPerScale;
+        out.hasOffsets = coding_.zeros >= 0 || coding_.biases >= 0, out.hasTensorScale = coding_.global >= 0;
+        out.scaleType = scaleType_;
+        if (coding_.scaleCoding != ScaleCoding::Plain)
+            out.scales =
+                coding_.scaleCoding == ScaleCoding::E8m0 ? LayerCoding::Scales::Exponents : LayerCoding::Scales::E4m3;
+        return out;
     }
 
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
@@ -190,6 +208,7 @@ private:
 
     RowCoding coding_;
     bool integers_ = true; ///< levels increase in steps of 1
+    DType scaleType_ = DType::F32;
     std::uint64_t columns_, matrixRows_, groups_;
 };
 

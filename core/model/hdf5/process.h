@@ -19,7 +19,7 @@ public:
     /// How long the process may go on without progress.
     struct Stall {
         double working = 0; ///< seconds of CPU time; 0: for ever
-        double idle = 0;    ///< seconds in which it uses no CPU time either; 0: for ever
+        double idle = 0;    ///< seconds in which it uses no CPU time either, nor waits for the disk; 0: for ever
     };
     /// The answer's object, which has yet to be read with Fields. When the thread's job is cancelled the answer is not
     /// waited for, and dropped when it comes.

@@ -13,7 +13,7 @@ namespace qs {
 struct Hdf5Deadlines {
     double open = 60, rows = 20, read = 60; ///< seconds
     double stall = 5;                       ///< seconds of CPU time without progress, of each
-    double idle = 20;                       ///< seconds without progress and without CPU time, of each
+    double idle = 5;                        ///< seconds without progress and without CPU time, of each
 };
 
 class Hdf5Reader {

@@ -58,6 +58,7 @@ public:
         if (!good(message)) return false;
         if (!hasGraph) return refuse(0, "it has no graph");
         sayWhatIsUnread();
+        file.dequantized = quantized_.take(file.outputLast);
         return true;
     }
 
@@ -166,13 +167,13 @@ private:
     bool node(Range range, const std::string& prefix, std::size_t index, int depth) {
         // Attributes may come before the names in the file. So read the names first, then the attributes.
         Message names(read_, range);
-        Range name, output, op, domain;
-        std::vector<Range> inputs; // the first three
+        Range name, op, domain;
+        std::vector<Range> inputs, outputs; // the first ones
         bool hasAttributes = false;
         for (Field f; names.next(f);) {
             if (f.wire != Length) continue;
-            if (f.number == 1 && inputs.size() < 3) inputs.push_back(f.range);
-            if (f.number == 2 && output.end == 0) output = f.range;
+            if (f.number == 1 && inputs.size() < QuantizedNodes::kInputs) inputs.push_back(f.range);
+            if (f.number == 2 && outputs.size() < 2) outputs.push_back(f.range);
             if (f.number == 3) name = f.range;
             if (f.number == 4) op = f.range;
             if (f.number == 5) hasAttributes = true;
@@ -181,9 +182,8 @@ private:
         if (!good(names)) return false;
         const auto opName = label(op, "node"), domainName = label(domain, "");
         const bool isStandard = domainName.empty() || domainName == "ai.onnx";
-        // The operator of the same name in ONNX Runtime's domain has the same inputs.
-        if (opName == "DequantizeLinear" && (isStandard || domainName == "com.microsoft") && inputs.size() > 1 &&
-            !dequantize(range, inputs, prefix))
+        if (QuantizedNodes::concern(opName, isStandard ? "" : domainName) &&
+            !keep(range, {opName, {}, {}}, inputs, outputs, prefix))
             return false;
         if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") &&
             !transposesB(range))
@@ -194,19 +194,21 @@ private:
         Message message(read_, range);
         for (Field f; message.next(f);)
             if (f.number == 5 && f.wire == Length &&
-                !attribute(f.range, prefix, own, isConstant ? output : Range{}, depth))
+                !attribute(f.range, prefix, own, isConstant && !outputs.empty() ? outputs.front() : Range{}, depth))
                 return false;
         return good(message);
     }
 
-    bool dequantize(Range range, const std::vector<Range>& inputs, const std::string& prefix) {
-        Dequantize out;
-        std::string* const names[] = {&out.codes, &out.scale, &out.zero};
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
-            const auto own = label(inputs[i], "", kMostName);
-            if (own.empty() && i < 2) return true;
-            *names[i] = own.empty() ? own : prefix + own;
-        }
+    /// Keeps a node that may read a quantized weight.
+    bool keep(Range range, Node node, const std::vector<Range>& inputs, const std::vector<Range>& outputs,
+              const std::string& prefix) {
+        const auto names = [&](const std::vector<Range>& ranges, std::vector<std::string>& out) {
+            for (const Range& one : ranges) {
+                const auto own = label(one, "", kMostName);
+                out.push_back(own.empty() ? own : prefix + own);
+            }
+        };
+        names(inputs, node.inputs), names(outputs, node.outputs);
         Message message(read_, range);
         for (Field f; message.next(f);) {
             if (f.number != 5 || f.wire != Length) continue;
@@ -218,16 +220,12 @@ private:
                 if (a.number == 3 && a.wire == Varint) value = a.value;
             }
             if (!good(attribute)) return false;
-            if (name == "axis") out.axis = std::int64_t(value);
-            if (name == "block_size") out.blockSize = std::int64_t(value);
+            if (name == "axis") node.axis = std::int64_t(value);
+            if (name == "block_size") node.blockSize = std::int64_t(value);
+            if (name == "transB") node.transB = value != 0;
         }
         if (!good(message)) return false;
-        if (file.dequantized.size() == kMostTensors) return true;
-        if (!budget_.take(2 * sizeof out + ListBudget::of(out.codes) + ListBudget::of(out.scale) +
-                          ListBudget::of(out.zero)))
-            return refuse(range.begin, budget_.why("its list of tensors"));
-        file.dequantized.push_back(std::move(out));
-        return true;
+        return quantized_.add(std::move(node), budget_) || refuse(range.begin, budget_.why("its list of tensors"));
     }
 
     /// True for Gemm with transB=1: its weight is [out, in].
@@ -355,6 +353,7 @@ private:
     std::uint64_t size_;
     const ReadBytes& read_;
     ListBudget budget_;
+    QuantizedNodes quantized_;
     std::size_t functions_ = 0;
     std::map<std::string, Unread> unread_;
 };

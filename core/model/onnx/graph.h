@@ -4,6 +4,7 @@
 // functions, and tensors in attributes (Constant). Field numbers are those of onnx.proto.
 
 #include "core/base/result.h"
+#include "core/model/onnx/quantized_nodes.h"
 #include "core/model/onnx/tensor.h"
 
 #include <deque>
@@ -14,12 +15,6 @@
 #include <vector>
 
 namespace qs::onnx {
-
-/// A DequantizeLinear node, by the names of the tensors that it reads. `zero` is empty if the node has no zero points.
-struct Dequantize {
-    std::string codes, scale, zero;
-    std::int64_t axis = 1, blockSize = 0; ///< attributes of the node
-};
 
 struct File {
     std::vector<Dequantize> dequantized;

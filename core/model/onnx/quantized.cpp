@@ -15,16 +15,24 @@ namespace {
 // because they are kept until all layers are found.
 constexpr std::uint64_t kPerLayer = 1400;
 
-/// Name of the type of codes: ONNX's own name for 4 and 2 bits.
-std::string nameOfType(const TensorInfo& codes) { return codes.derived ? codes.derived->typeId() : info(codes.dtype).id; }
+constexpr const char* kDequantize = "DequantizeLinear"; ///< the only operator that has scales for blocks
 
-/// value = (code - zero point) * scale in f32, as the operator DequantizeLinear is defined.
+/// ONNX Runtime's names for its two ways to quantize a graph.
+const char* typeOf(std::string_view op) { return op == kDequantize ? "ONNX-QDQ" : "ONNX-QOperator"; }
+
+/// Name of the type of codes: ONNX's own name for 4 and 2 bits.
+std::string nameOfType(const TensorInfo& codes) {
+    return codes.derived ? codes.derived->typeId() : info(codes.dtype).id;
+}
+
+/// value = (code - zero point) * scale in f32, as DequantizeLinear and the operators on codes are defined.
 class QdqLayer final : public Layer {
 public:
     /// `inner`: number of consecutive elements with the same scale. The scales repeat after `channels` such runs.
-    QdqLayer(std::vector<std::int64_t> shape, std::vector<qs::Field> fields, std::uint64_t channels,
+    QdqLayer(const char* op, std::vector<std::int64_t> shape, std::vector<qs::Field> fields, std::uint64_t channels,
              std::uint64_t inner)
-        : Layer({"ONNX-QDQ", describe(fields, channels), fields[1].info.dtype, std::move(shape), std::move(fields)}),
+        : Layer(
+              {typeOf(op), describe(op, fields, channels), fields[1].info.dtype, std::move(shape), std::move(fields)}),
           channels_(channels), inner_(inner), hasZeros_(parts().size() > 2) {}
 
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
@@ -47,8 +55,8 @@ public:
     }
 
 private:
-    static std::string describe(const std::vector<qs::Field>& fields, std::uint64_t channels) {
-        return fmt::format("DequantizeLinear of {}, {}{}", nameOfType(fields[0].info),
+    static std::string describe(const char* op, const std::vector<qs::Field>& fields, std::uint64_t channels) {
+        return fmt::format("{} of {}, {}{}", op, nameOfType(fields[0].info),
                            fields[1].info.elements > 1 ? fmt::format("{} scales, one a channel", channels)
                                                        : std::string("one scale"),
                            fields.size() > 2 ? ", zero points" : "");
@@ -67,7 +75,8 @@ public:
         std::uint64_t perAxis() const { return (size + block - 1) / block; }
     };
     BlockedLayer(std::vector<std::int64_t> shape, std::vector<qs::Field> fields, const Blocks& blocks)
-        : Layer({"ONNX-QDQ", describe(fields, blocks), fields[1].info.dtype, std::move(shape), std::move(fields)}),
+        : Layer({typeOf(kDequantize), describe(fields, blocks), fields[1].info.dtype, std::move(shape),
+                 std::move(fields)}),
           blocks_(blocks), hasZeros_(parts().size() > 2) {}
 
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
@@ -82,7 +91,8 @@ public:
             const auto scale = std::size_t(firstScale(begin + i) - from + column);
             if (blocks_.inner > 1) { // a row: each element has a scale of its own
                 const auto length = std::min<std::size_t>(n - i, std::size_t(blocks_.inner - column));
-                for (std::size_t k = 0; k < length; ++k, ++i) out[i] = (codes[i] - zeros[scale + k]) * scales[scale + k];
+                for (std::size_t k = 0; k < length; ++k, ++i)
+                    out[i] = (codes[i] - zeros[scale + k]) * scales[scale + k];
             } else { // a block with one scale
                 const std::uint64_t place = (begin + i) % blocks_.size;
                 const std::uint64_t end = std::min(blocks_.size, (place / blocks_.block + 1) * blocks_.block);
@@ -94,8 +104,8 @@ public:
 
 private:
     static std::string describe(const std::vector<qs::Field>& fields, const Blocks& blocks) {
-        return fmt::format("DequantizeLinear of {}, a scale for {} elements{}", nameOfType(fields[0].info),
-                           blocks.block, fields.size() > 2 ? ", zero points" : "");
+        return fmt::format("{} of {}, a scale for {} elements{}", kDequantize, nameOfType(fields[0].info), blocks.block,
+                           fields.size() > 2 ? ", zero points" : "");
     }
     /// Index of the first of the `inner` scales of the row that holds `element`.
     std::uint64_t firstScale(std::uint64_t element) const {
@@ -125,6 +135,7 @@ public:
         if (!budget_.take(memory)) return false;
         for (const auto& part : layer->parts()) taken_[std::size_t(find(part.name) - model_.tensors.data())] = true;
         info.derived = layer;
+        info.outputLast = node.outputLast && info.shape.size() >= 2;
         layers_.push_back(std::move(info));
         return true;
     }
@@ -191,14 +202,14 @@ std::shared_ptr<const Layer> Layers::layerOf(const Dequantize& node) const {
     if (zeros) fields.push_back(field(*zeros));
     const auto rank = std::int64_t(codes->shape.size()), axis = node.axis < 0 ? node.axis + rank : node.axis;
     if (scales->elements == 1 && node.blockSize == 0)
-        return std::make_shared<const QdqLayer>(codes->shape, std::move(fields), 1, codes->elements);
+        return std::make_shared<const QdqLayer>(node.op, codes->shape, std::move(fields), 1, codes->elements);
     if (axis < 0 || axis >= rank) return {};
     const auto size = std::uint64_t(codes->shape[std::size_t(axis)]);
     std::uint64_t inner = 1;
     for (std::int64_t i = axis + 1; i < rank; ++i) inner *= std::uint64_t(codes->shape[std::size_t(i)]);
     if (node.blockSize == 0) {
         if (scales->shape.size() > 1 || size != scales->elements) return {};
-        return std::make_shared<const QdqLayer>(codes->shape, std::move(fields), size, inner);
+        return std::make_shared<const QdqLayer>(node.op, codes->shape, std::move(fields), size, inner);
     }
     if (node.blockSize < 0) return {};
     const BlockedLayer::Blocks blocks{size, inner, std::uint64_t(node.blockSize)};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Quantized weights of ONNX models: codes in initializers that a DequantizeLinear node reads, with a constant scale.
+// Quantized weights of ONNX models: codes in initializers with a constant scale, read by DequantizeLinear or by an
+// operator that computes with codes.
 
 #include "core/model/model.h"
 #include "core/model/onnx/graph.h"

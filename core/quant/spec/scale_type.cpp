@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/spec/scale_type.h"
 
+#include "core/quant/encode/encode.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -125,6 +125,7 @@ private Q_SLOTS:
                                 s("DIR"),
                                 s("HOW"),
                                 s("UNIT"),
+                                s("OBJECTIVE"),
                                 s("WHAT"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {

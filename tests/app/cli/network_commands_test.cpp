@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 
 #include <cmath>
+#include <sys/stat.h>
 
 using namespace clitest;
 
@@ -37,6 +38,10 @@ private Q_SLOTS:
     void aloneRanksRoles();
     void finishedRunsAreFound();
     void slopePredicts();
+    void proxiesAreHeldAgainstWhatIsMeasured();
+    void evidenceStandsBesideTheWeights();
+    void importsHaveTheirFloor();
+    void badEvidence();
     void badSensitivities();
     void capturedInputsServeSolvers();
     void capturedImportanceWeighsErrors();
@@ -88,6 +93,97 @@ void TestNetworkCommands::slopePredicts() {
         QVERIFY(predicted > 0);
         QVERIFY(std::fabs(unit[s("predicted")].toDouble() - predicted) < 1e-9 * predicted);
     }
+}
+
+void TestNetworkCommands::proxiesAreHeldAgainstWhatIsMeasured() {
+    const QStringList wanted = {s("--spec"), s("int3:block=32"), s("--tensor"), s("k_proj"),
+                                s("--how"),  s("alone"),         s("--how"),    s("output")};
+    const auto ran = sensitivity(wanted);
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QCOMPARE(rows(ran.out).size(), 16); // two ways, eight tensors
+    QStringList proxies;
+    for (const auto& row : rows(ran.out, "trust")) {
+        const auto one = row.toObject();
+        proxies << one[s("proxy")].toString();
+        QVERIFY(one[s("tau_low")].toDouble() <= one[s("tau")].toDouble());
+        QVERIFY(one[s("tau")].toDouble() <= one[s("tau_high")].toDouble());
+        QVERIFY(!one[s("misjudged")].toString().isEmpty());
+    }
+    QCOMPARE(proxies, QStringList({s("NMSE"), s("Weighted NMSE"), s("Layer output NMSE")}));
+    const auto shown = over("sensitivity", QStringList{s("--cache"), path("cache")} + wanted);
+    QVERIFY(shown.out.contains("Trust in proxies") && shown.out.contains("Kendall"));
+    QStringList four = {s("--no-floor"), s("--json"), s("-")};
+    for (const char* spec : {"int2:block=32", "int3:block=32", "int4:block=32", "int8:block=32"})
+        four << s("--spec") << s(spec);
+    const auto specs = over("eval", four);
+    QVERIFY2(specs.code == 0, specs.err.constData());
+    bool found = false;
+    for (const auto& row : rows(specs.out, "trust"))
+        if (row.toObject()[s("proxy")].toString() == s("NMSE") &&
+            row.toObject()[s("measured")].toString() == s("Mean KL"))
+            found = row.toObject()[s("tau")].toDouble() == 1;
+    QVERIFY(found);
+}
+
+void TestNetworkCommands::evidenceStandsBesideTheWeights() {
+    const QStringList wanted = {s("--spec"), s("int3:block=32"), s("--tensor"), s("k_proj"), s("--how"),
+                                s("alone"),  s("--how"),         s("slope"),    s("--json"), path("s.json")};
+    QVERIFY(over("sensitivity", QStringList{s("--cache"), path("cache")} + wanted).code == 0);
+    const QStringList with = {s("--tensor"), s("k_proj"), s("--evidence"), path("s.json")};
+    const auto ran =
+        run(QStringList{s("analyze"), kSample, s("--spec"), s("int3:block=32"), s("--json"), s("-")} + with);
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto first = rows(ran.out)[0].toObject();
+    QVERIFY(first[s("kl_alone")].toDouble() > 0 && first[s("kl_alone_se")].toDouble() > 0);
+    QVERIFY(first[s("kl_predicted")].toDouble() > 0 && first[s("kl_saved")].isNull());
+    const auto shown = run(QStringList{s("analyze"), kSample, s("--spec"), s("int3:block=32")} + with);
+    QVERIFY2(shown.out.contains("NMSE ranks 8 tensors as KL alone does with Kendall's tau"), shown.out.constData());
+    const auto without = run({s("analyze"), kSample, s("--spec"), s("int3:block=32"), s("--tensor"), s("k_proj")});
+    QVERIFY(without.out.contains("How far it ranks as the model's output does is not measured."));
+    const auto sweep = run(
+        QStringList{s("sweep"), kSample, s("--spec"), s("int3"), s("--block"), s("32"), s("--json"), s("-")} + with);
+    QVERIFY2(sweep.code == 0, sweep.err.constData());
+    QVERIFY(rows(sweep.out)[0].toObject()[s("kl_alone")].toDouble() > 0);
+    const auto page =
+        run(QStringList{s("analyze"), kSample, s("--spec"), s("int3:block=32"), s("--md"), s("-")} + with);
+    QVERIFY(page.out.contains("Effect on the output") && page.out.contains("Trust in proxies"));
+}
+
+void TestNetworkCommands::importsHaveTheirFloor() {
+    QFile csv(path("kld_results.csv"));
+    QVERIFY(csv.open(QIODevice::WriteOnly));
+    csv.write("QTYPE");
+    for (int layer = 0; layer < 8; ++layer) csv.write("," + ("blk." + QByteArray::number(layer)) + ".attn_k.weight");
+    csv.write("\nq4_K");
+    for (int layer = 0; layer < 8; ++layer) csv.write(layer == 3 ? ",404" : "," + QByteArray::number(1 + layer));
+    csv.write("\n");
+    csv.close();
+    const QStringList wanted = {s("--spec"), s("int3:block=32"), s("--tensor"),
+                                s("k_proj"), s("--import"),      csv.fileName()};
+    const auto ran = sensitivity(wanted + QStringList{s("--import-floor"), s("0.5")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto imported = rows(ran.out, "imported")[0].toObject();
+    QCOMPARE(imported[s("tensors")].toInt(), 7);
+    QCOMPARE(imported[s("not_measured")].toInt(), 1);
+    QCOMPARE(imported[s("floor")].toDouble(), 0.5);
+    QCOMPARE(imported[s("floor_is")].toString(), s("given"));
+    QVERIFY(rows(ran.out, "trust")[1].toObject()[s("proxy")].toString().startsWith(s("Imported kl_mean, q4_K")));
+    const auto few = rows(sensitivity(wanted).out, "imported")[0].toObject();
+    QVERIFY(few[s("floor")].isNull()); // too few tensors to estimate one: not 0
+    refuses(sensitivity(wanted + QStringList{s("--import-floor"), s("x")}), "--import-floor");
+    refuses(sensitivity({s("--spec"), s("nf4"), s("--import-floor"), s("1")}), "--import");
+}
+
+void TestNetworkCommands::badEvidence() {
+    QFile file(path("bad.json"));
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write("{\"rows\": []}") > 0);
+    file.close();
+    const auto with = [&](const QString& evidence) {
+        return run({s("analyze"), kSample, s("--spec"), s("nf4"), s("--evidence"), evidence});
+    };
+    refuses(with(file.fileName()), "holds no figures");
+    refuses(with(kText), "none of what can be imported");
+    refuses(with(path("missing.json")), "missing.json");
 }
 
 void TestNetworkCommands::badSensitivities() {
@@ -152,6 +248,14 @@ void TestNetworkCommands::badTexts() {
     text.close();
     refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "UTF-8");
     refuses(run({s("tokenize"), kSample, s("--text"), path("absent.txt")}), "absent.txt");
+    QVERIFY(text.resize(qint64(20) << 30)); // sparse
+    for (const char* option : {"--text", "--tokens"})
+        refuses(run({s("eval"), kSample, s("--spec"), s("int8"), s(option), text.fileName()}), "is longer than");
+    refuses(run({s("tokenize"), kSample, s("--text"), text.fileName()}), "is longer than the 256.00 MiB");
+    QVERIFY(text.remove() && ::mkfifo(QFile::encodeName(text.fileName()).constData(), 0600) == 0);
+    for (const char* option : {"--text", "--tokens", "--base"})
+        refuses(run({s("eval"), kSample, s("--spec"), s("int8"), s(option), text.fileName()}), "is a pipe");
+    refuses(over("eval", {s("--recipe"), text.fileName()}), "is a pipe");
     refuses(run({s("tokenize"), s("tests/data/eval/llama"), s("--text"), kText}), "tokenizer");
 }
 

@@ -50,7 +50,8 @@ void TestPlanCommand::aRecipeThatExportsAndEvaluates() {
     for (const auto& row : rows(ran.out)) loss += row.toObject()[s("loss")].toDouble();
     QVERIFY(std::fabs(loss - provenance[s("predicted_loss")].toString().toDouble()) < 1e-9);
 
-    const auto exported = run({s("export"), kTiny, s("--recipe"), path("recipe.json"), s("-o"), path("x.safetensors")});
+    const auto exported = run({s("export"), kTiny, s("--recipe"), path("recipe.json"), s("--layout"),
+                               provenance[s("layout")].toString(), s("-o"), path("x.safetensors")});
     QVERIFY2(exported.code == 0, exported.err.constData());
     // The file has the planned bytes, a header and metadata.
     const auto size = QFileInfo(path("x.safetensors")).size();
@@ -77,7 +78,14 @@ void TestPlanCommand::againstChance() {
     }
     QCOMPARE(permuted, 2);
     QVERIFY(random <= 2 && uniform >= 1);
-    QVERIFY(ran.out.contains("Against 2 shuffles of its own specs"));
+    const auto chance = rows(ran.out, "chance");
+    QVERIFY(chance.size() >= 1);
+    const auto shuffled = chance[0].toObject();
+    QCOMPARE(shuffled[s("draws")].toInt(), 2);
+    QVERIFY(shuffled[s("rank_p")].toDouble() >= 1.0 / 3);
+    QVERIFY(shuffled[s("words")].toString().startsWith(s("Against 2 shuffles of its own specs")));
+    const bool inside = shuffled[s("low")].toDouble() <= 0 && shuffled[s("high")].toDouble() >= 0;
+    QCOMPARE(shuffled[s("words")].toString().contains(s("inside the random band")), inside);
 }
 
 void TestPlanCommand::badPlans() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Commands quantize and dequantize, in both directions, on the real program.
 #include "cli_run.h"
+#include "layout_case.h"
 #include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
@@ -275,6 +276,30 @@ private Q_SLOTS:
         QVERIFY2(shared.code == 0, shared.err.constData());
         const auto nmse = [](const auto& ran) { return rows(ran.out, "rows")[1].toObject()[s("nmse")].toDouble(); };
         QVERIFY(nmse(own) > 0 && nmse(own) < nmse(shared));
+    }
+
+    /// Metadata may describe tensors that the file holds as they are, in words that mean nothing.
+    void falseDescriptionsOfTensors() {
+        QVERIFY(!layoutWithoutCase(kLayoutCases));
+        QTemporaryDir dir;
+        QByteArray file = safetensors({{"a.weight", "F32", "[32,256]", ramp(8192)},
+                                       {"b.weight", "F32", "[256]", ramp(256)},
+                                       {"b.weight.codes", "F32", "[4]", ramp(4)}}),
+                   header = file.mid(8, file.indexOf('}' + QByteArray(1, '}')) - 6);
+        const QByteArray data = file.mid(8 + qsizetype(file[0] & 0xff) + 256 * qsizetype(file[1] & 0xff));
+        header.insert(1, R"("__metadata__":{"quantscope.a.weight":"[[","quantscope.b.weight":"{\"spec\":1}"},)");
+        while (header.size() % 8) header += ' ';
+        const quint64 length = quint64(header.size());
+        const QString in = put(dir.filePath(s("in.safetensors")),
+                               QByteArray(reinterpret_cast<const char*>(&length), 8) + header + data);
+        for (const auto& [layout, spec] : kLayoutCases) {
+            const auto* row = qs::findLayout(layout);
+            const QString out = dir.filePath(s("out") + s(row->fileEnding ? row->fileEnding : ".safetensors"));
+            const auto ran = run({s("quantize"), in, s("--spec"), s(spec), s("--layout"), s(layout), s("--tensor"),
+                                  s("a.weight"), s("-o"), out});
+            QVERIFY2(ran.code == 0, (QByteArray(layout) + ": " + ran.err).constData());
+            QVERIFY2(ran.out.contains("every value is what was analysed"), ran.out.constData());
+        }
     }
 
     void sampleAsAFolder() {

@@ -167,6 +167,16 @@ private Q_SLOTS:
         QCOMPARE(lines, 3); // all roofs are drawn
         QCOMPARE(named, (QStringList{QStringLiteral("bf16, i8 roof"), QStringLiteral("f32 roof")}));
     }
+
+    /// The details of a row are in the unit of the charts and of the table.
+    void timesAreInOneUnit() {
+        auto row = timedRow("cpu", "nf4", 1, 12'345);
+        row.answer.kernel.prepareNs = 2e6;
+        const QString text = rowText(row);
+        QVERIFY2(text.contains(QStringLiteral("12.35 µs")) && text.contains(QStringLiteral("2000 µs, once")),
+                 qPrintable(text));
+        QVERIFY2(!text.contains(QStringLiteral(" ns")), qPrintable(text));
+    }
 };
 
 QS_TEST(TestBackendsCharts)

@@ -4,6 +4,7 @@
 #include "app/gui/page.h"
 #include "app/gui/pages/evidence/evidence_choice.h"
 #include "app/gui/pages/evidence/evidence_figures.h"
+#include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/pages/evidence/evidence_output.h"
 #include "app/gui/pages/evidence/evidence_page.h"
 #include "app/gui/pages/evidence/evidence_tensors.h"
@@ -16,8 +17,11 @@
 #include "app/gui/widgets/small_multiples.h"
 #include "app/gui/widgets/tick_list.h"
 #include "artefacts.h"
+#include "core/analysis/proxy_trust.h"
 #include "core/base/text.h"
+#include "core/eval/run/base_reference.h"
 #include "core/session/kept_evidence.h"
+#include "core/session/kept_sensitivity.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
 
@@ -25,6 +29,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
 #include <QTemporaryDir>
@@ -67,6 +72,66 @@ class TestEvidencePage : public QObject {
         QFile file(path);
         if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) return {};
         return path;
+    }
+
+    /// What was measured stands in the rows of the session, which all pages show, and proxies carry their trust.
+    void theyAreMetricsOnOtherPages(const std::vector<eval::SensitivityRow>& rows) {
+        const QuantSpec spec = *parseSpec("int3:block=32");
+        session_->setSpec(spec);
+        session_->analyseModel(spec);
+        QTRY_COMPARE_WITH_TIMEOUT(session_->modelRows(spec).size(), qsizetype(session_->weights().size()), 60'000);
+        std::size_t seen = 0;
+        for (const auto& row : rows) {
+            const int weight = session_->weightIndex(session_->model()->find(row.unit));
+            const auto value = klAloneMetric().value(*session_->modelRows(spec).at(std::size_t(weight)));
+            QVERIFY(value);
+            QCOMPARE(*value, row.divergence->mean);
+            ++seen;
+        }
+        QCOMPARE(seen, rows.size());
+        QTRY_VERIFY(session_->trust(nmseMetric(), spec));
+        const auto* trust = session_->trust(nmseMetric(), spec);
+        QCOMPARE(trust->agreement.items, rows.size());
+        const QString text = session_->trustText(nmseMetric(), spec);
+        QVERIFY2(text.contains(u"τ") && text.contains(u"KL alone"), qPrintable(text));
+        QVERIFY(session_->trustText(klAloneMetric(), spec).isEmpty());
+        QVERIFY(session_->trustText(nmseMetric(), *parseSpec("int8")).contains(u"not measured"));
+        const auto before = keptSensitivity(evidence()->tensors()->known());
+        QVERIFY(session_->kept().contains(QStringLiteral("sensitivity")));
+        QVERIFY(sensitivityKept(before));
+    }
+
+    void importedFiguresJoin() {
+        QByteArray header = "QTYPE", values = "\nint3";
+        for (int layer = 0; layer < 8; ++layer) {
+            header += ",blk." + QByteArray::number(layer) + ".attn_k.weight";
+            values += "," + QByteArray::number(layer + 1);
+        }
+        auto* imports = evidence()->trust()->imports();
+        QSignalSpy settled(imports, &EvidenceImports::settled);
+        imports->import({write("kld_results.csv", header + values + "\n").toStdString(), {}, {}});
+        QVERIFY(settled.wait(10'000));
+        QCOMPARE(imports->columns().size(), std::size_t(1));
+        QVERIFY(!imports->columns()[0].floor);
+        auto* floor = the<QLineEdit>("evidenceImportFloor");
+        QTRY_VERIFY(floor->isVisible());
+        QTest::keyClicks(floor, QStringLiteral("0.25"));
+        QTest::keyClick(floor, Qt::Key_Return);
+        QTRY_VERIFY(imports->columns()[0].floor);
+        QCOMPARE(imports->columns()[0].floor->value, 0.25);
+        QTRY_VERIFY(evidence()->trust()->table()->model()->rowCount() >= 2);
+        const auto* table = evidence()->trust()->table()->model();
+        bool shown = false;
+        for (int i = 0; i < table->rowCount(); ++i)
+            shown |= table->index(i, 0).data().toString().startsWith(QStringLiteral("Imported kl_mean"));
+        QVERIFY(shown);
+        QTest::qWait(60);
+        keepPicture(*page_, QStringLiteral("evidence-trust-imported"));
+        imports->import({write("nothing.txt", "hello").toStdString(), {}, {}});
+        QVERIFY(settled.wait(10'000));
+        QVERIFY(the<QLabel>("evidenceImportStatus")->text().contains(u"none of what can be imported"));
+        click("evidenceImportRemove");
+        QVERIFY(imports->columns().empty());
     }
 
 private Q_SLOTS:
@@ -246,11 +311,43 @@ private Q_SLOTS:
         QCOMPARE(evidence()->trust()->plots()->panels().front().dots.size(), rows.size());
         QTest::qWait(60);
         keepPicture(*page_, QStringLiteral("evidence-trust"));
+        theyAreMetricsOnOtherPages(rows);
+        importedFiguresJoin();
         click("evidenceTabTensors");
         QTest::mouseClick(bars->viewport(), Qt::LeftButton, {}, bars->barRect(0).center());
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
         QVERIFY(session_->tensor());
         click("evidenceTabOutput");
+    }
+
+    /// A base-logits file of llama.cpp in the place of the model's own predictions; its tokens are the text.
+    void aBaseFileIsTheReference() {
+        eval::EvaluationPlan plan;
+        plan.context = 64, plan.chunks = 2;
+        for (int i = 0; i < 128; ++i) plan.text.tokens.push_back(32 + i * 7 % 90);
+        const std::string path = folder_.filePath(QStringLiteral("base.kld")).toStdString();
+        auto saver = eval::BaseSaver::of(path, plan);
+        QVERIFY(saver);
+        plan.compared = [&](const eval::LogitRows& rows) { return saver->take(rows); };
+        QVERIFY(eval::evaluate(session_->model(), plan, Job()) && saver->finish(Job()));
+        click("evidenceTabTrust");
+        auto* imports = evidence()->trust()->imports();
+        QSignalSpy settled(imports, &EvidenceImports::settled);
+        imports->import({path, {}, {}});
+        QVERIFY(settled.wait(10'000));
+        QCOMPARE(evidence()->choice()->settings().base, path);
+        evidence()->choice()->setText({}, false);
+        click("evidenceTabOutput");
+        onlyTick({QStringLiteral("int4:block=32")});
+        QVERIFY(the<QPushButton>("evidenceStart")->isEnabled());
+        click("evidenceStart");
+        QVERIFY(quiet());
+        QVERIFY2(trouble().isEmpty(), qPrintable(trouble()));
+        QCOMPARE(evidence()->record()->textPath, path);
+        QCOMPARE(evidence()->record()->tokens, std::size_t(128));
+        QVERIFY(evidence()->record()->changes[0].row.floor);
+        click("evidenceOwnReference");
+        QVERIFY(evidence()->choice()->settings().base.empty());
     }
 
     /// A file of tensors alone has no network: the sentence says so, a button opens what works.

@@ -120,6 +120,8 @@ private Q_SLOTS:
     void cosinesAreThoseOfEmbeddings();
     void tokensGoToTheirLargestExperts();
     void expertsAreQuantizedSliceBySlice();
+    void neitherRowsThatAreLeftOutNorMemoryChangeScores_data() { logitsAreThoseOfTransformers_data(); }
+    void neitherRowsThatAreLeftOutNorMemoryChangeScores();
     void everyFamilyHasANetwork();
     void chunksDoNotSeeEachOther();
     void longChunksHaveAnglesOfTheirOwn();
@@ -150,6 +152,40 @@ void NetworksTest::logitsOfGgufFilesAreTheSame() {
     const QString own = kGguf + name + QStringLiteral(".npy"); // where a GGUF file says something else
     compareLogits(kGguf + name + QStringLiteral(".gguf"), name,
                   QFile::exists(own) ? own : kFolder + name + QStringLiteral("/logits.npy"));
+}
+
+/// Where the second half of every chunk is scored, the last layer computes no other rows. With little memory, experts are loaded
+/// one after another.
+void NetworksTest::neitherRowsThatAreLeftOutNorMemoryChangeScores() {
+    QFETCH(QString, name);
+    const auto model = openModel((kFolder + name).toStdString());
+    QVERIFY(model);
+    EvaluationPlan plan;
+    plan.text.tokens = tokensOf(name);
+    plan.context = 8;
+    plan.changes.push_back(quantizedAs(*parseSpec("int4:block=8")));
+    const auto scoresOf = [&](Scored scored, std::uint64_t memory) {
+        plan.scored = scored, plan.memory = memory;
+        const auto result = evaluate(*model, plan, Job());
+        if (!result || !result->reasons.front().empty()) qFatal("no figures");
+        return result->scores.front();
+    };
+    const auto half = scoresOf(Scored::SecondHalf, 0), all = scoresOf(Scored::All, 0);
+    const auto little = scoresOf(Scored::SecondHalf, 1);
+    QVERIFY(!half.empty());
+    QCOMPARE(little.size(), half.size());
+    for (std::size_t i = 0; i < half.size(); ++i) {
+        const auto same = [&](const TokenScore& other) {
+            return other.chunk == half[i].chunk && other.position == half[i].position;
+        };
+        const auto full = std::find_if(all.begin(), all.end(), same);
+        QVERIFY(full != all.end() && same(little[i]));
+        for (const TokenScore* each : {&*full, &little[i]}) {
+            QCOMPARE(each->divergence, half[i].divergence);
+            QCOMPARE(each->nll, half[i].nll);
+            QCOMPARE(each->referenceNll, half[i].referenceNll);
+        }
+    }
 }
 
 void NetworksTest::everyFamilyHasANetwork() {

@@ -9,6 +9,7 @@
 #include <limits>
 
 using namespace qs::eval;
+using qs::percentile;
 
 class ScoresTest : public QObject {
     Q_OBJECT

@@ -112,6 +112,7 @@ private Q_SLOTS:
     void nothingDependsOnMemoryOrCache();
     void nothingDependsOnThreads();
     void aStoppedMeasurementGoesOn();
+    void runsEndWhenTheyAreCertain();
     void brokenRecordsAreMeasuredAgain();
     void badPlansAreRefused();
 };
@@ -267,6 +268,33 @@ void SensitivityTest::aStoppedMeasurementGoesOn() {
     QVERIFY(rest.keptRuns >= 5);
     QCOMPARE(rest.runs + rest.keptRuns, expected.runs + expected.keptRuns);
     QCOMPARE(figures(rest), figures(expected));
+}
+
+void SensitivityTest::runsEndWhenTheyAreCertain() {
+    auto plan = planOf("alone", {"nf4:block=16"});
+    plan.context = kContext / 4, plan.chunks = 3 * kChunksToEnd, plan.takes = isInTwoLayers;
+    const auto whole = measured(plan);
+    QCOMPARE(whole.endedRuns, std::size_t(0));
+    plan.until = 1e-9; // never reached
+    QCOMPARE(figures(measured(plan)), figures(whole));
+    QTemporaryDir folder;
+    plan.cache = folder.path().toStdString();
+    plan.until = 1; // after the first look
+    const auto ended = measured(plan);
+    QVERIFY(ended.endedRuns > 0);
+    plan.chunks = kChunksToEnd, plan.until = 0, plan.cache.clear();
+    const auto few = measured(plan);
+    for (std::size_t i = 0; i < ended.rows.size(); ++i) {
+        const auto& row = ended.rows[i];
+        QVERIFY(row.divergence && row.divergence->byChunk);
+        if (*row.divergence->byChunk > row.divergence->mean) continue; // it went on
+        QCOMPARE(row.tokens, few.rows[i].tokens);
+        QCOMPARE(row.divergence->mean, few.rows[i].divergence->mean);
+    }
+    plan.chunks = 3 * kChunksToEnd, plan.cache = folder.path().toStdString();
+    QCOMPARE(figures(measured(plan)), figures(whole)); // runs that ended are not taken for whole ones
+    plan.until = 1;
+    QCOMPARE(measured(plan).runs, std::size_t(0));
 }
 
 void SensitivityTest::brokenRecordsAreMeasuredAgain() {

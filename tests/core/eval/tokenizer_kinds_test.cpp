@@ -2,6 +2,7 @@
 // Token ids of many kinds of tokenizers over all code points and pseudo-random strings, against hashes of what the
 // tokenizers and sentencepiece packages give (tests/data/eval/make_tokens.py makes the same texts).
 #include "core/eval/run/report.h"
+#include "core/eval/tokenizer/gguf_cuts.h"
 #include "core/eval/tokenizer/sources.h"
 #include "core/eval/tokenizer/unicode.h"
 #include "core/model/model.h"
@@ -108,6 +109,7 @@ private Q_SLOTS:
     void everyKindGivesTheIdsOfThePackage_data();
     void everyKindGivesTheIdsOfThePackage();
     void ggufVocabulariesGiveTheIdsOfTheirSource();
+    void ggufTextsAreCutAsTheirNameSays();
     void placesAreThoseOfTheText();
     void reportsNameTheFileOfTheTokenizer();
 };
@@ -150,6 +152,32 @@ void TokenizerKindsTest::ggufVocabulariesGiveTheIdsOfTheirSource() {
     QCOMPARE(smollm->encode("<s>", Job())->size(), std::size_t(1));
     for (std::size_t length : {std::size_t(0), std::size_t(23), scored.size() / 2, scored.size() - 40})
         QVERIFY(!parseGgufTokenizer(std::as_bytes(std::span(scored)).first(length), "cut.gguf"));
+}
+
+/// In this vocabulary every two bytes merge, so that ids show where a text was cut (tests/data/eval/make_cuts.py).
+void TokenizerKindsTest::ggufTextsAreCutAsTheirNameSays() {
+    const std::string file = fileText("pairs.gguf"), key = "tokenizer.ggml.pre";
+    const std::size_t at = file.find(key) + key.size() + 4; // behind the type; there is a length of 8 bytes
+    const auto named = [&](const std::string& name) {
+        std::string out = file.substr(0, at);
+        for (unsigned shift = 0; shift < 64; shift += 8) out += char(name.size() >> shift & 0xFF);
+        return out + name + file.substr(at + 8 + std::string_view("gpt-2").size());
+    };
+    const json known = json::parse(fileText("cuts.json"));
+    const Texts texts = known["texts"];
+    std::size_t count = 0;
+    for (const GgufCuts& row : ggufCuts())
+        for (const std::string name : row.names) {
+            const std::string bytes = named(name);
+            const auto tokenizer = made(parseGgufTokenizer(std::as_bytes(std::span(bytes)), name));
+            const std::string expected = known["hashes"].value(name.empty() ? "default" : name, "");
+            QVERIFY2(hashOf(texts, *tokenizer, row.addsBegin ? 1 : 0) == expected, name.c_str());
+            count += !name.empty();
+        }
+    QCOMPARE(count, known["hashes"].size());
+    const std::string other = named("kimi-k2");
+    const auto refused = parseGgufTokenizer(std::as_bytes(std::span(other)), "t.gguf");
+    QVERIFY(!refused && refused.error().message.find("\"kimi-k2\"") != std::string::npos);
 }
 
 void TokenizerKindsTest::placesAreThoseOfTheText() {

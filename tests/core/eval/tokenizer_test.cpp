@@ -108,6 +108,18 @@ void TokenizerTest::unknownPartsAreRefusedByName() {
     QVERIFY(refusal("model", {{"type", "Sorcery"}}).contains(QLatin1String("\"Sorcery\"")));
     QVERIFY(refusal("pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "("}}}})
                 .contains(QLatin1String("no regular expression")));
+    // Two engines would read these in two ways.
+    for (const auto& [pattern, why] :
+         {std::pair("[\\p{L}&&[^\\p{Han}]]+", "(&&)"), std::pair("[a[bc]]", "a class within"),
+          std::pair("\\h+", "hexadecimal"), std::pair("(?m:a.b)", "(?m)")})
+        QVERIFY2(
+            refusal("pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", pattern}}}})
+                .contains(QLatin1String(why)),
+            pattern);
+    for (const char* fine : {"[\\[\\]&]+", "[[:alpha:]]+", "[]a]", "a&&b"})
+        QCOMPARE(
+            refusal("pre_tokenizer", {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", fine}}}}),
+            QString());
 }
 
 void TokenizerTest::damagedFilesAreRefused() {
@@ -135,8 +147,7 @@ void TokenizerTest::damagedFilesAreRefused() {
 
 void TokenizerTest::aPatternThatExplodesEndsWithASentence() {
     json tree = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
-    tree["pre_tokenizer"] = {
-        {"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "^(a+)+$"}}}};
+    tree["pre_tokenizer"] = {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "^(a+)+$"}}}};
     const auto tokenizer = parseTokenizer(tree.dump(), "t.json");
     QVERIFY(tokenizer);
     const auto ids = (*tokenizer)->encode(std::string(5000, 'a') + "c", Job());

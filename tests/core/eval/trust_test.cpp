@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+using namespace qs;
 using namespace qs::eval;
 
 class TrustTest : public QObject {

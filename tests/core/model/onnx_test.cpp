@@ -10,6 +10,8 @@
 #include "tests/core/model/made_onnx.h"
 #include "tests/support/test_program.h"
 
+#include <fmt/ranges.h>
+
 using namespace qs;
 using namespace qs::test;
 
@@ -53,6 +55,8 @@ private Q_SLOTS:
     void weightsOfDequantizeLinear();
     void blocksOfDequantizeLinear();
     void whatIsNoWeightOfDequantizeLinear();
+    void weightsOfOperatorsOnCodes();
+    void weightsOfIntegerProducts();
     void namesMeanNoConvention();
 
 private:
@@ -250,9 +254,8 @@ void OnnxTest::blocksOfDequantizeLinear() {
         initializer("bs", 1, pb::dims({2, 3}), f32s({1, 2, 4, 8, 16, 32})) +
         dequantize("b_quantized", "bs", "", blocks(~std::uint64_t(0), 2)) +
         // UINT4 with a zero point of 4 bits, one scale for each row
-        initializer("c", 21, pb::dims({2, 3}), hex("f08712")) +
-        initializer("cs", 1, pb::dims({2}), f32s({1, 0.25f})) + initializer("cz", 21, pb::dims({2}), hex("28")) +
-        dequantize("c", "cs", "cz", axis(0));
+        initializer("c", 21, pb::dims({2, 3}), hex("f08712")) + initializer("cs", 1, pb::dims({2}), f32s({1, 0.25f})) +
+        initializer("cz", 21, pb::dims({2}), hex("28")) + dequantize("c", "cs", "cz", axis(0));
     const auto model = open(pb::model(graph));
     QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
     QCOMPARE(model->tensors.size(), std::size_t(3));
@@ -299,6 +302,84 @@ void OnnxTest::whatIsNoWeightOfDequantizeLinear() {
     QVERIFY(stays(codes + wide + scale + dequantize("w", "sw", "s", block(2)))); // one zero point for all blocks
     QVERIFY(stays(codes + scale + initializer("z", 2, {}, hex("01")) + dequantize("w", "s", "z"))); // of another type
     QVERIFY(stays(codes + scale + pb::node("QuantizeLinear", "q", "o", pb::part(1, "w") + pb::part(1, "s"))));
+}
+
+/// Operators that read codes and scales by themselves. A product has a scale for each of its outputs, the last axis.
+void OnnxTest::weightsOfOperatorsOnCodes() {
+    const QByteArray weights = initializer("w", 3, pb::dims({2, 3}), hex("010203040506")) +
+                               initializer("ws", 1, pb::dims({2}), f32s({1, 10})) +
+                               initializer("wc", 1, pb::dims({3}), f32s({1, 10, 100})) +
+                               initializer("z", 3, pb::dims({2}), hex("0104"));
+    const auto read = [&](const char* op, std::initializer_list<const char*> inputs, const QByteArray& rest = {}) {
+        QByteArray parts;
+        for (const char* input : inputs) parts += pb::part(1, input);
+        const auto model = open(pb::model(weights + pb::node(op, "", "y", parts + rest)));
+        const auto* tensor = model->find("w");
+        if (tensor && tensor->derived)
+            return QString::fromLatin1(tensor->outputLast ? "last " : "") + text(tensor->derived->description()) +
+                   QStringLiteral(": ") + text(fmt::format("{}", fmt::join(valuesOf(*model, "w"), " ")));
+        return QString();
+    };
+    const QByteArray own = pb::part(7, "com.microsoft"), turned = pb::attribute("transB", pb::number(3, 1));
+    QCOMPARE(read("QLinearConv", {"x", "xs", "xz", "w", "ws", "z", "ys", "yz"}),
+             QStringLiteral("QLinearConv of I8, 2 scales, one a channel, zero points: 0 1 2 0 10 20"));
+    QCOMPARE(read("QLinearMatMul", {"x", "xs", "xz", "w", "wc", "", "ys", "yz"}),
+             QStringLiteral("last QLinearMatMul of I8, 3 scales, one a channel: 1 20 300 4 50 600"));
+    QCOMPARE(read("QGemm", {"x", "xs", "xz", "w", "wc", "", "", "ys", "yz"}, own),
+             QStringLiteral("last QGemm of I8, 3 scales, one a channel: 1 20 300 4 50 600"));
+    QCOMPARE(read("QGemm", {"x", "xs", "xz", "w", "ws", "z", "", "ys", "yz"}, own + turned),
+             QStringLiteral("QGemm of I8, 2 scales, one a channel, zero points: 0 1 2 0 10 20"));
+    QVERIFY(read("MatMulIntegerToFloat", {"x", "w", "xs", "wc"}, own).endsWith(QStringLiteral(": 1 20 300 4 50 600")));
+    QVERIFY(read("DynamicQuantizeMatMul", {"x", "w", "wc"}, own).endsWith(QStringLiteral(": 1 20 300 4 50 600")));
+    QCOMPARE(read("QLinearMatMul", {"x", "xs", "xz", "w", "ws", "", "ys", "yz"}), QString()); // 3 columns
+    QCOMPARE(read("QLinearConv", {"x", "xs", "xz", "w"}), QString());
+    QCOMPARE(read("QLinearConv", {"x", "xs", "xz", "w", "computed", "", "ys", "yz"}), QString());
+    QCOMPARE(read("QLinearConv", {"x", "xs", "xz", "w", "ws"}, pb::part(7, "org.example")), QString());
+    // The matrix of a product, dequantized first.
+    const auto first = open(pb::model(weights + dequantize("w", "wc", "", axis(1)) +
+                                      pb::node("MatMul", "", "y", pb::part(1, "x") + pb::part(1, "w_f"))));
+    QVERIFY(first->find("w")->outputLast);
+}
+
+/// MatMulInteger has no scale: its result is cast and multiplied by the scales of both operands.
+void OnnxTest::weightsOfIntegerProducts() {
+    const auto node = [](const char* op, std::initializer_list<const char*> inputs,
+                         std::initializer_list<const char*> outputs) {
+        QByteArray parts = pb::part(4, op);
+        for (const char* input : inputs) parts += pb::part(1, input);
+        for (const char* output : outputs) parts += pb::part(2, output);
+        return pb::part(1, parts);
+    };
+    const QByteArray weights = initializer("w_quantized", 2, pb::dims({2, 2}), hex("80817f00")) +
+                               initializer("z", 2, {}, hex("80")) + initializer("s", 1, {}, f32s({0.5f})) +
+                               initializer("fixed", 1, {}, f32s({2})),
+                     quantized = node("DynamicQuantizeLinear", {"x"}, {"xq", "xs", "xz"}),
+                     scales = node("Mul", {"xs", "s"}, {"scales"}), cast = node("Cast", {"sum"}, {"f"}),
+                     product = node("MatMulInteger", {"xq", "w_quantized", "xz", "z"}, {"sum"});
+    const auto values = [&](const QByteArray& graph) {
+        const auto model = open(pb::model(weights + graph));
+        return model->find("w") ? valuesOf(*model, "w") : std::vector<float>();
+    };
+    using Values = std::vector<float>;
+    const Values right{0, 0.5f, -0.5f, -64};
+    QCOMPARE(values(quantized + scales + product + cast + node("Mul", {"f", "scales"}, {"y"})), right);
+    QCOMPARE(values(node("Mul", {"scales", "f"}, {"y"}) + cast + product + scales + quantized), right);
+    QCOMPARE(values(quantized + product + cast + node("Mul", {"f", "xs"}, {"g"}) + node("Mul", {"g", "s"}, {"y"})),
+             right);
+    QCOMPARE(values(quantized + scales + node("ConvInteger", {"xq", "w_quantized", "xz", "z"}, {"sum"}) + cast +
+                    node("Mul", {"f", "scales"}, {"y"})),
+             right);
+    QCOMPARE(values(node("QuantizeLinear", {"x", "fixed", "xz"}, {"xq"}) + node("Mul", {"fixed", "s"}, {"scales"}) +
+                    product + cast + node("Mul", {"f", "scales"}, {"y"})),
+             right);
+    // Where the scale of the weight is not known for sure, codes stay codes.
+    QCOMPARE(values(product + cast + node("Mul", {"f", "s"}, {"y"})), Values());
+    QCOMPARE(values(quantized + product + cast + node("Mul", {"f", "s"}, {"y"})), Values());
+    QCOMPARE(values(quantized + node("Mul", {"s", "fixed"}, {"scales"}) + product + cast +
+                    node("Mul", {"f", "scales"}, {"y"})),
+             Values());
+    QCOMPARE(values(quantized + scales + product + cast), Values());
+    QCOMPARE(values(quantized + product + cast + node("Mul", {"f", "f"}, {"f"})), Values());
 }
 
 /// Field names of a safetensors convention have no meaning in an ONNX graph.

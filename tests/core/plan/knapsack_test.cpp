@@ -5,7 +5,9 @@
 
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <random>
 
@@ -57,6 +59,7 @@ private Q_SLOTS:
     void budgetsAtTheEdges();
     void aLimitOfStatesIsSaid();
     void networksAreProved();
+    void asFastAsASliderMoves();
 };
 
 void KnapsackTest::asGoodAsTryingAll() {
@@ -129,6 +132,26 @@ void KnapsackTest::networksAreProved() {
                 QVERIFY(found->bound <= found->loss);
             }
         }
+}
+
+/// 500 tensors x 12 specs at 40 budgets: by the clock of the processor, so that a busy machine does not count.
+void KnapsackTest::asFastAsASliderMoves() {
+    std::vector<double> milliseconds;
+    for (unsigned seed = 1; seed <= 2; ++seed) {
+        const Classes classes = network(500, 12, seed);
+        const std::uint64_t least = leastBytes(classes);
+        for (int step = 0; step < 20; ++step) {
+            const auto budget = std::uint64_t(double(least) * (1.02 + 2.9 * step / 20));
+            const std::clock_t begun = std::clock();
+            const auto found = pickChoices(classes, budget, std::size_t(1) << 15);
+            milliseconds.push_back(1e3 * double(std::clock() - begun) / CLOCKS_PER_SEC);
+            QVERIFY(found);
+            QCOMPARE(found->gap(), 0.0);
+        }
+    }
+    std::sort(milliseconds.begin(), milliseconds.end());
+    qInfo("500 x 12: median %.1f ms, worst %.1f ms", milliseconds[milliseconds.size() / 2], milliseconds.back());
+    QVERIFY2(milliseconds[milliseconds.size() / 2] < 100, "a plan must follow a slider");
 }
 
 QS_TEST(KnapsackTest)

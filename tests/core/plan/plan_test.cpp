@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Plans of the sample model: bytes as the export writes them, locks, groups, recipes, budgets.
+#include "core/export/rule_book.h"
 #include "core/plan/budget.h"
+#include "core/plan/frontier.h"
 #include "core/plan/heuristic.h"
 #include "core/plan/mixture.h"
 #include "tests/support/test_program.h"
@@ -52,6 +54,14 @@ private Q_SLOTS:
     void bytesAreThoseOfTheExport();
     void moreBytesNeverLoseMore();
     void locksAndGroups();
+    void aLockIsOneOfItsWholeGroup();
+    void limitsOfRoles();
+    void layoutsDemandGroups();
+    void oneDataIsOneUnit();
+    void theFrontierIsTheBest();
+    void recipesHaveAPrice();
+    void slopesHoldForAnySpec();
+    void rulesByName();
     void uniformAndRulesOfThumb();
     void whatCannotBePlanned();
     void objectivesAreRows();
@@ -121,11 +131,15 @@ void PlanTest::locksAndGroups() {
     request.groups = {"(q|k|v)_proj"};
     const Options options = optionsOf(request);
     std::size_t joined = 0;
-    for (const PlanUnit& unit : options.units) {
-        for (const TensorInfo* tensor : unit.tensors) {
-            QVERIFY(tensor->name.find("embed") == std::string::npos);
-            QVERIFY(tensor->name.find("down_proj") == std::string::npos);
-        }
+    for (std::size_t u = 0; u < options.units.size(); ++u) {
+        const PlanUnit& unit = options.units[u];
+        const std::string& name = unit.tensors.front()->name;
+        const bool isKept = name.find("embed") != std::string::npos;
+        const bool isDown = name.find("down_proj") != std::string::npos;
+        QCOMPARE(unit.lock.empty(), !isKept && !isDown);
+        if (isKept)
+            QVERIFY(options.of[u].size() == 1 && !options.specOf(options.of[u][0]) && options.of[u][0].loss == 0);
+        if (isDown) QVERIFY(options.of[u].size() == 1 && specText(*options.specOf(options.of[u][0])) == "int8");
         if (unit.tensors.size() == 1) continue;
         QCOMPARE(unit.tensors.size(), std::size_t(3));
         ++joined;
@@ -143,15 +157,188 @@ void PlanTest::locksAndGroups() {
     std::map<std::pair<int, std::string>, std::string> specs;
     for (const PlannedTensor& tensor : planned->tensors) {
         const bool isDown = tensor.name.find("down_proj") != std::string::npos;
-        if (isDown) QCOMPARE(tensor.spec, std::string("int8"));
+        if (isDown) QCOMPARE(tensor.spec.text(), std::string("int8"));
         if (tensor.name.find("embed") != std::string::npos) QVERIFY(tensor.becomes == Becomes::Copied);
         for (const char* role : {"q_proj", "k_proj", "v_proj"})
             if (tensor.name.find(role) != std::string::npos) {
                 const auto place = std::pair(placeOf(tensor.name).layer, std::string("qkv"));
-                const auto [found, isNew] = specs.emplace(place, tensor.spec);
-                QCOMPARE(found->second, tensor.spec);
+                const auto [found, isNew] = specs.emplace(place, tensor.spec.text());
+                QCOMPARE(found->second, tensor.spec.text());
             }
     }
+}
+
+void PlanTest::aLockIsOneOfItsWholeGroup() {
+    const auto model = sampleModel();
+    auto request = requestOf(model);
+    request.groups = {"(q|k|v)_proj"};
+    request.locks = {{"layers.0.*q_proj", parseSpec("int8").value()}};
+    const Options options = optionsOf(request);
+    bool found = false;
+    for (std::size_t u = 0; u < options.units.size(); ++u) {
+        if (options.units[u].lock.empty()) continue;
+        found = true;
+        QCOMPARE(options.units[u].tensors.size(), std::size_t(3));
+        QCOMPARE(options.of[u].size(), std::size_t(1));
+    }
+    QVERIFY(found);
+    // The recipe says it for the two that the lock itself does not match.
+    const auto best = bestMixture(options, options.mostBytes());
+    const auto recipe = recipeOf(*best, options, request.locks);
+    const auto book = RuleBook::of(recipe.rules);
+    QVERIFY(book);
+    for (const TensorInfo& tensor : model->tensors)
+        if (tensor.name.find("layers.0.self_attn.k_proj") != std::string::npos) {
+            const TensorRule* rule = book->first(tensor.name);
+            QVERIFY(rule && rule->spec && specText(*rule->spec) == "int8");
+        }
+    // Locks that differ part the group, and that is said.
+    request.locks.push_back({"layers.0.*k_proj", std::nullopt});
+    const Options parted = optionsOf(request);
+    QCOMPARE(parted.units.size(), options.units.size() + 2);
+    QVERIFY(!parted.remarks.empty() && parted.remarks.front().find("differ") != std::string::npos);
+}
+
+void PlanTest::limitsOfRoles() {
+    const auto model = sampleModel();
+    auto request = requestOf(model);
+    request.limits = {{"down_proj", parseSpec("int8").value(), true},
+                      {"q_proj", parseSpec("nf4:block=32").value(), false}};
+    const Options options = optionsOf(request);
+    for (const std::uint64_t budget : {options.leastBytes(), options.mostBytes()}) {
+        const auto best = bestMixture(options, budget);
+        QVERIFY(best);
+        for (std::size_t u = 0; u < options.units.size(); ++u) {
+            const std::string spec = specText(*options.specOf(options.of[u][best->picked[u]]));
+            if (options.units[u].name.find("down_proj") != std::string::npos) QCOMPARE(spec, std::string("int8"));
+            if (options.units[u].name.find("q_proj") != std::string::npos) QVERIFY(spec != "int8");
+        }
+    }
+    request.limits = {{"(", parseSpec("int8").value(), true}};
+    QVERIFY(planOptions(request, lossesOf(request), Job()).error().message.find("not a regular expression") !=
+            std::string::npos);
+}
+
+void PlanTest::layoutsDemandGroups() {
+    const auto model = sampleModel();
+    auto request = requestOf(model);
+    request.specs = {parseSpec("int4:block=32").value(), parseSpec("int8:scale=channel").value()};
+    for (const auto& [layout, inUnit] : {std::pair("compressed-tensors", std::size_t(3)), {"native", std::size_t(1)}}) {
+        request.layout = layout;
+        const Options options = optionsOf(request);
+        for (const PlanUnit& unit : options.units)
+            if (unit.tensors.front()->name.find("q_proj") != std::string::npos) QCOMPARE(unit.tensors.size(), inUnit);
+    }
+    // Readers of gptq know one width for all.
+    request.layout = "gptq";
+    const auto options = planOptions(request, lossesOf(request), Job());
+    if (options) QVERIFY(options->units.size() == 1);
+}
+
+/// Two names of the same bytes are tied.
+void PlanTest::oneDataIsOneUnit() {
+    const auto model = sampleModel();
+    auto tied = std::make_shared<Model>(*model);
+    const auto place = std::find_if(tied->tensors.begin(), tied->tensors.end(), [](const TensorInfo& tensor) {
+        return tensor.name.find("embed") != std::string::npos;
+    });
+    QVERIFY(place != tied->tensors.end());
+    TensorInfo head = *place;
+    head.name = "zz_head.weight";
+    tied->tensors.push_back(head);
+    const Options options = optionsOf(requestOf(tied));
+    bool found = false;
+    for (const PlanUnit& unit : options.units)
+        for (const TensorInfo* tensor : unit.tensors)
+            if (tensor->name == head.name) {
+                found = true;
+                QCOMPARE(unit.tensors.size(), std::size_t(2));
+            }
+    QVERIFY(found);
+}
+
+void PlanTest::theFrontierIsTheBest() {
+    const Options options = optionsOf(requestOf(sampleModel()));
+    const auto points = frontierOf(options, 1000);
+    QVERIFY(points.size() > 10);
+    QCOMPARE(points.front().bytes, options.leastBytes());
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const auto best = bestMixture(options, points[i].bytes);
+        QVERIFY(best && std::fabs(best->loss - points[i].loss) <= 1e-9 * points.front().loss);
+        if (i > 0) QVERIFY(points[i].bytes > points[i - 1].bytes && points[i].loss < points[i - 1].loss);
+    }
+    QVERIFY(frontierOf(options, 12).size() <= 14);
+    QCOMPARE(frontierOf(options, 12).back().bytes, points.back().bytes);
+}
+
+void PlanTest::recipesHaveAPrice() {
+    const auto request = requestOf(sampleModel());
+    const Losses losses = lossesOf(request);
+    const auto sizes = storedSizes(request.model, request.tensors.front(), request.specs, "", Job());
+    QVERIFY(sizes);
+    const auto options = planOptions(request, *sizes, losses);
+    QVERIFY(options);
+    const auto best = bestMixture(*options, (options->leastBytes() + options->mostBytes()) / 2);
+    QVERIFY(best);
+    const auto same = mixtureOfRecipe("x", specsOf(*best, *options, {}), *options, *sizes, losses);
+    QVERIFY(same);
+    QCOMPARE(same->bytes, best->bytes);
+    QVERIFY(std::fabs(same->loss - best->loss) < 1e-12 && same->unmeasured == 0);
+    const auto kept = mixtureOfRecipe(
+        "x", [](const TensorInfo&) { return nullptr; }, *options, *sizes, losses);
+    QVERIFY(kept);
+    QCOMPARE(kept->bytes, sizes->bytes);
+    QCOMPARE(kept->loss, 0.0);
+    const QuantSpec other = parseSpec("int6").value();
+    QVERIFY(!mixtureOfRecipe(
+        "x", [&](const TensorInfo&) { return &other; }, *options, *sizes, losses));
+}
+
+void PlanTest::slopesHoldForAnySpec() {
+    const auto request = requestOf(sampleModel());
+    const Losses nmse = lossesOf(request);
+    eval::SensitivityRow row;
+    row.unit = request.tensors.front()->name;
+    row.slope = eval::Estimate{2.5, {}, 0.5};
+    const Losses losses = plan::lossesOf(request.specs, std::span(&row, 1), &nmse);
+    QCOMPARE(losses.of.size(), std::size_t(1));
+    for (std::size_t s = 0; s < request.specs.size(); ++s) {
+        const auto& one = losses.of.at(row.unit)[s];
+        QVERIFY(one && one->byChunk);
+        QCOMPARE(one->mean, 2.5 * nmse.of.at(row.unit)[s]->mean);
+        QCOMPARE(*one->byChunk, 0.5 * nmse.of.at(row.unit)[s]->mean);
+    }
+}
+
+/// A book answers as the list of rules does, and lines keep what is the user's and what is the plan's.
+void PlanTest::rulesByName() {
+    const auto model = sampleModel();
+    const std::vector<TensorRule> rules = {{regexOfName(model->tensors[3].name), parseSpec("int8").value()},
+                                           {"down_proj", std::nullopt},
+                                           {regexOfName(model->tensors[5].name), parseSpec("nf4").value()},
+                                           {"^model.layers.1", parseSpec("int4").value()},
+                                           {regexOfName(model->tensors[3].name), std::nullopt}};
+    const auto book = RuleBook::of(rules);
+    QVERIFY(book);
+    for (const TensorInfo& tensor : model->tensors) {
+        const TensorRule *expected = firstRule(rules, tensor.name), *found = book->first(tensor.name);
+        QCOMPARE(found == nullptr, expected == nullptr);
+        if (found) QVERIFY(found->regex == expected->regex && found->spec == expected->spec);
+    }
+    QVERIFY(!RuleBook::of({{"(", std::nullopt}}));
+    RuleLines lines{{rules[1]}, {rules[0], rules[2]}, "4.5 bpw by nmse"};
+    const auto text = ruleLinesText(lines);
+    QVERIFY(text);
+    const auto back = parseRuleLines(*text);
+    QVERIFY(back);
+    QCOMPARE(back->own.size(), std::size_t(1));
+    QCOMPARE(back->planned.size(), std::size_t(2));
+    QCOMPARE(back->note, lines.note);
+    QCOMPARE(parseRules(*text)->size(), std::size_t(3));
+    const auto none = parseRuleLines("# a remark\ndown_proj=keep\n");
+    QVERIFY(none && none->own.size() == 1 && none->planned.empty());
+    QVERIFY(parseRuleLines("# plan: x\na=int8\n")->own.empty());
+    QVERIFY(!parseRuleLines("# plan: x\nnonsense\n"));
 }
 
 void PlanTest::uniformAndRulesOfThumb() {

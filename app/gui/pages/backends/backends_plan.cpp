@@ -62,10 +62,11 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     connect(shapes_, &PlanShapes::changed, this, &BackendsPlan::estimate);
     connect(shapes_, &PlanShapes::complained, this, &BackendsPlan::complain);
     connect(fields_, &PlanFields::changed, this, &BackendsPlan::estimate);
-    connect(&session, &Session::specChanged, this, [this] {
-        specs_->spoil();
-        if (isVisible()) specs_->refresh();
-    });
+    for (auto signal : {&Session::specChanged, &Session::recipeChanged})
+        connect(&session, signal, this, [this] {
+            specs_->spoil();
+            if (isVisible()) specs_->refresh();
+        });
     setRunning(false);
 }
 

@@ -203,6 +203,7 @@ QString rowText(const BenchmarkRow& row) {
     const auto figure = [](const std::optional<double>& value, const QString& unit) {
         return value ? str(significantText(*value, 4)) + unit : QString();
     };
+    const auto micros = [](double ns) { return str(significantText(ns * kMicro, 4)) + QStringLiteral(" µs"); };
     line(QObject::tr("variant"), str(row.answer.variant.id));
     line(QObject::tr("status"), QString::fromUtf8(rowStateText(row.verdict.status)).replace(u'_', u' '));
     line(QObject::tr("reason"), str(row.verdict.reason));
@@ -225,11 +226,11 @@ QString rowText(const BenchmarkRow& row) {
     line(QObject::tr("device"),
          device.isEmpty() ? QString() : QObject::tr("%1, %2 threads asked for").arg(device).arg(row.question.threads));
     if (row.timing.medianNs) {
-        line(QObject::tr("median"), figure(row.timing.medianNs, QStringLiteral(" ns")) +
-                                        (row.timing.ciNs ? QObject::tr(", 95 % CI %1 to %2 ns")
-                                                               .arg(row.timing.ciNs->low, 0, 'f', 0)
-                                                               .arg(row.timing.ciNs->high, 0, 'f', 0)
-                                                         : QObject::tr(", no interval: fewer than 20 samples")));
+        line(QObject::tr("median"),
+             micros(*row.timing.medianNs) + (row.timing.ciNs ? QObject::tr(", 95 % CI %1 to %2")
+                                                                   .arg(micros(row.timing.ciNs->low))
+                                                                   .arg(micros(row.timing.ciNs->high))
+                                                             : QObject::tr(", no interval: fewer than 20 samples")));
         line(
             QObject::tr("samples"),
             QObject::tr("%1 in %2 rounds by the %3 clock, %4 each")
@@ -263,7 +264,8 @@ QString rowText(const BenchmarkRow& row) {
                                              .arg(row.check.outputs)
                                              .arg(row.check.checkedShapes));
     line(QObject::tr("format NMSE"), figure(row.check.formatNmse, {}));
-    line(QObject::tr("prepare"), figure(row.answer.kernel.prepareNs, QStringLiteral(" ns, once")));
+    line(QObject::tr("prepare"),
+         row.answer.kernel.prepareNs ? QObject::tr("%1, once").arg(micros(*row.answer.kernel.prepareNs)) : QString());
     return text;
 }
 

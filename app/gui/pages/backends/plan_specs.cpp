@@ -51,12 +51,16 @@ void PlanSpecs::addTyped() {
     Q_EMIT changed();
 }
 
-/// Order: A and B, formats that do not quantize, one spec for each other format. Initially A, another format and the
+/// Order: A and B, the specs of the recipe, formats that do not quantize, one spec for each other format. Initially A, another format and the
 /// widest are ticked; later the ticks are kept.
 void PlanSpecs::refresh() {
     if (!stale_) return;
     stale_ = false;
     std::vector<std::string> on = {specText(session_.spec())};
+    if (session_.recipe()->isMixed()) {
+        on.clear(); // what the recipe uses, whether spec A is among it or not
+        for (const auto& spec : session_.recipe()->specs) on.push_back(specText(spec));
+    }
     const auto presets = SpecSetView::presets();
     if (list_->count() > 0) {
         for (int i = 0; i < list_->count(); ++i)
@@ -72,6 +76,8 @@ void PlanSpecs::refresh() {
     DistinctSpecs all;
     all.add(session_.spec());
     if (session_.comparing()) all.add(session_.specB());
+    if (session_.recipe()->isMixed())
+        for (const auto& spec : session_.recipe()->specs) all.add(spec);
     for (const auto& format : formats()) {
         if (format.kind != FormatKind::Identity) continue;
         QuantSpec spec;
@@ -87,6 +93,8 @@ void PlanSpecs::refresh() {
     for (const auto& [text, spec] : specs_) {
         const auto why = whyNotCrossing(spec);
         QString name = QString::fromStdString(text), tip = QString::fromStdString(canonicalText(spec));
+        const auto& used = session_.recipe()->specs;
+        if (std::find(used.begin(), used.end(), spec) != used.end()) tip += u'\n' + tr("The recipe uses it.");
         if (why) name += tr("   no backend"), tip += u'\n' + QString::fromStdString(*why);
         list_->add(name, !why && std::find(on.begin(), on.end(), text) != on.end(), tip);
         if (why) list_->disable(list_->count() - 1);

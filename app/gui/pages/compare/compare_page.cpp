@@ -13,6 +13,7 @@
 #include "core/base/text.h"
 
 #include <QGridLayout>
+#include <QPushButton>
 #include <QShowEvent>
 #include <QToolButton>
 
@@ -57,6 +58,7 @@ private:
     void showRow(Pane& pane, const AnalysisRow& row, const QuantSpec& spec);
     AnalysisRow rowA() const, rowB() const; ///< null: nothing to draw
     void drawPlots(const Pane& pane, const AnalysisRow& row);
+    void showRecipe();
     void drawDifference();
     void drawMaps();
     void loading(bool on);
@@ -64,6 +66,7 @@ private:
     Session& session_;
     Pane a_, b_;
     QLabel *tensor_ = nullptr, *shape_ = nullptr;
+    QPushButton* recipe_ = nullptr; ///< what the recipe gives the tensor; pressed: B becomes it
     QToolButton *lock_ = nullptr, *log_ = nullptr, *symlog_ = nullptr, *difference_ = nullptr;
     QWidget* differences_[4] = {};
     QGridLayout* grid_ = nullptr;
@@ -112,7 +115,13 @@ void ComparePage::listen(QGridLayout* grid) {
     });
     connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::trustChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::specChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_, &Session::recipeChanged, this, &ComparePage::showRecipe);
+    connect(&session_, &Session::specChanged, this, &ComparePage::showRecipe);
+    connect(&session_, &Session::tensorChanged, this, &ComparePage::showRecipe);
+    connect(&session_, &Session::modelChanged, this, &ComparePage::showRecipe);
+    showRecipe();
     connect(&session_, &Session::tensorChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::modelChanged, stages_, &StagedRefresh::askAll);
     stages_->askAll();
@@ -130,6 +139,17 @@ QLayout* ComparePage::header() {
     line->addSpacing(Theme::kSpace);
     line->addWidget(shape_);
     line->addStretch(1);
+    recipe_ = new QPushButton;
+    recipe_->setObjectName(QStringLiteral("compareRecipe"));
+    recipe_->setProperty("role", QStringLiteral("quiet"));
+    line->addWidget(recipe_);
+    connect(recipe_, &QPushButton::clicked, this, [this] {
+        const auto* tensor = session_.tensor();
+        if (const QuantSpec* spec = tensor ? session_.recipe()->specOf(*tensor) : nullptr) {
+            session_.setSpecB(*spec);
+            session_.setComparing(true);
+        }
+    });
     const auto toggle = [&](const QString& text, const QString& tip, const char* name) {
         auto* button = new QToolButton;
         button->setObjectName(QLatin1String(name));
@@ -277,9 +297,25 @@ void ComparePage::showFigures() {
     showRow(a_, a, session_.spec());
     showRow(b_, b, session_.specB());
     figures_->setFigures(figureRows(a.get(), b.get()));
+    figureCard_->setNote(session_.trustText(nmseMetric(), session_.spec()));
+    figureCard_->setToolTip(session_.trustTip(nmseMetric(), session_.spec()));
     const QString missing = rowA() && rowB() ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
     mapCard_->setMessage(missing);
+}
+
+void ComparePage::showRecipe() {
+    const auto* tensor = session_.tensor();
+    const bool isWeight = tensor && tensor->isWeight();
+    const QuantSpec* spec = isWeight ? session_.recipe()->specOf(*tensor) : nullptr;
+    recipe_->setVisible(isWeight);
+    recipe_->setText(spec ? tr("recipe: %1").arg(QString::fromStdString(specText(*spec)))
+                          : tr("recipe: kept as it is"));
+    recipe_->setAccessibleName(tr("What the recipe gives this tensor"));
+    recipe_->setToolTip(spec ? tr("The recipe gives this tensor %1; press to show it as B")
+                                   .arg(QString::fromStdString(canonicalText(*spec)))
+                             : tr("The recipe keeps this tensor as it is"));
+    recipe_->setEnabled(spec && !(session_.comparing() && *spec == session_.specB()) && !(*spec == session_.spec()));
 }
 
 AnalysisRow ComparePage::rowA() const {

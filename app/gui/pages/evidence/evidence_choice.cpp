@@ -46,10 +46,11 @@ public:
 } // namespace
 
 EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), file_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
-      tokens_(new QPushButton(tr("Token ids…"))), context_(new PowerSpin), chunks_(new QSpinBox),
-      scored_(new QComboBox), backend_(new QComboBox), specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))),
-      typed_(new QLineEdit) {
+    : QWidget(parent), session_(session), file_(new ElidedLabel(Qt::ElideMiddle)),
+      reference_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
+      tokens_(new QPushButton(tr("Token ids…"))), ownReference_(new QPushButton(tr("Use the model itself"))),
+      context_(new PowerSpin), chunks_(new QSpinBox), scored_(new QComboBox), backend_(new QComboBox),
+      specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))), typed_(new QLineEdit) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -68,6 +69,13 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     column->addLayout(files);
     connect(text_, &QPushButton::clicked, this, [this] { chooseText(false); });
     connect(tokens_, &QPushButton::clicked, this, [this] { chooseText(true); });
+
+    reference_->setFont(Theme::numbers());
+    reference_->setObjectName(QStringLiteral("evidenceReference"));
+    ownReference_->setObjectName(QStringLiteral("evidenceOwnReference"));
+    column->addWidget(reference_);
+    column->addWidget(ownReference_);
+    connect(ownReference_, &QPushButton::clicked, this, [this] { setBase({}); });
 
     auto* form = new QFormLayout;
     form->setContentsMargins(0, Theme::kSpace, 0, Theme::kSpace);
@@ -110,11 +118,12 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     connect(typed_, &QLineEdit::returnPressed, this, &EvidenceChoice::addTyped);
     connect(specs_, &QListWidget::itemChanged, this, &EvidenceChoice::changed);
     setText({}, false);
+    setBase({});
 }
 
 EvidenceSettings EvidenceChoice::settings() const {
     EvidenceSettings out;
-    out.path = path_.toStdString(), out.ids = ids_;
+    out.path = path_.toStdString(), out.ids = ids_, out.base = base_.toStdString();
     out.context = std::size_t(context_->value()), out.chunks = std::size_t(chunks_->value());
     out.scored = eval::Scored(scored_->currentData().toInt());
     out.backend = backend_->currentData().toString().toStdString();
@@ -126,6 +135,7 @@ EvidenceSettings EvidenceChoice::settings() const {
 void EvidenceChoice::setSettings(const EvidenceSettings& settings) {
     const QSignalBlocker blocker(this);
     setText(QString::fromStdString(settings.path), settings.ids);
+    setBase(QString::fromStdString(settings.base));
     setContext(settings.context);
     chunks_->setValue(int(std::min<std::size_t>(settings.chunks, kMostChunks)));
     setScored(settings.scored);
@@ -139,6 +149,19 @@ void EvidenceChoice::setText(const QString& path, bool ids) {
     const QString name = QFileInfo(path).fileName();
     file_->setText(path.isEmpty() ? tr("none chosen") : ids ? tr("%1 (token ids)").arg(name) : name);
     file_->setToolTip(path.isEmpty() ? file_->text() : file_->text() + u'\n' + path);
+    Q_EMIT changed();
+}
+
+void EvidenceChoice::setBase(const QString& path) {
+    base_ = path;
+    reference_->setText(tr("reference: %1").arg(QFileInfo(path).fileName()));
+    reference_->setToolTip(tr("Predictions of this base-logits file of llama.cpp take the place of the model's own; "
+                              "its tokens are the text "
+                              "where no other is chosen, and its context is used.\n%1")
+                               .arg(path));
+    for (QWidget* widget : std::initializer_list<QWidget*>{reference_, ownReference_})
+        widget->setVisible(!path.isEmpty());
+    context_->setEnabled(path.isEmpty());
     Q_EMIT changed();
 }
 

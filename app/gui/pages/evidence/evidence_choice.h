@@ -25,12 +25,14 @@ public:
     void setSettings(const EvidenceSettings& settings);
     const QString& path() const { return path_; }
     void setText(const QString& path, bool ids);
+    /// A base-logits file in the place of the model's own predictions; empty: these.
+    void setBase(const QString& path);
     void setContext(std::size_t tokens);
     void setScored(eval::Scored scored);
     void setBackend(const QString& id); ///< empty: none
-    void allowTexts(bool allowed); ///< false: the model has no tokenizer
-    void chooseText(bool ids);     ///< by a dialog called "evidenceDialog"
-    void followSpecs();            ///< of the session
+    void allowTexts(bool allowed);      ///< false: the model has no tokenizer
+    void chooseText(bool ids);          ///< by a dialog called "evidenceDialog"
+    void followSpecs();                 ///< of the session
 
 Q_SIGNALS:
     void changed();
@@ -41,11 +43,11 @@ private:
     void add(const QuantSpec& spec, bool ticked);
     QWidget* field(const QString& title, const char* name, QWidget* widget);
     Session& session_;
-    QString path_;
+    QString path_, base_;
     bool ids_ = false;
     std::vector<QuantSpec> listed_;
-    ElidedLabel* file_;
-    QPushButton *text_, *tokens_;
+    ElidedLabel *file_, *reference_;
+    QPushButton *text_, *tokens_, *ownReference_;
     QSpinBox *context_, *chunks_;
     QComboBox *scored_, *backend_;
     TickList* specs_;

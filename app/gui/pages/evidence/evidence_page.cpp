@@ -5,6 +5,7 @@
 #include "app/gui/page.h"
 #include "app/gui/pages/evidence/evidence_choice.h"
 #include "app/gui/pages/evidence/evidence_guide.h"
+#include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/pages/evidence/evidence_output.h"
 #include "app/gui/pages/evidence/evidence_tensors.h"
 #include "app/gui/pages/evidence/evidence_trust.h"
@@ -16,7 +17,9 @@
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
+#include "core/eval/trust/evidence_files.h"
 #include "core/session/kept_evidence.h"
+#include "core/session/kept_sensitivity.h"
 
 #include <QApplication>
 #include <QButtonGroup>
@@ -30,15 +33,7 @@ namespace qs::gui {
 namespace {
 
 using Remedy = EvidenceTrouble::Remedy;
-constexpr const char* kEvidenceKept = "evidence"; ///< in session files
-
-QString sampleText(const Session& session) {
-    const QString sample = Session::samplePath();
-    if (!session.model() || sample.isEmpty()) return {};
-    if (QFileInfo(QString::fromStdString(session.model()->path)) != QFileInfo(sample)) return {};
-    const QString path = sample + QStringLiteral("/heldout.txt");
-    return QFileInfo::exists(path) ? path : QString();
-}
+constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity"; ///< in session files
 
 } // namespace
 
@@ -118,7 +113,15 @@ QWidget* EvidencePage::results() {
     for (QWidget* view : std::initializer_list<QWidget*>{first, tensors_, trust_}) views_->addWidget(view);
     column->addLayout(tabs());
     column->addLayout(views_, 1);
-    connect(tensors_, &EvidenceTensors::changed, this, [this] { trust_->setTensors(tensors_->rows()); });
+    connect(tensors_, &EvidenceTensors::changed, this, [this] {
+        trust_->setTensors(tensors_->rows());
+        shareEffects();
+        tell();
+        if (const auto known = std::make_shared<const eval::Sensitivity>(tensors_->known()); !known->rows.empty())
+            session_.keep(QLatin1String(kTensorsKept), [known] { return keptSensitivity(*known); });
+    });
+    connect(trust_->imports(), &EvidenceImports::changed, this, &EvidencePage::shareEffects);
+    connect(trust_->imports(), &EvidenceImports::baseChosen, choice_, &EvidenceChoice::setBase);
     connect(choice_, &EvidenceChoice::changed, tensors_, &EvidenceTensors::follow);
     connect(guide_, &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
     connect(guide_, &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
@@ -144,7 +147,11 @@ QLayout* EvidencePage::tabs() {
         row->addWidget(tab);
     }
     row->addStretch(1);
-    connect(group, &QButtonGroup::idClicked, views_, &QStackedLayout::setCurrentIndex);
+    connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {
+        group->button(id)->setFocus(); // before what had the focus is hidden
+        views_->setCurrentIndex(id);
+    });
+    trustTab_ = group->buttons().back();
     return row;
 }
 
@@ -161,11 +168,29 @@ void EvidencePage::connectSession() {
             draw();
             Q_EMIT settled();
         });
+    connect(&session_, &Session::importRequested, this, &EvidencePage::import);
     modelChanged();
+    import();
+}
+
+/// Asks for figures of another program, where somebody has asked for that.
+void EvidencePage::import() {
+    if (!session_.takeImportAsked() || !session_.model()) return;
+    trustTab_->click();
+    trust_->imports()->choose();
+}
+
+/// What is known of the output stands beside the figures of the weights on all pages.
+void EvidencePage::shareEffects() {
+    auto effects = std::make_shared<OutputEffects>();
+    eval::addEffects(tensors_->rows(), *effects);
+    eval::addEffects(trust_->imports()->columns(), *effects);
+    if (record_) eval::addEffects(*record_, *effects);
+    session_.setEffects(std::move(effects));
 }
 
 void EvidencePage::modelChanged() {
-    for (Task* task : {&task_, &judging_, &restoring_}) task->drop();
+    for (Task* task : {&task_, &judging_, &restoring_, &restoringTensors_}) task->drop();
     record_.reset();
     ground_ = {};
     banner_->say({});
@@ -173,16 +198,24 @@ void EvidencePage::modelChanged() {
     output_->setRecord(nullptr);
     session_.setEvidence(nullptr);
     tensors_->clear();
+    trust_->imports()->clear();
     trust_->setRecord(nullptr);
     empty_->askForModel();
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     choice_->setText({}, false);
+    choice_->setBase({});
     if (session_.model()) {
         choice_->followSpecs();
         judge();
         takeRestored();
     }
     draw();
+}
+
+void EvidencePage::tell() {
+    const EvidenceSettings settings = choice_->settings();
+    session_.setOutputText({settings.path, settings.ids, settings.context, settings.chunks, settings.scored,
+                            tensors_->byHow(), tensors_->chunks()});
 }
 
 void EvidencePage::judge() {
@@ -205,13 +238,13 @@ void EvidencePage::judge() {
 }
 
 void EvidencePage::useSampleText() {
-    choice_->setText(sampleText(session_), false);
+    choice_->setText(session_.sampleText(), false);
     begin();
 }
 
 void EvidencePage::begin() {
     const EvidenceSettings settings = choice_->settings();
-    if (!session_.model() || settings.path.empty() || settings.specs.empty()) return;
+    if (!session_.model() || !settings.hasText() || settings.specs.empty()) return;
     banner_->say({});
     restoring_.drop();
     readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
@@ -258,6 +291,7 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
                                begin();
                            }});
         break;
+    case Remedy::NoBase: actions.push_back({tr("Use the model itself"), {}, [this] { choice_->setBase({}); }}); break;
     case Remedy::Context:
         actions.push_back({tr("Use a context of %1").arg(trouble.context), {}, [this, context = trouble.context] {
                                choice_->setContext(context);
@@ -271,10 +305,18 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
 void EvidencePage::keep() {
     session_.setEvidence(record_);
     trust_->setRecord(record_);
+    shareEffects();
     session_.keep(QLatin1String(kEvidenceKept), [held = record_] { return keptEvidence(*held); });
 }
 
 bool EvidencePage::takeRestored() {
+    if (const auto tensors = session_.restored(QLatin1String(kTensorsKept)))
+        restoringTensors_.run(
+            {}, [tensors](const Job&) { return sensitivityKept(*tensors); },
+            [this](Result<eval::Sensitivity> kept) {
+                if (!kept) return status_->say(QString::fromStdString(oneSentence(kept.error().message)), true);
+                if (tensors_->rows().empty()) tensors_->restore(*kept);
+            });
     const auto text = session_.restored(QLatin1String(kEvidenceKept));
     if (!text) return false;
     restoring_.run(
@@ -285,8 +327,9 @@ bool EvidencePage::takeRestored() {
             record_ = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
             session_.setEvidence(record_);
             trust_->setRecord(record_);
+            shareEffects();
             EvidenceSettings settings{
-                record_->textPath, record_->ids, record_->context, record_->wanted, record_->scored, {}, {}};
+                record_->textPath, record_->ids, record_->context, record_->wanted, record_->scored, {}, {}, {}};
             for (const auto& change : record_->changes)
                 if (auto spec = parseSpec(change.row.spec)) settings.specs.push_back(std::move(*spec));
             choice_->setSettings(settings);
@@ -299,16 +342,17 @@ bool EvidencePage::takeRestored() {
 void EvidencePage::draw() {
     const bool busy = running();
     const EvidenceSettings settings = choice_->settings();
+    tell();
     const auto* focus = QApplication::focusWidget();
     const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
     start_->setVisible(!busy);
     stop_->setVisible(busy);
     if (focused && (busy || record_)) (busy ? stop_ : start_)->setFocus(); // what had the focus is hidden
-    start_->setEnabled(session_.model() && !ground_.trouble && !settings.path.empty() && !settings.specs.empty());
-    start_->setToolTip(settings.path.empty()    ? tr("Choose a text first")
+    start_->setEnabled(session_.model() && !ground_.trouble && settings.hasText() && !settings.specs.empty());
+    start_->setToolTip(!settings.hasText()      ? tr("Choose a text first")
                        : settings.specs.empty() ? tr("Tick a spec first")
                                                 : QString());
-    guide_->setSampleText(!sampleText(session_).isEmpty());
+    guide_->setSampleText(!session_.sampleText().isEmpty());
     right_->setCurrentIndex(record_ || busy ? 1 : 0);
     facts_->setText(record_ && !busy ? tr("%1 tokens   %2 chunks   %3")
                                            .arg(record_->tokens)

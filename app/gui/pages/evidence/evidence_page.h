@@ -5,6 +5,7 @@
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/evidence/evidence_run.h"
 
+class QAbstractButton;
 class QLabel;
 class QPushButton;
 class QStackedLayout;
@@ -42,20 +43,24 @@ private:
     void connectSession();
     void modelChanged();
     void judge(); ///< asks what the model allows
+    void tell();  ///< gives the session the text and the sensitivities
     void begin();
     void useSampleText();
     void take(EvidenceAnswer answer);
     void offer(const EvidenceTrouble& trouble);
     void keep();
+    void import();
+    void shareEffects();
     bool takeRestored();
     void draw();
 
     Session& session_;
-    Task task_, judging_, restoring_;
+    Task task_, judging_, restoring_, restoringTensors_;
     EvidenceGround ground_;
     std::shared_ptr<const eval::EvaluationRecord> record_;
     QStackedLayout *stack_, *right_ = nullptr, *views_ = nullptr;
     EmptyState* empty_;
+    QAbstractButton* trustTab_ = nullptr;
     QLabel* facts_;
     Banner* banner_;
     EvidenceChoice* choice_ = nullptr;

@@ -4,6 +4,8 @@
 #include "core/base/text.h"
 #include "core/eval/network/architecture.h"
 #include "core/eval/network/network_weights.h"
+#include "core/eval/run/base_reference.h"
+#include "core/eval/run/self_noise.h"
 #include "core/eval/tokenizer/tokenizer.h"
 #include "core/serve/serve.h"
 
@@ -50,6 +52,22 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settin
     return out;
 }
 
+/// The base file in the place of the reference; its tokens are the text where there is no other, its context the plan's.
+Result<void> takeBase(const Model& model, const EvidenceSettings& settings, eval::EvaluationPlan& plan,
+                      const Job& job) {
+    if (settings.base.empty()) return {};
+    auto base = eval::BaseFile::open(settings.base);
+    if (!base) return tl::unexpected(base.error());
+    plan.context = base->header().context;
+    if (plan.text.tokens.empty()) {
+        auto hash = sha256OfFile(settings.base, job);
+        if (!hash) return tl::unexpected(hash.error());
+        plan.text.path = settings.base, plan.text.sha256 = std::move(*hash);
+        plan.text.first = eval::firstTokenOf(model);
+    }
+    return eval::takeReference(plan, std::make_shared<const eval::BaseFile>(std::move(*base)));
+}
+
 } // namespace
 
 QStringList EvidenceSettings::names() const {
@@ -68,6 +86,13 @@ EvidenceGround evidenceGround(const Model& model) {
         out.trouble = troubleOf(network.error(), Remedy::AnotherModel);
         return out;
     }
+    if (network->isEncoder) {
+        out.trouble = {
+            "This model is an encoder: it makes embeddings and predicts no tokens. quantscope-cli eval compares "
+            "them.",
+            Remedy::AnotherModel};
+        return out;
+    }
     out.positions = std::size_t(std::max<std::int64_t>(0, network->positions));
     if (const auto tokenizer = eval::tokenizerOf(model); !tokenizer)
         out.noTokenizer = oneSentence(tokenizer.error().message);
@@ -79,16 +104,21 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
     const auto started = Clock::now();
     const EvidenceGround ground = evidenceGround(*model);
     if (ground.trouble) return EvidenceAnswer{nullptr, *ground.trouble};
-    if (!settings.ids && !ground.noTokenizer.empty())
+    if (!settings.ids && !settings.path.empty() && !ground.noTokenizer.empty())
         return EvidenceAnswer{nullptr, {ground.noTokenizer, Remedy::TokenIds}};
-    auto text =
-        settings.ids ? eval::textFromTokens(settings.path, job) : eval::textFromFile(*model, settings.path, job);
-    if (!text && text.error().cancelled) return tl::unexpected(text.error());
-    if (!text) return EvidenceAnswer{nullptr, troubleOf(text.error(), Remedy::AnotherText)};
-
     eval::EvaluationPlan plan;
-    plan.text = std::move(*text);
     plan.context = settings.context, plan.chunks = settings.chunks, plan.scored = settings.scored;
+    if (!settings.path.empty()) {
+        auto text =
+            settings.ids ? eval::textFromTokens(settings.path, job) : eval::textFromFile(*model, settings.path, job);
+        if (!text && text.error().cancelled) return tl::unexpected(text.error());
+        if (!text) return EvidenceAnswer{nullptr, troubleOf(text.error(), Remedy::AnotherText)};
+        plan.text = std::move(*text);
+    }
+    if (auto done = takeBase(*model, settings, plan, job); !done) {
+        if (done.error().cancelled) return tl::unexpected(done.error());
+        return EvidenceAnswer{nullptr, troubleOf(done.error(), Remedy::NoBase)};
+    }
     auto changes = changesOf(settings, job);
     if (!changes && changes.error().cancelled) return tl::unexpected(changes.error());
     if (!changes) return EvidenceAnswer{nullptr, troubleOf(changes.error(), Remedy::NoBackend)};
@@ -106,9 +136,12 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
         inbox.write([&](EvidenceMail& mail) { mail = profiles(); });
         sent = Clock::now();
     };
-    const auto result = eval::evaluate(model, plan, job);
+    auto result = eval::evaluate(model, plan, job);
     if (!result && result.error().cancelled) return tl::unexpected(result.error());
     if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
+    const auto floor = eval::selfNoise(model, plan, job);
+    if (!floor && floor.error().cancelled) return tl::unexpected(floor.error());
+    if (floor) result->floor = *floor;
 
     std::shared_ptr<const eval::Tokenizer> tokenizer;
     if (!settings.ids)

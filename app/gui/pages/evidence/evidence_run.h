@@ -21,14 +21,16 @@ struct EvidenceSettings {
     std::size_t context = 512, chunks = 0;
     eval::Scored scored = eval::Scored::SecondHalf;
     std::vector<QuantSpec> specs;
+    std::string base = {};    ///< a base-logits file of llama.cpp as the reference, and as the text if there is none
     std::string backend = {}; ///< evaluates every spec once more as it would serve the network; empty: none does
+    bool hasText() const { return !path.empty() || !base.empty(); }
     /// How the rows are called, in their order.
     QStringList names() const;
 };
 
 /// Why there is no evaluation, and what would work.
 struct EvidenceTrouble {
-    enum class Remedy { AnotherModel, AnotherText, TokenIds, Context, NoBackend };
+    enum class Remedy { AnotherModel, AnotherText, TokenIds, Context, NoBackend, NoBase };
     std::string sentence;
     Remedy remedy = Remedy::AnotherText;
     std::size_t context = 0; ///< Remedy::Context: one that works

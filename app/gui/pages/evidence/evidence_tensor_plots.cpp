@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_tensor_plots.h"
 
+#include "app/gui/error_text.h"
 #include "core/base/text.h"
 #include "core/eval/trust/trust_tables.h"
 
@@ -42,7 +43,7 @@ RankedBar barOf(const eval::SensitivityRow& row, const QString& name) {
         return bar;
     }
     bar.text = figureText(rank->mean, 3);
-    if (rank->byChunk) bar.text += QStringLiteral(" ± ") + figureText(*rank->byChunk, 2);
+    if (rank->byChunk) bar.text += QStringLiteral(" ± ") + errorText(*rank->byChunk);
     return bar;
 }
 

@@ -120,6 +120,8 @@ void EvidenceTensors::clear() {
     task_.drop();
     rows_.clear();
     additivity_.clear();
+    finished_.reset();
+    chunks_ = 0;
     spec_->clear();
     status_->say({});
     draw();
@@ -130,6 +132,25 @@ std::vector<eval::SensitivityRow> EvidenceTensors::rows() const {
     Rows all;
     for (const auto& [how, rows] : rows_) all.insert(all.end(), rows.begin(), rows.end());
     return all;
+}
+
+void EvidenceTensors::restore(const eval::Sensitivity& known) {
+    for (const auto& row : known.rows) {
+        rows_[row.how].push_back(row);
+        const QString spec = QString::fromStdString(row.spec);
+        if (!spec.isEmpty() && spec_->findText(spec) < 0) spec_->addItem(spec);
+    }
+    for (const auto& sum : known.additivity) additivity_[sum.how].push_back(sum);
+    status_->say(tr("As it was measured before."));
+    draw();
+    Q_EMIT changed();
+}
+
+eval::Sensitivity EvidenceTensors::known() const {
+    eval::Sensitivity out;
+    out.rows = rows();
+    for (const auto& [how, sums] : additivity_) out.additivity.insert(out.additivity.end(), sums.begin(), sums.end());
+    return out;
 }
 
 void EvidenceTensors::begin() {
@@ -153,6 +174,8 @@ void EvidenceTensors::begin() {
     task_.run<Rows>("Measuring the effect of each tensor", work, arrived, [this, id](eval::Sensitivity result) {
         rows_[id] = std::move(result.rows);
         additivity_[id] = std::move(result.additivity);
+        finished_ = std::make_shared<const SensitivityRows>(rows_);
+        chunks_ = result.chunks;
         status_->say({});
     });
     status_->say({});
@@ -173,10 +196,13 @@ void EvidenceTensors::draw() {
     const std::string spec = spec_->currentText().toStdString();
     std::vector<const eval::SensitivityRow*> ranked;
     if (found != rows_.end()) ranked = rankedRows(found->second, spec);
-    const QString empty =
-        running() ? tr("The first tensors are measured…")
-                  : tr("Not measured yet: press Measure each tensor. %1").arg(QString::fromUtf8(how().summary));
-    for (Card* card : {mapCard_, barsCard_}) card->setMessage(ranked.empty() ? empty : QString());
+    const QString empty = running() ? tr("The first tensors are measured…")
+                          : !start_->isEnabled()
+                              ? tr("Choose a text and tick a spec on the left, then press Measure each tensor.")
+                              : tr("Press Measure each tensor. %1").arg(QString::fromUtf8(how().summary));
+    mapCard_->setMessage(ranked.empty() ? empty : QString());
+    barsCard_->setMessage(ranked.empty() ? tr("Not measured yet.") : QString());
+    spec_->setVisible(spec_->count() > 0);
     drawTensors(ranked);
     drawPredictions();
     if (const auto sums = additivity_.find(how().id); sums != additivity_.end() && !running())
@@ -212,8 +238,9 @@ void EvidenceTensors::drawTensors(const std::vector<const eval::SensitivityRow*>
 
 void EvidenceTensors::drawPredictions() {
     const auto plot = predictionPlot(rows(), spec_->currentText().toStdString());
-    predictionsCard_->setMessage(plot.isEmpty() ? tr("Needs two measurements of the same spec: Slope and Alone.")
-                                                : QString());
+    predictionsCard_->setMessage(
+        plot.isEmpty() ? tr("Shown when a spec was measured both ways: choose Slope above and measure, then Alone.")
+                       : QString());
     predictions_->setData(plot, {});
 }
 

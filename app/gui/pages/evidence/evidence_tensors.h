@@ -4,6 +4,7 @@
 // predictions against what was measured. What is finished is kept in the cache of core/eval/sensitivity: a run that was
 // cancelled goes on where it was.
 
+#include "app/gui/output_text.h"
 #include "app/gui/pages/evidence/evidence_run.h"
 #include "core/eval/sensitivity/sensitivity.h"
 
@@ -33,6 +34,12 @@ public:
     void follow(); ///< the settings: whether a run can be begun
     /// Of all ways that were measured on this text.
     std::vector<eval::SensitivityRow> rows() const;
+    /// What was measured before, out of a session file.
+    void restore(const eval::Sensitivity& known);
+    eval::Sensitivity known() const; ///< for restore()
+    /// The same by the way they were measured, once a run has ended; null: none was.
+    const std::shared_ptr<const SensitivityRows>& byHow() const { return finished_; }
+    std::size_t chunks() const { return chunks_; } ///< that the last run was measured on
     HeatMap* map() const { return map_; }
     RankedBars* bars() const { return bars_; }
     PlotChart* predictions() const { return predictions_; }
@@ -53,7 +60,9 @@ private:
     Session& session_;
     std::function<EvidenceSettings()> settings_;
     Task task_;
-    std::map<std::string, std::vector<eval::SensitivityRow>> rows_; ///< by the way they were measured
+    SensitivityRows rows_;
+    std::shared_ptr<const SensitivityRows> finished_;
+    std::size_t chunks_ = 0;
     std::map<std::string, std::vector<eval::Additivity>> additivity_;
     std::vector<int> weightOfBar_, weightOfCell_;
     QComboBox *how_, *spec_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_trust.h"
 
+#include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/session.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 namespace qs::gui {
 namespace {
@@ -66,10 +66,11 @@ Multiple panelOf(const eval::TrustTable& table, const eval::TrustRow& row, int s
 EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), plotsCard_(new Card(tr("Proxies against the output"))),
       tableCard_(new Card(tr("Agreement of proxies"))), plots_(new SmallMultiples), table_(new QTableView),
-      rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
+      imports_(new EvidenceImports(session)), rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
     plots_->setObjectName(QStringLiteral("evidenceTrustPlots"));
     plots_->setAccessibleName(tr("Order by a proxy against the order by what was measured, a panel for each pair"));
     plots_->setAxes(tr("order by the proxy, %"), tr("measured order, %"));
+    plots_->setComparesOrders(true);
     plots_->setDescribe([this](int panel, int id) {
         if (std::size_t(panel) >= meter_.rows.size()) return QString();
         const auto& table = meter_.tables[meter_.tableOf[std::size_t(panel)]];
@@ -89,12 +90,15 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(Theme::kGap);
+    column->addWidget(imports_);
     column->addWidget(plotsCard_, 3);
     column->addWidget(tableCard_, 2);
-    connect(&session, &Session::rowsChanged, this, [this] {
+    const auto changed = [this] {
         stale_ = true;
         if (isVisible()) refresh();
-    });
+    };
+    connect(&session, &Session::rowsChanged, this, changed);
+    connect(imports_, &EvidenceImports::changed, this, changed);
     connect(&task_, &Task::over, this, &EvidenceTrust::settled);
     draw({});
 }
@@ -140,15 +144,13 @@ std::vector<eval::SpecProxies> EvidenceTrust::proxies() const {
 
 void EvidenceTrust::refresh() {
     stale_ = false;
-    std::vector<eval::TrustTable> tables;
-    std::set<std::string> specs;
-    for (const auto& row : tensors_)
-        if (!row.spec.empty() && specs.insert(row.spec).second) tables.push_back(eval::tensorTrust(tensors_, row.spec));
+    const auto imported = imports_->columns();
+    std::vector<eval::TrustTable> tables = eval::tensorTrusts(tensors_, imported);
     if (record_) {
         std::vector<eval::EvaluationRow> rows;
         for (const auto& change : record_->changes)
             if (change.row.servedBy.empty()) rows.push_back(change.row); // proxies are of the weights alone
-        tables.push_back(eval::specTrust(proxies(), rows));
+        tables.push_back(eval::specTrust(proxies(), rows, imported));
     }
     const auto work = [tables = std::move(tables)](const Job&) mutable -> Result<Meter> {
         Meter meter;
@@ -164,12 +166,25 @@ void EvidenceTrust::refresh() {
     task_.run({}, work, [this](Meter meter) { draw(std::move(meter)); });
 }
 
+/// Names as on other pages: "2.mlp.down_proj (too high)".
+std::string EvidenceTrust::briefNames(const eval::TrustTable& table, const eval::TrustRow& row) const {
+    QStringList names;
+    for (const Misjudged& one : row.misjudged) {
+        const auto* tensor = session_.model() ? session_.model()->find(table.items[one.item]) : nullptr;
+        const int weight = tensor ? session_.weightIndex(tensor) : -1;
+        const QString name = weight < 0 ? QString::fromStdString(table.items[one.item])
+                                        : session_.layout()->grid.brief[std::size_t(weight)];
+        names << (one.tooHigh ? tr("%1 (too high)") : tr("%1 (too low)")).arg(name);
+    }
+    return names.join(QStringLiteral(", ")).toStdString();
+}
+
 void EvidenceTrust::draw(Meter meter) {
     meter_ = std::move(meter);
     const QString empty = meter_.rows.empty() ? tr("Whether a figure of the weights can be trusted is seen where the "
                                                    "output was measured too: evaluate at "
                                                    "least %1 specs, or measure each tensor on the tab Tensors.")
-                                                    .arg(eval::kLeastItems)
+                                                    .arg(kLeastItems)
                                               : QString();
     plotsCard_->setMessage(empty);
     tableCard_->setMessage(empty.isEmpty() ? QString() : tr("Nothing to compare yet."));
@@ -179,7 +194,10 @@ void EvidenceTrust::draw(Meter meter) {
     for (std::size_t i = 0; i < meter_.rows.size(); ++i)
         panels.push_back(panelOf(meter_.tables[meter_.tableOf[i]], meter_.rows[i], int(meter_.tableOf[i])));
     plots_->setData(series, std::move(panels));
-    rows_->setRows(meter_.rows);
+    std::vector<eval::TrustRow> rows = meter_.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        rows[i].misjudgedNames = briefNames(meter_.tables[meter_.tableOf[i]], rows[i]);
+    rows_->setRows(std::move(rows));
     for (int i = 0; i + 1 < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
 }
 

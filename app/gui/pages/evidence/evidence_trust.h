@@ -14,6 +14,7 @@ class QTableView;
 namespace qs::gui {
 
 class Card;
+class EvidenceImports;
 class Session;
 class SmallMultiples;
 
@@ -24,6 +25,7 @@ public:
     void setRecord(std::shared_ptr<const eval::EvaluationRecord> record); ///< null: none
     void setTensors(std::vector<eval::SensitivityRow> rows);
     QTableView* table() const { return table_; }
+    EvidenceImports* imports() const { return imports_; }
     SmallMultiples* plots() const { return plots_; }
 
 Q_SIGNALS:
@@ -41,6 +43,7 @@ private:
     std::vector<eval::SpecProxies> proxies() const;
     void refresh();
     void draw(Meter meter);
+    std::string briefNames(const eval::TrustTable& table, const eval::TrustRow& row) const;
     Session& session_;
     Task task_;
     std::shared_ptr<const eval::EvaluationRecord> record_;
@@ -50,6 +53,7 @@ private:
     Card *plotsCard_, *tableCard_;
     SmallMultiples* plots_;
     QTableView* table_;
+    EvidenceImports* imports_;
     RowModel<eval::TrustRow>* rows_;
 };
 

@@ -15,6 +15,7 @@
 #include "core/export/certificate_columns.h"
 #include "core/export/decoded_tensors.h"
 #include "core/export/recipe.h"
+#include "core/export/rule_book.h"
 #include "core/session/kept_results.h"
 
 #include <QButtonGroup>
@@ -145,6 +146,11 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     connect(&writing_, &Task::failed, this, &ExportPage::look);
     connect(status_, &StatusLine::complained, this, &ExportPage::failed);
     for (const Task* task : {&writing_, &checking_, &restoring_}) status_->listenTo(*task);
+    const auto takeLayout = [this] {
+        if (const int at = layout_->findData(session_.exportLayout()); at >= 0) layout_->setCurrentIndex(at);
+    };
+    connect(&session, &Session::exportLayoutChanged, this, takeLayout);
+    if (!session.exportLayout().isEmpty()) takeLayout();
     look();
 }
 
@@ -226,6 +232,7 @@ QWidget* ExportPage::sidebar() {
     card->setBody(what);
     column->addWidget(card, 1);
     connect(layout_, &QComboBox::currentIndexChanged, this, [this] {
+        session_.setExportLayout(layout_->currentData().toString());
         choose(0);
         look();
         if (session_.model()) keep();
@@ -339,10 +346,11 @@ void ExportPage::write() {
 
 void ExportPage::use(const PlanOffer& offer) {
     if (!offer.rule) return session_.setSpec(offer.spec);
-    auto rules = parseRules(session_.rules().toStdString());
-    if (!rules || *offer.rule >= rules->size()) return; // the rules are being edited
-    (*rules)[*offer.rule].spec = offer.spec;
-    if (const auto lines = rulesText(*rules)) session_.setRules(QString::fromStdString(*lines), session_.keepsRest());
+    auto lines = parseRuleLines(session_.rules().toStdString());
+    if (!lines || *offer.rule >= lines->own.size() + lines->planned.size()) return; // the rules are being edited
+    const std::size_t own = lines->own.size(), at = *offer.rule;
+    (at < own ? lines->own[at] : lines->planned[at - own]).spec = offer.spec;
+    session_.setRules(*lines, session_.keepsRest());
 }
 
 void ExportPage::openCertificate() {

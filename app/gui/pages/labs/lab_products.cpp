@@ -5,6 +5,7 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "core/model/conventions/attention.h"
+#include "core/quant/spec/formats.h"
 
 #include <QComboBox>
 #include <QFormLayout>

@@ -72,7 +72,9 @@ void OverviewPage::connectSession() {
     };
     connect(&session_, &Session::modelChanged, this, another);
     connect(&session_, &Session::specChanged, this, another);
+    connect(&session_, &Session::recipeChanged, this, another);
     connect(&session_, &Session::metricChanged, this, another);
+    connect(&session_, &Session::trustChanged, this, &OverviewPage::showTrust);
     connect(&session_, &Session::tensorChanged, this, &OverviewPage::follow);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, [this] {
@@ -89,7 +91,8 @@ QLayout* OverviewPage::header() {
     note_->setFont(Theme::numbers());
     note_->setProperty("role", QStringLiteral("muted"));
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    proxy_ = new QLabel(tr("weight-space error: a screening proxy, not accuracy"));
+    proxy_ = new ElidedLabel(Qt::ElideRight);
+    proxy_->setObjectName(QStringLiteral("metricTrust"));
     proxy_->setFont(Theme::words(11));
     proxy_->setProperty("role", QStringLiteral("caption"));
     metrics_ = new QComboBox;
@@ -97,7 +100,7 @@ QLayout* OverviewPage::header() {
     metrics_->setAccessibleName(tr("Metric of map and bars"));
     for (const auto& metric : metrics()) {
         metrics_->addItem(metricTitle(metric), QString::fromUtf8(metric.id));
-        metrics_->setItemData(metrics_->count() - 1, QString::fromUtf8(metric.formula), Qt::ToolTipRole);
+        metrics_->setItemData(metrics_->count() - 1, session_.metricTip(metric), Qt::ToolTipRole);
     }
     connect(metrics_, &QComboBox::activated, this,
             [this](int index) { session_.setMetric(metrics_->itemData(index).toString()); });
@@ -198,6 +201,18 @@ const Metric& OverviewPage::metric() const {
     return found ? *found : metrics().front();
 }
 
+/// What the metric is, and how far it can be trusted, wherever it is named.
+void OverviewPage::showTrust() {
+    const Metric& shown = metric();
+    proxy_->setText(session_.trustText(shown, session_.spec()));
+    proxy_->setToolTip(session_.trustTip(shown, session_.spec()));
+    proxy_->setVisible(shown.proxy);
+    for (int i = 0; i < metrics_->count(); ++i) {
+        const Metric& one = *findMetric(metrics_->itemData(i).toString().toStdString());
+        metrics_->setItemData(i, session_.metricTip(one), Qt::ToolTipRole);
+    }
+}
+
 int OverviewPage::weightAt(int row, int column) const {
     const auto cell = std::size_t(row * picture_->layout->grid.columns + column);
     return cell < picture_->map.worst.size() ? picture_->map.worst[cell] : -1;
@@ -209,7 +224,8 @@ QString OverviewPage::describe(int weight) const {
     QString text = picture_->layout->grid.shown[std::size_t(weight)];
     const double value = metricValue(m, row);
     if (std::isnan(value)) return text + u'\n' + missingReason(m, row);
-    text += u'\n' + metricTitle(m) + u' ' + metricText(m, value);
+    text += u'\n' + metricTitle(m) + u' ' + metricText(m, value, row);
+    if (picture_->recipe->isMixed()) text += u'\n' + QString::fromStdString(row->specAsTyped);
     return text + QStringLiteral("\nbpw %1").arg(row->bpw, 0, 'f', 4);
 }
 
@@ -254,8 +270,9 @@ void OverviewPage::refresh() {
     OverviewPicture asked;
     asked.model = session_.model();
     asked.layout = session_.layout();
-    asked.rows = session_.modelRows(session_.spec());
-    asked.spec = session_.spec();
+    asked.rows = session_.recipeRows();
+    asked.recipe = session_.recipe();
+    asked.title = asked.recipe->title(session_.spec());
     asked.metric = &metric();
     using Drawn = std::shared_ptr<const OverviewPicture>;
     const auto work = [asked](const Job&) -> Result<Drawn> {
@@ -281,8 +298,7 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
     else if (picture_->layout->weights.empty())
         empty = tr("This file holds no float tensor of rank 2 or more: nothing to quantize.");
     else if (picture_->refused == int(picture_->layout->weights.size()))
-        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2")
-                    .arg(QString::fromStdString(specText(picture_->spec)), picture_->refusal);
+        empty = tr("Nothing was measured: %1 takes none of these tensors.\n%2").arg(picture_->title, picture_->refusal);
     for (Card* card : std::initializer_list<Card*>{mapCard_, barsCard_, spread_, share_, bytes_})
         card->setMessage(empty);
     if (picture_->refused > 0 && !empty.isEmpty()) // one message is enough
@@ -295,25 +311,26 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
         for (auto* card : {mapCard_, barsCard_})
             card->setMessage(tr("%1: not measured.\n%2").arg(QString::fromUtf8(m.title), unmeasured(m)));
     metrics_->setCurrentIndex(metrics_->findData(QString::fromUtf8(m.id)));
-    proxy_->setVisible(m.proxy);
+    showTrust();
     mapView_->setData(picture_->map.map);
     bars_->setAxis(metricTitle(m));
     bars_->setBars(int(picture_->ranking.order.size()), picture_->ranking.extents, [drawn = picture_](int bar) {
         const auto weight = std::size_t(drawn->ranking.order[std::size_t(bar)]);
         const double value = drawn->ranking.values[weight];
-        return RankedBar{drawn->layout->grid.brief[weight], value, metricText(*drawn->metric, value),
+        return RankedBar{drawn->layout->grid.brief[weight], value,
+                         metricText(*drawn->metric, value, drawn->rows.at(weight)),
                          std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
     });
-    const QString spec = QString::fromStdString(specText(picture_->spec));
     mapCard_->setTitle((picture_->layout->grid.layers.isEmpty() ? tr("Sensitivity: tensor by tensor, %1")
                                                                 : tr("Sensitivity: layer × role, %1"))
                            .arg(picture_->map.map.unit));
-    mapCard_->setNote(spec);
+    mapCard_->setNote(picture_->title);
     barsCard_->setNote(metricTitle(m));
     note_->setText(
         picture_->model
             ? tr("%1 of %2 tensors measured").arg(picture_->ranking.measured).arg(picture_->layout->weights.size())
             : QString());
+    if (picture_->kept > 0) note_->setText(note_->text() + tr(", %1 kept as they are").arg(picture_->kept));
     if (picture_->refused > 0) note_->setText(note_->text() + tr(", %1 refused").arg(picture_->refused));
     if (picture_->larger > 0) note_->setText(note_->text() + tr(", %1 larger than the source").arg(picture_->larger));
     QStringList why{picture_->refusal, picture_->largest};

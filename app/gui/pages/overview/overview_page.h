@@ -43,6 +43,7 @@ private:
     QString describe(int weight) const;
     QString unmeasured(const Metric& metric) const; ///< why no tensor has a value
     int weightAt(int row, int column) const;
+    void showTrust();
     const Metric& metric() const;
 
     Session& session_;

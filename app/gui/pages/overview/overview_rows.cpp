@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_rows.h"
 
+#include "app/gui/error_text.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -40,6 +41,12 @@ QString metricText(const Metric& metric, double value) {
     if (column.show == Show::Integer)
         return QString::fromStdString(cellText(column, std::int64_t(std::llround(value))));
     return QString::fromStdString(cellText(column, value));
+}
+
+QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
+    const auto error = row && metric.error && !std::isnan(value) ? metric.error(*row) : std::nullopt;
+    const QString text = metricText(metric, value);
+    return error ? text + QStringLiteral(" ± ") + errorText(*error) : text;
 }
 
 QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
@@ -97,8 +104,9 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     });
     // The width of the values: measured for the first bars, also unmeasured ones, and for a sample of the others.
     for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {
-        const double value = result.values[std::size_t(result.order[bar])];
-        result.extents.text = std::max(result.extents.text, metricText(metric, value).size());
+        const auto weight = std::size_t(result.order[bar]);
+        const QString text = metricText(metric, result.values[weight], rows.at(weight));
+        result.extents.text = std::max(result.extents.text, text.size());
     }
     result.barOf.resize(result.order.size());
     for (int bar = 0; bar < count; ++bar) result.barOf[std::size_t(result.order[std::size_t(bar)])] = bar;
@@ -163,10 +171,9 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     return spread;
 }
 
-ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec) {
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows) {
     ByteShares shares;
-    std::map<std::string, std::uint64_t> before, kept;
-    std::uint64_t after = 0;
+    std::map<std::string, std::uint64_t> before, kept, after;
     for (const auto& tensor : model.tensors) {
         before[tensor.typeId()] += storedBytes(tensor);
         if (!tensor.isWeight()) kept[tensor.typeId()] += storedBytes(tensor);
@@ -176,7 +183,7 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         if (!row)
             shares.pending += storedBytes(*weights[i]);
         else if (row->status == Status::Ok)
-            after += row->bytesAfter;
+            after[row->specAsTyped] += row->bytesAfter;
         else
             kept[weights[i]->typeId()] += storedBytes(*weights[i]);
     }
@@ -187,12 +194,12 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         return QString::fromLatin1(pattern).arg(QString::fromStdString(what));
     };
     for (const auto& [dtype, bytes] : before) add(named("before: %1", dtype), bytes);
-    add(named("after: %1", specText(spec)), after);
+    for (const auto& [spec, bytes] : after) add(named("after: %1", spec), bytes);
     for (const auto& [dtype, bytes] : kept) add(named("after: %1, kept", dtype), bytes);
     add(QStringLiteral("not measured yet"), shares.pending);
     shares.before = model.totalBytes();
-    shares.after = after;
-    for (const auto& [dtype, bytes] : kept) shares.after += bytes;
+    for (const auto* part : {&after, &kept})
+        for (const auto& [name, bytes] : *part) shares.after += bytes;
     return shares;
 }
 
@@ -202,12 +209,16 @@ void OverviewPicture::work() {
     ranking = qs::gui::ranking(grid, rows, *metric);
     spread = sqnrSpread(grid, rows);
     share = errorShare(grid, rows);
-    if (model) bytes = byteShares(*model, layout->weights, rows, spec);
+    if (model) bytes = byteShares(*model, layout->weights, rows);
     for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
         const auto& row = rows.at(weight);
         if (row && row->isLarger() && ++larger == 1)
             largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
         if (!row || row->status == Status::Ok) continue;
+        if (recipe->isMixed() && recipe->of[weight] < 0) {
+            ++kept;
+            continue;
+        }
         if (++refused == 1) refusal = grid.shown[weight] + QStringLiteral(": ") + missingReason(*metric, row);
     }
 }

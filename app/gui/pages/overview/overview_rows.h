@@ -5,6 +5,7 @@
 
 #include "app/gui/model_layout.h"
 #include "app/gui/model_rows.h"
+#include "app/gui/session_recipe.h"
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/ranked_bars.h"
@@ -19,6 +20,8 @@ QString missingReason(const Metric& metric, const AnalysisRow& row);
 bool worse(const Metric& metric, double a, double b);
 /// The value as the column of the metric prints it.
 QString metricText(const Metric& metric, double value);
+/// The same with the standard error that the row has: "0.00213 ± 0.00031".
+QString metricText(const Metric& metric, double value, const AnalysisRow& row);
 /// "NMSE ↓"
 QString metricTitle(const Metric& metric);
 
@@ -47,7 +50,7 @@ struct ByteShares {
     std::vector<RankedBar> bars;
     std::uint64_t before = 0, after = 0, pending = 0; ///< pending: bytes of tensors that are not measured yet
 };
-ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const QuantSpec& spec);
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows);
 
 struct SqnrSpread {
     PlotSeries bars;
@@ -61,19 +64,21 @@ struct OverviewPicture {
     std::shared_ptr<const Model> model; ///< null: no model is open
     std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
     ModelRows rows;
-    QuantSpec spec;
+    std::shared_ptr<const SessionRecipe> recipe = std::make_shared<SessionRecipe>();
+    QString title; ///< of the recipe
     const Metric* metric = nullptr;
     RoleMap map;
     Ranking ranking;
     SqnrSpread spread;
     ErrorShare share;
     ByteShares bytes;
-    int refused = 0; ///< number of tensors that the spec cannot be applied to
+    int kept = 0;    ///< number of tensors that the recipe keeps as they are
+    int refused = 0; ///< number of tensors that their spec cannot be applied to
     QString refusal; ///< the first refused tensor and the reason
     int larger = 0;  ///< number of tensors that take more bits than in the source
     QString largest; ///< the first of those and the reason
 
-    void work(); ///< computes all other fields from the first five
+    void work(); ///< computes all other fields from the first six
 };
 
 } // namespace qs::gui

@@ -14,6 +14,7 @@
 #include "core/base/text.h"
 #include "core/eval/run/record.h"
 #include "core/model/output/atomic_file.h"
+#include "core/plan/report.h"
 
 #include <QCheckBox>
 #include <QDesktopServices>
@@ -132,16 +133,17 @@ QWidget* ReportPage::sidebar() {
         partsColumn->addWidget(box);
         parts_.emplace_back(part, box);
     }
-    evidence_ = named(new QCheckBox(tr("Evidence of the output")), "evidencePart");
-    evidence_->setToolTip(tr("The last evaluation of the page Evidence"));
-    evidence_->setChecked(true);
-    evidence_->setEnabled(bool(session_.evidence()));
-    connect(evidence_, &QCheckBox::toggled, this, &ReportPage::changed);
-    connect(&session_, &Session::evidenceChanged, this, [this] {
-        evidence_->setEnabled(bool(session_.evidence()));
-        changed();
-    });
-    partsColumn->addWidget(evidence_);
+    recipe_ = addPart(*partsColumn, "recipePart", tr("Recipe"), tr("What each weight becomes, and by which rule"));
+    planned_ =
+        addPart(*partsColumn, "planPart", tr("Plan"), tr("The plan of the page Plan, and its test against chance"));
+    evidence_ = addPart(*partsColumn, "evidencePart", tr("Evidence of the output"),
+                        tr("The last evaluation of the page Evidence"));
+    allowParts();
+    for (auto signal : {&Session::evidenceChanged, &Session::planChanged, &Session::recipeChanged})
+        connect(&session_, signal, this, [this] {
+            allowParts();
+            changed();
+        });
     auto* partsCard = new Card(tr("Contents"));
     partsCard->setBody(parts);
 
@@ -204,6 +206,23 @@ QWidget* ReportPage::sidebar() {
     return side;
 }
 
+QCheckBox* ReportPage::addPart(QLayout& column, const char* name, const QString& title, const QString& tip) {
+    auto* box = named(new QCheckBox(title), name);
+    box->setToolTip(tip);
+    box->setChecked(true);
+    connect(box, &QCheckBox::toggled, this, &ReportPage::changed);
+    column.addWidget(box);
+    return box;
+}
+
+bool ReportPage::hasRecipe() const { return recipe_->isChecked() && session_.recipe()->isMixed(); }
+
+void ReportPage::allowParts() {
+    evidence_->setEnabled(bool(session_.evidence()));
+    planned_->setEnabled(bool(session_.plan()));
+    recipe_->setEnabled(session_.recipe()->isMixed());
+}
+
 void ReportPage::listSpecs() {
     stale_ = false;
     const auto ticked = chosen();
@@ -261,6 +280,7 @@ QString ReportPage::fileName(const ReportWriter& writer) const {
 }
 
 std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
+    if (hasRecipe() && session_.recipeRows().size() < qsizetype(session_.weights().size())) return nullptr;
     auto result = std::make_shared<AnalysisResult>();
     std::vector<ModelRows> known;
     for (const auto& [text, spec] : plan_.specs) {
@@ -307,6 +327,7 @@ void ReportPage::rebuild() {
         if (auto rows = collected()) return make(std::move(rows));
     // The session measures the missing rows: the job lane shows it, and all pages get the rows.
     waiting_ = true;
+    if (!cancelled_ && hasRecipe()) session_.analyseRecipe();
     if (!cancelled_)
         for (const auto& spec : specs) session_.analyseModel(spec);
     measure_->setVisible(cancelled_);
@@ -328,10 +349,20 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     if (const auto& inputs = session_.inputs(); inputs.file) paths.push_back(inputs.file->path);
     const auto evidence = evidence_->isChecked() ? session_.evidence() : nullptr;
     if (evidence) paths.push_back(evidence->textPath);
-    const auto work = [plan = plan_, result, parts = contents(), command, paths, evidence,
+    const auto planned = planned_->isChecked() ? session_.plan() : nullptr;
+    if (planned && planned->proof) paths.push_back(planned->text.path);
+    const auto work = [plan = plan_, result, parts = contents(), command, paths, evidence, planned,
+                       recipe = hasRecipe() ? session_.recipe() : nullptr, rows = session_.recipeRows(),
                        dark = Theme::instance().isDark(), ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);
         if (!report) return tl::unexpected(report.error());
+        if (recipe) {
+            std::vector<AnalysisRow> figures;
+            for (std::size_t i = 0; i < plan.tensors.size(); ++i) figures.push_back(rows.at(i));
+            report->sections.push_back(plan::recipeSection(*plan.model, recipe->asRecipe(), figures));
+        }
+        if (planned)
+            for (auto& section : plan::planSections(*planned)) report->sections.push_back(std::move(section));
         if (evidence) report->sections.push_back(eval::recordSection(*evidence));
         if (!parts.folders) withoutFolders(*report, paths);
         Made made{freedOnPool(std::make_shared<const Report>(std::move(*report))), {}};

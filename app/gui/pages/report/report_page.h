@@ -44,6 +44,9 @@ protected:
 
 private:
     QWidget* sidebar();
+    QCheckBox* addPart(QLayout& column, const char* name, const QString& title, const QString& tip);
+    bool hasRecipe() const; ///< the report tells of the recipe
+    void allowParts();      ///< those that there is something to show of
     void listSpecs();
     std::vector<QuantSpec> chosen() const;
     ReportContents contents() const;
@@ -62,7 +65,7 @@ private:
     TickList* specs_ = nullptr;
     std::vector<QuantSpec> listed_;
     std::vector<std::pair<bool ReportContents::*, QCheckBox*>> parts_;
-    QCheckBox* evidence_ = nullptr;
+    QCheckBox *evidence_ = nullptr, *recipe_ = nullptr, *planned_ = nullptr;
     std::vector<QPushButton*> buttons_;
     std::vector<QLabel*> names_;
     StatusLine* status_ = nullptr;

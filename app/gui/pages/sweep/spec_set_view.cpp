@@ -107,7 +107,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
         const auto& measured = picture_->rows[std::size_t(row)].at(std::size_t(weight));
         const double value = metricValue(metric, measured);
         const QString figure = std::isnan(value) ? missingReason(metric, measured)
-                                                 : metricTitle(metric) + u' ' + metricText(metric, value);
+                                                 : metricTitle(metric) + u' ' + metricText(metric, value, measured);
         return spec + u'\n' + picture_->layout->grid.shown[std::size_t(weight)] + u'\n' + figure;
     });
     connect(matrix_, &HeatMap::cellClicked, this, &SpecSetView::open);

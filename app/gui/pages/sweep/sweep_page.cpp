@@ -4,10 +4,12 @@
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/sweep/sweep_choice.h"
+#include "app/gui/pages/sweep/sweep_points.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/small_multiples.h"
@@ -35,16 +37,6 @@ constexpr std::size_t kSweepRowsAtOnce = 8000;       ///< tensors x specs, the s
 constexpr const char* kSweepKept = "sweep"; ///< name in session files
 constexpr qint64 kKeepMs = 10'000;          ///< interval in which partial results are stored
 
-Columns<SweepPoint> tableColumns(const Session& session) {
-    auto list = sweepColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"});
-    list.back().value = [&session](const SweepPoint& point) { // the same name as on other pages
-        const auto* tensor = session.model() ? session.model()->find(point.worstTensor) : nullptr;
-        const int weight = tensor ? session.weightIndex(tensor) : -1;
-        return Value(weight < 0 ? point.worstTensor : session.layout()->grid.brief[std::size_t(weight)].toStdString());
-    };
-    return list;
-}
-
 QString asText(const std::string& text) { return QString::fromStdString(text); }
 
 std::vector<const TensorInfo*> tensorsOf(const Session& session) {
@@ -59,7 +51,7 @@ std::vector<const TensorInfo*> tensorsOf(const Session& session) {
 SweepPage::SweepPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel),
-      model_(new RowModel<SweepPoint>(tableColumns(session), this)) {
+      model_(new RowModel<SweepPoint>(sweepTableColumns(session), this)) {
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -69,14 +61,15 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     title->setFont(Theme::words(18, QFont::DemiBold));
     facts_->setFont(Theme::numbers());
     facts_->setProperty("role", QStringLiteral("muted"));
-    auto* proxy = new QLabel(tr("weight-space error: a screening proxy, not accuracy"));
-    proxy->setFont(Theme::words(11));
-    proxy->setProperty("role", QStringLiteral("caption"));
+    proxy_ = named(new ElidedLabel(Qt::ElideRight), "sweepTrust");
+    proxy_->setFont(Theme::words(11));
+    proxy_->setProperty("role", QStringLiteral("caption"));
+    proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kMargin);
     header->addWidget(title);
-    header->addWidget(facts_, 1);
-    header->addWidget(proxy);
+    header->addWidget(facts_);
+    header->addWidget(proxy_, 1);
     grid->addLayout(header, 0, 0, 1, 2);
     grid->setRowMinimumHeight(0, Theme::kControl);
     addPart([this, grid] { grid->addWidget(sidebar(), 1, 0); });
@@ -146,11 +139,7 @@ QWidget* SweepPage::results() {
     plots_->setDescribe([this](int panel, int id) {
         if (!result_ || std::size_t(panel) >= result_->classes.size() || std::size_t(id) >= result_->specs)
             return QString();
-        const auto& point = result_->at(std::size_t(panel), std::size_t(id));
-        return tr("%1\n%2 bpw   %3 dB%4\nworst: %5")
-            .arg(asText(point.specText), asText(fixedText(point.bpw().value_or(0), 4)),
-                 asText(fixedText(point.sqnrDb().value_or(0), 2)),
-                 point.frontier ? tr("   on the frontier") : QString(), asText(escapeForPeople(point.worstTensor)));
+        return sweepPointText(result_->at(std::size_t(panel), std::size_t(id)));
     });
     plotsCard_->setBody(plots_);
     table_ = new QTableView;
@@ -177,7 +166,8 @@ QWidget* SweepPage::results() {
 Result<SweepPlan> SweepPage::plan() const {
     auto specs = choice_->specs();
     if (!specs) return tl::unexpected(specs.error());
-    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs()};
+    return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs(),
+                     session_.effects()};
 }
 
 void SweepPage::modelChanged() {
@@ -285,6 +275,9 @@ void SweepPage::draw() {
     start_->setVisible(!running());
     save_->setVisible(finished_ && result_); // hidden while it writes
     save_->setEnabled(!running());
+    const QString remark = asText(result_ ? sweepRemark(*result_) : sweepRemark({}));
+    proxy_->setText(remark);
+    proxy_->setToolTip(remark);
     if (!result_) {
         const QString sentence = running() ? tr("Measuring the first tensors…") : tr("Not measured yet: press Sweep.");
         plotsCard_->setMessage(sentence);
@@ -347,6 +340,7 @@ void SweepPage::showClass(int index) {
     tableCard_->setTitle(tr("Frontier: %1").arg(asText(escapeForPeople(result_->classes[std::size_t(index)], 40))));
     tableCard_->setNote(tr("no other spec has fewer bits and no more error; Enter opens"));
     model_->setRows(std::move(rows));
+    hideUnknownEffects(*table_);
     table_->resizeColumnsToContents();
     for (int column = 0; column + 1 < model_->columnCount(); ++column)
         table_->setColumnWidth(column, table_->columnWidth(column) + 8);

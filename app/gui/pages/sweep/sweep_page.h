@@ -65,7 +65,7 @@ private:
     int class_ = 0;
     QStackedLayout* stack_;
     EmptyState* empty_;
-    QLabel* facts_;
+    QLabel *facts_, *proxy_ = nullptr;
     StatusLine* status_ = nullptr;
     SweepChoice* choice_ = nullptr;
     QPushButton *start_ = nullptr, *stop_ = nullptr, *save_ = nullptr;

@@ -147,6 +147,7 @@ void TensorPage::connectSession() {
         if (std::exchange(comparing_, session_.comparing()) != session_.comparing()) stages_->askAll();
     });
     connect(&session_, &Session::rowsChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::recipeChanged, this, [this, strip] { stages_->ask(strip); });
     connect(&session_, &Session::metricChanged, this, [this, strip] { stages_->ask(strip); });
     connect(&session_, &Session::currentStarted, this, [this] {
         if (!dim_.isActive()) dim_.start();

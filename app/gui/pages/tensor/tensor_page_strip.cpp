@@ -13,12 +13,12 @@ constexpr std::size_t kShortStrip = 2000; // number of weights whose picture tak
 SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
     : Card(tr("Sensitivity: layer × role"), parent), session_(session), map_(new HeatMap),
       analyse_(new QPushButton(tr("Analyse the model"))) {
-    analyse_->setToolTip(tr("Measures every weight tensor under the current spec in the background"));
+    analyse_->setToolTip(tr("Measures every weight tensor under the recipe in the background"));
     addCorner(analyse_);
     map_->setAccessibleName(tr("Sensitivity: layer × role"));
     map_->setGap(2);
     setBody(map_);
-    connect(analyse_, &QPushButton::clicked, this, [this] { session_.analyseModel(session_.spec()); });
+    connect(analyse_, &QPushButton::clicked, this, [this] { session_.analyseRecipe(); });
     connect(map_, &HeatMap::cellClicked, this, [this](int row, int column) {
         const int weight = weightAt(row, column);
         if (weight >= 0 && picture_->layout == session_.layout())
@@ -30,7 +30,8 @@ SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
         const auto& analysis = picture_->rows.at(std::size_t(weight));
         const double value = metricValue(*picture_->metric, analysis);
         return picture_->layout->grid.shown[std::size_t(weight)] + u'\n' +
-               (value == value ? metricText(*picture_->metric, value) : missingReason(*picture_->metric, analysis));
+               (value == value ? metricText(*picture_->metric, value, analysis)
+                               : missingReason(*picture_->metric, analysis));
     });
 }
 
@@ -43,18 +44,14 @@ int SensitivityStrip::weightAt(int row, int column) const {
 void SensitivityStrip::refresh() {
     const Metric* metric = findMetric(session_.metric().toStdString());
     if (!metric || session_.weights().empty()) return;
-    const auto& rows = session_.modelRows(session_.spec());
+    const auto& rows = session_.recipeRows();
+    const QString title = session_.recipe()->title(session_.spec());
     analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
     setTitle(tr("Sensitivity: layer × role, %1").arg(metricTitle(*metric)));
-    const auto note = tr("%1   %2 of %3 tensors")
-                          .arg(QString::fromStdString(specText(session_.spec())))
-                          .arg(rows.size())
-                          .arg(session_.weights().size());
+    const auto note = tr("%1   %2 of %3 tensors").arg(title).arg(rows.size()).arg(session_.weights().size());
     setNote(note);
-    setMessage(
-        rows.isEmpty()
-            ? tr("The model has not been measured under %1 yet.").arg(QString::fromStdString(specText(session_.spec())))
-            : QString());
+    setToolTip(session_.metricTip(*metric));
+    setMessage(rows.isEmpty() ? tr("The model has not been measured under %1 yet.").arg(title) : QString());
     if (rows.isEmpty()) return;
     again_ = task_.running();
     if (again_) return;

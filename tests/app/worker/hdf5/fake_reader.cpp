@@ -39,6 +39,10 @@ bool answer(const std::string& call, json& message, qs::Channel& control) {
             raise(SIGSEGV);
         }
         if (mode == "hang" || mode == "sleep") return false;
+        if (mode == "disk" && vfork() == 0) { // until the child ends, the kernel counts this process among waiting ones
+            usleep(1'000'000);
+            _exit(0);
+        }
         for (volatile bool spins = mode == "spin"; spins;) {
         }
         if (mode == "exit") _exit(7);

@@ -27,6 +27,8 @@ private Q_SLOTS:
     void readerMisbehavesLate_data();
     void readerMisbehavesLate();
     void cancelledWhileItHangs();
+    void slowDisksAreWaitedFor();
+    void limitsAreOfFiveSeconds();
     void longPathsOfManyLinks();
     void noReaderAtAll();
 
@@ -116,6 +118,27 @@ void TestHdf5Reader::cancelledWhileItHangs() {
     later.join();
     QVERIFY(!opened && opened.error().cancelled);
     QVERIFY2(timer.elapsed() < 10'000, "the deadline of the question was waited for");
+}
+
+/// A reader that waits for the disk is not one that hangs.
+void TestHdf5Reader::slowDisksAreWaitedFor() {
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\ndisk"));
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    const Descriptor file(::open(fake.c_str(), O_RDONLY | O_CLOEXEC));
+    const auto reader = Hdf5Reader::open(fake, file, 0, 4096, {20, 20, 20, 20, 0.3});
+    QVERIFY2(reader, reader ? "" : reader.error().message.c_str());
+}
+
+void TestHdf5Reader::limitsAreOfFiveSeconds() {
+    QCOMPARE(Hdf5Deadlines().stall, 5.0);
+    const auto fake = write("fake.h5", QByteArray("\x89HDF\r\n\x1a\nsleep"));
+    qputenv("QS_WORKER", QS_BIN_DIR "/fake_hdf5_reader");
+    QElapsedTimer timer;
+    timer.start();
+    const auto opened = openModel(fake);
+    QVERIFY(!opened);
+    QVERIFY2(opened.error().message.find("did nothing for 5 s") != std::string::npos, opened.error().message.c_str());
+    QVERIFY2(timer.elapsed() < 10'000, qPrintable(QString::number(timer.elapsed())));
 }
 
 /// Many links, each with the same long path: a list of gigabytes from a file of a megabyte.

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace qs::eval {
+namespace qs {
 
 /// (concordant - discordant pairs) / sqrt(pairs that differ in x * pairs that differ in y); O(n log n). x and y are
 /// equally long and finite. None where x or y holds one value only.
@@ -34,4 +34,4 @@ struct Misjudged {
 /// The worst first, at most `most`; those with a share of 1/4 and more. NaN as above. Looks at all pairs.
 std::vector<Misjudged> misjudged(std::span<const double> proxy, std::span<const double> measured, std::size_t most);
 
-} // namespace qs::eval
+} // namespace qs

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/eval/trust/rank_agreement.h"
+#include "core/analysis/rank_agreement.h"
 
-#include "core/eval/scores/score_summary.h"
+#include "core/base/percentile.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
-namespace qs::eval {
+namespace qs {
 namespace {
 
 using Pairs = std::vector<std::pair<double, double>>;
@@ -119,4 +119,4 @@ std::vector<Misjudged> misjudged(std::span<const double> proxy, std::span<const 
     return out;
 }
 
-} // namespace qs::eval
+} // namespace qs

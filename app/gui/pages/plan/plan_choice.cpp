@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/plan/plan_choice.h"
+
+#include "app/gui/distinct_specs.h"
+#include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/tick_list.h"
+#include "core/base/text.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QRegularExpression>
+#include <QSignalBlocker>
+#include <QStandardItemModel>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+QLabel* planCaption(const QString& text) {
+    auto* label = new QLabel(text);
+    label->setProperty("role", QStringLiteral("caption"));
+    label->setFont(Theme::words(11));
+    return label;
+}
+
+/// A new plan chooses from spec A and a few others of different sizes.
+constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", "nf4:block=64", "int8"};
+
+} // namespace
+
+PlanChoice::PlanChoice(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), specs_(new TickList("planChoices", tr("Specs to choose from"))),
+      typed_(new QLineEdit), group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox) {
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins({});
+    column->setSpacing(4);
+    addLine(*column, tr("Specs to choose from"), specs_, "planChoices", tr("Tensors get one of these"));
+    column->setStretchFactor(specs_, 1);
+    typed_->setObjectName(QStringLiteral("planAdd"));
+    typed_->setFont(Theme::code());
+    typed_->setPlaceholderText(tr("Add a spec, e.g. int3:block=32"));
+    typed_->setAccessibleName(tr("Add a spec"));
+    column->addWidget(typed_);
+    layout_->addItem(tr("the first that takes most"), QString());
+    for (const Layout& layout : layouts()) {
+        layout_->addItem(QString::fromUtf8(layout.title), QString::fromUtf8(layout.id));
+        layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
+    }
+    addLine(*column, tr("Layout"), layout_, "planLayout", tr("Whose stored bytes count, padding and scales included"));
+    for (const plan::Objective& objective : plan::objectives()) {
+        const QString title = tr(objective.title);
+        objective_->addItem(objective.isProxy ? tr("%1 (proxy)").arg(title) : title, QLatin1String(objective.id));
+        objective_->setItemData(objective_->count() - 1, QString::fromUtf8(objective.summary), Qt::ToolTipRole);
+    }
+    addLine(*column, tr("What is made least"), objective_, "planObjective",
+            tr("The sum of this loss over all tensors; a proxy is not measured on the model's output"));
+    column->addWidget(planCaption(tr("One spec together")));
+    auto* boxes = new QHBoxLayout;
+    boxes->setSpacing(Theme::kSpace);
+    for (const plan::UsualGroup& one : plan::usualGroups()) {
+        auto* box = new QCheckBox(tr(one.title));
+        box->setObjectName(QStringLiteral("planGroup-") + QLatin1String(one.id));
+        box->setToolTip(tr("Tensors whose names are equal without %1").arg(QLatin1String(one.regex)));
+        box->setAccessibleName(tr("One spec for %1").arg(tr(one.title)));
+        boxes->addWidget(box);
+        groups_.emplace_back(one.regex, box);
+        connect(box, &QCheckBox::toggled, this, &PlanChoice::changed);
+    }
+    boxes->addStretch(1);
+    column->addLayout(boxes);
+    group_->setObjectName(QStringLiteral("planGroup"));
+    group_->setFont(Theme::code());
+    group_->setPlaceholderText(tr("Another group, e.g. block\\.\\d+"));
+    group_->setAccessibleName(tr("Another group: a regular expression"));
+    group_->setToolTip(tr("Tensors whose names are equal without what this matches get one spec"));
+    column->addWidget(group_);
+    connect(typed_, &QLineEdit::returnPressed, this, &PlanChoice::addTyped);
+    connect(specs_, &QListWidget::itemChanged, this, &PlanChoice::changed);
+    for (auto* box : {layout_, objective_}) connect(box, &QComboBox::currentIndexChanged, this, &PlanChoice::changed);
+    connect(group_, &QLineEdit::editingFinished, this, [this] {
+        const QRegularExpression regex(group_->text());
+        if (!regex.isValid())
+            return Q_EMIT refused(tr("The group is not a regular expression: %1.").arg(regex.errorString()));
+        Q_EMIT changed();
+    });
+    followSensitivities();
+}
+
+void PlanChoice::addLine(QVBoxLayout& column, const QString& title, QWidget* widget, const char* name,
+                         const QString& tip) {
+    widget->setObjectName(QLatin1String(name));
+    widget->setAccessibleName(title);
+    widget->setToolTip(tip);
+    column.addWidget(planCaption(title));
+    column.addWidget(widget);
+}
+
+PlanSettings PlanChoice::settings() const {
+    PlanSettings out;
+    for (int i = 0; i < specs_->count(); ++i)
+        if (specs_->ticked(i)) out.specs.push_back(listed_[std::size_t(i)]);
+    out.layout = layout_->currentData().toString().toStdString();
+    out.objective = objective_->currentData().toString().toStdString();
+    for (const auto& [regex, box] : groups_)
+        if (box->isChecked()) out.groups.push_back(regex);
+    if (const QRegularExpression regex(group_->text()); regex.isValid() && !group_->text().isEmpty())
+        out.groups.push_back(group_->text().toStdString());
+    return out;
+}
+
+void PlanChoice::setSettings(const PlanSettings& settings) {
+    const QSignalBlocker blocker(this);
+    for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
+    for (const QuantSpec& spec : settings.specs) add(spec, true);
+    layout_->setCurrentIndex(std::max(0, layout_->findData(QString::fromStdString(settings.layout))));
+    objective_->setCurrentIndex(std::max(0, objective_->findData(QString::fromStdString(settings.objective))));
+    group_->clear();
+    for (const auto& [regex, box] : groups_) box->setChecked(false);
+    for (const auto& regex : settings.groups) {
+        const auto known =
+            std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == regex; });
+        if (known != groups_.end())
+            known->second->setChecked(true);
+        else
+            group_->setText(QString::fromStdString(regex));
+    }
+}
+
+void PlanChoice::add(const QuantSpec& spec, bool ticked) {
+    const std::string canonical = canonicalText(spec);
+    for (std::size_t i = 0; i < listed_.size(); ++i)
+        if (canonicalText(listed_[i]) == canonical) {
+            if (ticked) specs_->tick(int(i));
+            return;
+        }
+    listed_.push_back(spec);
+    specs_->add(QString::fromStdString(specText(spec)), ticked, QString::fromStdString(canonical));
+}
+
+void PlanChoice::followSpecs() {
+    const auto ticked = settings().specs;
+    DistinctSpecs all;
+    for (const auto& spec : ticked) all.add(spec);
+    const bool isNew = ticked.empty();
+    if (isNew)
+        for (const char* text : kPlanFirst)
+            if (const auto spec = parseSpec(text)) all.add(*spec);
+    const std::size_t on = all.inOrder().size();
+    all.add(session_.spec());
+    if (session_.comparing()) all.add(session_.specB());
+    for (const auto& spec : session_.recipe()->specs) all.add(spec);
+    for (const auto& spec : session_.analysedSpecs()) all.add(spec);
+    for (const auto& spec : SpecSetView::presets()) all.add(spec);
+    const QSignalBlocker blocker(specs_);
+    specs_->clear();
+    listed_.clear();
+    for (std::size_t i = 0; i < all.inOrder().size(); ++i) add(all.inOrder()[i], i < on);
+    if (isNew) Q_EMIT changed();
+}
+
+void PlanChoice::allowObjective(const std::string& also) {
+    known_ = also;
+    followSensitivities();
+}
+
+void PlanChoice::followSensitivities() {
+    const auto* measured = session_.outputText().sensitivities.get();
+    auto* items = qobject_cast<QStandardItemModel*>(objective_->model());
+    std::size_t row = 0;
+    for (const plan::Objective& objective : plan::objectives()) {
+        const bool can =
+            !objective.how || known_ == objective.id || (measured && measured->contains(objective.how->id));
+        auto* item = items->item(int(row++));
+        item->setEnabled(can);
+        item->setToolTip(can ? QString::fromUtf8(objective.summary)
+                             : tr("Not measured: page Evidence, tab Tensors, measures it."));
+        if (!can && objective_->currentIndex() == int(row) - 1) objective_->setCurrentIndex(0);
+    }
+}
+
+void PlanChoice::addTyped() {
+    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
+    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().message)));
+    typed_->clear();
+    {
+        const QSignalBlocker blocker(specs_);
+        add(*spec, true);
+    }
+    specs_->scrollToBottom();
+    Q_EMIT changed();
+}
+
+} // namespace qs::gui

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What a plan chooses from: specs, the layout whose bytes count, what is made least, and which tensors get one spec.
+
+#include "app/gui/pages/plan/plan_work.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QComboBox;
+class QLineEdit;
+class QVBoxLayout;
+
+namespace qs::gui {
+
+class Session;
+class TickList;
+
+class PlanChoice : public QWidget {
+    Q_OBJECT
+public:
+    explicit PlanChoice(Session& session, QWidget* parent = nullptr);
+    PlanSettings settings() const;
+    void setSettings(const PlanSettings& settings);
+    void followSpecs();         ///< lists the specs of the session
+    void followSensitivities(); ///< objectives that were not measured cannot be chosen
+    /// `also`: an objective whose losses are known from a session file.
+    void allowObjective(const std::string& also);
+
+Q_SIGNALS:
+    void changed();
+    void refused(const QString& why);
+
+private:
+    void addLine(QVBoxLayout& column, const QString& title, QWidget* widget, const char* name, const QString& tip);
+    void addTyped();
+    void add(const QuantSpec& spec, bool ticked);
+
+    Session& session_;
+    std::vector<QuantSpec> listed_;
+    std::string known_; ///< see allowObjective()
+    TickList* specs_;
+    QLineEdit *typed_, *group_;
+    QComboBox *layout_, *objective_;
+    std::vector<std::pair<std::string, QCheckBox*>> groups_; ///< expression, box
+};
+
+} // namespace qs::gui

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the page plan asks of its workers, and what it does with the answers.
+#include "app/gui/page.h"
+#include "app/gui/pages/plan/plan_budget.h"
+#include "app/gui/pages/plan/plan_charts.h"
+#include "app/gui/pages/plan/plan_choice.h"
+#include "app/gui/pages/plan/plan_measure.h"
+#include "app/gui/pages/plan/plan_page.h"
+#include "app/gui/pages/plan/plan_units.h"
+#include "app/gui/session.h"
+#include "app/gui/widgets/status_line.h"
+#include "core/base/text.h"
+#include "core/session/kept_plan.h"
+
+#include <QComboBox>
+#include <QStackedLayout>
+#include <QToolButton>
+
+#include <algorithm>
+
+namespace qs::gui {
+namespace {
+
+constexpr const char* kPlanKept = "plan"; ///< name in session files
+constexpr std::size_t kMostChoices = 32;  ///< specs to choose from
+
+/// The specs of locks, each once.
+std::vector<QuantSpec> lockedSpecs(const SessionRecipe& recipe) {
+    std::vector<QuantSpec> out;
+    for (const TensorRule& rule : recipe.lines.own)
+        if (rule.spec && std::find(out.begin(), out.end(), *rule.spec) == out.end()) out.push_back(*rule.spec);
+    return out;
+}
+
+bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return x.regex == y.regex && x.spec == y.spec; });
+}
+
+} // namespace
+
+bool PlanPage::isGroundFresh() const {
+    if (!ground_ || ground_->model != session_.model() || !(ground_->settings == choice_->settings())) return false;
+    if (ground_->objective->how && groundOf_ != session_.outputText().sensitivities) return false;
+    for (const QuantSpec& spec : lockedSpecs(*session_.recipe()))
+        if (!ground_->sizes->find(spec)) return false;
+    return true;
+}
+
+void PlanPage::ask() {
+    if (stack_->currentIndex() == 0) return;
+    if (isGroundFresh())
+        solve();
+    else if (ground_)
+        ground();
+    else
+        draw();
+}
+
+void PlanPage::ground() {
+    settle_.stop();
+    GroundRequest request;
+    request.model = session_.model(), request.layout = session_.layout(), request.settings = choice_->settings();
+    if (request.settings.specs.size() < 2 || request.settings.specs.size() > kMostChoices)
+        return status_->say(tr("A plan chooses between 2 to %1 specs: tick more or fewer.").arg(kMostChoices), true);
+    request.locked = lockedSpecs(*session_.recipe()), request.shown = session_.recipe()->specs;
+    for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));
+    request.text = session_.outputText(), request.before = ground_;
+    groundOf_ = request.text.sensitivities;
+    solving_.drop();
+    again_ = false;
+    status_->say({});
+    using Made = std::shared_ptr<const PlanGround>;
+    grounding_.run(
+        "Measuring what each spec loses",
+        [request = std::move(request)](const Job& job) { return planGround(request, job); },
+        [this](Made made) {
+            ground_ = std::move(made);
+            solve();
+        });
+    draw();
+}
+
+void PlanPage::solve() {
+    if (!ground_ || grounding_.running()) return;
+    again_ = solving_.running();
+    if (again_) return;
+    PlanQuestion question{ground_, session_.recipe(), bpw_, nullptr};
+    if (answer_ && answer_->ground == ground_ && areSame(answer_->recipe->lines.own, question.recipe->lines.own))
+        question.options = answer_->options;
+    using Answer = std::shared_ptr<const PlanAnswer>;
+    solving_.run(
+        {}, [question = std::move(question)](const Job& job) { return answerPlan(question, job); },
+        [this](Answer answer) { take(std::move(answer)); });
+}
+
+void PlanPage::take(std::shared_ptr<const PlanAnswer> answer) {
+    const bool isSame = answer_ && answer_->options == answer->options;
+    answer_ = std::move(answer);
+    const plan::Options& options = *answer_->options;
+    if (!again_) budget_->setAnswer(answer_.get());
+    if (!isSame) charts_->setBand({});
+    charts_->setAnswer(answer_);
+    units_->setAnswer(answer_);
+    status_->say(options.remarks.empty() ? QString() : QString::fromStdString(options.remarks.front()));
+    QStringList remarks;
+    for (const auto& remark : options.remarks) remarks << QString::fromStdString(remark);
+    status_->setToolTip(remarks.join(u'\n'));
+    auto record = recordOf(*answer_);
+    if (const auto* measured = measuredNow()) {
+        auto whole = std::make_shared<plan::PlanRecord>(*record);
+        whole->proof = *measured->proof, whole->text.path = measured->textPath;
+        whole->text.sha256 = measured->textSha256, whole->context = measured->context;
+        record = whole;
+    }
+    session_.setPlan(std::move(record));
+    keep();
+    if (!again_ && !isSame)
+        banding_.run(
+            {}, [answer = answer_](const Job& job) { return randomBand(answer, job); },
+            [this](PlanBand band) { charts_->setBand(std::move(band)); });
+}
+
+void PlanPage::recipeChanged() {
+    if (stack_->currentIndex() == 0 || !isVisible() || (ground_ && ground_->model != session_.model())) return;
+    settle_.stop();
+    ask();
+    draw();
+}
+
+RuleLines PlanPage::plannedLines() const {
+    RuleLines lines = session_.recipe()->lines;
+    const auto recipe = plan::recipeOf(answer_->plan, *answer_->options, lines.own);
+    lines.planned.assign(recipe.rules.begin() + std::ptrdiff_t(lines.own.size()), recipe.rules.end());
+    lines.note = fixedText(answer_->plan.bpw(*answer_->options), 4) + " bpw by " + answer_->ground->objective->id;
+    return lines;
+}
+
+bool PlanPage::isInUse() const {
+    return answer_ && session_.keepsRest() && areSame(plannedLines().planned, session_.recipe()->lines.planned);
+}
+
+void PlanPage::use() {
+    if (!answer_ || isInUse()) return;
+    session_.setRules(plannedLines(), true);
+    status_->say(tr("The recipe of the session is this plan. Undo takes it back."));
+    draw();
+}
+
+const plan::MeasuredPlan* PlanPage::measuredNow() const {
+    if (!answer_) return nullptr;
+    const auto found = std::find_if(measured_.rbegin(), measured_.rend(), [&](const plan::MeasuredPlan& one) {
+        return one.objective == answer_->ground->objective->id && one.plan().mixture.bytes == answer_->plan.bytes &&
+               one.plan().mixture.loss == answer_->plan.loss;
+    });
+    return found == measured_.rend() ? nullptr : &*found;
+}
+
+void PlanPage::measure() {
+    if (!answer_) return;
+    OutputText text = session_.outputText();
+    if (text.path.empty()) text.path = session_.sampleText().toStdString();
+    if (text.path.empty()) return session_.showPage(kEvidencePage);
+    MeasureRequest request{answer_, text, std::size_t(draws_->currentData().toInt())};
+    status_->say({});
+    measuring_.run(
+        "Measuring the plan beside chance",
+        [request = std::move(request)](const Job& job) { return measurePlan(request, job); },
+        [this](plan::MeasuredPlan measured) {
+            measured_.push_back(std::move(measured));
+            charts_->setMeasured(measured_);
+            findChild<QToolButton*>(QStringLiteral("planTabChance"))->click();
+            solve(); // the record of the session gets the proof
+        });
+    draw();
+}
+
+void PlanPage::keep() {
+    KeptPlan kept;
+    const PlanSettings& settings = ground_->settings;
+    kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
+    kept.groups = settings.groups, kept.bpw = bpw_, kept.lossChunks = ground_->lossChunks, kept.measured = measured_;
+    session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground_->losses]() mutable {
+        KeptPlan whole = kept;
+        whole.losses = *losses;
+        return keptPlan(whole);
+    });
+}
+
+bool PlanPage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kPlanKept));
+    if (!text) return false;
+    restoring_.run(
+        {}, [text](const Job&) { return planKept(*text); },
+        [this](Result<KeptPlan> kept) {
+            if (!kept) {
+                status_->say(QString::fromStdString(oneSentence(kept.error().sentence())), true);
+                return ground();
+            }
+            choice_->allowObjective(kept->objective);
+            choice_->setSettings({kept->specs, kept->layout, kept->objective, kept->groups});
+            auto before = std::make_shared<PlanGround>();
+            before->model = session_.model(), before->objective = plan::findObjective(kept->objective);
+            before->lossChunks = kept->lossChunks;
+            before->losses = std::make_shared<const plan::Losses>(std::move(kept->losses));
+            if (!before->objective->how) before->nmse = before->losses;
+            ground_ = std::move(before);
+            measured_ = std::move(kept->measured), bpw_ = kept->bpw;
+            charts_->setMeasured(measured_);
+            ground();
+        });
+    return true;
+}
+
+} // namespace qs::gui

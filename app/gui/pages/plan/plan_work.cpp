@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/plan/plan_work.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace qs::gui {
+namespace {
+
+using plan::Losses;
+
+/// Enough to prove plans of 500 tensors x 12 specs, and few enough to stay below 100 ms.
+constexpr std::size_t kLiveStates = std::size_t(1) << 15;
+
+void addDistinct(std::vector<QuantSpec>& list, const QuantSpec& spec) {
+    if (std::find(list.begin(), list.end(), spec) == list.end()) list.push_back(spec);
+}
+
+/// The NMSE of all weights under a spec, from rows of the session; none: a row is missing.
+std::optional<Losses> measuredRows(const Weights& weights, const QuantSpec& spec, const ModelRows& rows) {
+    if (rows.size() < qsizetype(weights.size())) return {};
+    Losses out;
+    out.specs = {spec};
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const AnalysisRow& row = rows.at(i);
+        if (row->status == Status::Ok && row->decodedAs != DType::F32) return {};
+        const auto nmse = row->status == Status::Ok ? nmseMetric().value(*row) : std::nullopt;
+        out.of[weights[i]->name] = {nmse ? std::optional(eval::Estimate{*nmse, {}, {}}) : std::nullopt};
+        if (!nmse) out.reasons.emplace(weights[i]->name, row->reason);
+    }
+    return out;
+}
+
+/// Appends the specs of `more`, which has the same tensors.
+void append(Losses& all, const Losses& more) {
+    const std::size_t before = all.specs.size();
+    all.specs.insert(all.specs.end(), more.specs.begin(), more.specs.end());
+    for (const auto& [name, values] : more.of) {
+        auto& row = all.of[name];
+        row.resize(before);
+        row.insert(row.end(), values.begin(), values.end());
+    }
+    all.reasons.insert(more.reasons.begin(), more.reasons.end());
+}
+
+/// The NMSE under all wanted specs: what is known, then what the session has, then what must be measured.
+Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted, const Job& job) {
+    Losses out;
+    const bool isSame = request.before && request.before->model == request.model && request.before->nmse;
+    if (isSame) out = *request.before->nmse;
+    const auto has = [&](const QuantSpec& spec) {
+        return std::find(out.specs.begin(), out.specs.end(), spec) != out.specs.end();
+    };
+    for (const auto& [spec, rows] : request.rows)
+        if (!has(spec))
+            if (const auto known = measuredRows(request.layout->weights, spec, rows)) append(out, *known);
+    std::vector<QuantSpec> missing;
+    for (const QuantSpec& spec : wanted)
+        if (!has(spec)) addDistinct(missing, spec);
+    if (missing.empty()) return out;
+    const plan::Objective& objective = plan::objectives().front();
+    const auto measured = objective.measure(objective, {request.model, request.layout->weights, missing, {}}, job);
+    if (!measured) return tl::unexpected(measured.error());
+    append(out, *measured);
+    return out;
+}
+
+} // namespace
+
+Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& request, const Job& job) {
+    auto out = std::make_shared<PlanGround>();
+    out->model = request.model, out->weights = request.layout->weights, out->settings = request.settings;
+    out->objective = plan::findObjective(request.settings.objective);
+    if (!out->objective) return fail(fmt::format("There is no objective '{}'.", request.settings.objective));
+    auto wanted = request.settings.specs;
+    for (const QuantSpec& spec : request.locked) addDistinct(wanted, spec);
+
+    const auto& before = request.before;
+    const bool hasSizes = before && before->model == request.model && before->sizes &&
+                          before->settings.layout == request.settings.layout &&
+                          (!request.settings.layout.empty() || before->settings.specs == request.settings.specs);
+    auto sizes = hasSizes ? Result<plan::StoredSizes>(*before->sizes)
+                          : plan::storedSizes(request.model, out->weights.empty() ? nullptr : out->weights.front(),
+                                              request.settings.specs, request.settings.layout, job);
+    if (!sizes) return tl::unexpected(sizes.error());
+    for (const auto* list : std::initializer_list<const std::vector<QuantSpec>*>{&wanted, &request.shown})
+        for (const QuantSpec& spec : *list)
+            if (auto added = sizes->add(spec, job); !added) return tl::unexpected(added.error());
+    out->sizes = std::make_shared<const plan::StoredSizes>(std::move(*sizes));
+
+    auto nmse = nmseOf(request, wanted, job);
+    if (!nmse) return tl::unexpected(nmse.error());
+    out->nmse = std::make_shared<const Losses>(std::move(*nmse));
+    out->losses = out->nmse;
+    if (!out->objective->how) return out;
+    const auto* all = request.text.sensitivities.get();
+    const auto rows = all ? all->find(out->objective->how->id) : SensitivityRows::const_iterator();
+    if (!all || rows == all->end()) {
+        const bool isKnown = before && before->model == request.model && before->objective == out->objective;
+        if (!isKnown || !before->losses)
+            return fail(
+                fmt::format("{} was not measured: page Evidence, tab Tensors, measures it.", out->objective->title));
+        out->losses = before->losses, out->lossChunks = before->lossChunks; // of a session that was opened
+        return out;
+    }
+    auto specs = out->nmse->specs;
+    out->losses = std::make_shared<const Losses>(plan::lossesOf(specs, rows->second, out->nmse.get()));
+    out->lossChunks = request.text.measuredChunks;
+    return out;
+}
+
+Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& question, const Job&) {
+    const auto begun = std::chrono::steady_clock::now();
+    const PlanGround& ground = *question.ground;
+    auto out = std::make_shared<PlanAnswer>();
+    out->ground = question.ground, out->recipe = question.recipe, out->options = question.options;
+    if (!out->options) {
+        plan::OptionRequest request;
+        request.model = ground.model, request.tensors = ground.weights, request.specs = ground.settings.specs;
+        request.layout = ground.settings.layout, request.groups = ground.settings.groups;
+        request.locks = question.recipe->lines.own;
+        auto options = plan::planOptions(request, *ground.sizes, *ground.losses);
+        if (!options) return tl::unexpected(options.error());
+        out->options = std::make_shared<const plan::Options>(std::move(*options));
+    }
+    const plan::Options& options = *out->options;
+    const double perBit = double(options.elements) / 8;
+    const auto least = options.leastBytes(), most = options.mostBytes();
+    const double usual = kUsualBudget * perBit;
+    const bool fits = usual > double(least) && usual < double(most);
+    const double wanted = question.bpw ? *question.bpw * perBit : fits ? usual : double(least / 2 + most / 2);
+    // A budget of a plan that was made before is met whatever its rounding; locks may have made the smallest file larger.
+    out->budget = std::max<std::uint64_t>(least, std::uint64_t(std::llround(std::max(0.0, wanted))));
+    auto best = plan::bestMixture(options, out->budget, kLiveStates);
+    if (!best) return tl::unexpected(best.error());
+    out->plan = std::move(*best);
+    out->frontier = plan::frontierOf(options);
+    out->uniform = plan::uniformMixtures(options, std::numeric_limits<std::uint64_t>::max());
+    for (const plan::Heuristic& rule : plan::heuristics())
+        if (auto mixture = plan::heuristicMixture(rule, options, out->budget))
+            out->heuristics.push_back(std::move(*mixture));
+    out->rows = plan::mixtureRows(out->plan, options);
+    const auto specOf = [&](const TensorInfo& tensor) { return question.recipe->specOf(tensor); };
+    out->current = plan::mixtureOfRecipe("recipe", specOf, options, *ground.sizes, *ground.losses);
+    out->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
+    return out;
+}
+
+Result<PlanBand> randomBand(const std::shared_ptr<const PlanAnswer>& answer, const Job& job) {
+    constexpr int kSizes = 9;
+    const plan::Options& options = *answer->options;
+    const std::uint64_t least = options.leastBytes(), most = options.mostBytes();
+    PlanBand out;
+    for (int i = 0; i < kSizes; ++i) {
+        plan::Mixture at; // a size to draw at
+        at.bytes = least + (most - least) * std::uint64_t(i) / (kSizes - 1);
+        PlanBand::Point point{at.bytes, INFINITY, -INFINITY};
+        for (std::size_t draw = 1; draw <= kBandDraws; ++draw) {
+            if (job.cancelled()) return cancelledError();
+            const auto mixture = plan::randomMixture(at, options, draw);
+            if (!mixture) continue;
+            point.least = std::min(point.least, mixture->loss), point.largest = std::max(point.largest, mixture->loss);
+        }
+        if (point.largest >= point.least) out.points.push_back(point);
+    }
+    return out;
+}
+
+std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer) {
+    auto out = std::make_shared<plan::PlanRecord>();
+    out->objective = answer.ground->objective, out->options = answer.options, out->losses = answer.ground->losses;
+    out->plan = answer.plan, out->budget = answer.budget, out->lossChunks = answer.ground->lossChunks;
+    return out;
+}
+
+} // namespace qs::gui

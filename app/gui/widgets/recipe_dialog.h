@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// Recipes of other programs: opens one, shows what it says for every matrix of the model and which rule says it, makes it
+// the recipe of the session, and writes what is shown as another program reads it.
+
+#include "app/gui/row_model.h"
+#include "app/gui/task.h"
+#include "core/recipes/convert.h"
+
+#include <QDialog>
+
+#include <functional>
+#include <memory>
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+
+namespace qs::gui {
+
+class Session;
+class StatusLine;
+
+class RecipeDialog : public QDialog {
+    Q_OBJECT
+public:
+    explicit RecipeDialog(Session& session, QWidget* parent = nullptr);
+    void showSession(); ///< the recipe of the session
+    void openFile(const QString& path);
+    void saveFile(const QString& path); ///< in the chosen format
+    void use();                         ///< makes what is shown the recipe of the session
+    void choose(const QString& format); ///< the id of a format to save in
+    using PathChooser = std::function<QString(const QString& suggested)>;
+    void setOpenChooser(PathChooser chooser) { chooseOpen_ = std::move(chooser); }
+    void setSaveChooser(PathChooser chooser) { chooseSave_ = std::move(chooser); }
+    const ResolvedRecipe* shown() const { return shown_ ? &shown_->resolved : nullptr; }
+
+Q_SIGNALS:
+    void settled(); ///< a file was shown, saved or refused
+
+private:
+    /// A recipe and what it says for the model.
+    struct Shown {
+        std::shared_ptr<const Model> model;
+        ForeignRecipe recipe;
+        ResolvedRecipe resolved;
+        QString name;
+    };
+    void resolve(std::function<Result<ForeignRecipe>()> read, const QString& name);
+    void present(Shown shown);
+
+    Session& session_;
+    PathChooser chooseOpen_, chooseSave_;
+    std::optional<Shown> shown_;
+    RowModel<ResolvedTensor>* rows_;
+    QLabel *headline_, *remarks_;
+    QComboBox* format_;
+    QPushButton *use_, *save_;
+    StatusLine* status_;
+    Task task_;
+};
+
+/// Opens the dialog on the session's recipe, or on a file.
+void showRecipes(Session& session, QWidget* window, const QString& path = {});
+
+} // namespace qs::gui

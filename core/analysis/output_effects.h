@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What single tensors do to the output of the model, as it was measured on a text (core/eval/sensitivity) or as another
+// program says. An analysis puts it beside the figures of the weights, so that every page and report shows both.
+
+#include "core/quant/spec/spec.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace qs {
+
+/// `error`: its standard error when chunks of the text are independent; none: not known.
+struct OutputFigure {
+    double mean = 0;
+    std::optional<double> error = {};
+};
+
+/// Of one tensor under one spec; nats a token where nothing else is said. None: not measured.
+struct OutputEffect {
+    std::optional<OutputFigure> alone;                    ///< KL with this tensor alone quantized
+    std::optional<OutputFigure> saved;                    ///< KL of all quantized minus KL of all but this one
+    std::optional<OutputFigure> slope;                    ///< KL a unit of NMSE: of the tensor, under any spec
+    std::optional<OutputFigure> outputNmse, weightedNmse; ///< on the layer's inputs in the text; no unit
+    /// Of other programs: KL, perplexity with this tensor alone quantized, and the loss that GPTQ prints.
+    std::optional<double> importedKl, importedPerplexity, importedLoss;
+
+    /// Takes what the other one has and this one lacks.
+    void complete(const OutputEffect& other);
+};
+
+class OutputEffects {
+public:
+    /// `spec`: canonicalText(); empty: the figures hold under every spec. A later figure replaces one of its kind.
+    void add(const std::string& tensor, const std::string& spec, const OutputEffect& effect);
+    /// Null: nothing is known of the tensor under this spec.
+    std::shared_ptr<const OutputEffect> of(const std::string& tensor, const QuantSpec& spec) const;
+    /// Mean KL of the model with all its layers under a spec.
+    void addModel(const std::string& spec, const OutputFigure& kl) { models_[spec] = kl; }
+    std::optional<OutputFigure> ofModel(const QuantSpec& spec) const;
+    bool empty() const { return effects_.empty() && models_.empty(); }
+    const std::map<std::string, std::map<std::string, OutputEffect>>& all() const { return effects_; }
+
+private:
+    std::map<std::string, std::map<std::string, OutputEffect>> effects_; ///< by tensor, then by spec
+    std::map<std::string, OutputFigure> models_;                         ///< by spec
+};
+
+} // namespace qs

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/eval/trust/trust_report.h"
+
+#include "core/analysis/analysis.h"
+#include "core/eval/network/network_weights.h"
+
+namespace qs::eval {
+
+void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn> imported, Report& report) {
+    if (trust.empty() && imported.empty()) return;
+    Section section;
+    section.title = "Trust in proxies", section.brief = true, section.text = kTrustText;
+    if (!trust.empty()) {
+        section.tables.push_back(makeTable("Kendall's tau", trustColumns(), trust));
+        report.more.emplace_back("trust", section.tables.back());
+    }
+    if (!imported.empty()) {
+        section.tables.push_back(
+            makeTable("Imported", importedColumns(), std::vector<ImportedColumn>(imported.begin(), imported.end())));
+        report.more.emplace_back("imported", section.tables.back());
+    }
+    report.sections.push_back(std::move(section));
+}
+
+Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>& model,
+                                             std::span<const QuantSpec> specs, const Job& job) {
+    auto network = readNetwork(*model);
+    if (!network) return tl::unexpected(network.error());
+    const auto weights = NetworkWeights::of(model, *network);
+    if (!weights) return tl::unexpected(weights.error());
+    AnalysisPlan plan{.model = model, .tensors = {}, .specs = {}, .options = {}};
+    plan.options.statistics = false;
+    for (const LayerMatrix& matrix : weights->matrices()) plan.tensors.push_back(matrix.tensor);
+    for (const QuantSpec& spec : specs) plan.specs.emplace_back(specText(spec), spec);
+    const auto result = analyse(plan, job);
+    if (!result) return tl::unexpected(result.error());
+    std::vector<SpecProxies> out;
+    for (const SpecTotal& total : totals(result->rows)) {
+        if (total.refused > 0 || !(total.sums.sw2 > 0)) continue;
+        out.push_back({total.specAsTyped, total.bpw, total.sums.se2 / total.sums.sw2, {}, {}});
+    }
+    return out;
+}
+
+} // namespace qs::eval

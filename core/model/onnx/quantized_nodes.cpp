@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/onnx/quantized_nodes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace qs::onnx {
+namespace {
+
+constexpr std::size_t kMostNodes = 65'536, kMostArithmetic = 16'384;
+constexpr const char* kMicrosoft = "com.microsoft"; ///< the domain of ONNX Runtime's own operators
+
+/// The axis along which scales differ.
+enum class Along { Attribute, First, Last };
+
+/// An operator with a quantized weight, and the places of its inputs.
+struct Operator {
+    const char* name;
+    const char* domain;
+    std::size_t codes, scale, zero;
+    Along along;
+    bool isProduct; ///< the weight is [in, out], unless transB is set
+};
+constexpr Operator kOperators[] = {{"DequantizeLinear", "", 0, 1, 2, Along::Attribute, false},
+                                   {"DequantizeLinear", kMicrosoft, 0, 1, 2, Along::Attribute, false},
+                                   {"QLinearConv", "", 3, 4, 5, Along::First, false},
+                                   {"QLinearConv", kMicrosoft, 3, 4, 5, Along::First, false},
+                                   {"QLinearMatMul", "", 3, 4, 5, Along::Last, true},
+                                   {"QGemm", kMicrosoft, 3, 4, 5, Along::Last, true},
+                                   {"MatMulIntegerToFloat", kMicrosoft, 1, 3, 5, Along::Last, true},
+                                   {"DynamicQuantizeMatMul", kMicrosoft, 1, 2, 3, Along::Last, true}};
+
+/// An operator whose result is integers: the codes are input 1, the zero point is input 3.
+struct IntegerProduct {
+    const char* name;
+    bool isProduct;
+};
+constexpr IntegerProduct kIntegerProducts[] = {{"MatMulInteger", true}, {"ConvInteger", false}};
+constexpr const char *kCast = "Cast", *kMul = "Mul", *kQuantize = "QuantizeLinear",
+                     *kQuantizeDynamically = "DynamicQuantizeLinear";
+
+const Operator* findOperator(std::string_view op) {
+    const auto* found =
+        std::find_if(std::begin(kOperators), std::end(kOperators), [&](const auto& row) { return op == row.name; });
+    return found == std::end(kOperators) ? nullptr : found;
+}
+
+const IntegerProduct* findIntegerProduct(std::string_view op) {
+    const auto* found = std::find_if(std::begin(kIntegerProducts), std::end(kIntegerProducts),
+                                     [&](const auto& row) { return op == row.name; });
+    return found == std::end(kIntegerProducts) ? nullptr : found;
+}
+
+std::string at(const std::vector<std::string>& names, std::size_t i) {
+    return i < names.size() ? names[i] : std::string();
+}
+
+std::uint64_t memoryOf(const Node& node) {
+    std::uint64_t bytes = sizeof node + sizeof(Dequantize);
+    for (const auto* names : {&node.inputs, &node.outputs}) {
+        bytes += ListBudget::heap(names->capacity() * sizeof(std::string));
+        for (const std::string& name : *names) bytes += 2 * ListBudget::of(name);
+    }
+    return bytes;
+}
+
+/// Finds nodes of the arithmetic around integer products by the names of their tensors.
+class Arithmetic {
+public:
+    explicit Arithmetic(const std::vector<Node>& nodes) : nodes_(nodes), byOutput_(nodes.size()) {
+        std::iota(byOutput_.begin(), byOutput_.end(), 0u);
+        for (std::uint32_t i = 0; i < nodes.size(); ++i)
+            for (const std::string& input : nodes[i].inputs) readers_.push_back({input, i});
+        std::sort(byOutput_.begin(), byOutput_.end(),
+                  [&](auto a, auto b) { return output(nodes[a]) < output(nodes[b]); });
+        std::sort(readers_.begin(), readers_.end());
+    }
+    /// The node that makes a tensor; null: none of these.
+    const Node* makerOf(std::string_view tensor) const {
+        const auto found = std::lower_bound(byOutput_.begin(), byOutput_.end(), tensor,
+                                            [&](auto a, std::string_view t) { return output(nodes_[a]) < t; });
+        return found != byOutput_.end() && !tensor.empty() && output(nodes_[*found]) == tensor ? &nodes_[*found]
+                                                                                               : nullptr;
+    }
+    /// The first node of an operator that reads a tensor; null: there is none.
+    const Node* readerOf(std::string_view tensor, std::string_view op) const {
+        auto found = std::lower_bound(readers_.begin(), readers_.end(), std::pair{tensor, 0u});
+        for (; found != readers_.end() && found->first == tensor; ++found)
+            if (nodes_[found->second].op == op) return &nodes_[found->second];
+        return nullptr;
+    }
+    /// The scale of the codes in a tensor, by the node that quantizes it.
+    std::string scaleOf(std::string_view codes) const {
+        const Node* maker = makerOf(codes);
+        if (maker && maker->op == kQuantize) return at(maker->inputs, 1);
+        return maker && maker->op == kQuantizeDynamically ? at(maker->outputs, 1) : std::string();
+    }
+    /// The two numbers that the result of an integer product is multiplied by; empty: not two, or not only these.
+    std::vector<std::string> factorsOf(std::string_view result) const {
+        const Node* cast = readerOf(result, kCast);
+        std::vector<std::string> factors;
+        std::string product = cast ? at(cast->outputs, 0) : std::string();
+        while (factors.size() < 2) {
+            const Node* mul = readerOf(product, kMul);
+            if (!mul || mul->inputs.size() != 2) return {};
+            const std::string& other = mul->inputs[mul->inputs[0] == product ? 1 : 0];
+            const Node* both = makerOf(other);
+            if (both && both->op == kMul)
+                factors.insert(factors.end(), both->inputs.begin(), both->inputs.end());
+            else
+                factors.push_back(other);
+            product = at(mul->outputs, 0);
+        }
+        return factors.size() == 2 ? factors : std::vector<std::string>();
+    }
+
+private:
+    static std::string_view output(const Node& node) {
+        return node.outputs.empty() ? std::string_view() : std::string_view(node.outputs.front());
+    }
+    const std::vector<Node>& nodes_;
+    std::vector<std::uint32_t> byOutput_;                             ///< places of nodes_, sorted by name
+    std::vector<std::pair<std::string_view, std::uint32_t>> readers_; ///< names of inputs with places of nodes_, sorted
+};
+
+} // namespace
+
+bool QuantizedNodes::concern(std::string_view op, std::string_view domain) {
+    if (std::any_of(std::begin(kOperators), std::end(kOperators),
+                    [&](const Operator& row) { return op == row.name && domain == row.domain; }))
+        return true;
+    return domain.empty() &&
+           (findIntegerProduct(op) || op == kCast || op == kMul || op == kQuantize || op == kQuantizeDynamically);
+}
+
+bool QuantizedNodes::add(Node node, ListBudget& budget) {
+    const bool isOperator = findOperator(node.op) != nullptr;
+    auto& list = isOperator ? dequantizing_ : findIntegerProduct(node.op) ? products_ : arithmetic_;
+    if (list.size() >= (&list == &arithmetic_ ? kMostArithmetic : kMostNodes)) return true;
+    if (!budget.take(memoryOf(node))) return false;
+    list.push_back(std::move(node));
+    return true;
+}
+
+std::vector<Dequantize> QuantizedNodes::take(const std::set<std::string>& outputLast) {
+    std::vector<Dequantize> found;
+    for (const Node& node : dequantizing_) {
+        const Operator& row = *findOperator(node.op);
+        Dequantize one{at(node.inputs, row.codes), at(node.inputs, row.scale), at(node.inputs, row.zero), row.name};
+        if (one.codes.empty() || one.scale.empty()) continue;
+        one.axis = row.along == Along::Attribute ? node.axis : row.along == Along::First || node.transB ? 0 : -1;
+        one.blockSize = row.along == Along::Attribute ? node.blockSize : 0;
+        one.outputLast = row.isProduct ? !node.transB : outputLast.contains(at(node.outputs, 0));
+        found.push_back(std::move(one));
+    }
+    dequantizing_.clear();
+    if (products_.empty()) return found;
+    const Arithmetic arithmetic(arithmetic_);
+    for (const Node& node : products_) {
+        const IntegerProduct& row = *findIntegerProduct(node.op);
+        const auto inputScale = arithmetic.scaleOf(at(node.inputs, 0));
+        auto factors = arithmetic.factorsOf(at(node.outputs, 0));
+        if (inputScale.empty() || std::erase(factors, inputScale) != 1 || factors.size() != 1) continue;
+        found.push_back(
+            {at(node.inputs, 1), factors[0], at(node.inputs, 3), row.name, row.isProduct ? -1 : 0, 0, row.isProduct});
+    }
+    return found;
+}
+
+} // namespace qs::onnx

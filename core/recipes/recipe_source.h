@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The text of a recipe, and its tree where it is JSON or YAML. Texts come from other people: their size, depth and number
+// of entries are limited before anything is built.
+
+#include "core/base/result.h"
+
+#include <nlohmann/json.hpp>
+
+namespace qs {
+
+inline constexpr std::size_t kMostRecipe = std::size_t(4) << 20; ///< bytes
+inline constexpr std::size_t kMostRules = 50000;
+
+using Json = nlohmann::ordered_json; ///< the order of entries decides which rule wins
+
+struct RecipeSource {
+    std::string path, text;
+    Json tree; ///< null: neither a JSON nor a YAML text with entries
+    bool isObject() const { return tree.is_object(); }
+    /// The object under "quantization_config" or "quantization" if there is one, as in config.json; else the root.
+    const Json& settings() const;
+    /// "PATH: WHY."
+    tl::unexpected<Error> wrong(const std::string& why) const;
+};
+Result<RecipeSource> recipeSource(std::string text, const std::string& path);
+
+/// The value under a key; null where `object` is no object or lacks the key.
+const Json& entryOf(const Json& object, std::string_view key);
+std::string textOf(const Json& object, std::string_view key); ///< "" if there is no text
+bool flagOf(const Json& object, std::string_view key, bool otherwise);
+std::optional<std::int64_t> wholeOf(const Json& object, std::string_view key); ///< none: no whole number
+std::optional<double> numberOf(const Json& object, std::string_view key);      ///< none: no number
+/// A short form of a value for messages.
+std::string shownValue(const Json& value);
+
+} // namespace qs

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What the page plan keeps as a text of a session file; see kept_results.h. The plan itself is not kept: it follows from
+// the losses, the budget and the recipe.
+
+#include "core/plan/report.h"
+
+namespace qs {
+
+struct KeptPlan {
+    std::vector<QuantSpec> specs; ///< to choose from
+    std::string layout, objective;
+    std::vector<std::string> groups;
+    std::optional<double> bpw; ///< the budget
+    std::size_t lossChunks = 0;
+    plan::Losses losses;                      ///< by the objective, without additivity
+    std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`
+};
+std::string keptPlan(const KeptPlan& plan);
+Result<KeptPlan> planKept(const std::string& text);
+
+} // namespace qs

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Exports against their originals: our own in every layout, those of other programs, a flipped bit, claims that are wrong.
+#include "core/layouts/serve.h"
+#include "core/verify/candidates.h"
+#include "core/verify/verify.h"
+#include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
+
+#include <QFile>
+#include <QtTest>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+constexpr const char* kSample = "resources/samples/tiny-llama";
+
+/// Tensors of the sample whose names and shapes a checkpoint of another program has: it was made of their first rows and
+/// columns.
+std::shared_ptr<const Model> cutLike(const QTemporaryDir& folder, const Model& exported) {
+    const auto sample = openModel(kSample);
+    if (!sample) qFatal("%s", sample.error().message.c_str());
+    std::vector<TensorToWrite> tensors;
+    for (const TensorInfo& tensor : exported.tensors) {
+        const TensorInfo* whole = (*sample)->find(tensor.name);
+        if (!whole || whole->shape.size() != tensor.shape.size()) continue;
+        const auto all = valuesOf<std::uint16_t>(**sample, tensor.name);
+        const std::int64_t columns = tensor.shape.back(), stride = whole->shape.back();
+        const std::int64_t rows = tensor.shape.size() == 1 ? 1 : tensor.shape[0];
+        if (columns > stride || (tensor.shape.size() == 2 && rows > whole->shape[0])) continue;
+        std::vector<std::uint16_t> part;
+        for (std::int64_t r = 0; r < rows; ++r)
+            part.insert(part.end(), all.begin() + r * stride, all.begin() + r * stride + columns);
+        tensors.push_back(made(tensor.name, DType::BF16, tensor.shape, part));
+    }
+    return opened(folder, std::move(tensors), "original.safetensors");
+}
+
+Verification verified(std::shared_ptr<const Model> original, const std::string& path) {
+    auto exported = openModel(path);
+    if (!exported) qFatal("%s", exported.error().message.c_str());
+    auto found = verifyExport({std::move(original), *exported, path}, Job{});
+    if (!found) qFatal("%s", found.error().message.c_str());
+    return std::move(*found);
+}
+
+const VerifiedTensor* rowOf(const Verification& found, const std::string& tensor) {
+    for (const VerifiedTensor& row : found.tensors)
+        if (row.tensor == tensor) return &row;
+    return nullptr;
+}
+
+std::string told(const Verification& found) {
+    std::string text = verificationText(found);
+    for (const VerifiedTensor& row : found.tensors)
+        text +=
+            fmt::format("\n{} as {}: {} {} {}", row.tensor, row.storedAs, row.spec, derivesId(row.derives), row.reason);
+    for (const Claim& claim : found.claims)
+        if (!claim.holds) text += fmt::format("\n{} says {}, found {}", claim.who, claim.says, claim.found);
+    return text;
+}
+
+/// Changes a byte at a distance from the end of a file.
+void flip(const QString& path, qint64 fromEnd) {
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    QVERIFY(file.seek(file.size() - fromEnd));
+    char byte = 0;
+    QVERIFY(file.getChar(&byte));
+    QVERIFY(file.seek(file.size() - fromEnd));
+    file.putChar(char(byte ^ 0x20));
+}
+
+} // namespace
+
+class TestVerify : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void everyLayout_data();
+    void everyLayout();
+    void otherPrograms_data();
+    void otherPrograms();
+    void aFlippedBit();
+    void aWrongClaim();
+    void missingAndAdded();
+    void limits();
+};
+
+void TestVerify::everyLayout_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("output");
+    const std::tuple<const char*, const char*, const char*> rows[] = {
+        {"eformer", "nf4:block=32", "x.safetensors"},
+        {"eformer", "int8", "x.safetensors"},
+        {"eformer", "ternary:scale=channel", "x.safetensors"},
+        {"native", "int4:block=32:sym=no", "x.safetensors"},
+        {"native", "codebook:block=32", "x.safetensors"},
+        {"plain", "nf4:block=32", "x.safetensors"},
+        {"plain", "f16", "x.safetensors"},
+        {"bnb", "nf4:dialect=bnb", "folder"},
+        {"bnb", "fp4:dialect=bnb:scaletype=u8dq", "folder"},
+        {"llm-int8", "int8:dialect=bnb", "folder"},
+        {"compressed-tensors", "int4:dialect=ct:block=32", "folder"},
+        {"compressed-tensors", "fp8_e4m3:scale=channel", "folder"},
+        {"compressed-tensors", "nvfp4:dialect=ct", "folder"},
+        {"gptq", "int4:dialect=ct:block=32:scaletype=f16", "folder"},
+        {"gptq", "int8:dialect=ct:block=32:scaletype=f16:sym=no", "folder"},
+        {"mlx", "int4:dialect=mlx:block=32", "folder"},
+        {"gguf", "q4_0", "x.gguf"},
+        {"gguf", "q6_k", "x.gguf"},
+        {"npz", "nf4:block=32", "x.npz"},
+    };
+    for (const auto& [layout, spec, output] : rows)
+        QTest::addRow("%s %s", layout, spec)
+            << QString::fromLatin1(layout) << QString::fromLatin1(spec) << QString::fromLatin1(output);
+}
+
+void TestVerify::everyLayout() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    QFETCH(QString, output);
+    QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("model.layers.0.self_attn.v_proj.weight", DType::F32, {64, 256}, wavy(64 * 256)),
+                        made("model.layers.1.self_attn.v_proj.weight", DType::F32, {96, 256}, wavy(96 * 256)),
+                        made("model.norm.weight", DType::F32, {16}, wavy(16))});
+    QuantizeRequest request{*parseSpec(spec.toStdString()), "v_proj", layout.toStdString(),
+                            folder.filePath(output).toStdString()};
+    const bool hasCertificate = spec.contains(QStringLiteral("nf4"));
+    const auto exported = exportModel(*model, request, Job{}, hasCertificate ? Beside::Certificate : Beside::Nothing);
+    QVERIFY2(exported, exported ? "" : exported.error().sentence().c_str());
+    const Verification found = verified(model, request.output);
+    QCOMPARE(found.tensors.size(), std::size_t(3));
+    // What plain holds is what the spec decodes to, but nothing says which spec that was.
+    const bool isKnown = layout != QStringLiteral("plain") || hasCertificate || spec == QStringLiteral("f16");
+    if (isKnown) {
+        QVERIFY2(found.count(Derives::Exact) == 3, told(found).c_str());
+        QVERIFY2(found.falseClaims() == 0, told(found).c_str());
+    }
+    const VerifiedTensor* row = rowOf(found, "model.layers.0.self_attn.v_proj.weight");
+    QVERIFY(row && row->nmse && *row->nmse > 0 && *row->nmse < 0.5 && row->bpw());
+    QCOMPARE(rowOf(found, "model.norm.weight")->spec, std::string("keep"));
+    if (hasCertificate) QVERIFY(found.certificate && found.certificate->holds());
+    if (isKnown && layout != QStringLiteral("plain")) {
+        std::uint64_t bytes = 0;
+        for (const TensorProof& proof : exported->certificate.proof.tensors)
+            if (!proof.spec.empty()) bytes += proof.bytesWritten;
+        QCOMPARE(found.quantizedBytes, bytes); // true bits per weight are those of the proof
+    }
+}
+
+void TestVerify::otherPrograms_data() {
+    QTest::addColumn<QString>("checkpoint");
+    QTest::addColumn<int>("exact"); ///< quantized tensors that derive exactly
+    QTest::newRow("bitsandbytes 4-bit") << QStringLiteral("bnb_4bit") << 3;
+    QTest::newRow("LLM.int8") << QStringLiteral("bnb_int8") << 2;
+    QTest::newRow("compressed-tensors") << QStringLiteral("ct_groups") << 12;
+    QTest::newRow("MLX") << QStringLiteral("mlx_modes") << 6;
+}
+
+void TestVerify::otherPrograms() {
+    QFETCH(QString, checkpoint);
+    QFETCH(int, exact);
+    QTemporaryDir folder;
+    const std::string path = (QStringLiteral(QS_TEST_DATA "/conventions/") + checkpoint).toStdString();
+    const auto exported = openModel(path);
+    QVERIFY(exported);
+    const Verification found = verified(cutLike(folder, **exported), path);
+    int is = 0;
+    for (const VerifiedTensor& row : found.tensors) is += row.isQuantized && row.derives == Derives::Exact;
+    QVERIFY2(is >= exact, (std::to_string(is) + " exact: " + told(found)).c_str());
+    for (const VerifiedTensor& row : found.tensors)
+        if (row.status == VerifyStatus::Ok && row.derives == Derives::Differs) QVERIFY(!row.reason.empty());
+}
+
+void TestVerify::aFlippedBit() {
+    QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("model.layers.0.self_attn.v_proj.weight", DType::F32, {64, 256}, wavy(64 * 256))});
+    QuantizeRequest request{*parseSpec("int4:dialect=ct:block=32"), "", "compressed-tensors",
+                            folder.filePath(QStringLiteral("out")).toStdString()};
+    QVERIFY(exportModel(*model, request, Job{}));
+    flip(folder.filePath(QStringLiteral("out/model.safetensors")), 5000);
+    const Verification found = verified(model, request.output);
+    const VerifiedTensor& row = found.tensors.front();
+    QVERIFY2(row.derives == Derives::Differs, told(found).c_str());
+    QVERIFY2(row.differing >= 1 && row.differing <= 32, told(found).c_str()); // a code, or a scale of 32
+    QCOMPARE(row.spec, std::string("int4:block=32:dialect=ct"));
+    QVERIFY(found.certificate && !found.certificate->holds());
+    QVERIFY(found.falseClaims() >= 2); // the hash, and the spec of the tensor
+    const auto limit = parseLimits({"differs"}, verifyLimits());
+    QVERIFY(limit && !brokenLimit(found, *limit).empty());
+}
+
+void TestVerify::aWrongClaim() {
+    QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("model.layers.0.self_attn.v_proj.weight", DType::F32, {64, 256}, wavy(64 * 256))});
+    QuantizeRequest request{*parseSpec("nf4:dialect=bnb"), "", "bnb",
+                            folder.filePath(QStringLiteral("out")).toStdString()};
+    QVERIFY(exportModel(*model, request, Job{}, Beside::Nothing));
+    QFile config(folder.filePath(QStringLiteral("out/config.json")));
+    if (!config.exists()) {
+        QVERIFY(config.open(QIODevice::WriteOnly));
+        config.write(
+            R"({"quantization_config":{"quant_method":"bitsandbytes","load_in_4bit":true,"bnb_4bit_quant_type":"fp4","bnb_4bit_use_double_quant":true}})");
+    } else {
+        QVERIFY(config.open(QIODevice::ReadWrite));
+        const QByteArray text =
+            config.readAll()
+                .replace("nf4", "fp4")
+                .replace("\"bnb_4bit_use_double_quant\": false", "\"bnb_4bit_use_double_quant\": true")
+                .replace("\"bnb_4bit_use_double_quant\":false", "\"bnb_4bit_use_double_quant\":true");
+        config.resize(0), config.seek(0);
+        config.write(text);
+    }
+    config.close();
+    const Verification found = verified(model, request.output);
+    QVERIFY2(found.falseClaims() == 2, told(found).c_str());
+    QCOMPARE(found.count(Derives::Exact), std::size_t(1)); // the weights are as good as ever
+}
+
+void TestVerify::missingAndAdded() {
+    QTemporaryDir folder;
+    const auto model = opened(folder, {made("a.weight", DType::F32, {64, 256}, wavy(64 * 256)),
+                                       made("b.weight", DType::F32, {7, 3}, wavy(21))});
+    const auto other = opened(
+        folder, {made("a.weight", DType::F32, {64, 256}, wavy(64 * 256)), made("c.bias", DType::F32, {5}, wavy(5))},
+        "other.safetensors");
+    const Verification found = verified(model, other->path);
+    QCOMPARE(found.count(VerifyStatus::Missing), std::size_t(1));
+    QCOMPARE(found.count(VerifyStatus::Added), std::size_t(1));
+    QCOMPARE(rowOf(found, "a.weight")->derives, Derives::Exact);
+    const auto limit = parseLimits({"missing"}, verifyLimits());
+    QVERIFY(limit && brokenLimit(found, *limit).find("1 tensors") != std::string::npos);
+}
+
+void TestVerify::limits() {
+    for (const char* good : {"differs", "nmse>0.01", "bpw>5", "unknown>3", "claims"})
+        QVERIFY2(parseLimit(good, verifyLimits()), good);
+    for (const char* bad : {"", "nmse", "nmse>", "nmse>x", "nmse>-1", "nmse>nan", "other", "bpw=5", "differs>1x"}) {
+        const auto limit = parseLimit(bad, verifyLimits());
+        QVERIFY2(!limit, bad);
+        QVERIFY(!limit.error().message.empty());
+    }
+    Verification found;
+    VerifiedTensor row;
+    row.nmse = 0.02, row.derives = Derives::Exact;
+    found.tensors.push_back(row);
+    const auto broken = [&](const char* text) {
+        return !brokenLimit(found, *parseLimits({text}, verifyLimits())).empty();
+    };
+    QVERIFY(broken("nmse>0.01") && !broken("nmse>0.02") && !broken("differs"));
+    QVERIFY(!broken("bpw>5")); // not measured is no number
+}
+
+QS_TEST(TestVerify)
+#include "verify_test.moc"
