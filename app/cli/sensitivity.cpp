@@ -74,6 +74,7 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
         text += fmt::format("{} runs ended before the last chunk, with an error by chunk of at most {} of the mean KL; "
                             "the column of tokens says where.\n",
                             result.endedRuns, plan.until);
+    if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
     return print(text);
 }
 

@@ -46,9 +46,6 @@ public:
     /// it is computed from a tensor that the model lists itself.
     virtual std::span<const TensorInfo> parts() const { return {}; }
 
-    /// None: it is no quantized layer, or one whose groups follow no simple rule.
-    virtual std::optional<LayerCoding> coding() const { return {}; }
-
     /// Writes bytes [begin, begin + into.size()) of the computed elements, in the tensor's dtype and C order.
     /// Thread-safe. The object keeps the files that it reads open. If a file fails, its bytes read as zero, as in
     /// MappedFile.
@@ -57,6 +54,8 @@ public:
     virtual Result<void> unchanged() const = 0;
     /// Called after a scan: frees the pages of the stored tensors.
     virtual void release() const {}
+    /// None: it is no quantized layer, or one whose groups follow no simple rule.
+    virtual std::optional<LayerCoding> coding() const { return {}; }
 };
 
 /// Bytes that the tensor takes in its files. For a computed tensor: the bytes it is computed from.

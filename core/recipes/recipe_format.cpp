@@ -51,7 +51,7 @@ Result<ForeignRecipe> parseForeignRecipe(std::string text, const std::string& pa
     }
     std::string known;
     for (const RecipeFormat* row : recipeFormats()) known += (known.empty() ? "" : ", ") + std::string(row->id);
-    return source->wrong("it is no recipe that is known (" + known + ")");
+    return fail(fmt::format("{} is not a recipe: it has the form of none of {}.", shownPath(path), known), path);
 }
 
 Result<ForeignRecipe> readForeignRecipe(const std::string& path) {

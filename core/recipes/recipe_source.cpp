@@ -42,7 +42,7 @@ Result<RecipeSource> recipeSource(std::string text, const std::string& path) {
     if (tree && (tree->is_object() || tree->is_array())) source.tree = std::move(*tree);
     const bool saysYaml = path.ends_with(".yaml") || path.ends_with(".yml");
     if (!tree && (saysYaml || looksLikeJson(source.text)))
-        return source.wrong((saysYaml ? "it " : "it is not JSON, and it ") + tree.error().message);
+        return source.wrong((saysYaml ? "it " : "it is not a JSON object or list, and it ") + tree.error().message);
     return source;
 }
 

@@ -51,6 +51,7 @@ target_sources(qs_gui PRIVATE
   pages/overview/overview_cards.cpp
   pages/overview/overview_rows.cpp
   pages/report/report_page.cpp
+  pages/report/report_page_choice.cpp
   pages/sweep/spec_set_view.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp

@@ -4,6 +4,7 @@
 #include "core/base/rows.h"
 #include "core/eval/sensitivity/measures.h"
 #include "core/eval/sensitivity/sensitivity_run.h"
+#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <iterator>
@@ -33,6 +34,12 @@ Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const Sensit
     if (auto done = plan.how->measure(**run, job); !done) return tl::unexpected(done.error());
     Sensitivity out = (*run)->result();
     out.hows = {plan.how};
+    for (const Unit& unit : (*run)->units())
+        for (const LayerMatrix& matrix : unit.matrices) {
+            const TensorInfo& tensor = *matrix.tensor;
+            ++out.matrices;
+            out.quantizedMatrices += tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
+        }
     return out;
 }
 
@@ -44,6 +51,7 @@ std::vector<SensitivityRow> Sensitivity::rowsOf(const SensitivityHow& how) const
 }
 
 void Sensitivity::add(Sensitivity other) {
+    matrices = other.matrices, quantizedMatrices = other.quantizedMatrices;
     tokens = other.tokens, chunks = other.chunks, runs += other.runs, keptRuns += other.keptRuns;
     endedRuns += other.endedRuns;
     std::move(other.rows.begin(), other.rows.end(), std::back_inserter(rows));

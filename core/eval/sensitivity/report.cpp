@@ -2,6 +2,7 @@
 #include "core/eval/sensitivity/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/eval/run/report.h"
 #include "core/eval/trust/trust_report.h"
 
 #include <algorithm>
@@ -109,6 +110,12 @@ std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<cons
     return out;
 }
 
+std::string referenceRemark(const Sensitivity& result) {
+    Evaluation same;
+    same.matrices = result.matrices, same.quantizedMatrices = result.quantizedMatrices;
+    return referenceRemark(same);
+}
+
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows) {
     std::string text;
     bool isSum = false, isProxy = false;
@@ -159,6 +166,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     section.title = "Sensitivity: " + hows;
     section.brief = true;
     section.note = sensitivityNote(result.hows);
+    if (const std::string remark = referenceRemark(result); !remark.empty()) section.note += " " + remark;
     section.text = "Errors by chunk treat chunks as independent. Two units differ where the difference is well above "
                    "both errors.";
     const auto rows = ranked(result.rows);

@@ -16,6 +16,8 @@ Table sensitivityTable(const std::string& title, const std::vector<SensitivityRo
 Table additivityTable(const std::string& title, const std::vector<Additivity>& rows);
 /// How far proxies, imported figures among them, rank tensors as what was measured does; rows with an agreement alone.
 std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<const ImportedColumn> imported);
+/// That the reference is itself quantized; empty where it is not.
+std::string referenceRemark(const Sensitivity& result);
 /// What must be said beside the figures of these ways to measure.
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows);
 Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan, const Sensitivity& result,

@@ -52,12 +52,13 @@ struct SensitivityPlan {
 constexpr std::size_t kChunksToEnd = 4; ///< see SensitivityPlan::until
 
 struct Sensitivity {
-    std::size_t tokens = 0, chunks = 0;      ///< tokens that were inputs
-    std::vector<SensitivityRow> rows;        ///< by unit in the order of layers, then by spec
-    std::vector<Additivity> additivity;      ///< by spec, where `how` has it
-    std::size_t runs = 0, keptRuns = 0;      ///< networks that went forward now; that were found in the cache
-    std::size_t endedRuns = 0;               ///< of both, those that ended before the last chunk
-    std::vector<const SensitivityHow*> hows; ///< what was measured, in this order
+    std::size_t tokens = 0, chunks = 0;              ///< tokens that were inputs
+    std::vector<SensitivityRow> rows;                ///< by unit in the order of layers, then by spec
+    std::vector<Additivity> additivity;              ///< by spec, where `how` has it
+    std::size_t runs = 0, keptRuns = 0;              ///< networks that went forward now; that were found in the cache
+    std::size_t endedRuns = 0;                       ///< of both, those that ended before the last chunk
+    std::vector<const SensitivityHow*> hows;         ///< what was measured, in this order
+    std::size_t matrices = 0, quantizedMatrices = 0; ///< that were measured; those that are stored quantized
 
     /// Adds what was measured in another way on the same units and text.
     void add(Sensitivity other);

@@ -7,10 +7,8 @@
 namespace qs {
 namespace {
 
-bool isOwnRecipe(const RecipeSource& source) {
-    return entryOf(source.tree, "version").is_number() &&
-           (source.tree.contains("rules") || source.tree.contains("default"));
-}
+/// No other recipe has a number as its version.
+bool isOwnRecipe(const RecipeSource& source) { return entryOf(source.tree, "version").is_number(); }
 
 Result<ForeignRecipe> readOwnRecipe(const RecipeSource& source) {
     auto own = parseRecipe(source.text, source.path);

@@ -109,7 +109,7 @@ class TestEvidencePage : public QObject {
         }
         auto* imports = evidence()->trust()->imports();
         QSignalSpy settled(imports, &EvidenceImports::settled);
-        imports->import({write("kld_results.csv", header + values + "\n").toStdString(), {}, {}});
+        imports->read({write("kld_results.csv", header + values + "\n").toStdString(), {}, {}});
         QVERIFY(settled.wait(10'000));
         QCOMPARE(imports->columns().size(), std::size_t(1));
         QVERIFY(!imports->columns()[0].floor);
@@ -127,7 +127,7 @@ class TestEvidencePage : public QObject {
         QVERIFY(shown);
         QTest::qWait(60);
         keepPicture(*page_, QStringLiteral("evidence-trust-imported"));
-        imports->import({write("nothing.txt", "hello").toStdString(), {}, {}});
+        imports->read({write("nothing.txt", "hello").toStdString(), {}, {}});
         QVERIFY(settled.wait(10'000));
         QVERIFY(the<QLabel>("evidenceImportStatus")->text().contains(u"none of what can be imported"));
         click("evidenceImportRemove");
@@ -333,7 +333,7 @@ private Q_SLOTS:
         click("evidenceTabTrust");
         auto* imports = evidence()->trust()->imports();
         QSignalSpy settled(imports, &EvidenceImports::settled);
-        imports->import({path, {}, {}});
+        imports->read({path, {}, {}});
         QVERIFY(settled.wait(10'000));
         QCOMPARE(evidence()->choice()->settings().base, path);
         evidence()->choice()->setText({}, false);

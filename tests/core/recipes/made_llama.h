@@ -42,6 +42,11 @@ inline std::string specOf(const ResolvedRecipe& resolved, const std::string& ten
         if (row.tensor->name == tensor) return askedText(row.spec, row.problem);
     return {};
 }
+/// Whether two texts of askedText() mean the same, whatever the order and spelling of the keys.
+inline bool meansSame(const std::string& a, const std::string& b) {
+    const auto x = parseSpec(a), y = parseSpec(b);
+    return x && y ? canonicalText(*x) == canonicalText(*y) : a == b;
+}
 inline std::string ruleOf(const ResolvedRecipe& resolved, const std::string& tensor) {
     for (const ResolvedTensor& row : resolved.tensors)
         if (row.tensor->name == tensor) return row.matchedBy;

@@ -187,7 +187,7 @@ void TestVerify::aFlippedBit() {
     const VerifiedTensor& row = found.tensors.front();
     QVERIFY2(row.derives == Derives::Differs, told(found).c_str());
     QVERIFY2(row.differing >= 1 && row.differing <= 32, told(found).c_str()); // a code, or a scale of 32
-    QCOMPARE(row.spec, std::string("int4:block=32:dialect=ct"));
+    QVERIFY2(row.spec.starts_with("int4:"), row.spec.c_str());
     QVERIFY(found.certificate && !found.certificate->holds());
     QVERIFY(found.falseClaims() >= 2); // the hash, and the spec of the tensor
     const auto limit = parseLimits({"differs"}, verifyLimits());

@@ -117,10 +117,9 @@ void ComparePage::listen(QGridLayout* grid) {
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::trustChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::specChanged, stages_, &StagedRefresh::askAll);
-    connect(&session_, &Session::recipeChanged, this, &ComparePage::showRecipe);
-    connect(&session_, &Session::specChanged, this, &ComparePage::showRecipe);
-    connect(&session_, &Session::tensorChanged, this, &ComparePage::showRecipe);
-    connect(&session_, &Session::modelChanged, this, &ComparePage::showRecipe);
+    for (auto signal :
+         {&Session::recipeChanged, &Session::specChanged, &Session::tensorChanged, &Session::modelChanged})
+        connect(&session_, signal, this, &ComparePage::showRecipe);
     showRecipe();
     connect(&session_, &Session::tensorChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::modelChanged, stages_, &StagedRefresh::askAll);
@@ -306,9 +305,8 @@ void ComparePage::showFigures() {
 
 void ComparePage::showRecipe() {
     const auto* tensor = session_.tensor();
-    const bool isWeight = tensor && tensor->isWeight();
-    const QuantSpec* spec = isWeight ? session_.recipe()->specOf(*tensor) : nullptr;
-    recipe_->setVisible(isWeight);
+    recipe_->setVisible(tensor && tensor->isWeight());
+    const QuantSpec* spec = tensor && tensor->isWeight() ? session_.recipe()->specOf(*tensor) : nullptr;
     recipe_->setText(spec ? tr("recipe: %1").arg(QString::fromStdString(specText(*spec)))
                           : tr("recipe: kept as it is"));
     recipe_->setAccessibleName(tr("What the recipe gives this tensor"));

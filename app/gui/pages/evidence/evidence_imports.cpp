@@ -107,12 +107,12 @@ void EvidenceImports::choose() {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-        import({path.toStdString(), {}, {}});
+        read({path.toStdString(), {}, {}});
     });
     dialog->open();
 }
 
-void EvidenceImports::import(const eval::ImportWish& wish) {
+void EvidenceImports::read(const eval::ImportWish& wish) {
     if (!session_.model()) return;
     readsBeside(session_, QString::fromStdString(wish.path), tr("imported figures"));
     const auto work = [model = session_.model(), wish](const Job&) -> Result<Imported> {
@@ -146,7 +146,7 @@ void EvidenceImports::again() {
         wish.floor = text.toDouble(&ok);
         if (!ok || !(*wish.floor >= 0)) return status_->say(tr("The floor is a number from 0 on."), true);
     }
-    import(wish);
+    read(wish);
 }
 
 std::vector<eval::ImportedColumn> EvidenceImports::columns() const {

@@ -26,7 +26,7 @@ public:
     explicit EvidenceImports(Session& session, QWidget* parent = nullptr);
     std::vector<eval::ImportedColumn> columns() const; ///< of all files
     void choose();                                     ///< by a dialog called "evidenceImportDialog"
-    void import(const eval::ImportWish& wish);
+    void read(const eval::ImportWish& wish);
     void clear();
     QTableView* table() const { return table_; }
 

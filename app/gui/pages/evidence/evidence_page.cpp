@@ -168,13 +168,13 @@ void EvidencePage::connectSession() {
             draw();
             Q_EMIT settled();
         });
-    connect(&session_, &Session::importRequested, this, &EvidencePage::import);
+    connect(&session_, &Session::importRequested, this, &EvidencePage::importIfAsked);
     modelChanged();
-    import();
+    importIfAsked();
 }
 
 /// Asks for figures of another program, where somebody has asked for that.
-void EvidencePage::import() {
+void EvidencePage::importIfAsked() {
     if (!session_.takeImportAsked() || !session_.model()) return;
     trustTab_->click();
     trust_->imports()->choose();

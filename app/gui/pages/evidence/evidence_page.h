@@ -49,7 +49,7 @@ private:
     void take(EvidenceAnswer answer);
     void offer(const EvidenceTrouble& trouble);
     void keep();
-    void import();
+    void importIfAsked();
     void shareEffects();
     bool takeRestored();
     void draw();
