@@ -60,8 +60,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
 
     auto* area = new QWidget;
     auto* areaColumn = new QVBoxLayout(area);
-    areaColumn->setContentsMargins(0, 0, 0, 0);
-    areaColumn->setSpacing(0);
+    setSpaces(*areaColumn, 0);
     areaColumn->addWidget(banner_);
     areaColumn->addWidget(refusal_);
     areaColumn->addWidget(stack_, 1);
@@ -74,8 +73,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
 
     auto* frame = new QWidget;
     auto* grid = new QGridLayout(frame);
-    grid->setContentsMargins(0, 0, 0, 0);
-    grid->setSpacing(0);
+    setSpaces(*grid, 0);
     grid->addWidget(rail_, 0, 0, 3, 1);
     grid->addWidget(top_, 0, 1);
     grid->addWidget(splitter_, 1, 1);
@@ -94,7 +92,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     connect(&session, &Session::opening, banner_, [this] { banner_->say({}); });
     connect(&session, &Session::failed, this, [this](const QString& sentence) {
         // The start page shows the sentence itself.
-        if (session_.page() != QLatin1String("start")) banner_->say(sentence);
+        if (!session_.isOn(kStartPage)) banner_->say(sentence);
     });
     new SourceWatch(session, this);
     connect(&session, &Session::noticed, banner_, [this](const QString& sentence) { banner_->say(sentence); });
@@ -112,7 +110,7 @@ QString MainWindow::message() const { return banner_->text(); }
 
 void MainWindow::showPage(const QString& id) {
     const auto* page = findPage(id);
-    if (!page) return session_.showPage(QString::fromLatin1(pages().front().id));
+    if (!page) return session_.showPage(kStartPage);
     auto*& widget = made_[id];
     bool later = false;
     if (!widget) {

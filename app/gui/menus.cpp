@@ -88,7 +88,7 @@ private:
         QObject::connect(&session_, &Session::modelChanged, decode, enable);
         ofModel(add(m, QStringLiteral("&Close model"), Qt::CTRL | Qt::Key_W, [this] {
             session_.close();
-            session_.showPage(QString::fromLatin1(pages().front().id));
+            session_.showPage(kStartPage);
         }));
         m->addSeparator();
         const auto saveAs = [this] { askWhereToSave(session_, window_.saver(), &window_); };
@@ -102,8 +102,8 @@ private:
         m->addSeparator();
         ofModel(add(m, QStringLiteral("&Import figures of another program…"), {}, [this] { session_.askForImport(); }));
         m->addSeparator();
-        ofModel(add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page("report"); }));
-        ofModel(add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page("export"); }));
+        ofModel(add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page(kReportPage); }));
+        ofModel(add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page(kExportPage); }));
         ofModel(add(m, QStringLiteral("Recipes of other &programs…"), {}, [this] { showRecipes(session_, &window_); }));
         ofModel(add(m, QStringLiteral("Verify an export a&gainst this model…"), {},
                     [this] { showVerification(session_, &window_); }));
@@ -139,7 +139,7 @@ private:
         auto* m = menu("&Tensor");
         ofModel(add(m, QStringLiteral("&Filter"), QKeySequence::Find, [this] {
             window_.setBrowserWanted(true);
-            if (!window_.browser().isVisible()) page("tensor");
+            if (!window_.browser().isVisible()) page(kTensorPage);
             window_.browser().focusFilter();
         }));
         ofModel(addShown(m, "&Previous", "Up", [this] { window_.step(-1); }));
@@ -189,14 +189,13 @@ private:
         auto* m = menu("&View");
         int number = 1;
         for (const auto& row : pages()) {
-            const auto id = QString::fromLatin1(row.id);
             // Ten digits are for pages; pages after the tenth have keys of their own.
             const auto digit = QKeySequence(Qt::ALT | Qt::Key(Qt::Key_0 + number % 10));
             auto* shown = add(m, QString::fromUtf8(row.title), number++ <= 10 ? digit : QKeySequence(),
-                              [this, id] { page(id.toLatin1().constData()); });
+                              [this, &row] { page(row); });
             if (row.usesSpecBar || row.usesBrowser) ofModel(shown);
         }
-        ofModel(add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page("compare"); }));
+        ofModel(add(m, QStringLiteral("Compare page"), Qt::Key_C, [this] { page(kComparePage); }));
         m->addSeparator();
         auto* browser = ofModel(add(m, QStringLiteral("Tensor &browser"), Qt::Key_F9,
                                     [this] { window_.setBrowserWanted(!window_.browserWanted()); }));
@@ -240,11 +239,8 @@ private:
         });
     }
 
-    void page(const char* id) {
-        for (const auto& row : pages()) {
-            if (std::string_view(row.id) != id) continue;
-            if (session_.model() || !(row.usesSpecBar || row.usesBrowser)) session_.showPage(QString::fromLatin1(id));
-        }
+    void page(const PageTraits& page) {
+        if (session_.model() || !(page.usesSpecBar || page.usesBrowser)) session_.showPage(page);
     }
 
     MainWindow& window_;

@@ -16,17 +16,20 @@ enum class PageGroup { Open, Look, Decide, Check, Deliver };
 const char* groupTitle(PageGroup group); ///< one word; "" of Open
 
 struct PageTraits {
-    const char* id;    ///< "overview"
-    const char* title; ///< "Overview"
-    const char* icon;  ///< resource name under :/icons/, single colour, tinted by the rail
-    const char* tip;   ///< one sentence
-    PageGroup group;   ///< pages of one group stand together
-    bool usesSpecBar;  ///< the top bar's spec editor is shown
-    bool usesBrowser;  ///< the tensor browser is shown
+    const char* id;          ///< "overview"
+    const char* title;       ///< "Overview"
+    const char* icon;        ///< resource name under :/icons/, single colour, tinted by the rail
+    const char* tip;         ///< one sentence
+    PageGroup group;         ///< pages of one group stand together
+    bool usesSpecBar = true; ///< the top bar's spec editor is shown
+    bool usesBrowser = true; ///< the tensor browser is shown
     QWidget* (*create)(Session& session, QWidget* parent);
 };
 /// In rail order.
 std::span<const PageTraits> pages();
+/// The rows that other places lead to.
+extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kEvidencePage, kReportPage,
+    kExportPage;
 
 // One factory per file in pages/.
 QWidget* createStartPage(Session& session, QWidget* parent);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/session_private.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
 #include "core/base/text.h"
@@ -29,12 +30,11 @@ QuantSpec defaultSpec(const char* format, std::optional<std::uint32_t> block) {
 
 Session::Session(QObject* parent)
     : QObject(parent), specA_(defaultSpec("nf4", 64)), specB_(defaultSpec("int8", std::nullopt)),
-      metric_(QString::fromUtf8(nmseMetric().id)), page_(QStringLiteral("start")) {
+      metric_(QString::fromUtf8(nmseMetric().id)), page_(QString::fromLatin1(kStartPage.id)) {
     // Jobs are few and long, and use all cores themselves: a queued job must not wait until a pool thread is idle.
     auto* pool = QThreadPool::globalInstance();
     pool->setMaxThreadCount(std::max(8, pool->maxThreadCount()));
     d = std::make_unique<Private>(this);
-    connect(this, &Session::pageRequested, this, &Session::showPage);
     connect(&d->tasks, &TaskList::progressed, this, &Session::jobProgress);
     connect(&d->tasks, &TaskList::ended, this, &Session::workEnded);
     connect(&d->opener, &ModelOpener::opening, this, &Session::opening);
@@ -143,9 +143,9 @@ void Session::adopt(OpenedModel opened) {
     d->settle.start();
     // In later turns of the event loop: the start page checks files, and a page is created when it is first shown.
     QTimer::singleShot(0, this, &Session::recentFilesChanged);
-    const auto page = !wanted.page.isEmpty()            ? wanted.page
-                      : page_ == QLatin1String("start") ? QStringLiteral("overview")
-                                                        : page_;
+    const auto page = !wanted.page.isEmpty() ? wanted.page
+                      : isOn(kStartPage)     ? QString::fromLatin1(kOverviewPage.id)
+                                             : page_;
     QTimer::singleShot(0, this, [this, page, before = page_] {
         if (model_ && page_ == before) showPage(page);
     });
@@ -339,6 +339,9 @@ void Session::showPage(const QString& id) {
     page_ = id;
     Q_EMIT pageChanged(id);
 }
+
+void Session::showPage(const PageTraits& page) { showPage(QString::fromLatin1(page.id)); }
+bool Session::isOn(const PageTraits& page) const { return page_ == QLatin1String(page.id); }
 
 SessionState Session::state() const {
     return {.path = model_ ? QString::fromStdString(model_->path) : QString(),

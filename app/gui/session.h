@@ -39,6 +39,7 @@ class ModelSweep;
 class TrustKeeper;
 struct OpenedModel;
 class TaskList;
+struct PageTraits;
 class TensorProbe;
 
 class Session : public QObject {
@@ -145,9 +146,11 @@ public:
     void askForImport();
     bool takeImportAsked(); ///< whether that has just been asked for; the page calls it
 
-    // ---- the page in front. A page asks for another one here: a click on a cell opens "tensor"
+    // ---- the page in front. A page asks for another one here: a click on a cell opens the page of the tensor
     const QString& page() const { return page_; }
     void showPage(const QString& id);
+    void showPage(const PageTraits& page);
+    bool isOn(const PageTraits& page) const;
 
     // ---- results that must survive a crash
     using KeptText = KeptTexts::Text;
@@ -209,7 +212,6 @@ Q_SIGNALS:
     void jobCancelled();
     void workEnded(); ///< work that the job lane showed has ended
     /// A page asks for another one by its id ("tensor"); the window then shows it.
-    void pageRequested(const QString& pageId);
     void pageChanged(const QString& id); ///< page() has changed
     void recentFilesChanged();           ///< also when resumable() changed
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the session knows of the model's output, beside the figures of the weights.
+#include "app/gui/page.h"
 #include "app/gui/session_private.h"
 
 #include "core/base/text.h"
@@ -56,7 +57,7 @@ QString Session::metricTip(const Metric& metric) const {
 
 void Session::askForImport() {
     importAsked_ = true;
-    showPage(QStringLiteral("evidence"));
+    showPage(kEvidencePage);
     Q_EMIT importRequested();
 }
 

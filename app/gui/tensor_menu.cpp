@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/tensor_menu.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/export/recipe.h"
@@ -19,8 +21,8 @@ QString ruleSpecText(const std::optional<QuantSpec>& spec) {
 }
 
 /// Opens a page with the tensor, if the model is still the same.
-auto opener(Session& session, const TensorInfo& tensor, const char* page) {
-    return [&session, model = session.model(), at = &tensor, page = QString::fromLatin1(page)] {
+auto opener(Session& session, const TensorInfo& tensor, const PageTraits& page) {
+    return [&session, model = session.model(), at = &tensor, &page] {
         if (session.model() != model) return;
         session.selectTensor(at);
         session.showPage(page);
@@ -65,8 +67,7 @@ void addUnitActions(QMenu& menu, Session& session, const UnitActions& unit) {
     add(menu, "tensorThisSpec", QObject::tr("Give it %1").arg(ruleSpecText(session.spec())),
         canChange && !(has && isRule && *has == session.spec()), rule(session.spec()));
     if (!unit.choices.empty()) {
-        auto* give = menu.addMenu(QObject::tr("Give it"));
-        give->setObjectName(QStringLiteral("tensorGive"));
+        auto* give = named(menu.addMenu(QObject::tr("Give it")), "tensorGive");
         for (const QuantSpec& spec : unit.choices)
             add(*give, specText(spec).c_str(), ruleSpecText(spec), canChange && !(own && own->spec == spec),
                 rule(spec));
@@ -82,9 +83,10 @@ void addUnitActions(QMenu& menu, Session& session, const UnitActions& unit) {
     add(menu, "tensorCopyName", QObject::tr("Copy the name"), true,
         [name = QString::fromStdString(tensor.name)] { QApplication::clipboard()->setText(name); });
     if (unit.isPlanned)
-        add(menu, "tensorOpen", QObject::tr("Open the tensor"), tensor.isWeight(), opener(session, tensor, "tensor"));
+        add(menu, "tensorOpen", QObject::tr("Open the tensor"), tensor.isWeight(),
+            opener(session, tensor, kTensorPage));
     add(menu, "tensorCodebook", QObject::tr("Open in the codebook"), tensor.isWeight(),
-        opener(session, tensor, "codebook"));
+        opener(session, tensor, kCodebookPage));
     menu.addSeparator();
 }
 
@@ -97,8 +99,7 @@ void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor) {
 }
 
 void popUpTensorMenu(QWidget& parent, const QPoint& global, Session& session, const TensorInfo& tensor) {
-    auto* menu = new QMenu(&parent);
-    menu->setObjectName(QStringLiteral("tensorMenu"));
+    auto* menu = named(new QMenu(&parent), "tensorMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     addTensorActions(*menu, session, tensor);
     menu->popup(global);

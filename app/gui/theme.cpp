@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QFontDatabase>
 #include <QLabel>
+#include <QLayout>
 #include <QPainter>
 #include <QPointer>
 #include <QSvgRenderer>
@@ -220,6 +221,16 @@ QIcon Theme::icon(const QString& name, const QColor& colour, int px) {
         icon.addPixmap(pixmap);
     }
     return icon;
+}
+
+void dress(QWidget& widget, const QFont& font, const char* role) {
+    widget.setFont(font);
+    widget.setProperty("role", QString::fromLatin1(role));
+}
+
+void setSpaces(QLayout& layout, int spacing, QMargins margins) {
+    layout.setContentsMargins(margins);
+    layout.setSpacing(spacing);
 }
 
 } // namespace qs::gui

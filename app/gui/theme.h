@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The colours, fonts and spacings of the window; no other file defines any.
+// The colours, fonts and spacings of the window; no other file defines any. How they are given to widgets.
 
 #include <QColor>
 #include <QFont>
 #include <QHash>
 #include <QIcon>
+#include <QMargins>
 #include <QObject>
 #include <QPalette>
 #include <QString>
+
+class QLayout;
+class QWidget;
 
 namespace qs::gui {
 
@@ -53,5 +57,15 @@ private:
     Tokens tokens_;
     QHash<QString, QIcon> icons_; ///< one entry for each used pair of icon and colour
 };
+
+/// Sets the object name of a new widget, and its `role`, which chooses a look (theme_style.h).
+template<class W> W* named(W* widget, const char* name, const char* role = nullptr) {
+    widget->setObjectName(QLatin1String(name));
+    if (role) widget->setProperty("role", QString::fromLatin1(role));
+    return widget;
+}
+void dress(QWidget& widget, const QFont& font, const char* role);
+/// The spaces between the items of a layout and around them, in pixels.
+void setSpaces(QLayout& layout, int spacing, QMargins margins = {});
 
 } // namespace qs::gui

@@ -3,28 +3,19 @@
 // The look of the controls: a style on top of Fusion that paints with the colours of the current theme. A change of
 // theme repaints what is visible; a style sheet would have to be applied to every widget again.
 
-#include <QProxyStyle>
+#include "app/gui/theme_sizes.h"
 
 namespace qs::gui {
 
 /// Widgets choose a look by the dynamic property `role` ("primary", "quiet", "corner", "row", "rail", "inline",
 /// "popup"; for labels "muted", "caption", "warn", "accent", "data-b"), `invalid` of a line edit, and `roomy` of a
 /// table. After a change of a label's role, call polish() for it.
-class ThemeStyle : public QProxyStyle {
+class ThemeStyle : public ThemeSizes {
 public:
-    ThemeStyle();
     void recolour(); ///< updates widgets that store colours: labels with a role
 
-    using QProxyStyle::polish;
+    using ThemeSizes::polish;
     void polish(QWidget* widget) override;
-    int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
-    int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget,
-                  QStyleHintReturn* data) const override;
-    QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& contents,
-                           const QWidget* widget) const override;
-    QRect subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const override;
-    QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
-                         const QWidget* widget) const override;
     void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
                        const QWidget* widget) const override;
     void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,

@@ -91,7 +91,7 @@ struct Inspection {
     ChannelProfile columns;  ///< of the weights alone
 };
 
-/// Figures, and what is larger behind pointers: copies share it, and whoever needs figures alone drops it.
+/// Figures, and what is larger behind pointers: copies share it, and users of the figures alone drop it.
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;
@@ -198,6 +198,9 @@ std::span<const Metric> metrics();
 const Metric* findMetric(std::string_view id);
 const Metric& nmseMetric(); ///< the usual measure of an error
 const Metric& sqnrMetric(); ///< the same in dB
+const Metric& maxAbsMetric();
+const Metric& weightedNmseMetric(); ///< squared errors times the mean squares of their inputs
+const Metric& outputNmseMetric();   ///< of the output of the layer
 const Metric& klAloneMetric();
 const Metric& klPredictedMetric();
 

@@ -3,6 +3,7 @@
 #include "core/analysis/analysis.h"
 
 #include "core/base/decibel.h"
+#include "core/base/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -249,14 +250,13 @@ const Metric kMetrics[] = {
 
 std::span<const Metric> metrics() { return kMetrics; }
 
-const Metric* findMetric(std::string_view id) {
-    for (const Metric& metric : kMetrics)
-        if (id == metric.id) return &metric;
-    return nullptr;
-}
+const Metric* findMetric(std::string_view id) { return rowOf(kMetrics, id); }
 
 const Metric& nmseMetric() { return *findMetric("nmse"); }
 const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }
+const Metric& maxAbsMetric() { return *findMetric("max_abs"); }
+const Metric& weightedNmseMetric() { return *findMetric("weighted_nmse"); }
+const Metric& outputNmseMetric() { return *findMetric("output_nmse"); }
 const Metric& klAloneMetric() { return *findMetric("kl_alone"); }
 const Metric& klPredictedMetric() { return *findMetric("kl_predicted"); }
 

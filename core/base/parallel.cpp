@@ -11,23 +11,24 @@
 #include <pthread.h>
 #include <sched.h>
 #include <thread>
-#include <vector>
 
 namespace qs {
+
+std::vector<int> cpusOfThread() {
+    std::vector<int> out;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+            if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
+    return out;
+}
 
 namespace {
 
 /// The CPUs that the process may use. Read once, because the mask of a pinned worker has only one CPU.
 const std::vector<int>& allowedCpus() {
-    static const std::vector<int> cpus = [] {
-        std::vector<int> out;
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        if (sched_getaffinity(0, sizeof set, &set) == 0)
-            for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-                if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
-        return out;
-    }();
+    static const std::vector<int> cpus = cpusOfThread();
     return cpus;
 }
 

@@ -4,12 +4,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 namespace qs {
 
 /// The number of workers that parallelFor uses: the value of QS_THREADS (1 to 1024), or the CPUs that this process may
 /// use.
 unsigned workerCount();
+/// The CPUs that the calling thread may use; those of the process, unless the thread is pinned.
+std::vector<int> cpusOfThread();
 
 /// Calls body(begin, end, worker) for consecutive ranges of at most `grain` items that cover [0, count). Up to
 /// workerCount() threads call it; one of them is the caller. `worker` is below workerCount() and identifies scratch

@@ -49,7 +49,7 @@ void eraseQuantization(nlohmann::ordered_json& config) {
 Result<void> writePlainConfig(const MappedFile& from, const std::string& to, const Job& job) {
     const auto text = textOf(from);
     auto config = text ? readOrderedJsonTree(*text) : tl::unexpected(text.error());
-    if (!config || !config->is_object()) return copyOpened(from, to, job); // nobody reads that one either way
+    if (!config || !config->is_object()) return copyOpened(from, to, job); // such a file has no settings to change
     eraseQuantization(*config);
     return writeWholeFile(to, config->dump(2) + "\n");
 }

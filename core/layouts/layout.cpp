@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/rows.h"
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
@@ -17,11 +18,7 @@ std::span<const Layout> layouts() {
     return table;
 }
 
-const Layout* findLayout(std::string_view id) {
-    for (const Layout& layout : layouts())
-        if (id == layout.id) return &layout;
-    return nullptr;
-}
+const Layout* findLayout(std::string_view id) { return rowOf(layouts(), id); }
 
 std::string_view fileEnding(std::string_view output) {
     static constexpr std::string_view kUsual = ".safetensors";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// GPTQ's container, whoever chose the codes: NAME without ".weight" and .qweight, .qzeros, .scales, .g_idx, all with
+// GPTQ's container, for codes of any solver or none: NAME without ".weight" and .qweight, .qzeros, .scales, .g_idx, all with
 // the inputs of a layer along the first axis. Source: AutoGPTQ qlinear_cuda_old.py; checkpoint_format gptq stores zero
 // points less 1, gptq_v2 as they are.
 #include "core/layouts/layouts.h"

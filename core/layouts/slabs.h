@@ -11,7 +11,7 @@ namespace qs {
 /// pass over the values makes both.
 class SlabScales {
 public:
-    SlabScales() = default; ///< nobody takes them
+    SlabScales() = default; ///< the scales are not taken
     explicit SlabScales(std::span<const TakeScales> takers) : takers_(takers) {}
     /// Whether all scales were handed over. False: they must be measured in a pass of their own.
     bool handedOver() const { return active_; }

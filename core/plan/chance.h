@@ -10,7 +10,8 @@ namespace qs::plan {
 /// The plan's own specs shuffled among units with the same options, so that bytes are equal to the last one: it differs
 /// in the placement alone. Equal seeds give equal mixtures.
 Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed);
-/// Random specs, changed at random until the bytes are within kByteTolerance of the plan's, then changed on within it.
+/// Random specs. They are changed at random until the bytes are within kByteTolerance of the plan's, and then some more
+/// within that tolerance.
 /// None where no such mixture was found.
 std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed);
 constexpr double kByteTolerance = 0.001; ///< relative

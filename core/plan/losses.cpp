@@ -2,6 +2,7 @@
 #include "core/plan/losses.h"
 
 #include "core/analysis/analysis.h"
+#include "core/base/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +32,7 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
 /// A figure of the network's output, from sensitivity().
 Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, const Job& job) {
     eval::SensitivityPlan plan = request.text;
-    plan.how = objective.how, plan.by = eval::findGrouping("tensor"), plan.specs = request.specs;
+    plan.how = objective.how, plan.by = &eval::groupings().front(), plan.specs = request.specs;
     const std::set<const TensorInfo*> wanted(request.tensors.begin(), request.tensors.end());
     plan.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
@@ -91,10 +92,6 @@ std::span<const Objective> objectives() {
     return rows;
 }
 
-const Objective* findObjective(std::string_view id) {
-    const auto rows = objectives();
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const Objective& o) { return o.id == id; });
-    return found == rows.end() ? nullptr : &*found;
-}
+const Objective* findObjective(std::string_view id) { return rowOf(objectives(), id); }
 
 } // namespace qs::plan

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a spec costs a tensor, by one of several measures. A plan makes the sum of them least.
+// The loss of a tensor under a spec, by one of several measures. A plan minimizes the sum of the losses.
 
 #include "core/eval/sensitivity/sensitivity.h"
 

@@ -38,7 +38,7 @@ Ending endingOf(const siginfo_t& info) {
     return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status)};
 }
 
-/// Waits for the end of `pid` without reaping it: until then nobody else can get its number.
+/// Waits for the end of `pid` without reaping it: until then no other process can get its number.
 bool awaitEnd(pid_t pid, double seconds, siginfo_t& info) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     for (;;) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/report/writers.h"
 
+#include "core/base/rows.h"
 #include "core/base/text.h"
 
 #include <array>
@@ -20,11 +21,7 @@ const std::array<ReportWriter, 5> kWriters = {{
 
 std::span<const ReportWriter> reportWriters() { return kWriters; }
 
-const ReportWriter* findReportWriter(std::string_view id) {
-    for (const auto& writer : kWriters)
-        if (id == writer.id) return &writer;
-    return nullptr;
-}
+const ReportWriter* findReportWriter(std::string_view id) { return rowOf(kWriters, id); }
 
 Table withColumns(const Table& table, const std::vector<std::string_view>& ids) {
     Table out{table.title, {}, {}};

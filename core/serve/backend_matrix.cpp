@@ -55,7 +55,7 @@ bool BackendMatrix::run(const float* x, std::size_t rows, float* y, const Job& j
         }
     else
         std::memcpy(act->data(), x, values * sizeof(float));
-    // What the backend does not write is no number, and is then counted as such.
+    // Outputs that the backend does not write stay NaN, and are counted as not finite.
     std::fill_n(reinterpret_cast<float*>(out->data()), rows * outputs(), std::numeric_limits<float>::quiet_NaN());
     const auto done = serving_->backend()->execute(*kernel_, std::span(&*act, 1), std::span(&*out, 1));
     if (!done) {

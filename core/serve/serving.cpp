@@ -10,8 +10,8 @@
 namespace qs::serve {
 namespace {
 
-/// The variants of an answer that are taken when none is named: first those that compute the format's own values and are
-/// no comparison, then other exact ones, then any.
+/// The variant to use when none is named: the first that computes the format's own values and is no baseline, else an
+/// exact baseline, else the first.
 const Variant& firstOf(const std::vector<Variant>& variants) {
     const auto find = [&](bool baselines) {
         return std::find_if(variants.begin(), variants.end(), [&](const Variant& one) {

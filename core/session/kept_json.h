@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Structures of a session file as JSON and back (core/process/json_fields.h). What comes back was written by whoever made
-// the file: every length and range is checked.
+// Structures of a session file as JSON and back (core/process/json_fields.h). A file may come
+// from anywhere, so every length and range is checked.
 
 #include "core/base/base64.h"
 #include "core/process/json_fields.h"

@@ -82,14 +82,16 @@ std::string settingsText(const Settings& s) {
 }
 
 std::string canonicalText(const Settings& given) {
+    const auto keys = words(findSolver(given.solver)->keys);
+    const auto has = [&](std::string_view key) { return std::count(keys.begin(), keys.end(), key) > 0; };
     Settings s;
     s.solver = given.solver;
-    if (s.solver == "gptq") {
-        s.damp = given.damp.value_or(0.01), s.byActivation = given.byActivation.value_or(false);
-        s.block = given.block.value_or(128);
-    } else {
-        s.grid = given.grid.value_or(20), s.duo = given.duo.value_or(false), s.clip = given.clip.value_or(false);
-    }
+    if (has("damp")) s.damp = given.damp.value_or(0.01);
+    if (has("order")) s.byActivation = given.byActivation.value_or(false);
+    if (has("block")) s.block = given.block.value_or(128);
+    if (has("grid")) s.grid = given.grid.value_or(20);
+    if (has("duo")) s.duo = given.duo.value_or(false);
+    if (has("clip")) s.clip = given.clip.value_or(false);
     return settingsText(s);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/solve/solver.h"
 
+#include "core/base/rows.h"
 #include "core/base/text.h"
 #include "core/model/output_axis.h"
 #include "core/solve/problem.h"
@@ -32,11 +33,7 @@ constexpr Solver kSolvers[] = {
 
 std::span<const Solver> solvers() { return kSolvers; }
 
-const Solver* findSolver(std::string_view id) {
-    const auto at =
-        std::find_if(std::begin(kSolvers), std::end(kSolvers), [&](const auto& row) { return id == row.id; });
-    return at == std::end(kSolvers) ? nullptr : at;
-}
+const Solver* findSolver(std::string_view id) { return rowOf(kSolvers, id); }
 
 Result<Solution> solve(const Problem& asked, const Job& job) {
     const auto started = std::chrono::steady_clock::now();

@@ -214,6 +214,36 @@ __device__ __forceinline__ void joinScaled(float (&total)[Groups][4], float (&su
         }
 }
 
+/// ScaleMode::EachK: multiplies the scales of k into x. `scalesAt(j)`: those of the lane's four values of step j.
+template<int Groups, class ScalesAt>
+__device__ __forceinline__ void scaleInputs(uint2 (&b)[Groups][kSteps], ScalesAt scalesAt) {
+#pragma unroll
+    for (int j = 0; j < kSteps; ++j) {
+        const float4 s = scalesAt(j);
+#pragma unroll
+        for (int c = 0; c < Groups; ++c) b[c][j] = make_uint2(scaled(b[c][j].x, s.x, s.y), scaled(b[c][j].y, s.z, s.w));
+    }
+}
+
+/// Adds the products of a part of a tile with all groups of x to the total. ScaleMode::Inner: a scale holds for `due`
+/// steps; `scalesAt(j)` are those of channels g and g + 8 after step j.
+template<ScaleMode Mode, int Groups, class Part, class Decoder, class ScalesAt>
+__device__ __forceinline__ void multiplyPart(const Part& part, const Decoder& decoder, const uint2 (&b)[Groups][kSteps],
+                                             int due, float (&total)[Groups][4], ScalesAt scalesAt) {
+    float sum[Groups][4] = {};
+#pragma unroll
+    for (int j = 0; j < kSteps; ++j) {
+        std::uint32_t a[4];
+        part.decode(j, decoder, a);
+#pragma unroll
+        for (int c = 0; c < Groups; ++c) mma(Mode == ScaleMode::Inner ? sum[c] : total[c], a, b[c][j].x, b[c][j].y);
+        if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
+            const float2 s = scalesAt(j);
+            joinScaled(total, sum, s.x, s.y);
+        }
+    }
+}
+
 /// Stores one result, with the bias.
 __device__ __forceinline__ void store(const Target& to, std::int64_t m, std::int64_t n, float value) {
     if (to.bias) value += to.bias[n];

@@ -100,34 +100,15 @@ __global__ void __launch_bounds__(256) skinny(DeviceWeight w, const __nv_bfloat1
             const auto* s = reinterpret_cast<const float4*>(w.scales + firstTile * kTileRows / w.block * w.depth +
                                                             std::int64_t(chunk) * kTileDepth) +
                             t;
-#pragma unroll
-            for (int j = 0; j < kSteps; ++j) {
-                const float4 scale = __ldg(s + 4 * j);
-#pragma unroll
-                for (int c = 0; c < Groups; ++c)
-                    b[c][j] = make_uint2(scaled(b[c][j].x, scale.x, scale.y), scaled(b[c][j].y, scale.z, scale.w));
-            }
+            scaleInputs(b, [&](int j) { return __ldg(s + 4 * j); });
         }
 #pragma unroll
         for (int r = 0; r < Rows; ++r) {
             if (r > 0 && firstTile + r >= w.tiles) break;
             if constexpr (Mode == ScaleMode::Inner && !kScalesAhead)
                 scales.load(firstScale + r * blocks.count * kTileRows, blocks, due, chunk);
-            float sum[Groups][4] = {};
-#pragma unroll
-            for (int j = 0; j < kSteps; ++j) {
-                std::uint32_t a[4];
-                part[r].decode(j, decoder, a);
-#pragma unroll
-                for (int c = 0; c < Groups; ++c) {
-                    if constexpr (Mode == ScaleMode::Inner)
-                        mma(sum[c], a, b[c][j].x, b[c][j].y);
-                    else
-                        mma(total[r][c], a, b[c][j].x, b[c][j].y);
-                }
-                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0)
-                    joinScaled(total[r], sum, scales.lower[j], scales.upper[j]);
-            }
+            multiplyPart<Mode>(part[r], decoder, b, due, total[r],
+                               [&](int j) { return make_float2(scales.lower[j], scales.upper[j]); });
         }
     }
 

@@ -115,34 +115,14 @@ __global__ void __launch_bounds__(kStagedThreads)
             for (int j = 0; j < kSteps; ++j)
                 b[c][j] = *reinterpret_cast<const uint2*>(stage + (c * 8 + g) * kStagedRowBytes +
                                                           2 * (half * kTileDepth + 16 * j + 4 * t));
-        if constexpr (Mode == ScaleMode::EachK) { // multiply the scale of each k into x
-#pragma unroll
-            for (int j = 0; j < kSteps; ++j) {
-                const float4 s = reinterpret_cast<const float4*>(scales)[4 * j + t];
-#pragma unroll
-                for (int c = 0; c < Groups; ++c)
-                    b[c][j] = make_uint2(scaled(b[c][j].x, s.x, s.y), scaled(b[c][j].y, s.z, s.w));
-            }
-        }
+        if constexpr (Mode == ScaleMode::EachK)
+            scaleInputs(b, [&](int j) { return reinterpret_cast<const float4*>(scales)[4 * j + t]; });
 #pragma unroll
         for (int r = 0; r < kTiles; ++r) {
-            float sum[Groups][4] = {};
-#pragma unroll
-            for (int j = 0; j < kSteps; ++j) {
-                std::uint32_t a[4];
-                part[r].decode(j, decoder, a);
-#pragma unroll
-                for (int c = 0; c < Groups; ++c) {
-                    if constexpr (Mode == ScaleMode::Inner)
-                        mma(sum[c], a, b[c][j].x, b[c][j].y);
-                    else
-                        mma(total[r][c], a, b[c][j].x, b[c][j].y);
-                }
-                if (Mode == ScaleMode::Inner && ((j + 1) & (due - 1)) == 0) {
-                    const float* s = scales + (r * (kSteps / due) + j / due) * kTileRows + g;
-                    joinScaled(total[r], sum, s[0], s[8]);
-                }
-            }
+            multiplyPart<Mode>(part[r], decoder, b, due, total[r], [&](int j) {
+                const float* s = scales + (r * (kSteps / due) + j / due) * kTileRows + g;
+                return make_float2(s[0], s[8]);
+            });
             if (chunk + kStagedDeep < end) ask(r, chunk + kStagedDeep);
         }
     }

@@ -32,7 +32,7 @@ public:
     std::string describe() const;               ///< JSON
     std::string coreName() const { return coreName_ ? coreName_() : "unknown"; }       ///< as OpenBLAS calls it
     std::string coreText() const { return openblas::coreText(coreType_, coreName()); } ///< wanted and taken
-    /// The library took a core that nobody would choose for this processor.
+    /// The library took kernels that are made for another processor.
     bool hasPoorCore() const;
     /// Speed of a product on all threads over that on one; 1 with one thread.
     double scaling() const { return scaling_; }

@@ -20,8 +20,7 @@ Banner::Banner(QWidget* parent)
     close_->setAccessibleName(QStringLiteral("Close this message"));
     close_->setToolTip(close_->accessibleName());
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(Theme::kMargin, Theme::kSpace, Theme::kGap, Theme::kSpace);
-    row->setSpacing(Theme::kGap);
+    setSpaces(*row, Theme::kGap, {Theme::kMargin, Theme::kSpace, Theme::kGap, Theme::kSpace});
     row->addWidget(icon_);
     row->addWidget(text_, 1);
     actions_->setSpacing(Theme::kSpace);
@@ -42,8 +41,7 @@ void Banner::tint() {
 void Banner::offer(const QString& sentence, const std::vector<Action>& actions) {
     say(sentence);
     for (const Action& action : actions) {
-        auto* button = new QPushButton(action.text);
-        button->setObjectName(QStringLiteral("bannerAction"));
+        auto* button = named(new QPushButton(action.text), "bannerAction");
         button->setToolTip(action.tip);
         connect(button, &QPushButton::clicked, this, [this, act = action.act] {
             hide();

@@ -33,8 +33,7 @@ protected:
 
 /// A small "?" button that explains the card in its tooltip, and in a bubble when it is pressed.
 QToolButton* aboutMark(const QString& title, const QString& about) {
-    auto* button = new QToolButton;
-    button->setObjectName(QStringLiteral("about"));
+    auto* button = named(new QToolButton, "about");
     button->setText(QStringLiteral("?"));
     button->setProperty("role", QStringLiteral("corner"));
     button->setFixedSize(18, 18);
@@ -57,8 +56,7 @@ Card::Card(const QString& title, QWidget* parent)
     setAccessibleName(title);
     title_->setFont(Theme::words(13, QFont::DemiBold));
     title_->setMinimumHeight(20); // height of a corner button: the titles of adjacent cards are on one line
-    note_->setFont(Theme::numbers());
-    note_->setProperty("role", QStringLiteral("muted"));
+    dress(*note_, Theme::numbers(), "muted");
     note_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     message_->setProperty("role", QStringLiteral("muted"));
@@ -69,8 +67,7 @@ Card::Card(const QString& title, QWidget* parent)
     header_->addWidget(title_);
     if (const QString about = aboutCard(title); !about.isEmpty()) header_->addWidget(aboutMark(title, about));
     header_->addWidget(note_, 1);
-    layout_->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
-    layout_->setSpacing(Theme::kSpace);
+    setSpaces(*layout_, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
     layout_->addLayout(header_);
     layout_->addWidget(message_, 1);
 }

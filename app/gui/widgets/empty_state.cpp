@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/empty_state.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 
@@ -12,8 +13,7 @@ namespace qs::gui {
 
 EmptyState::EmptyState(Session& session, QWidget* parent)
     : QWidget(parent), sentence_(new QLabel), action_(new QPushButton) {
-    sentence_->setProperty("role", QStringLiteral("muted"));
-    sentence_->setFont(Theme::words(13));
+    dress(*sentence_, Theme::words(13), "muted");
     sentence_->setAlignment(Qt::AlignCenter);
     sentence_->setWordWrap(true);
     action_->setProperty("role", QStringLiteral("primary"));
@@ -23,13 +23,15 @@ EmptyState::EmptyState(Session& session, QWidget* parent)
     layout->addWidget(sentence_);
     layout->addWidget(action_, 0, Qt::AlignHCenter);
     layout->addStretch(3);
-    connect(action_, &QPushButton::clicked, this, [this, &session] { Q_EMIT session.pageRequested(pageId_); });
+    connect(action_, &QPushButton::clicked, this, [this, &session] { session.showPage(*page_); });
 }
 
-void EmptyState::setState(const QString& sentence, const QString& action, const QString& pageId) {
+void EmptyState::setState(const QString& sentence, const QString& action, const PageTraits& page) {
     sentence_->setText(sentence);
     action_->setText(action);
-    pageId_ = pageId;
+    page_ = &page;
 }
+
+void EmptyState::askForModel() { setState(tr("No model is open."), tr("Open a checkpoint"), kStartPage); }
 
 } // namespace qs::gui

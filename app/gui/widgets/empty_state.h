@@ -9,18 +9,20 @@ class QPushButton;
 
 namespace qs::gui {
 
+struct PageTraits;
 class Session;
 
 class EmptyState : public QWidget {
     Q_OBJECT
 public:
     explicit EmptyState(Session& session, QWidget* parent = nullptr);
-    void setState(const QString& sentence, const QString& action, const QString& pageId);
+    void setState(const QString& sentence, const QString& action, const PageTraits& page);
+    void askForModel(); ///< no model is open
 
 private:
     QLabel* sentence_;
     QPushButton* action_;
-    QString pageId_;
+    const PageTraits* page_;
 };
 
 } // namespace qs::gui

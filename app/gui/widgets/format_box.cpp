@@ -105,8 +105,7 @@ public:
         grid_->setHorizontalSpacing(Theme::kSpace);
         grid_->setVerticalSpacing(0);
         for (const auto& kind : kKinds) addKind(kind);
-        summary_->setFont(Theme::words(11));
-        summary_->setProperty("role", QStringLiteral("muted"));
+        dress(*summary_, Theme::words(11), "muted");
         summary_->setWordWrap(true);
         summary_->setContentsMargins(Theme::kSpace, 0, Theme::kSpace, 0);
         summary_->setMinimumHeight(2 * summary_->fontMetrics().height());
@@ -119,8 +118,7 @@ private:
 
     void caption(const char* title, int row, int column, int columns) {
         auto* label = new QLabel(QString::fromLatin1(title));
-        label->setFont(Theme::words(11, QFont::DemiBold));
-        label->setProperty("role", QStringLiteral("caption"));
+        dress(*label, Theme::words(11, QFont::DemiBold), "caption");
         label->setFixedHeight(kChoiceHeight);
         label->setContentsMargins(Theme::kSpace, 0, 0, 0);
         grid_->addWidget(label, row, column, 1, columns);

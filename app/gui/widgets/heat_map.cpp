@@ -7,10 +7,10 @@
 #include <QApplication>
 #include <QClipboard>
 #include <QContextMenuEvent>
-#include <QFontMetricsF>
 #include <QKeyEvent>
 #include <QMenu>
 #include <QMouseEvent>
+#include <QPainter>
 #include <QToolTip>
 #include <QWheelEvent>
 
@@ -26,7 +26,7 @@ HeatMap::HeatMap(QWidget* parent) : QWidget(parent) {
     setAccessibleName(tr("Heat-map"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
     connect(&Theme::instance(), &Theme::changed, this, [this] {
-        stale_ = true;
+        picture_.forgetImage();
         update();
     });
 }
@@ -35,18 +35,17 @@ QSize HeatMap::sizeHint() const { return {480, 240}; }
 QSize HeatMap::minimumSizeHint() const { return {160, 96}; }
 
 void HeatMap::setData(const HeatMapData& data) {
-    const bool sameShape = data.rows == data_.rows && data.columns == data_.columns;
-    Q_ASSERT(data.values.size() == qsizetype(data.rows) * data.columns);
-    data_ = data;
+    const bool sameShape = data.rows == picture_.data().rows && data.columns == picture_.data().columns;
+    picture_.setData(data);
     if (!sameShape) {
         currentRow_ = currentColumn_ = hoverRow_ = hoverColumn_ = -1;
         resetView();
     }
-    rebuild();
+    update();
 }
 
 void HeatMap::setCurrent(int row, int column) {
-    if (row < 0 || column < 0 || row >= data_.rows || column >= data_.columns) row = column = -1;
+    if (!picture_.holds(row, column)) row = column = -1;
     if (row == currentRow_ && column == currentColumn_) return;
     currentRow_ = row;
     currentColumn_ = column;
@@ -62,7 +61,7 @@ void HeatMap::setLinked(int row, int column) {
 }
 
 void HeatMap::setGap(int pixels) {
-    gap_ = pixels;
+    picture_.setGap(pixels);
     update();
 }
 
@@ -70,88 +69,18 @@ void HeatMap::setDescribe(std::function<QString(int, int)> describe) { describe_
 
 QString HeatMap::describe(int row, int column) const {
     if (describe_) return describe_(row, column);
-    const float v = value(row, column);
-    const QString where =
-        tr("%1 %2, %3 %4").arg(data_.yTitle, rowLabel(row), data_.xTitle, columnLabel(column).replace(u'\n', u' '));
-    if (std::isnan(v)) return tr("%1\nnot measured").arg(where);
-    return tr("%1\n%2 %3").arg(where, valueText(v, 2), data_.unit).trimmed();
+    const float value = picture_.value(row, column);
+    const QString where = tr("%1 %2, %3 %4")
+                              .arg(data().yTitle, picture_.rowLabel(row), data().xTitle,
+                                   picture_.columnLabel(column).replace(u'\n', u' '));
+    if (std::isnan(value)) return tr("%1\nnot measured").arg(where);
+    return tr("%1\n%2 %3").arg(where, picture_.valueText(value, 2), data().unit).trimmed();
 }
 
-QString HeatMap::valueText(float value, int moreDecimals) const {
-    if (data_.ratio) return ratioText(double(value));
-    return scaleText(value, data_.decimals >= 0 ? data_.decimals + moreDecimals : -1);
-}
-
-void HeatMap::resetView() { setView({0, 0, double(data_.columns), double(data_.rows)}); }
+void HeatMap::resetView() { setView({0, 0, double(data().columns), double(data().rows)}); }
 
 void HeatMap::setView(const QRectF& cells) {
-    const double w = std::clamp(cells.width(), std::min(4.0, double(data_.columns)), double(data_.columns));
-    const double h = std::clamp(cells.height(), std::min(4.0, double(data_.rows)), double(data_.rows));
-    const QRectF view(std::clamp(cells.x(), 0.0, data_.columns - w), std::clamp(cells.y(), 0.0, data_.rows - h), w, h);
-    if (view == view_) return;
-    view_ = view;
-    stale_ = true;
-    update();
-}
-
-void HeatMap::rebuild() {
-    scale_ = ColourScale::over(data_.values, data_.lo, data_.hi, data_.logColour, data_.diverging);
-    scale_.ratio = data_.ratio;
-    scale_.turned = !data_.lowIsGood;
-    levels_.resize(data_.values.size());
-    std::transform(data_.values.cbegin(), data_.values.cend(), levels_.begin(),
-                   [this](float v) { return scale_.level(v); });
-    labelWidth_ = 0;
-    const QFontMetricsF metrics(data_.rowLabels.isEmpty() ? Theme::numbers(10) : Theme::words(11));
-    if (data_.rowLabels.isEmpty()) labelWidth_ = metrics.horizontalAdvance(rowLabel(std::max(0, data_.rows - 1)));
-    for (const auto& label : data_.rowLabels) labelWidth_ = std::max(labelWidth_, metrics.horizontalAdvance(label));
-    columnLines_ = 1;
-    for (const auto& label : data_.columnLabels) columnLines_ = std::max(columnLines_, 1 + int(label.count(u'\n')));
-    longestColumn_.clear(); // the longest label: the font is monospaced
-    for (const auto& label : data_.columnLabels) {
-        if (label.size() <= longestColumn_.size()) continue;
-        for (const auto& line : label.split(u'\n'))
-            if (line.size() > longestColumn_.size()) longestColumn_ = line;
-    }
-    stale_ = true;
-    update();
-}
-
-bool HeatMap::present(int row, int column) const {
-    return data_.absent.isEmpty() || !data_.absent[row * data_.columns + column];
-}
-
-QString HeatMap::rowLabel(int row) const {
-    if (row < data_.rowLabels.size()) return data_.rowLabels[row];
-    return QString::number(qRound64(row * data_.rowScale));
-}
-
-QString HeatMap::columnLabel(int column) const {
-    if (column < data_.columnLabels.size()) return data_.columnLabels[column];
-    return QString::number(qRound64(column * data_.columnScale));
-}
-
-QRectF HeatMap::plotRect() const {
-    const double left = std::min(labelWidth_ + 6, width() / 3.0) + (data_.yTitle.isEmpty() ? 0 : 16);
-    return QRectF(left, 4, std::max(1.0, width() - left - 4),
-                  std::max(1.0, height() - 4 - 2 - columnLabelHeight() - 20.0))
-        .toRect();
-}
-
-QRectF HeatMap::cellRect(int row, int column) const {
-    const QRectF plot = plotRect();
-    if (view_.isEmpty()) return {};
-    const double sx = plot.width() / view_.width(), sy = plot.height() / view_.height();
-    return {plot.x() + (column - view_.x()) * sx, plot.y() + (row - view_.y()) * sy, sx, sy};
-}
-
-std::pair<int, int> HeatMap::cellAt(QPointF position) const {
-    const QRectF plot = plotRect();
-    if (!plot.contains(position) || view_.isEmpty()) return {-1, -1};
-    const int column = int(view_.x() + (position.x() - plot.x()) / plot.width() * view_.width());
-    const int row = int(view_.y() + (position.y() - plot.y()) / plot.height() * view_.height());
-    if (row >= data_.rows || column >= data_.columns || !present(row, column)) return {-1, -1};
-    return {row, column};
+    if (picture_.setView(cells)) update();
 }
 
 void HeatMap::hover(int row, int column, QPoint global) {
@@ -169,11 +98,33 @@ void HeatMap::hover(int row, int column, QPoint global) {
 void HeatMap::zoom(double factor, QPointF about) {
     const QRectF plot = plotRect();
     const double fx = (about.x() - plot.x()) / plot.width(), fy = (about.y() - plot.y()) / plot.height();
-    const QSizeF size = view_.size() * factor;
-    const QPointF fixed(view_.x() + fx * view_.width(), view_.y() + fy * view_.height());
-    const QRectF before = view_;
+    const QSizeF size = view().size() * factor;
+    const QPointF fixed(view().x() + fx * view().width(), view().y() + fy * view().height());
+    const QRectF before = view();
     setView({fixed.x() - fx * size.width(), fixed.y() - fy * size.height(), size.width(), size.height()});
-    if (view_ != before) Q_EMIT viewChanged(view_);
+    if (view() != before) Q_EMIT viewChanged(view());
+}
+
+void HeatMap::paintEvent(QPaintEvent*) {
+    const QRectF plot = plotRect();
+    if (data().values.isEmpty() || plot.width() < 2 || plot.height() < 2) return;
+    const auto& tokens = Theme::instance().tokens();
+    QPainter painter(this);
+    painter.save();
+    painter.setClipRect(plot);
+    picture_.paintCells(painter, plot, devicePixelRatioF());
+    painter.restore();
+    picture_.paintAxes(painter, plot, width());
+
+    painter.setBrush(Qt::NoBrush);
+    painter.setClipRect(plot.adjusted(-2, -2, 2, 2));
+    picture_.paintOutline(painter, plot, currentRow_, currentColumn_, tokens.accent, 2);
+    picture_.paintOutline(painter, plot, hoverRow_, hoverColumn_, tokens.text, 1);
+    if (hasFocus()) {
+        painter.setClipping(false);
+        painter.setPen(QPen(tokens.accent, 2));
+        painter.drawRoundedRect(plot.adjusted(-1, -1, 1, 1), 2, 2);
+    }
 }
 
 // ---- events ------------------------------------------------------------------------------------------------------
@@ -187,20 +138,20 @@ void HeatMap::mousePressEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton || !plotRect().contains(event->position())) return;
     pressed_ = true;
     dragFrom_ = event->position();
-    dragView_ = view_;
+    dragView_ = view();
 }
 
 void HeatMap::mouseMoveEvent(QMouseEvent* event) {
     const QPointF moved = event->position() - dragFrom_;
     if (pressed_ && !dragging_ && moved.manhattanLength() >= QApplication::startDragDistance()) dragging_ = true;
     if (dragging_) {
-        const QRectF plot = plotRect(), before = view_;
-        setView(dragView_.translated(-moved.x() / plot.width() * view_.width(),
-                                     -moved.y() / plot.height() * view_.height()));
-        if (view_ != before) Q_EMIT viewChanged(view_);
+        const QRectF plot = plotRect(), before = view();
+        setView(dragView_.translated(-moved.x() / plot.width() * view().width(),
+                                     -moved.y() / plot.height() * view().height()));
+        if (view() != before) Q_EMIT viewChanged(view());
         return;
     }
-    const auto [row, column] = cellAt(event->position());
+    const auto [row, column] = picture_.cellAt(plotRect(), event->position());
     hover(row, column, event->globalPosition().toPoint());
 }
 
@@ -208,7 +159,7 @@ void HeatMap::mouseReleaseEvent(QMouseEvent* event) {
     const bool click = pressed_ && !dragging_ && event->button() == Qt::LeftButton;
     pressed_ = dragging_ = false;
     if (!click) return;
-    const auto [row, column] = cellAt(event->position());
+    const auto [row, column] = picture_.cellAt(plotRect(), event->position());
     if (row < 0) return;
     setCurrent(row, column);
     Q_EMIT cellClicked(row, column);
@@ -217,18 +168,18 @@ void HeatMap::mouseReleaseEvent(QMouseEvent* event) {
 void HeatMap::mouseDoubleClickEvent(QMouseEvent*) {
     pressed_ = false;
     resetView();
-    Q_EMIT viewChanged(view_);
+    Q_EMIT viewChanged(view());
 }
 
 void HeatMap::wheelEvent(QWheelEvent* event) {
-    if (!plotRect().contains(event->position()) || data_.values.isEmpty()) return event->ignore();
+    if (!plotRect().contains(event->position()) || data().values.isEmpty()) return event->ignore();
     zoom(std::pow(0.8, event->angleDelta().y() / 120.0), event->position());
     event->accept();
 }
 
 void HeatMap::leaveEvent(QEvent*) { hover(-1, -1, {}); }
 
-void HeatMap::resizeEvent(QResizeEvent*) { stale_ = true; }
+void HeatMap::resizeEvent(QResizeEvent*) { picture_.forgetImage(); }
 
 void HeatMap::keyPressEvent(QKeyEvent* event) {
     int rowStep = 0, columnStep = 0;
@@ -246,30 +197,30 @@ void HeatMap::keyPressEvent(QKeyEvent* event) {
         return;
     default: return QWidget::keyPressEvent(event);
     }
-    if (data_.values.isEmpty()) return;
-    int row = currentRow_ < 0 ? int(view_.y()) : currentRow_ + rowStep;
-    int column = currentRow_ < 0 ? int(view_.x()) : currentColumn_ + columnStep;
-    while (row >= 0 && column >= 0 && row < data_.rows && column < data_.columns && !present(row, column)) {
+    if (data().values.isEmpty()) return;
+    int row = currentRow_ < 0 ? int(view().y()) : currentRow_ + rowStep;
+    int column = currentRow_ < 0 ? int(view().x()) : currentColumn_ + columnStep;
+    while (picture_.holds(row, column) && !picture_.present(row, column)) {
         row += rowStep; // skip blank cells
         column += columnStep;
     }
-    if (row < 0 || column < 0 || row >= data_.rows || column >= data_.columns) return;
+    if (!picture_.holds(row, column)) return;
     setCurrent(row, column);
-    QRectF view = view_;
-    view.moveTo(std::clamp(view.x(), column + 1 - view.width(), double(column)),
-                std::clamp(view.y(), row + 1 - view.height(), double(row)));
-    setView(view);
+    QRectF seen = view();
+    seen.moveTo(std::clamp(seen.x(), column + 1 - seen.width(), double(column)),
+                std::clamp(seen.y(), row + 1 - seen.height(), double(row)));
+    setView(seen);
     Q_EMIT cellHovered(row, column);
 }
 
 // ---- copies ------------------------------------------------------------------------------------------------------
 
 void HeatMap::contextMenuEvent(QContextMenuEvent* event) {
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("tensorMenu"));
+    auto* menu = named(new QMenu(this), "tensorMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
-    const auto [row, column] = event->reason() == QContextMenuEvent::Keyboard ? std::pair(currentRow_, currentColumn_)
-                                                                              : cellAt(QPointF(event->pos()));
+    const auto [row, column] = event->reason() == QContextMenuEvent::Keyboard
+                                   ? std::pair(currentRow_, currentColumn_)
+                                   : picture_.cellAt(plotRect(), QPointF(event->pos()));
     if (cellActions_ && row >= 0) cellActions_(*menu, row, column);
     menu->addAction(tr("Copy picture (PNG)"), this, &HeatMap::copyPicture);
     menu->addAction(tr("Copy data (TSV)"), this, &HeatMap::copyData);
@@ -280,21 +231,5 @@ void HeatMap::contextMenuEvent(QContextMenuEvent* event) {
 void HeatMap::copyPicture() { QApplication::clipboard()->setImage(grab().toImage()); }
 
 void HeatMap::copyData() { QApplication::clipboard()->setText(dataAsTsv()); }
-
-QString HeatMap::dataAsTsv() const {
-    QString text = data_.yTitle + u'/' + data_.xTitle;
-    for (int c = 0; c < data_.columns; ++c) text += u'\t' + columnLabel(c).replace(u'\n', u' ');
-    for (int r = 0; r < data_.rows; ++r) {
-        text += u'\n' + rowLabel(r);
-        for (int c = 0; c < data_.columns; ++c) {
-            const float v = value(r, c);
-            text += u'\t';
-            if (!std::isnan(v))
-                text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g',
-                                        9); // 9 digits restore a float exactly; empty: not measured
-        }
-    }
-    return text + u'\n';
-}
 
 } // namespace qs::gui

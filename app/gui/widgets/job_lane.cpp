@@ -46,8 +46,7 @@ JobLane::JobLane(Session& session, QWidget* parent)
     rate_->setSizePolicy(policy);
 
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(Theme::kMargin, 1, Theme::kMargin, 0);
-    row->setSpacing(Theme::kGap);
+    setSpaces(*row, Theme::kGap, {Theme::kMargin, 1, Theme::kMargin, 0});
     for (auto* widget : std::initializer_list<QWidget*>{what_, bar_, count_, left_, hint_}) row->addWidget(widget);
     row->addStretch();
     row->addWidget(machine_);

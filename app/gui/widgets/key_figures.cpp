@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/key_figures.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/decibel.h"
@@ -9,8 +10,6 @@
 #include <QGridLayout>
 #include <QLabel>
 #include <QStyle>
-
-#include <cmath>
 
 namespace qs::gui {
 
@@ -40,7 +39,7 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     }
     connect(&session, &Session::currentChanged, this, &KeyFigures::refresh);
     connect(&session, &Session::rowsChanged, this, [this] {
-        if (session_.page() == QLatin1String("overview")) refresh();
+        if (session_.isOn(kOverviewPage)) refresh();
     });
     for (auto signal :
          {&Session::modelChanged, &Session::specChanged, &Session::recipeChanged, &Session::tensorChanged})
@@ -88,7 +87,7 @@ void KeyFigures::print(QLabel* label, const std::optional<double>& value, int fi
 }
 
 void KeyFigures::refresh() {
-    const bool whole = session_.page() == QLatin1String("overview");
+    const bool whole = session_.isOn(kOverviewPage);
     owner_ = whole ? QStringLiteral("Model") : QStringLiteral("Tensor");
     captions_[0]->setText(owner_ + QStringLiteral(" bits/weight"));
     const bool two = session_.comparing();

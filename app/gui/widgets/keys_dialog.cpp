@@ -8,19 +8,16 @@
 #include <QDialog>
 #include <QGridLayout>
 #include <QLabel>
-#include <QScrollArea>
 #include <QVBoxLayout>
 
 namespace qs::gui {
 
 void showKeysDialog(MainWindow& window) {
-    auto* dialog = new QDialog(&window);
-    dialog->setObjectName(QStringLiteral("keys"));
+    auto* dialog = named(new QDialog(&window), "keys");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(QStringLiteral("Keys"));
     auto* columns = new QHBoxLayout(dialog);
-    columns->setContentsMargins(24, 24, 24, 24);
-    columns->setSpacing(48);
+    setSpaces(*columns, 48, {24, 24, 24, 24});
     constexpr int kColumns = 3;
     QVBoxLayout* column[kColumns];
     for (auto*& c : column) {
@@ -42,8 +39,7 @@ void showKeysDialog(MainWindow& window) {
         for (; i < lines.size() && lines[i].group == group; ++i, ++row) {
             auto* keys = new QLabel(lines[i].keys);
             auto* what = new QLabel(lines[i].what);
-            keys->setFont(Theme::numbers());
-            keys->setProperty("role", QStringLiteral("muted"));
+            dress(*keys, Theme::numbers(), "muted");
             keys->setFixedWidth(104);
             grid->addWidget(keys, row, 0);
             grid->addWidget(what, row, 1);

@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 #include "app/gui/session_saver.h"
+#include "app/gui/theme.h"
 #include "core/model/file_format.h"
 
 #include <QFileDialog>
@@ -43,8 +44,7 @@ void askForFile(Session& session, QWidget* window) { ask(session, window, false)
 void askForFolder(Session& session, QWidget* window) { ask(session, window, true); }
 
 void askForInputs(QWidget* asking, const QString& title, const std::function<void(const QString&)>& chosen) {
-    auto* dialog = new QFileDialog(asking, title);
-    dialog->setObjectName(QStringLiteral("inputsDialog"));
+    auto* dialog = named(new QFileDialog(asking, title), "inputsDialog");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setNameFilters(

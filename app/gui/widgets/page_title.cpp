@@ -15,8 +15,7 @@ QHBoxLayout* pageTitle(const QString& title, const QString& note) {
     words->setFont(Theme::words(18, QFont::DemiBold));
     words->setMinimumHeight(Theme::kControl); // the same height as on pages with controls in this line
     auto* beside = new QLabel(note);
-    beside->setFont(Theme::words(11));
-    beside->setProperty("role", QStringLiteral("caption"));
+    dress(*beside, Theme::words(11), "caption");
     line->addWidget(words);
     line->addSpacing(Theme::kSpace);
     line->addWidget(beside, 1);

@@ -76,11 +76,9 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
         addRow(QStringLiteral("refused"), QString::fromStdString(escapeForPeople(row->reason, 80)), true);
     } else {
         addRow(QStringLiteral("bits per weight"), QString::fromStdString(fixedText(row->bpw, 4)));
-        for (const char* id : {"sqnr_db", "nmse", "max_abs"}) {
-            const auto* metric = findMetric(id);
-            if (!metric) continue;
+        for (const Metric* metric : {&sqnrMetric(), &nmseMetric(), &maxAbsMetric()}) {
             const auto value = metric->value(*row);
-            const ColumnInfo column{.id = id,
+            const ColumnInfo column{.id = metric->id,
                                     .title = metric->title,
                                     .unit = metric->unit,
                                     .show = metric->show,

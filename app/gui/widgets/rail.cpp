@@ -27,8 +27,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
     setFixedWidth(84);
     setAccessibleName(QStringLiteral("Pages"));
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(8, 0, 9, kBottom);
-    column->setSpacing(2);
+    setSpaces(*column, 2, {8, 0, 9, kBottom});
     menu_->setProperty("role", QStringLiteral("quiet"));
     menu_->setAccessibleName(QStringLiteral("Menu"));
     menu_->setToolTip(QStringLiteral("Menu (F10)"));
@@ -57,8 +56,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
 
 QLabel* Rail::caption(PageGroup group) {
     auto* label = new QLabel(QString::fromLatin1(groupTitle(group)));
-    label->setFont(Theme::words(10));
-    label->setProperty("role", QStringLiteral("caption"));
+    dress(*label, Theme::words(10), "caption");
     label->setAlignment(Qt::AlignHCenter | Qt::AlignBottom);
     label->setFixedSize(kButtonWidth, kCaption);
     captions_.push_back(label);
@@ -73,8 +71,7 @@ QToolButton* Rail::button(const QString& id, const QString& title) {
     button->setCheckable(true);
     button->setToolButtonStyle(Qt::ToolButtonTextUnderIcon);
     button->setIconSize({20, 20});
-    button->setProperty("role", QStringLiteral("rail"));
-    button->setFont(Theme::words(11));
+    dress(*button, Theme::words(11), "rail");
     button->setFixedSize(kButtonWidth, kLeastButton);
     connect(button, &QToolButton::clicked, this, [this, id] {
         session_.showPage(id);

@@ -196,8 +196,7 @@ void RankedBars::keyPressEvent(QKeyEvent* event) {
 }
 
 void RankedBars::contextMenuEvent(QContextMenuEvent* event) {
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("tensorMenu"));
+    auto* menu = named(new QMenu(this), "tensorMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     const int index = event->reason() == QContextMenuEvent::Keyboard
                           ? current_

@@ -67,8 +67,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
         return QFileDialog::getSaveFileName(this, tr("Save the recipe"), suggested, kinds());
     };
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
     rest_->setObjectName(QStringLiteral("exportRest"));
     rest_->setAccessibleName(tr("Tensors that no rule matches"));
     rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
@@ -84,10 +83,8 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     said_->hideWhenEmpty();
     auto* files = new QHBoxLayout;
     files->setSpacing(Theme::kGap);
-    auto* openButton = new QPushButton(tr("Open recipe"));
-    openButton->setObjectName(QStringLiteral("openRecipe"));
-    auto* saveButton = new QPushButton(tr("Save recipe"));
-    saveButton->setObjectName(QStringLiteral("saveRecipe"));
+    auto* openButton = named(new QPushButton(tr("Open recipe")), "openRecipe");
+    auto* saveButton = named(new QPushButton(tr("Save recipe")), "saveRecipe");
     files->addWidget(openButton);
     files->addWidget(saveButton);
     auto* others = new QPushButton(tr("Other programs…"));

@@ -25,7 +25,7 @@ target_sources(qs_gui PRIVATE
   widgets/format_box.cpp
   widgets/inputs_button.cpp
   widgets/heat_map.cpp
-  widgets/heat_map_paint.cpp
+  widgets/heat_map_picture.cpp
   widgets/ranked_bars.cpp
   widgets/kept_pixels.cpp
   widgets/report_preview.cpp
@@ -43,7 +43,7 @@ target_sources(qs_gui PRIVATE
   widgets/plot_shapes.cpp
   widgets/plot_analysis.cpp
   widgets/small_multiples.cpp
-  widgets/small_multiples_paint.cpp
+  widgets/multiples_picture.cpp
   widgets/staged_refresh.cpp
   widgets/status_line.cpp
   widgets/empty_state.cpp

@@ -82,12 +82,10 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     connect(&Theme::instance(), &Theme::changed, this, tint);
 
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(Theme::kGap);
+    setSpaces(*row, Theme::kGap);
     auto* pair = new QWidget;
     auto* pairRow = new QHBoxLayout(pair);
-    pairRow->setContentsMargins(0, 0, 0, 0);
-    pairRow->setSpacing(4);
+    setSpaces(*pairRow, 4);
     compare_->setFixedWidth(40);
     for (auto* button : {compare_, a_, b_}) pairRow->addWidget(button);
     row->addWidget(field(QStringLiteral("Format"), format_, 96));
@@ -106,11 +104,9 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
 QWidget* SpecBar::field(const QString& caption, QWidget* control, int width, QWidget* beside) {
     auto* box = new QWidget;
     auto* column = new QVBoxLayout(box);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(2);
+    setSpaces(*column, 2);
     auto* label = new QLabel(caption);
-    label->setFont(Theme::words(11));
-    label->setProperty("role", QStringLiteral("caption"));
+    dress(*label, Theme::words(11), "caption");
     label->setFixedHeight(18);
     auto* head = new QHBoxLayout;
     head->setSpacing(0);

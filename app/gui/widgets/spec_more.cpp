@@ -19,7 +19,6 @@
 #include <QStyle>
 
 #include <algorithm>
-#include <span>
 
 namespace qs::gui {
 namespace {
@@ -109,8 +108,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
     problem_->setProperty("role", QStringLiteral("warn"));
-    full_->setFont(Theme::code(10));
-    full_->setProperty("role", QStringLiteral("muted"));
+    dress(*full_, Theme::code(10), "muted");
     full_->setAccessibleName(QStringLiteral("All keys of the spec"));
     full_->setReadOnly(true);
     full_->setFocusPolicy(Qt::ClickFocus);
@@ -121,8 +119,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     setFixedWidth(340);
 
     auto* form = new QFormLayout(this);
-    form->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
-    form->setSpacing(Theme::kSpace);
+    setSpaces(*form, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
     const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},         {"Bits", bits_},
                                                      {"Dialect", dialect_},   {"Zero point", zero_},
                                                      {"Clip factor", clip_},  {"Numbers", numbers_},

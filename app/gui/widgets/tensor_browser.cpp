@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/tensor_browser.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -138,7 +139,7 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
             popUpTensorMenu(*this, view_->viewport()->mapToGlobal(at), session_, *tensor);
     });
     connect(view_, &QTreeView::activated, this, [this](const QModelIndex& index) {
-        if (tree_->tensor(index)) Q_EMIT session_.pageRequested(QStringLiteral("tensor"));
+        if (tree_->tensor(index)) session_.showPage(kTensorPage);
     });
     connect(&session, &Session::modelChanged, this, &TensorBrowser::rebuild);
     connect(&session, &Session::tensorChanged, this, &TensorBrowser::followSession);

@@ -59,8 +59,7 @@ TopBar::TopBar(Session& session, QWidget* parent)
     setFixedHeight(64);
     title_->setFont(Theme::words(14, QFont::DemiBold));
     facts_->setObjectName(QStringLiteral("modelFacts"));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     for (auto* label : {title_, facts_}) {
         label->setFixedWidth(212);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -72,8 +71,7 @@ TopBar::TopBar(Session& session, QWidget* parent)
     names->addWidget(facts_);
     names->addStretch();
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(Theme::kMargin, 0, Theme::kMargin, 0);
-    row->setSpacing(Theme::kMargin);
+    setSpaces(*row, Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
     row->addLayout(names);
     row->addWidget(spec_, 1, Qt::AlignVCenter);
     row->addStretch();

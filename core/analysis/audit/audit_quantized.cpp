@@ -67,7 +67,7 @@ std::string formatOf(const std::vector<std::vector<float>>& blocks, double round
     const FormatTraits* found = nullptr;
     for (const FormatTraits& format : formats()) {
         if (format.levels.size() < 2 || format.levels.size() > kMostLevels || format.kind == FormatKind::Superblock ||
-            format.id == std::string_view("codebook") || (found && found->levels.size() <= format.levels.size()))
+            !format.bitWidths.empty() || (found && found->levels.size() <= format.levels.size()))
             continue;
         if (std::all_of(blocks.begin(), blocks.end(),
                         [&](const auto& block) { return matches(format, block, rounding); }))

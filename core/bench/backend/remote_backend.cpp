@@ -24,7 +24,9 @@ Outcome<void> plausibleTimes(const RunSamples& samples, const RunOptions& option
     const auto invalid = [](std::string why) { return tl::unexpected(Failure{RowState::Invalid, std::move(why)}); };
     double sum = 0;
     for (const auto ns : samples.ns) {
-        if (ns <= 1) return invalid(fmt::format("a run is said to have taken {} ns: the backend did not wait for the result", ns));
+        if (ns <= 1)
+            return invalid(
+                fmt::format("a run is said to have taken {} ns: the backend did not wait for the result", ns));
         sum += double(ns) * std::max(1u, options.chain);
     }
     constexpr double slack = 1e6; // nanoseconds; in addition 2 % between two clocks

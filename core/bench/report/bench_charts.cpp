@@ -2,9 +2,8 @@
 // Latency against M, speed-up by shape, and the roofline, computed from rows.
 #include "core/bench/report/bench_charts.h"
 
-#include "core/bench/run/opened.h"
-
 #include "core/base/text.h"
+#include "core/bench/run/opened.h"
 
 #include <algorithm>
 #include <cmath>

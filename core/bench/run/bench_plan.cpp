@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/bench_plan.h"
 
+#include "core/base/rows.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -40,16 +41,10 @@ template<class List> std::string idsOf(const List& list) {
 } // namespace
 
 std::span<const BenchOp> benchOps() { return kOps; }
-const BenchOp* findBenchOp(std::string_view id) {
-    const auto at = std::find_if(kOps.begin(), kOps.end(), [&](const BenchOp& op) { return id == op.id; });
-    return at == kOps.end() ? nullptr : &*at;
-}
+const BenchOp* findBenchOp(std::string_view id) { return rowOf(kOps, id); }
 
 std::span<const BenchAct> benchActs() { return kActs; }
-const BenchAct* findBenchAct(std::string_view id) {
-    const auto at = std::find_if(kActs.begin(), kActs.end(), [&](const BenchAct& act) { return id == act.id; });
-    return at == kActs.end() ? nullptr : &*at;
-}
+const BenchAct* findBenchAct(std::string_view id) { return rowOf(kActs, id); }
 
 const char* cacheText(CacheState cache) { return cache == CacheState::Cold ? "cold" : "warm"; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/host.h"
 
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 
 #include "qs_commit.h"
@@ -11,7 +12,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <sched.h>
 #include <set>
 
 namespace qs {
@@ -31,16 +31,6 @@ std::uint64_t sizeOf(const std::string& text) {
     char* end = nullptr;
     const std::uint64_t value = std::strtoull(text.c_str(), &end, 10);
     return *end == 'K' ? value << 10 : *end == 'M' ? value << 20 : *end == 'G' ? value << 30 : value;
-}
-
-std::vector<int> allowedCpus() {
-    std::vector<int> out;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-            if (CPU_ISSET(cpu, &set)) out.push_back(cpu);
-    return out;
 }
 
 /// The CPU features that kernels are chosen by.
@@ -79,7 +69,7 @@ std::string clock() {
 
 std::string governor() {
     std::set<std::string> names;
-    for (const int cpu : allowedCpus()) {
+    for (const int cpu : cpusOfThread()) {
         const auto name = lineOf(fmt::format("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor", cpu));
         names.insert(name.empty() ? "not shown by the system" : name);
     }
@@ -91,7 +81,7 @@ std::string governor() {
 std::uint64_t lastLevelCacheBytes(const std::string& sysfs) {
     std::set<std::string> seen;
     std::uint64_t total = 0;
-    for (const int cpu : allowedCpus()) {
+    for (const int cpu : cpusOfThread()) {
         std::string best;
         int level = 0;
         std::error_code error;
@@ -109,7 +99,7 @@ std::uint64_t lastLevelCacheBytes(const std::string& sysfs) {
 }
 
 std::vector<std::pair<std::string, std::string>> hostProvenance() {
-    const auto cpus = allowedCpus();
+    const auto cpus = cpusOfThread();
     const std::uint64_t cache = lastLevelCacheBytes();
     std::vector<std::pair<std::string, std::string>> out = {
         {"cpu_features", features()},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/capture/capture.h"
 
+#include "core/base/rows.h"
 #include "core/base/text.h"
 #include "core/eval/capture/writers.h"
 
@@ -27,9 +28,7 @@ Result<const CaptureKind*> captureKindOf(std::string_view path, std::string_view
         if (path.ends_with(kind.extension) && (id.empty() || id == kind.id)) return &kind;
         if (ends.find(kind.extension) == ends.npos) ends += (ends.empty() ? "" : ", ") + std::string(kind.extension);
     }
-    const auto asked =
-        std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& kind) { return kind.id == id; });
-    if (asked != std::end(kKinds))
+    if (const CaptureKind* asked = rowOf(kKinds, id))
         return fail(fmt::format("{} is no file for {}, which is written to {}.",
                                 escapeForPeople(std::string(path), 200), id, asked->extension));
     return fail(fmt::format("{} does not say what to capture: its name must end in {}.",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Inputs of a network's matrices while a text goes forward, in a file: for solvers, learned codebooks and figures that
-// weigh errors by what a layer really sees. The stored weights go forward in f32; sums are f64 in the order of the text.
+// Writes the inputs that a network's matrices get from a text to a file. Solvers, learned codebooks and weighted errors
+// use them. The forward pass takes the stored weights in f32; sums are f64 in the order of the text.
 
 #include "core/eval/network/network_weights.h"
 #include "core/eval/run/evaluation_text.h"
@@ -32,7 +32,8 @@ struct CaptureKind {
                               const Job& job);
 };
 std::span<const CaptureKind> captureKinds();
-/// By the end of the file's name and, where several kinds have it, by `id` (empty: the first). The error lists what works.
+/// The kind for a path, by its ending. `id` chooses among kinds with the same ending; empty: the first. The error lists what
+/// works.
 Result<const CaptureKind*> captureKindOf(std::string_view path, std::string_view id);
 
 } // namespace qs::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The base-logits file of llama.cpp (`llama-perplexity --save-all-logits F`, `--kl-divergence-base F`): what a reference
-// says after the second half of every chunk, in 16 bits a token of the vocabulary. Little-endian:
+// The base-logits file of llama.cpp (`llama-perplexity --save-all-logits F`, `--kl-divergence-base F`): the
+// log-probabilities of a reference in the second half of every chunk, in 16 bits for each token of the vocabulary. Little-endian:
 //   char[8] "_logits_"; int32 tokens of a chunk, vocabulary, chunks; int32 tokens[chunks * context], as they are in the
 //   text; then for each scored token a row: f32 scale, f32 least, uint16 code of every token, one more where their number
 //   is odd. ln p = scale * code + least.
@@ -35,7 +35,7 @@ bool looksLikeBase(const std::string& path);
 
 class BaseFile {
 public:
-    /// Errors name the file: not such a file, sizes that are none, a file that is shorter or longer than they say.
+    /// Errors name the file: not such a file, impossible sizes, a file that is shorter or longer than its sizes.
     static Result<BaseFile> open(const std::string& path);
     static Result<BaseFile> of(std::shared_ptr<MappedFile> file);
     const BaseHeader& header() const { return header_; }

@@ -24,7 +24,8 @@ struct TappedInputs {
     /// The token of each row of an expert, counted among the rows that its router has seen last.
     std::span<const Routed> tokens = {};
 };
-/// Called with the inputs of some chunks or less. The router of a layer comes before its experts. Empty: nobody looks.
+/// Called with the inputs of some chunks or less. The router of a layer comes before its experts. Empty: inputs are not
+/// reported.
 using InputTap = std::function<void(const TappedInputs& inputs)>;
 
 /// The role under which a tap sees the inputs of a matrix: QueryKeyValue for queries, keys and values, GateUp for gate

@@ -34,7 +34,7 @@ public:
     void ignore(std::initializer_list<const char*> keys);
 
     void refuse(std::string why);
-    /// The first problem of all reads; then a key that nobody read and that is not known to leave arithmetic alone.
+    /// The first problem of all reads; then a key that was not read and that may change arithmetic.
     Result<void> finish() const;
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Products of layers that something else than our own kernels computes, such as a backend: the network as it would be
-// served. The way of the data:
+// Products of layers that a server computes, such as a backend, in place of our own kernels. So the network runs as it
+// would be served. The data flow:
 //
 //   weights of a tensor, as stored -> LinearServer::matrix() -> ServedMatrix, which holds them quantized
 //   inputs of a layer [rows, inputs], f32 -> ServedMatrix::run() -> outputs [rows, outputs], f32

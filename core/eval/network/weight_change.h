@@ -18,13 +18,13 @@ struct Network;
 
 struct WeightChange {
     std::string name;   ///< for people: the spec, the recipe or the file
-    std::string detail; ///< what it is to the last setting, for provenance
+    std::string detail; ///< all settings, for provenance
     /// Whether the values of a weight change at all; null: none. The others are used as they are stored.
     std::function<bool(const TensorInfo& tensor)> touches;
     /// The new values, in the stored shape. `stored`: the values as they are.
     std::function<Result<std::vector<float>>(const TensorInfo& tensor, const TensorView& stored, const Job& job)>
         values;
-    /// Another network, with its own configuration and weights, in place of this one; then nothing else here counts.
+    /// Another network, with its own configuration and weights, in place of this one; the other fields then have no effect.
     std::shared_ptr<const Model> network = nullptr;
     /// Whether the embedding, positions, the head and routers may change too; false: matrices of layers alone.
     bool everywhere = false;

@@ -34,7 +34,7 @@ struct Runner {
     /// What `change` says of layers.
     const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
     bool isOther() const { return change && change->network; }
-    /// What a pass has returned. Where a server has failed and nobody cancelled: its failure.
+    /// What a pass has returned. Where a server has failed and the job was not cancelled: its failure.
     Result<void> passed(Result<void> done) {
         const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
         return failure ? failed(*failure) : done ? done : failed(done.error());

@@ -42,7 +42,7 @@ struct ScoreSummary {
 /// Nothing where no token has finite logits.
 std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores);
 
-/// What is beside the reference.
+/// What was compared with the reference: a spec, a recipe, or another network.
 enum class RowKind { Spec, Recipe, Against };
 
 constexpr const char* kOwnProducts = "f32"; ///< what a table says of products that no backend computes

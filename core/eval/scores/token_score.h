@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What one scored token says of two networks: a reference and the same network with other weights. Natural logarithms.
+// The score of one token under two networks: a reference, and the same network with other weights. Natural logarithms.
 
 #include <cstddef>
 #include <cstdint>

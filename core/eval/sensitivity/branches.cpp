@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs of changed networks, side by side.
-#include "core/eval/sensitivity/sensitivity_run.h"
+#include "core/eval/sensitivity/branches.h"
+
+#include "core/report/report.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
+#include <filesystem>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -34,6 +35,31 @@ RunScores scoresOf(const std::vector<double>& numbers) {
     return out;
 }
 
+/// Of the arithmetic of runs and of the numbers that are kept of them.
+constexpr int kRecordsVersion = 2;
+
+/// Everything on which all runs of a model and a text depend.
+Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, const ScoredText& scored,
+                              const Job& job) {
+    std::string out = fmt::format("runs {}\n", kRecordsVersion);
+    for (const auto& [key, value] : machineProvenance())
+        if (key == "version" || key == "formats_version" || key == "isa") out += key + " " + value + "\n";
+    std::vector<std::string> paths;
+    for (const ModelFile& file : model.files) paths.push_back(file.path);
+    std::error_code error;
+    const auto config = std::filesystem::path(model.files.front().path).parent_path() / "config.json";
+    if (std::filesystem::is_regular_file(config, error)) paths.push_back(config.string());
+    for (const std::string& path : paths) {
+        const auto hash = sha256OfFile(path, job);
+        if (!hash) return tl::unexpected(hash.error());
+        out += *hash + "\n";
+    }
+    for (std::size_t i = 0; i <= scored.inputs && i < plan.text.tokens.size(); ++i)
+        out += fmt::format("{} ", plan.text.tokens[i]);
+    return out + fmt::format("\ncontext {} scored {} first {}\n", plan.context, int(plan.scored),
+                             plan.text.first.value_or(-1));
+}
+
 /// Whether the error by chunk of the mean KL is at most this share of it.
 bool isCertain(std::span<const TokenScore> scores, double share) {
     const auto mean = divergenceOf(byChunk(scores));
@@ -43,13 +69,13 @@ bool isCertain(std::span<const TokenScore> scores, double share) {
 } // namespace
 
 /// Where branches begin: hidden states of a network at borders of layers.
-struct SensitivityRun::Base {
+struct BranchRunner::Base {
     const WeightChange* change; ///< null: the stored weights
     Borders borders;
 };
 
 /// A branch that goes forward.
-struct SensitivityRun::Active {
+struct BranchRunner::Active {
     const Branch* branch;
     std::size_t index;
     std::optional<HiddenStates> states;
@@ -60,24 +86,51 @@ struct SensitivityRun::Active {
     std::size_t first() const { return *branch->layers.begin(); }
 };
 
-SensitivityRun::SensitivityRun(std::shared_ptr<const Model> model, const SensitivityPlan& plan)
+BranchRunner::BranchRunner(std::shared_ptr<const Model> model, const SensitivityPlan& plan)
     : model_(std::move(model)), plan_(plan) {}
-SensitivityRun::~SensitivityRun() = default;
+BranchRunner::~BranchRunner() = default;
 
-Result<HiddenStates> SensitivityRun::start(const Job& job) const {
+Result<void> BranchRunner::readNetwork() {
+    auto network = eval::readNetwork(*model_);
+    if (!network) return tl::unexpected(network.error());
+    network_ = std::move(*network);
+    auto weights = NetworkWeights::of(model_, *network_);
+    if (!weights) return tl::unexpected(weights.error());
+    weights_.emplace(std::move(*weights));
+    return {};
+}
+
+Result<void> BranchRunner::prepare(const Job& job) {
+    auto scored = scoredText(plan_.text.tokens, plan_.context, plan_.chunks, plan_.scored, *network_);
+    if (!scored) return tl::unexpected(scored.error());
+    scored_ = std::move(*scored);
+    if (auto fine = checkTokens(inputsOf(plan_.text, scored_.inputs, plan_.context), plan_.context, *network_); !fine)
+        return fine;
+    const auto about = plan_.cache.empty() ? Result<std::string>() : aboutRuns(*model_, plan_, scored_, job);
+    if (!about) return tl::unexpected(about.error());
+    auto records = Records::open(plan_.cache, *about);
+    if (!records) return tl::unexpected(records.error());
+    records_ = std::move(*records);
+    auto head = Head::load(*network_, *weights_, nullptr, job);
+    if (!head) return tl::unexpected(head.error());
+    head_.emplace(std::move(*head));
+    return {};
+}
+
+Result<HiddenStates> BranchRunner::start(const Job& job) const {
     const auto inputs = inputsOf(plan_.text, scored_.inputs, plan_.context);
     auto embedded = weights_->embed(inputs, plan_.context, nullptr, job);
     if (!embedded) return tl::unexpected(embedded.error());
     return HiddenStates(*network_, std::move(*embedded), plan_.context);
 }
 
-void SensitivityRun::tell(const char* what, const Job& job) const {
+void BranchRunner::tell(const char* what, const Job& job) const {
     job.progress({workDone_, work_, what, std::uint64_t(workDone_), std::uint64_t(work_)});
 }
 
 /// Takes the base forward and keeps the borders that are asked for and missing.
-Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base, const std::set<std::size_t>& layers,
-                                                        const Job& job) {
+Result<BranchRunner::Base*> BranchRunner::bordersOf(const WeightChange* base, const std::set<std::size_t>& layers,
+                                                    const Job& job) {
     auto& kept = base ? other_ : reference_;
     if (!kept) kept = std::make_unique<Base>(Base{base, Borders(plan_.memory / 4)});
     if (std::all_of(layers.begin(), layers.end(), [&](std::size_t l) { return kept->borders.has(l); }))
@@ -99,7 +152,7 @@ Result<SensitivityRun::Base*> SensitivityRun::bordersOf(const WeightChange* base
     }
 }
 
-HiddenStates SensitivityRun::statesOf(const std::vector<float>& all, Chunks chunks) const {
+HiddenStates BranchRunner::statesOf(const std::vector<float>& all, Chunks chunks) const {
     const auto hidden = std::size_t(network_->hidden);
     const auto at = [&](std::size_t chunk) {
         return all.begin() + std::ptrdiff_t(std::min(chunk * plan_.context * hidden, all.size()));
@@ -107,7 +160,7 @@ HiddenStates SensitivityRun::statesOf(const std::vector<float>& all, Chunks chun
     return {*network_, {at(chunks.begin), at(chunks.end)}, plan_.context};
 }
 
-Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job) {
+Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job) {
     const double share = double(chunks.end - chunks.begin) / double(scored_.chunks);
     for (std::size_t layer = batch.front().first(); layer < network_->layers.size(); ++layer) {
         const bool isLast = layer + 1 == network_->layers.size(); // which computes scored rows alone
@@ -141,7 +194,7 @@ Result<void> SensitivityRun::runBatch(Base& base, std::span<Active> batch, Chunk
     return scoreBatch(batch, chunks, job);
 }
 
-Result<void> SensitivityRun::scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job) {
+Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job) {
     const std::size_t last = network_->layers.size();
     auto kept = bordersOf(nullptr, {last}, job);
     if (!kept) return tl::unexpected(kept.error());
@@ -168,7 +221,7 @@ Result<void> SensitivityRun::scoreBatch(std::span<Active> batch, Chunks chunks, 
 }
 
 /// Says what runs will take, from one layer of the base and some logits.
-Result<void> SensitivityRun::tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job) {
+Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job) {
     if (!plan_.expected || runs < 2) return {};
     SensitivityCost cost;
     cost.runs = runs, cost.layerPasses = passes, cost.tokens = scored_.inputs;
@@ -188,22 +241,22 @@ Result<void> SensitivityRun::tellCost(std::size_t runs, std::size_t passes, std:
     return {};
 }
 
-Result<void> SensitivityRun::score(const WeightChange* base, std::vector<Branch> branches,
-                                   const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
-                                   const Job& job, double until) {
+Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches,
+                                 const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
+                                 const Job& job, double until) {
     const std::string endedKey = fmt::format("\nuntil {}", until);
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < branches.size(); ++i) {
         auto numbers = records_.find(branches[i].key);
         if (!numbers && until > 0) {
             numbers = records_.find(branches[i].key + endedKey);
-            result_.endedRuns += numbers ? 1 : 0;
+            endedRuns_ += numbers ? 1 : 0;
         }
         if (!numbers) {
             missing.push_back(i);
             continue;
         }
-        ++result_.keptRuns;
+        ++keptRuns_;
         if (auto ok = done(i, {scoresOf(*numbers), {}}); !ok) return ok;
     }
     if (missing.empty()) return {};
@@ -242,12 +295,12 @@ Result<void> SensitivityRun::score(const WeightChange* base, std::vector<Branch>
             one.states.reset();
             const BranchResult result{byChunk(one.scores), one.reason};
             one.scores = {};
-            ++result_.runs;
+            ++runs_;
             if (result.reason.empty())
                 if (auto added = records_.add(one.branch->key + (one.ended ? endedKey : ""), numbersOf(result.scores));
                     !added)
                     return added;
-            result_.endedRuns += result.reason.empty() && one.ended ? 1 : 0;
+            endedRuns_ += result.reason.empty() && one.ended ? 1 : 0;
             if (auto ok = done(one.index, result); !ok) return ok;
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/how.h"
 
+#include "core/base/rows.h"
 #include "core/eval/sensitivity/measures.h"
 #include "core/eval/sensitivity/sensitivity_run.h"
 #include "core/model/derived_tensor.h"
@@ -25,10 +26,7 @@ constexpr SensitivityHow kHows[] = {
 
 std::span<const SensitivityHow> sensitivityHows() { return kHows; }
 
-const SensitivityHow* findSensitivityHow(std::string_view id) {
-    const auto found = std::find_if(std::begin(kHows), std::end(kHows), [&](const auto& how) { return how.id == id; });
-    return found == std::end(kHows) ? nullptr : found;
-}
+const SensitivityHow* findSensitivityHow(std::string_view id) { return rowOf(kHows, id); }
 
 Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const SensitivityPlan& plan, const Job& job) {
     auto run = SensitivityRun::of(std::move(model), plan, job);

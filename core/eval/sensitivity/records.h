@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Figures of finished runs in a file, so that a measurement goes on where it was stopped. One line a run: its key, its
-// numbers, a checksum. Lines are appended whole; a line that is torn, changed or of another version is not there.
+// numbers, a checksum. Lines are appended whole; a line that is torn, changed or of another version is ignored.
 
 #include "core/base/result.h"
 

@@ -5,7 +5,7 @@
 // A run is the network with other weights in one unit (a matrix, a role or a layer). Hidden states of the network
 // without that change are kept at the borders of layers, so a run begins at its first changed layer. Several runs go
 // side by side, so a layer's weights are loaded and prepared once for them, and so are the reference's logits. Every
-// finished run is kept in a file: who stops and comes again goes on where it was. Results do not depend on the number of
+// finished run is kept in a file: a measurement that was stopped goes on from there. Results do not depend on the number of
 // threads, the memory, or what was kept.
 
 #include "core/eval/run/evaluation_text.h"
@@ -69,7 +69,7 @@ struct Sensitivity {
 /// written; cancelled. A unit that fails has a row with its reason, and the others go on.
 Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const SensitivityPlan& plan, const Job& job);
 
-/// Where runs are kept if nobody says otherwise: XDG_CACHE_HOME/quantscope/sensitivity. Empty: there is no such folder.
+/// The default folder for finished runs: XDG_CACHE_HOME/quantscope/sensitivity. Empty: there is no such folder.
 std::string defaultSensitivityCache();
 
 } // namespace qs::eval

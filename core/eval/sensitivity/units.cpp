@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/units.h"
 
+#include "core/base/rows.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -35,11 +37,7 @@ std::size_t Unit::values() const {
 
 std::span<const Grouping> groupings() { return kGroupings; }
 
-const Grouping* findGrouping(std::string_view id) {
-    const auto found =
-        std::find_if(std::begin(kGroupings), std::end(kGroupings), [&](const auto& g) { return g.id == id; });
-    return found == std::end(kGroupings) ? nullptr : found;
-}
+const Grouping* findGrouping(std::string_view id) { return rowOf(kGroupings, id); }
 
 std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping& by) {
     std::vector<Unit> out;

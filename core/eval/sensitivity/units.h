@@ -26,7 +26,7 @@ struct Grouping {
     /// Matrices for which it gives the same text are a unit of this name.
     std::string (*unitOf)(const LayerMatrix& matrix, const TensorPlace& place);
 };
-std::span<const Grouping> groupings();
+std::span<const Grouping> groupings(); ///< the first: every matrix is a unit
 /// Null if there is no such grouping.
 const Grouping* findGrouping(std::string_view id);
 

@@ -34,20 +34,17 @@ struct Bpe::Work final : SubwordModel::Scratch {
     std::vector<Candidate> heap;
 };
 
-Bpe::Bpe(Vocabulary vocabulary, Settings settings)
-    : vocabulary_(std::move(vocabulary)), settings_(std::move(settings)) {}
-
-std::unique_ptr<SubwordModel::Scratch> Bpe::scratch() const { return std::make_unique<Work>(); }
-
-/// Which token a single byte or character is, and what a whole piece is.
-void Bpe::prepare() {
+// Finds which token a single byte or character is, and what a whole piece is.
+Bpe::Bpe(Vocabulary vocabulary, Settings settings, PairTable merges, std::vector<std::string> inner)
+    : vocabulary_(std::move(vocabulary)), settings_(std::move(settings)), merges_(std::move(merges)),
+      inner_(std::move(inner)) {
     bytes_.fill(-1);
     const auto& tokens = vocabulary_.tokens();
     for (std::size_t at = 0; at < tokens.size() + inner_.size(); ++at) {
         const std::string& token = at < tokens.size() ? tokens[at] : inner_[at - tokens.size()];
         const auto id = std::int32_t(at);
         if (token.empty() || (at < tokens.size() && vocabulary_.idOf(token) != id)) continue;
-        if (settings_.spellsBytes && !isSpelling(token)) continue; // no piece is spelled so
+        if (settings_.spellsBytes && !isSpelling(token)) continue; // no piece has such a spelling
         const std::string bytes = settings_.spellsBytes ? bytesSpelledBy(token) : token;
         if (settings_.spellsBytes && bytes.size() == 1) bytes_[static_cast<unsigned char>(bytes[0])] = id;
         if (!settings_.spellsBytes)
@@ -66,6 +63,8 @@ void Bpe::prepare() {
         if (rest.find(kSpaceMark) != std::string_view::npos) cutsAtMarks_ = false;
     }
 }
+
+std::unique_ptr<SubwordModel::Scratch> Bpe::scratch() const { return std::make_unique<Work>(); }
 
 std::string Bpe::bytesOf(std::int32_t id) const {
     const std::string& text = vocabulary_.tokenOf(id);

@@ -20,15 +20,8 @@ public:
         bool ignoresMerges = false; ///< a piece that is a token is this token
         std::string unknown;        ///< token of a character that has none; "": it is left out
     };
-    /// A row of tokenizer.json.
-    static Result<SubwordModelPtr> read(const nlohmann::json& model, bool spellsBytes);
-    /// `merges`: pairs of tokens in the order of their ranks. Errors: a merge of tokens that are not there.
-    static Result<SubwordModelPtr> withMerges(Vocabulary vocabulary, Settings settings,
-                                              const std::vector<std::pair<std::string, std::string>>& merges);
-    /// SentencePiece's order: any two neighbours whose text is a token, the highest score first. `scores`: one a token;
-    /// NaN: no result of a merge.
-    static Result<SubwordModelPtr> withScores(Vocabulary vocabulary, Settings settings,
-                                              const std::vector<float>& scores);
+    /// `inner`: characters of tokens that are no tokens themselves. Their ids follow the vocabulary.
+    Bpe(Vocabulary vocabulary, Settings settings, PairTable merges, std::vector<std::string> inner);
 
     std::unique_ptr<Scratch> scratch() const override;
     void encode(std::string_view piece, Scratch& scratch, std::vector<Token>& into) const override;
@@ -37,8 +30,6 @@ public:
 
 private:
     struct Work;
-    Bpe(Vocabulary vocabulary, Settings settings);
-    void prepare();
     void begin(std::string_view piece, Work& work) const;
     void encodePart(std::string_view part, Work& work, std::vector<Token>& into) const;
     void mergeFew(Work& work) const;
@@ -48,11 +39,9 @@ private:
     Vocabulary vocabulary_;
     Settings settings_;
     PairTable merges_;
-    std::vector<std::int32_t> characters_;  ///< token of each code point; -1: none
-    std::array<std::int32_t, 256> bytes_{}; ///< token of each byte; -1: none
-    /// Tokens that this model alone knows: characters of tokens that are no tokens themselves. Their ids follow the
-    /// vocabulary.
-    std::vector<std::string> inner_;
+    std::vector<std::int32_t> characters_;                ///< token of each code point; -1: none
+    std::array<std::int32_t, 256> bytes_{};               ///< token of each byte; -1: none
+    std::vector<std::string> inner_;                      ///< tokens that this model alone knows
     std::unordered_map<std::string, std::int32_t> whole_; ///< spelled as pieces are; filled where ignoresMerges
     std::int32_t unknown_ = -1;
     bool cutsAtMarks_ = false; ///< no merge has a mark of a space behind another character

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Merges of byte-pair encoding out of files.
+#include "core/eval/tokenizer/bpe_read.h"
+
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
-#include "core/eval/tokenizer/bpe.h"
 #include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 
 namespace qs::eval {
 namespace {
@@ -28,7 +27,7 @@ std::pair<std::string, std::string> mergeOf(const json& merge) {
 
 } // namespace
 
-Result<SubwordModelPtr> Bpe::read(const json& model, bool spellsBytes) {
+Result<SubwordModelPtr> readBpe(const json& model, bool spellsBytes) {
     auto vocabulary = Vocabulary::read(valueAt(model, "vocab"));
     if (!vocabulary) return tl::unexpected(vocabulary.error());
     const json& list = valueAt(model, "merges");
@@ -37,7 +36,7 @@ Result<SubwordModelPtr> Bpe::read(const json& model, bool spellsBytes) {
         if (!textAt(model, key).empty()) return fail(fmt::format("has a {}, which is not known", key));
     if (const json& dropout = valueAt(model, "dropout"); dropout.is_number() && dropout != 0)
         return fail("drops merges at random");
-    Settings settings;
+    Bpe::Settings settings;
     settings.spellsBytes = spellsBytes;
     settings.byteFallback = flagAt(model, "byte_fallback", false);
     settings.fusesUnknown = flagAt(model, "fuse_unk", false);
@@ -46,40 +45,41 @@ Result<SubwordModelPtr> Bpe::read(const json& model, bool spellsBytes) {
     std::vector<std::pair<std::string, std::string>> merges;
     merges.reserve(list.size());
     for (const json& merge : list) merges.push_back(mergeOf(merge));
-    return withMerges(std::move(*vocabulary), std::move(settings), merges);
+    return bpeWithMerges(std::move(*vocabulary), std::move(settings), merges);
 }
 
-Result<SubwordModelPtr> Bpe::withMerges(Vocabulary vocabulary, Settings settings,
-                                        const std::vector<std::pair<std::string, std::string>>& merges) {
-    std::unique_ptr<Bpe> out(new Bpe(std::move(vocabulary), std::move(settings)));
+Result<SubwordModelPtr> bpeWithMerges(Vocabulary vocabulary, Bpe::Settings settings,
+                                      const std::vector<std::pair<std::string, std::string>>& merges) {
+    PairTable table;
     for (std::size_t rank = 0; rank < merges.size(); ++rank) {
         const auto& [left, right] = merges[rank];
-        const Vocabulary& known = out->vocabulary_;
-        const std::int32_t a = known.idOf(left), b = known.idOf(right), both = known.idOf(left + right);
+        const std::int32_t a = vocabulary.idOf(left), b = vocabulary.idOf(right), both = vocabulary.idOf(left + right);
         if (left.empty() || right.empty() || a < 0 || b < 0 || both < 0)
             return fail(fmt::format("has the merge {} of tokens that it does not have", rank));
-        out->merges_.insert(a, b, {std::int32_t(rank), both});
+        table.insert(a, b, {std::int32_t(rank), both});
     }
-    out->prepare();
-    return out;
+    return std::make_unique<const Bpe>(std::move(vocabulary), std::move(settings), std::move(table),
+                                       std::vector<std::string>());
 }
 
-Result<SubwordModelPtr> Bpe::withScores(Vocabulary vocabulary, Settings settings, const std::vector<float>& scores) {
+Result<SubwordModelPtr> bpeWithScores(Vocabulary vocabulary, Bpe::Settings settings, const std::vector<float>& scores) {
     constexpr std::size_t kLongestToken = 512; // its halves are tried at each character
-    std::unique_ptr<Bpe> out(new Bpe(std::move(vocabulary), std::move(settings)));
-    const Vocabulary& known = out->vocabulary_;
+    PairTable table;
+    std::vector<std::string> inner;
+    const Vocabulary& known = vocabulary;
     std::vector<std::int32_t> order;
     for (std::int32_t id = 0; id < known.size(); ++id)
         if (!std::isnan(scores[std::size_t(id)]) && known.idOf(known.tokenOf(id)) == id) order.push_back(id);
     std::stable_sort(order.begin(), order.end(),
                      [&](std::int32_t a, std::int32_t b) { return scores[std::size_t(a)] > scores[std::size_t(b)]; });
-    std::unordered_map<std::string_view, std::int32_t> inner; // characters that are no tokens, by their text in a token
+    std::unordered_map<std::string_view, std::int32_t>
+        innerIds; // characters that are no tokens, by their text in a token
     const auto symbolOf = [&](std::string_view text) {
         if (const auto id = known.idOf(text); id >= 0 && !std::isnan(scores[std::size_t(id)])) return id;
         if (characterAt(text, 0).bytes != text.size()) return -1;
         if (const auto id = known.idOf(text); id >= 0) return id;
-        const auto [at, isNew] = inner.emplace(text, known.size() + std::int32_t(out->inner_.size()));
-        if (isNew) out->inner_.emplace_back(text);
+        const auto [at, isNew] = innerIds.emplace(text, known.size() + std::int32_t(inner.size()));
+        if (isNew) inner.emplace_back(text);
         return at->second;
     };
     std::int32_t rank = 0;
@@ -91,11 +91,10 @@ Result<SubwordModelPtr> Bpe::withScores(Vocabulary vocabulary, Settings settings
             return fail(fmt::format("has a token of {} bytes, more than {}", token.size(), kLongestToken));
         for (std::size_t at = characterAt(token, 0).bytes; at < token.size(); at += characterAt(token, at).bytes) {
             const std::int32_t left = symbolOf(token.substr(0, at)), right = symbolOf(token.substr(at));
-            if (left >= 0 && right >= 0) out->merges_.insert(left, right, {rank, id});
+            if (left >= 0 && right >= 0) table.insert(left, right, {rank, id});
         }
     }
-    out->prepare();
-    return out;
+    return std::make_unique<const Bpe>(std::move(vocabulary), std::move(settings), std::move(table), std::move(inner));
 }
 
 } // namespace qs::eval

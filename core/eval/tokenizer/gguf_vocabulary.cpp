@@ -2,7 +2,7 @@
 // The vocabulary of a GGUF file. The rules are those of llama.cpp (src/llama-vocab.cpp).
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
-#include "core/eval/tokenizer/bpe.h"
+#include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/gguf_cuts.h"
 #include "core/eval/tokenizer/gguf_keys.h"
 #include "core/eval/tokenizer/pipeline.h"
@@ -44,7 +44,7 @@ Result<void> readBytePairs(GgufKeys& keys, TokenizerParts& into) {
     Bpe::Settings settings;
     settings.spellsBytes = true;
     settings.ignoresMerges = (*row)->ignoresMerges;
-    auto model = Bpe::withMerges(Vocabulary::of(std::move(keys.tokens)), settings, mergesOf(keys));
+    auto model = bpeWithMerges(Vocabulary::of(std::move(keys.tokens)), settings, mergesOf(keys));
     if (!model) return tl::unexpected(model.error());
     into.model = std::move(*model);
     if (!keys.addsBegin) keys.addsBegin = (*row)->addsBegin;
@@ -61,7 +61,7 @@ Result<void> readScored(GgufKeys& keys, TokenizerParts& into) {
     Bpe::Settings settings;
     settings.byteFallback = true;
     if (keys.unknown) settings.unknown = keys.tokens[std::size_t(*keys.unknown)];
-    auto model = Bpe::withScores(Vocabulary::of(std::move(keys.tokens)), settings, keys.scores);
+    auto model = bpeWithScores(Vocabulary::of(std::move(keys.tokens)), settings, keys.scores);
     if (!model) return tl::unexpected(model.error());
     into.model = std::move(*model);
     if (!keys.addsBegin) keys.addsBegin = true;

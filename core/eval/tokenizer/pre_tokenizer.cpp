@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Puts what matches and what lies between together as a behaviour says.
+/// Makes pieces of the matches and of the text between them, as a behaviour says.
 class Joiner {
 public:
     Joiner(Behavior behavior, std::string_view text, Callee<void(std::string_view)> piece)

@@ -3,7 +3,7 @@
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
-#include "core/eval/tokenizer/bpe.h"
+#include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/charsmap.h"
 #include "core/eval/tokenizer/pipeline.h"
 #include "core/eval/tokenizer/proto_reader.h"
@@ -142,7 +142,7 @@ Result<SubwordModelPtr> readScoredPieces(const PieceModel& model) {
     std::vector<float> scores = model.scores;
     for (std::size_t id = 0; id < scores.size(); ++id)
         if (model.types[id] != kNormalPiece) scores[id] = std::numeric_limits<float>::quiet_NaN();
-    return Bpe::withScores(Vocabulary::of(model.pieces), settings, scores);
+    return bpeWithScores(Vocabulary::of(model.pieces), settings, scores);
 }
 
 struct PieceModelRow {

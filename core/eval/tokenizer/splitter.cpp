@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/tokenizer/splitter.h"
 
+#include "core/base/rows.h"
 #include "core/eval/tokenizer/unicode.h"
 
 namespace qs::eval {
@@ -164,11 +165,7 @@ std::size_t Splitter::endOf(std::string_view text, std::size_t at) const {
 
 std::span<const Splitter> splitters() { return kSplitters; }
 
-const Splitter* findSplitter(std::string_view id) {
-    for (const Splitter& row : kSplitters)
-        if (id == row.id) return &row;
-    return nullptr;
-}
+const Splitter* findSplitter(std::string_view id) { return rowOf(kSplitters, id); }
 
 const Splitter* findSplitterFor(std::string_view expression) {
     for (const Splitter& row : kSplitters)

@@ -3,7 +3,7 @@
 
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
-#include "core/eval/tokenizer/bpe.h"
+#include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/unigram.h"
 #include "core/eval/tokenizer/word_piece.h"
 
@@ -13,7 +13,7 @@ namespace qs::eval {
 namespace {
 
 constexpr SubwordModelRow kModels[] = {
-    {"BPE", Bpe::read},
+    {"BPE", readBpe},
     {"Unigram", Unigram::read},
     {"WordLevel", WordPiece::readWords},
     {"WordPiece", WordPiece::read},

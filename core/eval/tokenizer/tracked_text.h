@@ -20,7 +20,7 @@ struct Place {
 
 struct TrackedText {
     std::string bytes;
-    std::vector<Place> places; ///< of each byte; empty: nobody asks for places
+    std::vector<Place> places; ///< of each byte; empty: places are not wanted
 };
 
 /// Builds a text out of another one.

@@ -62,18 +62,18 @@ tl::unexpected<Error> Hdf5Process::noAnswer(const Awaited& awaited, double secon
     }
     const auto how = process_->end(1);
     const auto line = process_->lastErrorLine();
-    return broken(
-        fmt::format("stopped ({}{})", how.text.empty() ? "closed its connection" : how.text, line.empty() ? "" : ": " + line));
+    return broken(fmt::format("stopped ({}{})", how.text.empty() ? "closed its connection" : how.text,
+                              line.empty() ? "" : ": " + line));
 }
 
-/// Nothing: the answer to a question that nobody waits for any more.
+/// Nothing: the answer to a question that was given up.
 Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
     Fields fields(frame.body);
     const auto id = fields.count("id", UINT64_MAX);
     if (!fields.problem() && abandoned_ && id < question_) return std::optional<json>();
     abandoned_ = false;
     if (!fields.problem() && id != question_) fields.refuse("an answer to another question");
-    if (!fields.problem() && !frame.descriptors.empty()) fields.refuse("a descriptor that nobody asked for");
+    if (!fields.problem() && !frame.descriptors.empty()) fields.refuse("a descriptor that was not asked for");
     if (!fields.problem() && fields.has("failure")) {
         const auto why = fields.text("failure", 2000);
         if (!fields.problem())

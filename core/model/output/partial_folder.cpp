@@ -35,7 +35,7 @@ std::string markerText() {
 std::string markerOf(const std::string& folder) { return folder + '/' + kWritingMarker; }
 
 /// Creates the marker and locks it. Returns its descriptor, or -1 if another process holds the lock. File systems
-/// without locks count as locked by this process, so that nobody removes the folder.
+/// without locks count as locked by this process, so that no process removes the folder.
 int mark(const std::string& folder, int flags) {
     const int fd = ::open(markerOf(folder).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (fd < 0) return -1;

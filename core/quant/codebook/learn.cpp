@@ -173,6 +173,9 @@ LearnedLevels withBoundaries(std::vector<float> levels) {
 }
 
 bool isLearned(const QuantSpec& spec) { return !spec.traits().bitWidths.empty(); }
+const FormatTraits& learnedFormat() {
+    return *std::find_if(formats().begin(), formats().end(), [](const auto& f) { return !f.bitWidths.empty(); });
+}
 
 void useLevels(Run& run, const LearnedLevels& levels) {
     run.levels = levels.levels.data(), run.levelCount = int(levels.levels.size());

@@ -23,6 +23,7 @@ struct LearnedLevels {
 LearnedLevels withBoundaries(std::vector<float> levels);
 
 bool isLearned(const QuantSpec& spec);
+const FormatTraits& learnedFormat(); ///< whose levels are learned
 /// Puts the levels into a run of NearestLevel; they outlive it.
 void useLevels(Run& run, const LearnedLevels& levels);
 

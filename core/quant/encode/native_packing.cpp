@@ -30,7 +30,7 @@ void NativePacking::add(const std::uint8_t* codes, std::size_t n, std::uint64_t 
     std::size_t i = 0;
     if (!trits_ && bits_ == 4 && format_->bytes.empty() && first % 2 == 0) {
         i = n / 2 * 2;
-        packNibbles<FirstNibble::Low>(codes, i, bytes); // whole bytes: nobody adds to these
+        packNibbles<FirstNibble::Low>(codes, i, bytes); // whole bytes: no other call adds to these
     }
     for (; i < n; ++i) {
         const std::uint64_t column = first + i;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The numbers of calib=.
+#include "core/quant/encode/encode_plan.h"
 #include "core/quant/spec/calibrations/rows.h"
 #include "core/quant/spec/dialect.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -21,6 +23,17 @@ Result<void> checkFactors(const Calibration& calibration, std::span<const double
                                       shownNumber(number)),
                           {fmt::format("calib={},1{}", calibration.id, more)});
     return {};
+}
+
+std::optional<std::vector<float>> finiteValues(const EncodePlan& plan, const float* x, std::size_t n) {
+    std::vector<float> out;
+    out.reserve(n);
+    for (std::size_t i = 0; i < n; ++i)
+        if (std::isfinite(x[i]))
+            out.push_back(x[i]);
+        else if (!plan.skipsNonFinite())
+            return {};
+    return out;
 }
 
 std::vector<double> exampleArguments(std::string_view id, bool sign) {

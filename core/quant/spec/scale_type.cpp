@@ -18,17 +18,21 @@ float twoTo(int exponent) {
     return within == kLowest ? 0x1p-127f : std::bit_cast<float>(std::uint32_t(within + 127) << 23);
 }
 
+std::uint16_t toHalf(DType type, float value) {
+    std::uint16_t half = 0;
+    (type == DType::F16 ? scalarKernels().f32ToF16 : scalarKernels().f32ToBf16)(&value, 1, &half);
+    return half;
+}
+float ofHalf(DType type, std::uint16_t half) {
+    float value = 0;
+    (type == DType::F16 ? scalarKernels().f16ToF32 : scalarKernels().bf16ToF32)(&half, 1, &value);
+    return value;
+}
+
 /// The nearest finite F16 or BF16.
 float finiteHalf(DType type, float value) {
-    const bool f16 = type == DType::F16;
-    const float most = f16 ? 65504.0f : 0x1.fep127f;
-    const float within = std::clamp(value, -most, most);
-    const KernelSet& kernels = scalarKernels();
-    std::uint16_t half = 0;
-    float out = 0;
-    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&within, 1, &half);
-    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
-    return out;
+    const float most = type == DType::F16 ? 65504.0f : 0x1.fep127f;
+    return ofHalf(type, toHalf(type, std::clamp(value, -most, most)));
 }
 
 float roundToExponent(const EncodePlan& plan, float scale, float bound) {
@@ -200,15 +204,10 @@ float roundToE4m3(float x) {
 }
 
 float roundToHalf(DType type, float x) {
-    const KernelSet& kernels = scalarKernels();
-    const bool f16 = type == DType::F16;
-    std::uint16_t half = 0;
-    float out = 0;
-    (f16 ? kernels.f32ToF16 : kernels.f32ToBf16)(&x, 1, &half);
-    if (half == (f16 ? 0x7c00 : 0x7f80)) --half;
+    std::uint16_t half = toHalf(type, x);
+    if (half == (type == DType::F16 ? 0x7c00 : 0x7f80)) --half;
     if (half == 0) ++half;
-    (f16 ? kernels.f16ToF32 : kernels.bf16ToF32)(&half, 1, &out);
-    return out;
+    return ofHalf(type, half);
 }
 
 DType storedScaleType(const QuantSpec& spec, DType source) {

@@ -58,7 +58,7 @@ Result<Choice> choose(const Spelling<Choice> (&spellings)[N], std::string_view k
     return advise(fmt::format("'{}' is not a value of {}", shown(value), key), choices(key, value, known));
 }
 
-/// As many numbers as somebody wanted to give, where a calibration takes them; else one that does.
+/// As many numbers as were typed, where a calibration takes so many; else a count that it takes.
 std::string numbersFor(const std::string& id, std::size_t count) {
     const CalibrationTraits* row = findCalibration(id);
     if (!row || row->maxArguments == 0) row = calibrationRows().front();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The spec bar: its choices against the registries, the effect of edits on the session, and the history.
+// The spec bar: its choices against the registries, and the effect of edits on the session.
 #include "app/gui/spec_edit.h"
-#include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "app/gui/widgets/spec_more.h"
@@ -374,28 +373,6 @@ private Q_SLOTS:
             if (control->inherits("QScrollBar")) continue; // belongs to the list of a combo box
             QVERIFY2(!control->accessibleName().isEmpty(), control->metaObject()->className());
         }
-    }
-
-    void undoGoesThroughTheHistory() {
-        Session session;
-        SpecHistory history(session);
-        const auto first = session.spec();
-        for (const auto block : {128u, 256u, 512u}) session.setSpec(withBlock(session.spec(), block)); // one drag
-        session.setSpec(presets()[1]);
-        QVERIFY(history.canUndo() && !history.canRedo());
-        history.undo();
-        QCOMPARE(session.spec().blockSize(), 512u);
-        history.undo();
-        QCOMPARE(session.spec(), first);
-        QVERIFY(!history.canUndo());
-        history.redo();
-        history.redo();
-        QCOMPARE(session.spec(), presets()[1]);
-        history.undo();
-        session.setComparing(true); // a new branch of the history
-        QVERIFY(!history.canRedo());
-        history.undo();
-        QVERIFY(!session.comparing());
     }
 };
 

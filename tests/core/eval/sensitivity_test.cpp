@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sensitivities of a small network, against evaluations of the same changed networks from the first layer on.
-#include "core/eval/capture/capture.h"
 #include "core/eval/forward/hidden_states.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/sensitivity/noise.h"
-#include "core/eval/sensitivity/sensitivity.h"
-#include "core/eval/tokenizer/token_file.h"
 #include "core/quant/encode/quantizer.h"
+#include "tests/core/eval/sensitivity_plans.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -20,45 +18,11 @@
 
 using namespace qs;
 using namespace qs::eval;
+using namespace qs::eval::test;
 
 namespace {
 
-constexpr auto kFolder = "tests/data/eval/smollm3"; ///< five layers, 96 tokens, at most 64 positions
-constexpr std::size_t kContext = 48, kChunks = 3;
 constexpr double kClose = 1e-9; ///< relative: sums of the same scores in another order
-
-std::shared_ptr<const Model> network() {
-    const auto model = openModel(kFolder);
-    if (!model) qFatal("%s", model.error().message.c_str());
-    return *model;
-}
-
-/// Tokens at random: a linear congruential generator.
-EvaluationText text() {
-    EvaluationText out;
-    std::uint32_t state = 1;
-    for (std::size_t i = 0; i < kContext * kChunks; ++i) {
-        state = state * 1664525u + 1013904223u;
-        out.tokens.push_back(std::int32_t((state >> 16) % 96));
-    }
-    out.first = 10; // as a tokenizer with a token before every text
-    return out;
-}
-
-SensitivityPlan planOf(const char* how, std::initializer_list<const char*> specs) {
-    SensitivityPlan plan;
-    plan.text = text();
-    plan.context = kContext, plan.chunks = kChunks;
-    plan.how = findSensitivityHow(how);
-    for (const char* spec : specs) plan.specs.push_back(*parseSpec(spec));
-    return plan;
-}
-
-Sensitivity measured(const SensitivityPlan& plan) {
-    auto result = sensitivity(network(), plan, Job());
-    if (!result) qFatal("%s", result.error().message.c_str());
-    return std::move(*result);
-}
 
 /// The scores of a changed network from the first layer on.
 ScoreSummary evaluated(WeightChange change) {
@@ -144,8 +108,6 @@ private Q_SLOTS:
     void rolesAndLayersCoverAllMatrices();
     void slopesAreKlOfNoise();
     void noiseHasItsSize();
-    void outputErrorsAreThoseOfTheProducts();
-    void outputErrorsOfExpertsAreThoseOfTheirTokens();
     void nothingDependsOnMemoryOrCache_data();
     void nothingDependsOnMemoryOrCache();
     void nothingDependsOnThreads();
@@ -257,116 +219,6 @@ void SensitivityTest::noiseHasItsSize() {
         QVERIFY(sums);
         QVERIFY(std::fabs(sums->error / sums->power / 0.01 - 1) < 1e-4);
     }
-}
-
-void SensitivityTest::outputErrorsAreThoseOfTheProducts() {
-    const auto plan = planOf("output", {"nf4:block=16"});
-    const auto model = network();
-    const auto result = measured(plan);
-    // The first layer's down_proj, from inputs seen by a tap, in f64.
-    auto net = readNetwork(*model);
-    QVERIFY(net);
-    const auto weights = NetworkWeights::of(model, *net);
-    QVERIFY(weights);
-    const std::size_t count = plan.chunks * plan.context;
-    auto embedded = weights->embed(inputsOf(plan.text, count, plan.context), plan.context, nullptr, Job());
-    QVERIFY(embedded);
-    HiddenStates states(*net, std::move(*embedded), plan.context);
-    std::vector<float> x;
-    const InputTap tap = [&](const TappedInputs& inputs) {
-        if (inputs.role == WeightRole::Down) x.insert(x.end(), inputs.values.begin(), inputs.values.end());
-    };
-    const auto layer = weights->layer(0, nullptr, Job());
-    QVERIFY(layer && states.pass(*layer, net->layers[0], Job(), tap));
-    for (const LayerMatrix& matrix : weights->matrices()) {
-        if (matrix.layer > 0 || matrix.role != WeightRole::Down) continue;
-        const TensorInfo& tensor = *matrix.tensor;
-        const auto changed = quantizedAs(plan.specs.front()).values(tensor, *model->view(tensor), Job());
-        QVERIFY(changed);
-        std::vector<float> w(tensor.elements);
-        loadF32(*model->view(tensor), 0, w.size(), w.data());
-        const auto k = std::size_t(tensor.shape[1]), n = std::size_t(tensor.shape[0]);
-        QCOMPARE(x.size(), count * k);
-        double lost = 0, whole = 0, weightedLost = 0, weightedWhole = 0;
-        for (std::size_t t = 0; t < count; ++t)
-            for (std::size_t row = 0; row < n; ++row) {
-                double y = 0, e = 0;
-                for (std::size_t i = 0; i < k; ++i) {
-                    const double input = double(x[t * k + i]), value = double(w[row * k + i]);
-                    const double error = double((*changed)[row * k + i]) - value;
-                    y += input * value, e += input * error;
-                    weightedLost += input * input * error * error, weightedWhole += input * input * value * value;
-                }
-                lost += e * e, whole += y * y;
-            }
-        const auto row = std::find_if(result.rows.begin(), result.rows.end(),
-                                      [&](const auto& one) { return one.unit == tensor.name; });
-        QVERIFY(row != result.rows.end());
-        QVERIFY(std::fabs(row->outputNmse->mean / (lost / whole) - 1) < 1e-5);
-        QVERIFY(std::fabs(row->weightedNmse->mean / (weightedLost / weightedWhole) - 1) < 1e-5);
-        QVERIFY(*row->outputNmse->byChunk > 0);
-    }
-}
-
-// An expert as a tensor of its own, and all experts as one.
-void SensitivityTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
-    SensitivityPlan plan = planOf("output", {"int4:block=16"});
-    const auto tokens = readTokens("tests/data/eval/qwen3_moe/tokens.npy");
-    QVERIFY(tokens);
-    plan.text.tokens = *tokens;
-    plan.context = 8, plan.chunks = 0;
-    plan.by = findGrouping("layer");
-    const auto of = [&](const char* path) {
-        const auto model = openModel(path);
-        if (!model) qFatal("%s", model.error().message.c_str());
-        auto result = sensitivity(*model, plan, Job());
-        if (!result) qFatal("%s", result.error().message.c_str());
-        return std::move(*result);
-    };
-    const auto apart = of("tests/data/eval/qwen3_moe"), together = of("tests/data/eval/gguf/qwen3_moe.gguf");
-    QCOMPARE(apart.rows.size(), together.rows.size());
-    for (std::size_t i = 0; i < apart.rows.size(); ++i) {
-        QVERIFY2(apart.rows[i].reason.empty(), apart.rows[i].reason.c_str());
-        const auto &a = *apart.rows[i].outputNmse, &b = *together.rows[i].outputNmse;
-        QVERIFY(a.mean > 1e-4 && a.byChunk && *a.byChunk > 0);
-        QVERIFY(std::fabs(a.mean / b.mean - 1) < 1e-5 && std::fabs(*a.byChunk / *b.byChunk - 1) < 1e-4);
-        QVERIFY(std::fabs(apart.rows[i].weightedNmse->mean / together.rows[i].weightedNmse->mean - 1) < 1e-5);
-    }
-    // Of one expert, against products with what capture wrote.
-    const auto model = openModel("tests/data/eval/qwen3_moe");
-    QVERIFY(model);
-    const std::string name = "model.layers.1.mlp.experts.2.gate_proj.weight";
-    plan.by = findGrouping("tensor");
-    plan.takes = [&](const TensorInfo& tensor) { return tensor.name == name; };
-    const auto one = sensitivity(*model, plan, Job());
-    QVERIFY(one && one->rows.size() == 1 && one->rows[0].outputNmse);
-    QTemporaryDir dir;
-    const std::string path = dir.filePath(QStringLiteral("x.safetensors")).toStdString();
-    CapturePlan capture;
-    capture.text = plan.text, capture.context = 8, capture.rows = 0;
-    const auto kind = captureKindOf(path, "rows");
-    QVERIFY(kind && (*kind)->write(*model, capture, path, Job()));
-    const auto file = openModel(path);
-    QVERIFY(file);
-    const auto values = [](const Model& from, const std::string& tensor) {
-        std::vector<float> out(from.find(tensor)->elements);
-        loadF32(*from.view(*from.find(tensor)), 0, out.size(), out.data());
-        return out;
-    };
-    const auto x = values(**file, name), w = values(**model, name);
-    const auto v = materialize(*quantizeTensor(*(*model)->view(*(*model)->find(name)), plan.specs[0], Job()));
-    double lost = 0, whole = 0;
-    for (std::size_t row = 0; row < x.size() / 32; ++row)
-        for (std::size_t o = 0; o < 16; ++o) {
-            double e = 0, y = 0;
-            for (std::size_t k = 0; k < 32; ++k) {
-                e += double(x[row * 32 + k]) * (double(v[o * 32 + k]) - double(w[o * 32 + k]));
-                y += double(x[row * 32 + k]) * double(w[o * 32 + k]);
-            }
-            lost += e * e, whole += y * y;
-        }
-    QVERIFY(whole > 0);
-    QVERIFY(std::fabs(one->rows[0].outputNmse->mean / (lost / whole) - 1) < 1e-4);
 }
 
 void SensitivityTest::nothingDependsOnMemoryOrCache_data() {

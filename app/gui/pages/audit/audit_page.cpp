@@ -60,16 +60,13 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
       rows_(new RowModel<DiffRow>(diffColumns().pick({"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
                                                       "differing", "dtype", "other_dtype", "placement", "reason"}),
                                   this)) {
-    setObjectName(QStringLiteral("audit"));
     setAccessibleName(tr("Audit"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
     auto* title = new QLabel(tr("Audit"));
     title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);
     start_->setObjectName(QStringLiteral("auditStart"));
@@ -143,7 +140,7 @@ void AuditPage::open(const std::string& tensor) {
     const auto* found = session_.model() ? session_.model()->find(tensor) : nullptr;
     if (!found) return; // a finding about the whole checkpoint
     session_.selectTensor(found);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 void AuditPage::show(const AuditCheck* check) {
@@ -163,7 +160,7 @@ void AuditPage::modelChanged() {
     diff_.reset();
     plan_.reset();
     fresh_ = true;
-    empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    empty_->askForModel();
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     status_->say({});
     draw();

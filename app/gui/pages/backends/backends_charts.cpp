@@ -156,20 +156,16 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     map_->setGap(2);
     auto* body = new QWidget;
     auto* column = new QVBoxLayout(body);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(4);
-    busy_ = new QLabel;
-    busy_->setObjectName(QStringLiteral("speedupBusy"));
-    busy_->setFont(Theme::words(11));
-    busy_->setProperty("role", QStringLiteral("warn"));
+    setSpaces(*column, 4);
+    busy_ = named(new QLabel, "speedupBusy");
+    dress(*busy_, Theme::words(11), "warn");
     busy_->setWordWrap(true);
     busy_->setFixedHeight(2 * busy_->fontMetrics().lineSpacing() + 2);
     busy_->hide();
     column->addWidget(busy_);
     column->addWidget(map_, 1);
     setBody(body);
-    again_ = new QToolButton;
-    again_->setObjectName(QStringLiteral("againBench"));
+    again_ = named(new QToolButton, "againBench");
     again_->setToolTip(
         tr("Measures the rows again that were disturbed by other load on the machine; the other rows stay"));
     again_->hide();

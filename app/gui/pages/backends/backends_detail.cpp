@@ -30,8 +30,7 @@ BenchDetail::BenchDetail(QWidget* parent)
     artifact_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     addCorner(artifact_);
     connect(artifact_, &QComboBox::currentIndexChanged, this, &BenchDetail::showText);
-    copy_ = new QToolButton;
-    copy_->setObjectName(QStringLiteral("copyCommand"));
+    copy_ = named(new QToolButton, "copyCommand");
     copy_->setText(tr("Copy command"));
     copy_->setToolTip(tr("Copy the command that measures this row again"));
     addCorner(copy_);

@@ -32,8 +32,7 @@ MatrixCard::MatrixCard(QWidget* parent)
     view_->horizontalHeader()->setSectionResizeMode(QHeaderView::Stretch);
     view_->horizontalHeader()->setMinimumSectionSize(kColumn);
     setBody(view_);
-    retry_ = new QToolButton;
-    retry_->setObjectName(QStringLiteral("retryBackends"));
+    retry_ = named(new QToolButton, "retryBackends");
     retry_->setText(tr("Retry"));
     retry_->setAccessibleName(tr("Try the backends again that crashed or hung"));
     retry_->hide();

@@ -22,7 +22,6 @@
 #include <QGridLayout>
 #include <QMenu>
 #include <QShowEvent>
-#include <QStyle>
 #include <QToolButton>
 
 #include <algorithm>
@@ -67,11 +66,9 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
     };
     loadProbe_ = [](const Job& job) { return machineLoad(kWatchSeconds, job); };
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    layout->setSpacing(Theme::kGap);
+    setSpaces(*layout, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     layout->addLayout(header());
-    busy_ = new Banner;
-    busy_->setObjectName(QStringLiteral("benchBusy"));
+    busy_ = named(new Banner, "benchBusy");
     layout->addWidget(busy_);
     auto* row = new QHBoxLayout;
     row->setSpacing(Theme::kGap);
@@ -112,18 +109,15 @@ QLayout* BackendsPage::header() {
     auto* title = new QLabel(tr("Backends"));
     title->setFont(Theme::words(18, QFont::DemiBold));
     note_ = new QLabel;
-    note_->setFont(Theme::numbers());
-    note_->setProperty("role", QStringLiteral("muted"));
+    dress(*note_, Theme::numbers(), "muted");
     status_ = new StatusLine("benchStatus");
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* baseline = new QToolButton;
-    baseline->setObjectName(QStringLiteral("loadBaseline"));
+    auto* baseline = named(new QToolButton, "loadBaseline");
     baseline->setText(tr("Baseline…"));
     baseline->setToolTip(tr("Compare with the JSON of an earlier run"));
     connect(baseline, &QToolButton::clicked, this, &BackendsPage::loadBaseline);
-    export_ = new QToolButton;
-    export_->setObjectName(QStringLiteral("exportBench"));
+    export_ = named(new QToolButton, "exportBench");
     export_->setText(tr("Export"));
     export_->setToolTip(tr("Tables, charts and raw samples as a file"));
     export_->setPopupMode(QToolButton::InstantPopup);

@@ -56,8 +56,7 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
     ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
     ms_->setFont(Theme::numbers());
     ms_->setToolTip(tr("Rows of x, which is the number of tokens at once: numbers from 1 to 4096"));
-    bias_ = new QCheckBox(tr("bias"));
-    bias_->setObjectName(QStringLiteral("planBias"));
+    bias_ = named(new QCheckBox(tr("bias")), "planBias");
     bias_->setAccessibleName(tr("With a bias"));
     bias_->setToolTip(tr("A bias is added to every row of y"));
     line(tr("M"), ms_, "planM");

@@ -12,8 +12,7 @@ namespace qs::gui {
 
 QLabel* planCaption(const QString& text) {
     auto* label = new QLabel(text);
-    label->setFont(Theme::words(11));
-    label->setProperty("role", QStringLiteral("muted"));
+    dress(*label, Theme::words(11), "muted");
     return label;
 }
 

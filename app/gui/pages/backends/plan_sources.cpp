@@ -2,6 +2,7 @@
 #include "app/gui/pages/backends/plan_sources.h"
 
 #include "app/gui/pages/backends/plan_list.h"
+#include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 
@@ -30,8 +31,7 @@ QString pluginOf(const BackendSource& source) {
 } // namespace
 
 PlanSources::PlanSources(QVBoxLayout& column, QWidget* parent) : QObject(parent) {
-    auto* plugin = new QToolButton;
-    plugin->setObjectName(QStringLiteral("planAddPlugin"));
+    auto* plugin = named(new QToolButton, "planAddPlugin");
     plugin->setText(tr("Add a plugin…"));
     plugin->setToolTip(tr("A backend library, or a PJRT plugin for pjrt: libtpu.so, xla_cuda_plugin.so, …"));
     connect(plugin, &QToolButton::clicked, this, [this, parent] {
@@ -73,8 +73,7 @@ void PlanSources::list() {
     sources_ = backendSources(paths);
     if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
         sources_.insert(
-            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) +
-                1,
+            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) + 1,
             std::move(*own));
     const QSignalBlocker blocker(list_);
     list_->clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/codebook/codebook_lab.h"
 
+#include "core/quant/codebook/learn.h"
 #include "core/quant/codebook/user_formats.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ Result<QuantSpec> CodebookLab::learnable() const {
         return fail(fmt::format("{} is not a codebook of 4, 8, 16 ... 256 levels: choose codebook, nf4, fp4 or af4",
                                 own.format));
     QuantSpec spec;
-    spec.format = "codebook", spec.bits = std::uint32_t(bits);
+    spec.format = learnedFormat().id, spec.bits = std::uint32_t(bits);
     spec.scale = own.scale, spec.block = own.block, spec.axes = own.axes, spec.nan = own.nan;
     spec.keepsOutput = own.keepsOutput, spec.flat = own.flat;
     if (own.scaleKind() == ScaleKind::Block) spec.block = own.blockSize();

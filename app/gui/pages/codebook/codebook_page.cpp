@@ -97,12 +97,10 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), lab_(this), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), header_(new TensorHeader), right_(new QVBoxLayout),
       stages_(new StagedRefresh(this)), learning_(&session.tasks()) {
-    setObjectName(QStringLiteral("codebook"));
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     header_->setFixedHeight(Theme::kControl);
     grid->addWidget(header_, 0, 0, 1, 2);
     auto* left = new QVBoxLayout;
@@ -295,10 +293,10 @@ void CodebookPage::addStages() {
 
 void CodebookPage::showState() {
     if (!session_.model())
-        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+        empty_->askForModel();
     else
         empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         QStringLiteral("overview"));
+                         kOverviewPage);
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 

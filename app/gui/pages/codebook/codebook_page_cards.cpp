@@ -9,7 +9,6 @@
 
 #include <QApplication>
 #include <QClipboard>
-#include <QHeaderView>
 #include <QKeyEvent>
 #include <QScrollBar>
 #include <QTableView>
@@ -204,8 +203,7 @@ DecodeCard::DecodeCard(QWidget* parent)
     verdict_->setTextFormat(Qt::PlainText);
     auto* body = new QWidget;
     auto* layout = new QVBoxLayout(body);
-    layout->setContentsMargins({});
-    layout->setSpacing(Theme::kSpace);
+    setSpaces(*layout, Theme::kSpace);
     layout->addWidget(chart_, 1);
     layout->addWidget(verdict_);
     setBody(body);

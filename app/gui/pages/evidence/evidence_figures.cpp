@@ -20,8 +20,7 @@ QString percent(double share, int decimals) {
 
 EvidenceFigures::EvidenceFigures(QWidget* parent) : QWidget(parent) {
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(24);
+    setSpaces(*row, 24);
     const std::pair<const char*, QString> all[] = {{"kld", tr("Mean KL, nats ↓")},
                                                    {"top", tr("Same top token ↑")},
                                                    {"ppl", tr("Perplexity ↓")},
@@ -31,14 +30,12 @@ EvidenceFigures::EvidenceFigures(QWidget* parent) : QWidget(parent) {
         auto* column = new QVBoxLayout;
         column->setSpacing(0);
         auto* caption = new QLabel(title);
-        caption->setFont(Theme::words(10));
-        caption->setProperty("role", QStringLiteral("caption"));
+        dress(*caption, Theme::words(10), "caption");
         auto* value = new QLabel;
         value->setFont(Theme::numbers(18));
         value->setObjectName(QStringLiteral("evidence-") + QLatin1String(id));
         auto* note = new QLabel;
-        note->setFont(Theme::numbers(10));
-        note->setProperty("role", QStringLiteral("muted"));
+        dress(*note, Theme::numbers(10), "muted");
         note->setMinimumHeight(note->fontMetrics().height());
         for (auto* label : {caption, value, note}) column->addWidget(label);
         row->addLayout(column);

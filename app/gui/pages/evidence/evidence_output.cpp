@@ -15,8 +15,6 @@
 #include <QTableView>
 #include <QToolButton>
 
-#include <cmath>
-
 namespace qs::gui {
 namespace {
 
@@ -57,8 +55,7 @@ void EvidenceOutput::build() {
     table_->horizontalHeader()->setStretchLastSection(true);
     auto* body = new QWidget;
     auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    setSpaces(*column, Theme::kSpace);
     column->addWidget(figures_);
     column->addWidget(table_, 1);
     figuresCard_->setBody(body);
@@ -80,8 +77,7 @@ void EvidenceOutput::build() {
     positionsCard_->setBody(positions_);
     worstCard_->setBody(worst_);
     auto* grid = new QGridLayout(this);
-    grid->setContentsMargins({});
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap);
     grid->addWidget(figuresCard_, 0, 0, 1, 2);
     grid->addWidget(runningCard_, 1, 0);
     grid->addWidget(distributionCard_, 1, 1);
@@ -109,7 +105,7 @@ void EvidenceOutput::setRecord(std::shared_ptr<const eval::EvaluationRecord> rec
     draw();
 }
 
-/// What every spec lacks is not a column.
+/// A figure that no spec has gets no column.
 void EvidenceOutput::showColumns() {
     bool bad = false, refused = false, served = false;
     for (const auto& row : rows_->rows()) {

@@ -40,7 +40,6 @@ constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity";
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
-    setObjectName(QStringLiteral("evidence"));
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -201,7 +200,7 @@ void EvidencePage::modelChanged() {
     tensors_->clear();
     trust_->imports()->clear();
     trust_->setRecord(nullptr);
-    empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+    empty_->askForModel();
     stack_->setCurrentIndex(session_.model() ? 1 : 0);
     choice_->setText({}, false);
     choice_->setBase({});
@@ -276,7 +275,7 @@ void EvidencePage::offer(const EvidenceTrouble& trouble) {
     const QString sentence = QString::fromStdString(trouble.sentence);
     switch (trouble.remedy) {
     case Remedy::AnotherModel:
-        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(QStringLiteral("start")); }});
+        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(kStartPage); }});
         if (const QString sample = Session::samplePath(); !sample.isEmpty())
             actions.push_back({tr("Open the sample"), {}, [this, sample] { session_.open(sample); }});
         break;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_plots.h"
 
-#include "core/base/text.h"
-
 #include <QCoreApplication>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_tensors.h"
 
+#include "app/gui/page.h"
 #include "app/gui/pages/evidence/evidence_tensor_plots.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -28,7 +29,7 @@ Result<eval::Sensitivity> measureTensors(const std::shared_ptr<const Model>& mod
     eval::SensitivityPlan plan;
     plan.text = std::move(*text);
     plan.context = settings.context, plan.chunks = settings.chunks, plan.scored = settings.scored;
-    plan.specs = settings.specs, plan.how = &how, plan.by = eval::findGrouping("tensor");
+    plan.specs = settings.specs, plan.how = &how, plan.by = &eval::groupings().front();
     plan.cache = eval::defaultSensitivityCache();
     plan.arrived = [&](const eval::SensitivityRow& row) { inbox.write([&](Rows& rows) { rows.push_back(row); }); };
     return eval::sensitivity(model, plan, job);
@@ -246,7 +247,7 @@ void EvidenceTensors::drawPredictions() {
 void EvidenceTensors::open(int weight) {
     if (weight < 0) return;
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 } // namespace qs::gui

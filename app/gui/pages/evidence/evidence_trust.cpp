@@ -19,12 +19,11 @@ namespace qs::gui {
 namespace {
 
 /// The mean of a metric over tensors; none unless every tensor has it.
-std::optional<double> meanMetric(const ModelRows& rows, std::size_t weights, const char* id) {
-    const Metric* metric = findMetric(id);
+std::optional<double> meanMetric(const ModelRows& rows, std::size_t weights, const Metric& metric) {
     double sum = 0;
     for (std::size_t i = 0; i < weights; ++i) {
         const auto& row = rows.at(i);
-        const auto value = metric && row && row->status == Status::Ok ? metric->value(*row) : std::nullopt;
+        const auto value = row && row->status == Status::Ok ? metric.value(*row) : std::nullopt;
         if (!value || !std::isfinite(*value)) return {};
         sum += *value;
     }
@@ -116,7 +115,7 @@ void EvidenceTrust::setTensors(std::vector<eval::SensitivityRow> rows) {
     if (isVisible()) refresh();
 }
 
-/// The proxies of a spec come from the analysis of the weights, which begins when somebody looks.
+/// The proxies of a spec come from the analysis of the weights, which begins when the tab is shown.
 void EvidenceTrust::showEvent(QShowEvent* event) {
     if (event) QWidget::showEvent(event);
     if (record_)
@@ -136,8 +135,8 @@ std::vector<eval::SpecProxies> EvidenceTrust::proxies() const {
         if (rows.size() < qsizetype(weights) || rows.elements() == 0) continue;
         eval::SpecProxies one{change.row.spec, 8 * rows.bytesAfter() / rows.elements(), {}, {}, {}};
         if (rows.sums().sw2 > 0) one.nmse = rows.sums().se2 / rows.sums().sw2;
-        one.weightedNmse = meanMetric(rows, weights, "weighted_nmse");
-        one.outputNmse = meanMetric(rows, weights, "output_nmse");
+        one.weightedNmse = meanMetric(rows, weights, weightedNmseMetric());
+        one.outputNmse = meanMetric(rows, weights, outputNmseMetric());
         out.push_back(std::move(one));
     }
     return out;

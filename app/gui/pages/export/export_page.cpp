@@ -80,8 +80,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
                                             tr("Certificates (*certificate.json)"));
     };
     auto* whole = new QVBoxLayout(this);
-    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    whole->setSpacing(Theme::kGap);
+    setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     auto* title = pageTitle(tr("Export"), tr("planned, written, opened again, every value compared"));
     whole->addLayout(title);
     auto* bar = new QHBoxLayout;
@@ -179,12 +178,10 @@ void ExportPage::takeRestored() {
 QWidget* ExportPage::results() {
     auto* both = new QWidget;
     auto* column = new QVBoxLayout(both);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
     auto* body = new QWidget;
     auto* inside = new QVBoxLayout(body);
-    inside->setContentsMargins(0, 0, 0, 0);
-    inside->setSpacing(Theme::kGap);
+    setSpaces(*inside, Theme::kGap);
     headline_ = wrapped("proofHeadline", "");
     inside->addWidget(headline_);
     auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
@@ -205,27 +202,21 @@ QWidget* ExportPage::sidebar() {
     auto* side = new QWidget;
     side->setFixedWidth(kSide);
     auto* column = new QVBoxLayout(side);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
     auto* what = new QWidget;
     auto* lines = new QVBoxLayout(what);
-    lines->setContentsMargins(0, 0, 0, 0);
-    lines->setSpacing(Theme::kGap);
+    setSpaces(*lines, Theme::kGap);
     spec_ = wrapped("exportSpec", "muted");
     spec_->setFont(Theme::code());
-    layout_ = new QComboBox;
-    layout_->setObjectName(QStringLiteral("exportLayout"));
+    layout_ = named(new QComboBox, "exportLayout");
     layout_->setAccessibleName(tr("Layout"));
     for (const Layout& layout : layouts()) {
         layout_->addItem(QString::fromUtf8(layout.title), QString::fromUtf8(layout.id));
         layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
     }
     takes_ = wrapped("exportTakes", "muted");
-    write_ = new QPushButton(tr("Export and prove"));
-    write_->setObjectName(QStringLiteral("exportWrite"));
-    write_->setProperty("role", QStringLiteral("primary"));
-    auto* open = new QPushButton(tr("Open a certificate"));
-    open->setObjectName(QStringLiteral("openCertificate"));
+    write_ = named(new QPushButton(tr("Export and prove")), "exportWrite", "primary");
+    auto* open = named(new QPushButton(tr("Open a certificate")), "openCertificate");
     status_ = new StatusLine("exportStatus");
     // The text has its room from the start: otherwise the buttons would move when a file is written.
     status_->setAlignment(Qt::AlignLeft | Qt::AlignTop);

@@ -27,8 +27,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
       rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
       headline_(new QLabel), view_(new QTableView), offers_(new QHBoxLayout), settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
-    inside->setContentsMargins(0, 0, 0, 0);
-    inside->setSpacing(Theme::kGap);
+    setSpaces(*inside, Theme::kGap);
     headline_->setObjectName(QStringLiteral("planHeadline"));
     headline_->setWordWrap(true);
     headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);

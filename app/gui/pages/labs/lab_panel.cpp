@@ -106,8 +106,7 @@ Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bo
 
 QLabel* captionLabel(const QString& text) {
     auto* label = new QLabel(text);
-    label->setProperty("role", QStringLiteral("caption"));
-    label->setFont(Theme::words(11));
+    dress(*label, Theme::words(11), "caption");
     return label;
 }
 
@@ -170,8 +169,7 @@ protected:
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below) {
     auto* body = new QWidget;
     auto* inner = new QVBoxLayout(body);
-    inner->setContentsMargins({});
-    inner->setSpacing(Theme::kSpace);
+    setSpaces(*inner, Theme::kSpace);
     inner->addWidget(new FormArea(form));
     for (QWidget* widget : below) inner->addWidget(widget);
     inner->addStretch();

@@ -4,17 +4,14 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
-#include "core/base/text.h"
 #include "core/model/conventions/attention.h"
 #include "core/quant/spec/formats.h"
-#include "core/value/synthetic.h"
 
 #include <QComboBox>
 #include <QFormLayout>
 #include <QGridLayout>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QScrollArea>
 #include <QSpinBox>
 #include <QTableView>
 
@@ -54,8 +51,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     trade_->setLogY(true);
     tradeCard_->setBody(trade_);
     auto* grid = new QGridLayout(this);
-    grid->setContentsMargins({});
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 3, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(barsCard_, 1, 1);
@@ -116,8 +112,7 @@ void ProductsPanel::readConfig() {
 QWidget* ProductsPanel::sidebar() {
     auto* body = new QWidget;
     QFormLayout* form = labForm(body);
-    preset_ = new QComboBox;
-    preset_->setObjectName(QStringLiteral("labPreset"));
+    preset_ = named(new QComboBox, "labPreset");
     preset_->setAccessibleName(tr("Preset"));
     for (const auto& preset : value::labPresets()) preset_->addItem(QString::fromUtf8(preset.title));
     preset_->addItem(tr("own choice"));

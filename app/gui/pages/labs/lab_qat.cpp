@@ -89,8 +89,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     figuresCard->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // long figures must not widen the window
 
     auto* grid = new QGridLayout(this);
-    grid->setContentsMargins({});
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(chartCard_, 0, 1);
     grid->addWidget(figuresCard, 1, 1);
@@ -115,19 +114,13 @@ QWidget* QatPanel::sidebar() {
     rate_->setSingleStep(0.001);
     rate_->setValue(0.005);
     addField(*form, tr("Rate, in RMS of the weights"), rate_, "qatRate");
-    start_ = new QPushButton(tr("Train"));
-    start_->setObjectName(QStringLiteral("qatStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    stop_ = new QPushButton(tr("Stop and keep the best"));
-    stop_->setObjectName(QStringLiteral("qatStop"));
-    save_ = new QPushButton(tr("Save latent weights…"));
-    save_->setObjectName(QStringLiteral("qatSave"));
-    name_ = new QLineEdit;
-    name_->setObjectName(QStringLiteral("qatName"));
+    start_ = named(new QPushButton(tr("Train")), "qatStart", "primary");
+    stop_ = named(new QPushButton(tr("Stop and keep the best")), "qatStop");
+    save_ = named(new QPushButton(tr("Save latent weights…")), "qatSave");
+    name_ = named(new QLineEdit, "qatName");
     name_->setFont(Theme::code());
     name_->setAccessibleName(tr("Name of the trained spec"));
-    keep_ = new QPushButton(tr("Keep as a spec"));
-    keep_->setObjectName(QStringLiteral("qatKeep"));
+    keep_ = named(new QPushButton(tr("Keep as a spec")), "qatKeep");
     keep_->setToolTip(
         tr("A spec of its own, SPEC:dialect=NAME: the pages, analyze, quantize and reports take it. It becomes B."));
     status_ = new StatusLine("qatStatus");

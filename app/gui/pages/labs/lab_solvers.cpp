@@ -20,7 +20,6 @@
 #include <QTableView>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace qs::gui {
@@ -59,8 +58,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
     bars_->setToken(2);
     barsCard_->setBody(bars_);
     auto* grid = new QGridLayout(this);
-    grid->setContentsMargins({});
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(barsCard_, 0, 1);
     grid->addWidget(tableCard_, 1, 1);
@@ -84,15 +82,11 @@ QWidget* SolversPanel::sidebar() {
     inputsCount_->setRange(1, 1 << 20);
     inputsCount_->setValue(512);
     addField(*form, tr("Inputs, rows of X at most"), inputsCount_, "solverInputs");
-    start_ = new QPushButton(tr("Solve"));
-    start_->setObjectName(QStringLiteral("solverStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    save_ = new QPushButton(tr("Save the latest…"));
-    save_->setObjectName(QStringLiteral("solverSave"));
+    start_ = named(new QPushButton(tr("Solve")), "solverStart", "primary");
+    save_ = named(new QPushButton(tr("Save the latest…")), "solverSave");
     save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
     about_ = new QLabel;
-    about_->setFont(Theme::words(11));
-    about_->setProperty("role", QStringLiteral("muted"));
+    dress(*about_, Theme::words(11), "muted");
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
     status_ = new StatusLine("solverStatus");

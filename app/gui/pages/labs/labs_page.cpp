@@ -51,12 +51,10 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
       empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton),
       trouble_(new StatusLine("labsTrouble")) {
-    setObjectName(QStringLiteral("labs"));
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
     auto* column = new QVBoxLayout(content);
-    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     header_->setFixedHeight(Theme::kControl);
     column->addWidget(header_);
     auto* bar = new QHBoxLayout;
@@ -158,10 +156,10 @@ void LabsPage::showInputs() {
 
 void LabsPage::showState() {
     if (!session_.model())
-        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+        empty_->askForModel();
     else
         empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         QStringLiteral("overview"));
+                         kOverviewPage);
     const AnalysisRow row = session_.current();
     header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);

@@ -244,7 +244,7 @@ QString OverviewPage::unmeasured(const Metric& metric) const {
 void OverviewPage::open(int weight) {
     if (weight < 0 || picture_->layout != session_.layout()) return;
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 void OverviewPage::follow() {

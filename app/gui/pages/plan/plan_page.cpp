@@ -35,7 +35,6 @@ constexpr int kPlanSettleMs = 150;
 PlanPage::PlanPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), grounding_(&session.tasks()), measuring_(&session.tasks()),
       stack_(new QStackedLayout(this)), empty_(new EmptyState(session)), facts_(new ElidedLabel(Qt::ElideRight)) {
-    setObjectName(QStringLiteral("plan"));
     setAccessibleName(tr("Plan"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -130,7 +129,7 @@ QLayout* PlanPage::buttons() {
     export_ = add("planExport", tr("Export…"), tr("Use this plan, and write it on the page Export"), [this] {
         use();
         session_.setExportLayout(QLatin1String(answer_->options->layout->id));
-        session_.showPage(QStringLiteral("export"));
+        session_.showPage(kExportPage);
     });
     return row;
 }
@@ -196,9 +195,11 @@ void PlanPage::modelChanged() {
     again_ = false, fresh_ = true;
     status_->say({});
     const bool has = session_.model() && !session_.weights().empty();
-    empty_->setState(session_.model() ? tr("This file holds no float tensor of rank 2 or more: nothing to plan.")
-                                      : tr("No model is open."),
-                     session_.model() ? tr("Open another one") : tr("Open a checkpoint"), QStringLiteral("start"));
+    if (!session_.model())
+        empty_->askForModel();
+    else
+        empty_->setState(tr("This file holds no float tensor of rank 2 or more: nothing to plan."),
+                         tr("Open another one"), kStartPage);
     stack_->setCurrentIndex(has ? 1 : 0);
     choice_->allowObjective({});
     charts_->setBand({});

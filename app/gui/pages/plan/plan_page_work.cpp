@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the page plan asks of its workers, and what it does with the answers.
+#include "app/gui/page.h"
 #include "app/gui/pages/plan/plan_budget.h"
 #include "app/gui/pages/plan/plan_charts.h"
 #include "app/gui/pages/plan/plan_choice.h"
@@ -159,7 +160,7 @@ void PlanPage::measure() {
     if (!answer_) return;
     OutputText text = session_.outputText();
     if (text.path.empty()) text.path = session_.sampleText().toStdString();
-    if (text.path.empty()) return session_.showPage(QStringLiteral("evidence"));
+    if (text.path.empty()) return session_.showPage(kEvidencePage);
     MeasureRequest request{answer_, text, std::size_t(draws_->currentData().toInt())};
     status_->say({});
     measuring_.run(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/plan/plan_units.h"
 
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -65,8 +66,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
         const QModelIndex index = table_->indexAt(at);
         if (index.isValid()) popUpMenu(unitOfRow(index.row()), table_->viewport()->mapToGlobal(at));
     });
-    connect(table_, &QTableView::activated, this,
-            [this](const QModelIndex&) { session_.showPage(QStringLiteral("tensor")); });
+    connect(table_, &QTableView::activated, this, [this](const QModelIndex&) { session_.showPage(kTensorPage); });
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& index) {
         if (index.isValid() && !following_) choose(unitOfRow(index.row()));
     });

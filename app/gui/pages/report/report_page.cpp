@@ -20,7 +20,6 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QShowEvent>
-#include <QStyle>
 
 #include <algorithm>
 
@@ -50,8 +49,7 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
         return chooseByDialog(this, suggested, writer);
     };
     auto* whole = new QVBoxLayout(this);
-    whole->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    whole->setSpacing(Theme::kGap);
+    setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
     auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);

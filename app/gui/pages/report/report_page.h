@@ -77,7 +77,7 @@ private:
     std::shared_ptr<const Report> report_;
     bool dirty_ = true, stale_ = false; ///< dirty_: the report is out of date; stale_: the list of specs is
     bool waiting_ = false;              ///< for rows of the session
-    bool cancelled_ = false;            ///< nothing is measured until somebody asks again
+    bool cancelled_ = false;            ///< nothing is measured until the user asks again
 };
 
 } // namespace qs::gui

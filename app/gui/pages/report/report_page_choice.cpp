@@ -30,13 +30,11 @@ QWidget* ReportPage::sidebar() {
     auto* side = new QWidget;
     side->setFixedWidth(320);
     auto* column = new QVBoxLayout(side);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
 
     auto* parts = new QWidget;
     auto* partsColumn = new QVBoxLayout(parts);
-    partsColumn->setContentsMargins(0, 0, 0, 0);
-    partsColumn->setSpacing(0);
+    setSpaces(*partsColumn, 0);
     const std::tuple<bool ReportContents::*, QString, const char*> list[] = {
         {&ReportContents::summary, tr("Summary"), "summary"},
         {&ReportContents::heatMaps, tr("Layer × role maps"), "heatMaps"},
@@ -92,8 +90,7 @@ QWidget* ReportPage::sidebar() {
         button->setEnabled(false);
         connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });
         auto* name = new QLabel;
-        name->setFont(Theme::numbers());
-        name->setProperty("role", QStringLiteral("muted"));
+        dress(*name, Theme::numbers(), "muted");
         grid->addWidget(button, row, 0);
         grid->addWidget(name, row, 1);
         buttons_.push_back(button);
@@ -115,9 +112,7 @@ QWidget* ReportPage::sidebar() {
     auto* filesCard = new Card(tr("Export"));
     filesCard->setBody(files);
 
-    measure_ = new QPushButton(tr("Measure and compose"));
-    measure_->setObjectName(QStringLiteral("measureMissing"));
-    measure_->setProperty("role", QStringLiteral("primary"));
+    measure_ = named(new QPushButton(tr("Measure and compose")), "measureMissing", "primary");
     measure_->hide();
     connect(measure_, &QPushButton::clicked, this, [this] {
         cancelled_ = false;
@@ -131,8 +126,7 @@ QWidget* ReportPage::sidebar() {
 }
 
 QCheckBox* ReportPage::addPart(QLayout& column, const char* name, const QString& title, const QString& tip) {
-    auto* box = new QCheckBox(title);
-    box->setObjectName(QLatin1String(name));
+    auto* box = named(new QCheckBox(title), name);
     box->setToolTip(tip);
     box->setChecked(true);
     connect(box, &QCheckBox::toggled, this, &ReportPage::changed);

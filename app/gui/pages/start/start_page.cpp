@@ -60,8 +60,7 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     button->setAccessibleName(title);
     button->setToolTip(second);
     auto* row = new QHBoxLayout(button);
-    row->setContentsMargins(Theme::kGap, 4, Theme::kGap, 4);
-    row->setSpacing(Theme::kGap);
+    setSpaces(*row, Theme::kGap, {Theme::kGap, 4, Theme::kGap, 4});
     auto* picture = new QLabel;
     picture->setFixedWidth(20);
     const auto tint = [picture, icon] {
@@ -76,8 +75,7 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     first->setText(title);
     first->setFont(Theme::words(12, QFont::Medium));
     below->setText(second);
-    below->setFont(Theme::words(11));
-    below->setProperty("role", QStringLiteral("muted"));
+    dress(*below, Theme::words(11), "muted");
     for (auto* line : {first, below}) {
         line->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
         lines->addWidget(line);
@@ -108,8 +106,7 @@ public:
         auto* lists = new QWidget; // as high as the longer list
         lists->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
         auto* cards = new QHBoxLayout(lists);
-        cards->setContentsMargins(0, 0, 0, 0);
-        cards->setSpacing(Theme::kGap);
+        setSpaces(*cards, Theme::kGap);
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
         column->addWidget(lists);
@@ -139,8 +136,7 @@ private:
         auto* zone = new DropZone;
         zone->setAccessibleName(QStringLiteral("Drop zone"));
         auto* column = new QVBoxLayout(zone);
-        column->setContentsMargins(24, 32, 24, 28);
-        column->setSpacing(Theme::kGap);
+        setSpaces(*column, Theme::kGap, {24, 32, 24, 28});
         auto* picture = new QLabel;
         picture->setAlignment(Qt::AlignCenter);
         const auto tint = [picture] {
@@ -177,8 +173,7 @@ private:
         auto* card = new Card(title);
         auto* body = new QWidget;
         rows = new QVBoxLayout(body);
-        rows->setContentsMargins(0, 0, 0, 0);
-        rows->setSpacing(2);
+        setSpaces(*rows, 2);
         card->setBody(body);
         return card;
     }

@@ -2,6 +2,7 @@
 #include "app/gui/pages/sweep/spec_set_view.h"
 
 #include "app/gui/distinct_specs.h"
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -289,7 +290,7 @@ void SpecSetView::open(int row, int column) {
     if (weight < 0 || picture_->layout != session_.layout()) return;
     session_.setSpec(picture_->specs[std::size_t(row)]);
     session_.selectTensor(session_.weights()[std::size_t(weight)]);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 } // namespace qs::gui

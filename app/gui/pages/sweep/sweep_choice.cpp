@@ -21,20 +21,17 @@ constexpr std::uint32_t kOffered[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
     const auto caption = [](const QString& text) {
         auto* label = new QLabel(text);
-        label->setProperty("role", QStringLiteral("caption"));
-        label->setFont(Theme::words(11));
+        dress(*label, Theme::words(11), "caption");
         return label;
     };
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    setSpaces(*column, 4);
     column->addWidget(caption(tr("Formats")));
     formats_ = new TickList("sweepFormats", tr("Formats to sweep"));
     for (const auto& line : sweepLines()) formats_->add(QString::fromStdString(line.text), line.usual);
     connect(formats_, &QListWidget::itemChanged, this, &SweepChoice::changed);
     column->addWidget(formats_, 1);
-    typed_ = new QLineEdit;
-    typed_->setObjectName(QStringLiteral("sweepAdd"));
+    typed_ = named(new QLineEdit, "sweepAdd");
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int4:calib=mse"));
     typed_->setAccessibleName(tr("Add a spec"));

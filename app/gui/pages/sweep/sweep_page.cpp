@@ -52,7 +52,6 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel),
       model_(new RowModel<SweepPoint>(sweepTableColumns(session), this)) {
-    setObjectName(QStringLiteral("sweep"));
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -62,8 +61,7 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     title->setFont(Theme::words(18, QFont::DemiBold));
     facts_->setFont(Theme::numbers());
     facts_->setProperty("role", QStringLiteral("muted"));
-    proxy_ = new ElidedLabel(Qt::ElideRight);
-    proxy_->setObjectName(QStringLiteral("sweepTrust"));
+    proxy_ = named(new ElidedLabel(Qt::ElideRight), "sweepTrust");
     proxy_->setFont(Theme::words(11));
     proxy_->setProperty("role", QStringLiteral("caption"));
     proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -180,10 +178,10 @@ void SweepPage::modelChanged() {
     fresh_ = true;
     class_ = 0;
     if (!session_.model())
-        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+        empty_->askForModel();
     else
         empty_->setState(tr("This file holds no float tensor of rank 2 or more: nothing to sweep."),
-                         tr("Open another one"), QStringLiteral("start"));
+                         tr("Open another one"), kStartPage);
     stack_->setCurrentIndex(session_.model() && !session_.weights().empty() ? 1 : 0);
     if (isVisible()) showEvent(nullptr);
 }
@@ -359,7 +357,7 @@ void SweepPage::open(int classIndex, int spec) {
         tensor = session_.model()->find(point.worstTensor);
     session_.setSpec(plan_->specs[std::size_t(spec)].spec);
     if (tensor) session_.selectTensor(tensor);
-    session_.showPage(QStringLiteral("tensor"));
+    session_.showPage(kTensorPage);
 }
 
 void SweepPage::saveTo(const QString& path) {

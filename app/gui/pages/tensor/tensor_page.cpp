@@ -59,7 +59,6 @@ private:
 TensorPage::TensorPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), empty_(new EmptyState(session)),
       stages_(new StagedRefresh(this)) {
-    setObjectName(QStringLiteral("tensor"));
     setAccessibleName(tr("Tensor inspector"));
     stack_->addWidget(empty_);
     stack_->addWidget(makeInspector());
@@ -176,13 +175,12 @@ void TensorPage::connectCards() {
 
 void TensorPage::showState() {
     if (!session_.model()) {
-        empty_->setState(tr("No model is open."), tr("Open a checkpoint"), QStringLiteral("start"));
+        empty_->askForModel();
     } else if (session_.weights().empty()) {
-        empty_->setState(tr("This file has no float tensor of rank 2 or more."), tr("Open another one"),
-                         QStringLiteral("start"));
+        empty_->setState(tr("This file has no float tensor of rank 2 or more."), tr("Open another one"), kStartPage);
     } else if (!session_.tensor()) {
         empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         QStringLiteral("overview"));
+                         kOverviewPage);
     }
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }

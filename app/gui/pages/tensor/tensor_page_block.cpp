@@ -59,14 +59,12 @@ BlockCard::BlockCard(QWidget* parent) : Card(tr("Block"), parent), chart_(new Pl
     chart_->setXDecimals(0);
     chart_->setLegend(true);
     chart_->installEventFilter(this);
-    cause_->setFont(Theme::words(11));
-    cause_->setProperty("role", QStringLiteral("muted"));
+    dress(*cause_, Theme::words(11), "muted");
     cause_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     cause_->setTextFormat(Qt::PlainText);
     auto* body = new QWidget;
     auto* layout = new QVBoxLayout(body);
-    layout->setContentsMargins({});
-    layout->setSpacing(4);
+    setSpaces(*layout, 4);
     layout->addWidget(chart_, 1);
     layout->addWidget(cause_);
     setBody(body);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/tensor/tensor_page_cards.h"
 
+#include "app/gui/theme.h"
 #include "app/gui/widgets/plot_analysis.h"
-#include "app/gui/widgets/plot_axis.h"
 #include "core/base/text.h"
 
 #include <QToolButton>
@@ -164,8 +164,7 @@ ChannelCard::ChannelCard(QWidget* parent)
     addLogToggle(this, {magnitudes_, errors_, columns_});
     auto* body = new QWidget;
     auto* layout = new QVBoxLayout(body);
-    layout->setContentsMargins({});
-    layout->setSpacing(0);
+    setSpaces(*layout, 0);
     layout->addWidget(magnitudes_, 5);
     layout->addWidget(errors_, 7); // the axis labels take part of its height
     layout->addWidget(columns_, 12);

@@ -41,8 +41,7 @@ TensorHeader::TensorHeader(QWidget* parent)
     title_->setFont(Theme::words(18, QFont::DemiBold));
     title_->setTextFormat(Qt::PlainText);
     auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(kSpacing);
+    setSpaces(*layout, kSpacing);
     layout->addWidget(title_);
     layout->addWidget(facts_);
     layout->addStretch(1);
@@ -52,8 +51,7 @@ TensorHeader::TensorHeader(QWidget* parent)
                              "median one's"));
     holes_->setToolTip(tr("Values that are not numbers or infinite"));
     for (QLabel* label : {facts_, sigma_, kurtosis_, outliers_, holes_}) {
-        label->setFont(Theme::numbers(11));
-        label->setProperty("role", QStringLiteral("muted"));
+        dress(*label, Theme::numbers(11), "muted");
         label->setTextFormat(Qt::PlainText);
         if (label != facts_) layout->addWidget(label);
     }

@@ -34,12 +34,12 @@ constexpr std::size_t kMostImportBytes = std::size_t(64) << 20;
 Result<std::vector<ImportedFigure>> importFigures(std::string_view text, const std::string& path);
 Result<std::vector<ImportedFigure>> importFile(const std::string& path);
 
-/// What every tensor of a file has in common because its reference was itself quantized.
+/// The part of the figures that all tensors of a file share, because the reference was quantized too.
 struct ImportedFloor {
     double value = 0;         ///< the 5th percentile over tensors
     double shareOfMedian = 0; ///< of the median over tensors; near 1: the figures say little
 };
-/// An estimate, for files that do not say it. Nothing below 20 measured tensors of this column and spec.
+/// Estimates it, for files that do not say it. Nothing if fewer than 20 tensors have this column and spec.
 std::optional<ImportedFloor> estimatedFloor(std::span<const ImportedFigure> figures, std::string_view column,
                                             std::string_view spec);
 

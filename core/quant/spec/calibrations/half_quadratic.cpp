@@ -14,17 +14,12 @@ namespace {
 
 GroupBound boundWithZero(const EncodePlan& plan, const float* x, std::size_t n) {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    std::vector<float> finite;
-    finite.reserve(n);
-    for (std::size_t i = 0; i < n; ++i)
-        if (std::isfinite(x[i]))
-            finite.push_back(x[i]);
-        else if (!plan.skipsNonFinite())
-            return {nan, nan};
-    if (finite.empty()) return {0, 0, plan.lowest()};
-    const auto [low, high] = std::minmax_element(finite.begin(), finite.end());
+    const auto finite = finiteValues(plan, x, n);
+    if (!finite) return {nan, nan};
+    if (finite->empty()) return {0, 0, plan.lowest()};
+    const auto [low, high] = std::minmax_element(finite->begin(), finite->end());
     GroupBound bound{*low, *high};
-    bound.zero = halfQuadraticZero(finite, plan.affineScale(bound), plan.lowest(), plan.highest(),
+    bound.zero = halfQuadraticZero(*finite, plan.affineScale(bound), plan.lowest(), plan.highest(),
                                    halfQuadraticOf(plan.arguments()));
     return bound;
 }

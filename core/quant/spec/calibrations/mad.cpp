@@ -20,14 +20,10 @@ double medianOf(std::vector<double>& values) {
 
 /// In f64, rounded to f32 once at the end.
 GroupBound boundOfDeviation(const EncodePlan& plan, const float* x, std::size_t n) {
-    std::vector<double> values;
-    values.reserve(n);
-    for (std::size_t i = 0; i < n; ++i)
-        if (std::isfinite(x[i]))
-            values.push_back(double(x[i]));
-        else if (!plan.skipsNonFinite())
-            return {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::quiet_NaN()};
-    if (values.empty()) return {};
+    const auto finite = finiteValues(plan, x, n);
+    if (!finite) return {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::quiet_NaN()};
+    if (finite->empty()) return {};
+    std::vector<double> values(finite->begin(), finite->end());
     const double centre = medianOf(values);
     for (double& value : values) value = std::fabs(value - centre);
     const float high = float(medianOf(values) * plan.arguments().front());

@@ -12,14 +12,11 @@ namespace qs {
 namespace {
 
 float percentileOf(const EncodePlan& plan, const float* x, std::size_t n) {
-    std::vector<float> magnitudes;
-    magnitudes.reserve(n);
-    for (std::size_t i = 0; i < n; ++i)
-        if (std::isfinite(x[i]))
-            magnitudes.push_back(std::fabs(x[i]));
-        else if (!plan.skipsNonFinite())
-            return std::numeric_limits<float>::quiet_NaN();
-    if (magnitudes.empty()) return 0;
+    auto finite = finiteValues(plan, x, n);
+    if (!finite) return std::numeric_limits<float>::quiet_NaN();
+    if (finite->empty()) return 0;
+    std::vector<float>& magnitudes = *finite;
+    for (float& value : magnitudes) value = std::fabs(value);
     const double at = plan.arguments().front() / 100 * double(magnitudes.size() - 1);
     const auto below = std::size_t(at);
     const auto place = magnitudes.begin() + std::ptrdiff_t(below);

@@ -17,5 +17,7 @@ inline bool hasBoundAndLevels(const FormatTraits& format) {
 /// Each of `numbers` is a factor: above 0 and at most 1000. `more` follows a factor in the advice: ",1".
 Result<void> checkFactors(const Calibration& calibration, std::span<const double> numbers, const char* more);
 std::string shownNumber(double value);
+/// The finite values of a group; none if another one is there that the plan does not skip.
+std::optional<std::vector<float>> finiteValues(const EncodePlan& plan, const float* x, std::size_t n);
 
 } // namespace qs

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paints a heat map. The picture is computed once per view at the pixels of the plot; a repaint copies it.
-
-#include "app/gui/widgets/heat_map.h"
+#include "app/gui/widgets/heat_map_picture.h"
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/name_text.h"
@@ -30,8 +28,84 @@ std::vector<std::pair<int, int>> cellsUnder(int pixels, double from, double exte
 
 } // namespace
 
-void HeatMap::renderImage(const QRectF& plot) {
-    const double ratio = devicePixelRatioF();
+void HeatMapPicture::setData(const HeatMapData& data) {
+    Q_ASSERT(data.values.size() == qsizetype(data.rows) * data.columns);
+    data_ = data;
+    scale_ = ColourScale::over(data_.values, data_.lo, data_.hi, data_.logColour, data_.diverging);
+    scale_.ratio = data_.ratio;
+    scale_.turned = !data_.lowIsGood;
+    levels_.resize(data_.values.size());
+    std::transform(data_.values.cbegin(), data_.values.cend(), levels_.begin(),
+                   [this](float v) { return scale_.level(v); });
+    labelWidth_ = 0;
+    const QFontMetricsF metrics(data_.rowLabels.isEmpty() ? Theme::numbers(10) : Theme::words(11));
+    if (data_.rowLabels.isEmpty()) labelWidth_ = metrics.horizontalAdvance(rowLabel(std::max(0, data_.rows - 1)));
+    for (const auto& label : data_.rowLabels) labelWidth_ = std::max(labelWidth_, metrics.horizontalAdvance(label));
+    columnLines_ = 1;
+    for (const auto& label : data_.columnLabels) columnLines_ = std::max(columnLines_, 1 + int(label.count(u'\n')));
+    longestColumn_.clear(); // the longest label: the font is monospaced
+    for (const auto& label : data_.columnLabels) {
+        if (label.size() <= longestColumn_.size()) continue;
+        for (const auto& line : label.split(u'\n'))
+            if (line.size() > longestColumn_.size()) longestColumn_ = line;
+    }
+    stale_ = true;
+}
+
+bool HeatMapPicture::setView(const QRectF& cells) {
+    const double w = std::clamp(cells.width(), std::min(4.0, double(data_.columns)), double(data_.columns));
+    const double h = std::clamp(cells.height(), std::min(4.0, double(data_.rows)), double(data_.rows));
+    const QRectF view(std::clamp(cells.x(), 0.0, data_.columns - w), std::clamp(cells.y(), 0.0, data_.rows - h), w, h);
+    if (view == view_) return false;
+    view_ = view;
+    return stale_ = true;
+}
+
+bool HeatMapPicture::holds(int row, int column) const {
+    return row >= 0 && column >= 0 && row < data_.rows && column < data_.columns;
+}
+
+bool HeatMapPicture::present(int row, int column) const {
+    return data_.absent.isEmpty() || !data_.absent[row * data_.columns + column];
+}
+
+QString HeatMapPicture::valueText(float value, int moreDecimals) const {
+    if (data_.ratio) return ratioText(double(value));
+    return scaleText(value, data_.decimals >= 0 ? data_.decimals + moreDecimals : -1);
+}
+
+QString HeatMapPicture::rowLabel(int row) const {
+    if (row < data_.rowLabels.size()) return data_.rowLabels[row];
+    return QString::number(qRound64(row * data_.rowScale));
+}
+
+QString HeatMapPicture::columnLabel(int column) const {
+    if (column < data_.columnLabels.size()) return data_.columnLabels[column];
+    return QString::number(qRound64(column * data_.columnScale));
+}
+
+QRectF HeatMapPicture::plotRect(QSizeF size) const {
+    const double left = std::min(labelWidth_ + 6, size.width() / 3.0) + (data_.yTitle.isEmpty() ? 0 : 16);
+    return QRectF(left, 4, std::max(1.0, size.width() - left - 4),
+                  std::max(1.0, size.height() - 4 - 2 - columnLabelHeight() - 20.0))
+        .toRect();
+}
+
+QRectF HeatMapPicture::cellRect(const QRectF& plot, int row, int column) const {
+    if (view_.isEmpty()) return {};
+    const double sx = plot.width() / view_.width(), sy = plot.height() / view_.height();
+    return {plot.x() + (column - view_.x()) * sx, plot.y() + (row - view_.y()) * sy, sx, sy};
+}
+
+std::pair<int, int> HeatMapPicture::cellAt(const QRectF& plot, QPointF position) const {
+    if (!plot.contains(position) || view_.isEmpty()) return {-1, -1};
+    const int column = int(view_.x() + (position.x() - plot.x()) / plot.width() * view_.width());
+    const int row = int(view_.y() + (position.y() - plot.y()) / plot.height() * view_.height());
+    if (row >= data_.rows || column >= data_.columns || !present(row, column)) return {-1, -1};
+    return {row, column};
+}
+
+void HeatMapPicture::renderImage(const QRectF& plot, double ratio) {
     const int w = int(plot.width() * ratio), h = int(plot.height() * ratio);
     image_ = QImage(w, h, QImage::Format_ARGB32_Premultiplied);
     image_.setDevicePixelRatio(ratio);
@@ -72,12 +146,12 @@ void HeatMap::renderImage(const QRectF& plot) {
     stale_ = false;
 }
 
-void HeatMap::paintCells(QPainter& painter, const QRectF& plot) {
+void HeatMapPicture::paintCells(QPainter& painter, const QRectF& plot, double pixelRatio) {
     const auto& tokens = Theme::instance().tokens();
     const QBrush hatch(tokens.faint, Qt::BDiagPattern);
-    const QRectF cell = cellRect(0, 0);
+    const QRectF cell = cellRect(plot, 0, 0);
     if (gap_ == 0 || std::min(cell.width(), cell.height()) < 3 * gap_) {
-        if (stale_) renderImage(plot);
+        if (stale_) renderImage(plot, pixelRatio);
         if (levels_.contains(0)) {
             painter.fillRect(plot, tokens.raised);
             painter.fillRect(plot, hatch);
@@ -91,7 +165,7 @@ void HeatMap::paintCells(QPainter& painter, const QRectF& plot) {
     for (int r = r0; r < r1; ++r)
         for (int c = c0; c < c1; ++c) {
             if (!present(r, c)) continue;
-            const QRectF area = cellRect(r, c);
+            const QRectF area = cellRect(plot, r, c);
             const QRect rect = QRect(QPoint(qRound(area.left()), qRound(area.top())),
                                      QPoint(qRound(area.right()) - 1, qRound(area.bottom()) - 1))
                                    .adjusted(0, 0, -gap_, -gap_);
@@ -106,12 +180,12 @@ void HeatMap::paintCells(QPainter& painter, const QRectF& plot) {
         }
 }
 
-void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
+void HeatMapPicture::paintAxes(QPainter& painter, const QRectF& plot, double width) const {
     const auto& tokens = Theme::instance().tokens();
     const QFont numbers = Theme::numbers(10), words = Theme::words(11);
     const QFontMetricsF numberMetrics(numbers);
     painter.setPen(tokens.muted);
-    const QRectF cell = cellRect(0, 0);
+    const QRectF cell = cellRect(plot, 0, 0);
 
     // Labels from a list: every k-th, as many as fit. Numbers: about seven, at multiples of 1, 2, 4 or 5 times a power
     // of ten.
@@ -153,7 +227,7 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
             if (x < plot.left() || x > plot.right()) continue;
             QRectF area(x - widest / 2 - 2, plot.bottom() + 3, widest + 4, 12);
             if (area.left() < plot.left() - 4) area.moveLeft(plot.left() - 4);
-            if (area.right() > width()) area.moveRight(width());
+            if (area.right() > width) area.moveRight(width);
             for (const auto& line : columnLabel(int(at)).split(u'\n')) {
                 painter.drawText(area, Qt::AlignCenter,
                                  data_.columnsAreNames
@@ -182,36 +256,32 @@ void HeatMap::paintAxes(QPainter& painter, const QRectF& plot) {
     }
 }
 
-void HeatMap::paintEvent(QPaintEvent*) {
-    const QRectF plot = plotRect();
-    if (data_.values.isEmpty() || plot.width() < 2 || plot.height() < 2) return;
-    const auto& tokens = Theme::instance().tokens();
-    QPainter painter(this);
-    painter.save();
-    painter.setClipRect(plot);
-    paintCells(painter, plot);
-    painter.restore();
-    paintAxes(painter, plot);
+void HeatMapPicture::paintOutline(QPainter& painter, const QRectF& plot, int row, int column, const QColor& colour,
+                                  double width) const {
+    if (row < 0) return;
+    QRectF area = cellRect(plot, row, column).adjusted(0, 0, -gap_, -gap_);
+    if (area.width() < 4) area.adjust(-2, 0, 2, 0);
+    if (area.height() < 4) area.adjust(0, -2, 0, 2);
+    painter.setPen(QPen(Theme::instance().tokens().bg, width + 2)); // visible on every colour of the map
+    painter.drawRect(area);
+    painter.setPen(QPen(colour, width));
+    painter.drawRect(area);
+}
 
-    painter.setBrush(Qt::NoBrush);
-    painter.setClipRect(plot.adjusted(-2, -2, 2, 2));
-    const auto outline = [&](int row, int column, const QColor& colour, double width) {
-        if (row < 0) return;
-        QRectF area = cellRect(row, column).adjusted(0, 0, -gap_, -gap_);
-        if (area.width() < 4) area.adjust(-2, 0, 2, 0);
-        if (area.height() < 4) area.adjust(0, -2, 0, 2);
-        painter.setPen(QPen(tokens.bg, width + 2)); // the outline stays visible on every colour of the map
-        painter.drawRect(area);
-        painter.setPen(QPen(colour, width));
-        painter.drawRect(area);
-    };
-    outline(currentRow_, currentColumn_, tokens.accent, 2);
-    outline(hoverRow_, hoverColumn_, tokens.text, 1);
-    if (hasFocus()) {
-        painter.setClipping(false);
-        painter.setPen(QPen(tokens.accent, 2));
-        painter.drawRoundedRect(plot.adjusted(-1, -1, 1, 1), 2, 2);
+QString HeatMapPicture::asTsv() const {
+    QString text = data_.yTitle + u'/' + data_.xTitle;
+    for (int c = 0; c < data_.columns; ++c) text += u'\t' + columnLabel(c).replace(u'\n', u' ');
+    for (int r = 0; r < data_.rows; ++r) {
+        text += u'\n' + rowLabel(r);
+        for (int c = 0; c < data_.columns; ++c) {
+            const float v = value(r, c);
+            text += u'\t';
+            if (!std::isnan(v))
+                text += QString::number(data_.ratio ? std::exp2(double(v)) : double(v), 'g',
+                                        9); // 9 digits restore a float exactly; empty: not measured
+        }
     }
+    return text + u'\n';
 }
 
 } // namespace qs::gui

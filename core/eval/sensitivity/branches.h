@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A network that goes forward over a text with some of its layers changed, and the scores of every such run.
+
+#include "core/eval/forward/head.h"
+#include "core/eval/sensitivity/borders.h"
+#include "core/eval/sensitivity/chunk_scores.h"
+#include "core/eval/sensitivity/records.h"
+#include "core/eval/sensitivity/sensitivity.h"
+
+namespace qs::eval {
+
+/// A network that differs from its base in some layers.
+struct Branch {
+    WeightChange change;          ///< of the stored weights, the base's own changes included
+    std::set<std::size_t> layers; ///< in which it differs from the base
+    std::string key;              ///< everything that makes its scores, besides model, text and program
+};
+
+struct BranchResult {
+    RunScores scores;
+    std::string reason; ///< why there are none; empty: there are
+};
+
+class BranchRunner {
+public:
+    ~BranchRunner();
+
+    const SensitivityPlan& plan() const { return plan_; }
+    const Model& model() const { return *model_; }
+    const Network& network() const { return *network_; }
+    const NetworkWeights& weights() const { return *weights_; }
+    const ScoredText& scored() const { return scored_; }
+    Records& records() { return records_; }
+
+    /// Scores of every branch against the stored weights, those that are kept first. `base`: null is the stored weights.
+    /// `done` is called as soon as a branch has its result, in any order. `until`: as in SensitivityPlan. Errors:
+    /// cancelled, a full disk, the reference itself cannot go forward.
+    Result<void> score(const WeightChange* base, std::vector<Branch> branches,
+                       const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
+                       const Job& job, double until = 0);
+    /// A text's hidden states as they enter layer 0.
+    Result<HiddenStates> start(const Job& job) const;
+
+protected:
+    BranchRunner(std::shared_ptr<const Model> model, const SensitivityPlan& plan);
+    Result<void> readNetwork();
+    /// Chooses the chunks, opens what is kept of earlier runs and loads the head.
+    Result<void> prepare(const Job& job);
+    std::size_t runs() const { return runs_; }
+    std::size_t keptRuns() const { return keptRuns_; }   ///< whose scores were found among the records
+    std::size_t endedRuns() const { return endedRuns_; } ///< before the last chunk
+
+private:
+    struct Base;
+    Result<Base*> bordersOf(const WeightChange* base, const std::set<std::size_t>& layers, const Job& job);
+    struct Active;
+    struct Chunks {
+        std::size_t begin, end;
+    };
+    Result<void> runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
+    Result<void> scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job);
+    /// Hidden states of some chunks out of those of all.
+    HiddenStates statesOf(const std::vector<float>& all, Chunks chunks) const;
+    void tell(const char* what, const Job& job) const;
+    Result<void> tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job);
+
+    std::shared_ptr<const Model> model_;
+    const SensitivityPlan& plan_;
+    std::optional<Network> network_;
+    std::optional<NetworkWeights> weights_;
+    std::optional<Head> head_;
+    ScoredText scored_;
+    Records records_;
+    std::unique_ptr<Base> reference_, other_; ///< other_: of the last call of score() with a base
+    std::size_t runs_ = 0, keptRuns_ = 0, endedRuns_ = 0;
+    double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress
+    double layerSeconds_ = 0;        ///< of the last pass of a layer of a base
+};
+
+} // namespace qs::eval
