@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/activations.h"
+#include "app/cli/analysis_summary.h"
 #include "app/cli/declare.h"
 #include "app/cli/evidence_options.h"
 #include "app/cli/interrupt.h"
@@ -12,7 +13,6 @@
 #include "core/analysis/proxy_trust.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/layouts/offers.h"
 #include "core/quant/encode/solved.h"
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"
@@ -50,89 +50,6 @@ Result<std::vector<std::pair<std::string, QuantSpec>>> parsed(const std::vector<
     return specs;
 }
 
-/// Collects why rows have no figures. Each reason is printed once, with the number of rows.
-class Reasons {
-public:
-    void add(const AnalysisRow& row) {
-        if (row->status == Status::Ok) return;
-        const auto known = std::find_if(reasons_.begin(), reasons_.end(),
-                                        [&](const auto& r) { return r.first->reason == row->reason; });
-        if (known != reasons_.end())
-            ++known->second;
-        else if (reasons_.size() < kMost)
-            reasons_.emplace_back(row, 1);
-        else
-            ++more_;
-    }
-    /// Each reason is followed by the specs that fit its first tensor.
-    std::string text(const Model& model) const {
-        std::string out;
-        for (const auto& [row, rows] : reasons_)
-            out += fmt::format("{} refused: {}\n", rows, oneSentence(row->reason + offersFor(*row, model)));
-        if (more_) out += fmt::format("{} more rows for other reasons; --json lists them all.\n", more_);
-        return out.empty() ? out : "\n" + out;
-    }
-
-private:
-    static std::string offersFor(const TensorAnalysis& row, const Model& model) {
-        const TensorInfo* tensor = model.find(row.tensor);
-        const bool nonFinite = row.nan + row.inf > 0; // the reason itself already says how to leave these values out
-        if (!tensor || nonFinite || row.status != Status::Refused) return {};
-        return offersText(specsForRefused(row.spec, std::span(&tensor, 1), nonFinite));
-    }
-
-    static constexpr std::size_t kMost = 8;
-    std::vector<std::pair<AnalysisRow, std::size_t>> reasons_;
-    std::size_t more_ = 0;
-};
-
-void mergeTotals(SpecTotal& into, const SpecTotal& from) {
-    into.tensors += from.tensors, into.refused += from.refused, into.elements += from.elements;
-    into.bytesBefore += from.bytesBefore, into.bytesAfter += from.bytesAfter;
-    into.allBytes += from.bytesAfter - from.bytesBefore;
-    into.sums.merge(from.sums);
-    into.bpw = into.elements ? 8.0 * double(into.bytesAfter) / double(into.elements) : 0;
-}
-
-/// The text below the table.
-struct Below {
-    Reasons reasons;
-    std::vector<SpecTotal> totals;
-    std::vector<std::string> remarks;                     ///< for the first remarkedRows rows
-    std::size_t rows = 0, measured = 0, remarkedRows = 0; ///< rows: includes the rows of the last add()
-    AnalysisRow first;
-    double seconds = 0;
-    std::string proxy =
-        proxyRemark(nmseMetric(), std::nullopt); ///< what the errors are, and how far they can be trusted
-
-    /// Says how many rows the remarks are about, if not all rows are covered.
-    std::vector<std::string> saidRemarks() const {
-        std::vector<std::string> out = remarks;
-        if (rows > remarkedRows)
-            for (std::string& sentence : out)
-                sentence = fmt::format("Of the first {} rows: {}", remarkedRows, sentence);
-        return out;
-    }
-
-    void add(const std::vector<AnalysisRow>& some, const Model* model) {
-        if (rows == 0) remarks = remarksOf(some), remarkedRows = some.size();
-        for (const auto& row : some) {
-            reasons.add(row);
-            if (!first) first = row;
-            ++rows, measured += row->status == Status::Ok;
-        }
-        for (auto& total : qs::totals(some, rows == some.size() ? model : nullptr)) { // the first call also counts the
-                                                                                      // bytes of the whole model
-            const auto known = std::find_if(totals.begin(), totals.end(),
-                                            [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
-            if (known == totals.end())
-                totals.push_back(std::move(total));
-            else
-                mergeTotals(*known, total);
-        }
-    }
-};
-
 /// The column behind that of the metric.
 std::string_view errorColumn(const Metric& metric) {
     return analysisColumns()[analysisColumns().indexOf(metric.id) + 1].id;
@@ -152,7 +69,7 @@ std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
     return ids;
 }
 
-Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const Below& below) {
+Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const AnalysisSummary& below) {
     const Table sums =
         withColumns(makeTable({}, totalColumns(), below.totals),
                     {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
@@ -167,7 +84,7 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
 }
 
 Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result,
-                       const Below& below) {
+                       const AnalysisSummary& below) {
     auto ids = shownColumns(plan);
     for (const Metric& metric : metrics()) // effects that no row has
         if ((metric.onOutput || !metric.isOfWeights) &&
@@ -221,7 +138,7 @@ Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
     return {};
 }
 
-Result<void> anyMeasured(const Options& options, const Below& below) {
+Result<void> anyMeasured(const Options& options, const AnalysisSummary& below) {
     if (below.measured > 0 || !below.first) return {};
     const TensorAnalysis& first = *below.first;
     return fail(fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
@@ -283,7 +200,7 @@ private:
 };
 
 /// Analyses the tensors in pieces and spools the rows. The result is the same as from one analysis.
-Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below, ShownTensors* shown) {
+Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummary& below, ShownTensors* shown) {
     Progress before;
     before.itemsTotal = plan.tensors.size() * plan.specs.size();
     for (const auto* tensor : plan.tensors) before.total += double(tensor->bytes) * double(plan.specs.size());
@@ -319,7 +236,7 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, Below& below, 
 }
 
 Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const std::vector<std::string>& paths,
-                         Below& below) {
+                         AnalysisSummary& below) {
     RowSpool spool;
     ShownTensors shown;
     const bool pages = wantsPages(options.outputs);
@@ -375,7 +292,7 @@ Result<void> run(const Options& options) {
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, options.learning.activations});
     paths.insert(paths.end(), options.evidence.files.begin(), options.evidence.files.end());
-    Below below;
+    AnalysisSummary below;
     if (isLong(options, plan)) {
         auto done = runInPieces(options, plan, paths, below);
         return done ? anyMeasured(options, below) : done;

@@ -82,8 +82,7 @@ private:
 ComparePage::ComparePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stages_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    layout->setSpacing(Theme::kSpace);
+    setSpaces(*layout, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     layout->addLayout(header());
     auto* grid = grid_ = new QGridLayout;
     grid->setHorizontalSpacing(Theme::kGap);
@@ -132,15 +131,12 @@ QLayout* ComparePage::header() {
     tensor_ = new QLabel;
     tensor_->setFont(Theme::words(18, QFont::DemiBold));
     shape_ = new QLabel;
-    shape_->setFont(Theme::numbers());
-    shape_->setProperty("role", QStringLiteral("muted"));
+    dress(*shape_, Theme::numbers(), "muted");
     line->addWidget(tensor_);
     line->addSpacing(Theme::kSpace);
     line->addWidget(shape_);
     line->addStretch(1);
-    recipe_ = new QPushButton;
-    recipe_->setObjectName(QStringLiteral("compareRecipe"));
-    recipe_->setProperty("role", QStringLiteral("quiet"));
+    recipe_ = named(new QPushButton, "compareRecipe", "quiet");
     line->addWidget(recipe_);
     connect(recipe_, &QPushButton::clicked, this, [this] {
         const auto* tensor = session_.tensor();
@@ -206,12 +202,10 @@ void ComparePage::buildDifference(QGridLayout* grid) {
     figures_ = new FigureTable;
     figureCard_ = new Card(tr("Key figures"));
     figureCard_->setBody(figures_);
-    errorDifference_ = new PlotChart;
-    errorDifference_->setObjectName(QStringLiteral("errorDifference"));
+    errorDifference_ = named(new PlotChart, "errorDifference");
     errorCard_ = new Card(tr("Signed error, B − A"));
     errorCard_->setBody(errorDifference_);
-    mapDifference_ = new HeatMap;
-    mapDifference_->setObjectName(QStringLiteral("mapDifference"));
+    mapDifference_ = named(new HeatMap, "mapDifference");
     mapCard_ = new Card(tr("Block map, B − A"));
     mapCard_->setBody(mapDifference_);
     QWidget* widgets[] = {heading, figureCard_, errorCard_, mapCard_};
