@@ -95,6 +95,7 @@ public:
         return true;
     }
     bool string(std::string& text) override {
+        if (isList()) return refuse(kNoRow);
         std::string* into = nullptr;
         SharedText* shared = nullptr;
         switch (place()) {
@@ -123,6 +124,7 @@ public:
         return into || shared ? isSet() : true;
     }
     bool count(std::uint64_t value) override {
+        if (isList()) return refuse(kNoRow);
         if (place() == In::Shape) {
             if (value > INT64_MAX || sizes_.size() == kMostAxes) return refuse("it has a shape that is none");
             return sizes_.push_back(std::int64_t(value)), true;
@@ -135,16 +137,19 @@ public:
         return into ? isSet() : true;
     }
     bool other(const char* kind) override {
+        if (isList()) return refuse(kNoRow);
         if (place() == In::Shape) return refuse("it has a shape that is none");
         return place() == In::Tensor && has("read_as") && std::string_view(kind) == "null" ? isSet() : true;
     }
 
 private:
     static constexpr std::size_t kMostKeys = 64, kMostAxes = 64;
+    static constexpr const char* kNoRow = "a row of a list is no object";
     struct Place {
         In in;
         std::vector<std::string> seen, set; ///< keys; those with a value of the right kind
     };
+    bool isList() const { return place() == In::Files || place() == In::LeftOutFiles || place() == In::Tensors; }
     In place() const { return places_.empty() ? In::Other : places_.back().in; }
     const std::string& key() const { return key_; }
     bool has(std::string_view name) const { return key_ == name; }
@@ -188,14 +193,11 @@ private:
 
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path, ProofRows rows,
                                      const std::function<void(std::uint64_t)>& passed) {
-    const auto wrong = [&](std::string_view why) {
-        return fail(fmt::format("{} is not a certificate: {}", escapeForPeople(path, 200), why), path);
-    };
+    const std::string said = escapeForPeople(path, 160) + " is not a certificate";
     CertificateVisitor visitor(rows, text.size());
     visitor.passed = passed;
-    const auto read = readStrictJson(text, "it", 0, visitor);
-    if (!read) return wrong(read.error().message);
-    return visitor.isCertificate() ? Result<Certificate>(visitor.take()) : wrong("it is no object.");
+    if (const auto read = readStrictJson(text, said, 0, visitor); !read) return fail(read.error().message, path);
+    return visitor.isCertificate() ? Result<Certificate>(visitor.take()) : fail(said + ": it is no object.", path);
 }
 
 Result<Certificate> readCertificate(const std::string& path, ProofRows rows) {
