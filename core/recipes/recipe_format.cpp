@@ -49,6 +49,7 @@ Result<ForeignRecipe> parseForeignRecipe(std::string text, const std::string& pa
         recipe->format = row;
         return recipe;
     }
+    if (!source->problem.empty()) return source->wrong(source->problem); // no words of a recipe of text either
     std::string known;
     for (const RecipeFormat* row : recipeFormats()) known += (known.empty() ? "" : ", ") + std::string(row->id);
     return fail(fmt::format("{} is not a recipe: it has the form of none of {}.", shownPath(path), known), path);

@@ -28,7 +28,7 @@ tl::unexpected<Error> RecipeSource::wrong(const std::string& why) const {
 }
 
 Result<RecipeSource> recipeSource(std::string text, const std::string& path) {
-    RecipeSource source{path, std::move(text), {}};
+    RecipeSource source{path, std::move(text), {}, {}};
     if (source.text.size() > kMostRecipe) return source.wrong(fmt::format("it is longer than {} bytes", kMostRecipe));
     if (looksLikeJson(source.text)) {
         auto tree = readOrderedJsonTree(source.text);
@@ -42,7 +42,7 @@ Result<RecipeSource> recipeSource(std::string text, const std::string& path) {
     if (tree && (tree->is_object() || tree->is_array())) source.tree = std::move(*tree);
     const bool saysYaml = path.ends_with(".yaml") || path.ends_with(".yml");
     if (!tree && (saysYaml || looksLikeJson(source.text)))
-        return source.wrong((saysYaml ? "it " : "it is not a JSON object or list, and it ") + tree.error().message);
+        source.problem = (saysYaml ? "it " : "it is not a JSON object or list, and it ") + tree.error().message;
     return source;
 }
 

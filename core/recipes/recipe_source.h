@@ -16,7 +16,8 @@ using Json = nlohmann::ordered_json; ///< the order of entries decides which rul
 
 struct RecipeSource {
     std::string path, text;
-    Json tree; ///< null: neither a JSON nor a YAML text with entries
+    Json tree;                ///< null: neither a JSON nor a YAML text with entries
+    std::string problem = {}; ///< why there is no tree, where the text looks as if there should be one
     bool isObject() const { return tree.is_object(); }
     /// The object under "quantization_config" or "quantization" if there is one, as in config.json; else the root.
     const Json& settings() const;

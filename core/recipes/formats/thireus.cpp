@@ -25,13 +25,15 @@ std::vector<std::pair<int, std::string>> thireusLines(const std::string& text) {
     return lines;
 }
 
+/// Its files have comments; without one such lines are a file of llama-quantize.
 bool isThireusRecipe(const RecipeSource& source) {
     const auto lines = thireusLines(source.text);
-    return !lines.empty() && std::all_of(lines.begin(), lines.end(), [](const auto& line) {
+    if (lines.empty() || source.text.find('#') == source.text.npos) return false;
+    return std::all_of(lines.begin(), lines.end(), [](const auto& line) {
         const auto at = line.second.rfind("$=");
         return line.second.starts_with('^') && at != std::string::npos && at + 2 < line.second.size() &&
                line.second.find_first_of(" \t", at) == std::string::npos;
-    }) && (source.text.find('#') != source.text.npos || lines.size() > 1);
+    });
 }
 
 Result<ForeignRecipe> readThireusRecipe(const RecipeSource& source) {

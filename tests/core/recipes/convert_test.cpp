@@ -19,7 +19,7 @@ struct Mixture {
 };
 constexpr Mixture kMixtures[] = {
     {"quantscope", "nf4:block=32", "keep", "int4:block=128:sym=no:scaletype=f16"},
-    {"llama.cpp", "q4_k", "q6_k", "q8_0"},
+    {"llama.cpp", "q4_k", "q5_0", "q8_0"},
     {"thireus", "q4_0", "q8_0", "q5_1"},
     {"maxtext", "int8:scale=channel", "int4:block=64", "keep"},
     {"qwix", "int8:scale=channel", "nf4:block=64", "fp8_e4m3:scale=channel:calib=rms,7"},
