@@ -56,7 +56,6 @@ Option Option::range(double least, double most) const { return Option(declared_-
 Option Option::oneOf(std::vector<std::string> values) const {
     return Option(declared_->check(CLI::IsMember(std::move(values))));
 }
-Option Option::times(int least, int most) const { return Option(declared_->expected(least, most)); }
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
     return Option(declared_->check(std::move(problem)));
 }

@@ -31,7 +31,6 @@ public:
     Option range(unsigned least, unsigned most) const;
     Option range(double least, double most) const;
     Option oneOf(std::vector<std::string> values) const;
-    Option times(int least, int most) const; ///< how many values, for lists
     /// `problem` returns what is wrong with a value, or an empty string.
     Option check(std::function<std::string(const std::string&)> problem) const;
 

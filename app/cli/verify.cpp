@@ -16,7 +16,8 @@ namespace qs::cli {
 namespace {
 
 struct Options {
-    std::vector<std::string> paths; ///< the export, or the original and the export
+    std::string first;    ///< the original, or the export alone
+    std::string exported; ///< "": the first is an export alone
     std::string certificate;
     std::vector<std::string> failOn;
     OutputFiles outputs;
@@ -25,7 +26,7 @@ struct Options {
 
 Result<std::string> certificateFor(const Options& options) {
     if (!options.certificate.empty()) return options.certificate;
-    const std::string& path = options.paths.front();
+    const std::string& path = options.first;
     std::string found = certificateOf(path);
     if (!found.empty()) return found;
     return fail(fmt::format("{}: there is no certificate at {}: `export` writes one, `quantize` into a folder too; use "
@@ -37,11 +38,10 @@ Result<std::string> certificateFor(const Options& options) {
 /// Whether the files are still those of their certificate.
 Result<void> checkFiles(const Options& options) {
     if (!options.failOn.empty())
-        return fail("--fail-on compares with an original: name it before the export.", options.paths.front());
+        return fail("--fail-on compares with an original: name it before the export.", options.first);
     for (const char* id : {"csv", "html", "pdf", "md"})
         if (options.outputs.wants(id))
-            return fail(fmt::format("--{} compares with an original: name it before the export.", id),
-                        options.paths.front());
+            return fail(fmt::format("--{} compares with an original: name it before the export.", id), options.first);
     const auto path = certificateFor(options);
     if (!path) return tl::unexpected(path.error());
     const auto checked =
@@ -80,11 +80,11 @@ Result<void> compare(const Options& options) {
                     options.certificate);
     const auto limits = parseLimits(options.failOn, verifyLimits());
     if (!limits) return tl::unexpected(limits.error());
-    const auto original = openServed(options.paths[0]);
+    const auto original = openServed(options.first);
     if (!original) return tl::unexpected(original.error());
-    const auto exported = open(options.paths[1]);
+    const auto exported = open(options.exported);
     if (!exported) return tl::unexpected(exported.error());
-    const VerifyRequest request{*original, *exported, options.paths[1]};
+    const VerifyRequest request{*original, *exported, options.exported};
     const auto found = verifyExport(request, processJob());
     if (!found) return tl::unexpected(found.error());
     if (!options.outputs.standardOutput())
@@ -94,27 +94,29 @@ Result<void> compare(const Options& options) {
         if (!report) return tl::unexpected(report.error());
         auto paths = pathsOf(original->get());
         for (auto& path : pathsOf(exported->get())) paths.push_back(std::move(path));
-        paths.insert(paths.end(), options.paths.begin(), options.paths.end());
+        paths.insert(paths.end(), {options.first, options.exported});
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     }
     const std::string broken = brokenLimit(*found, *limits);
     if (broken.empty()) return {};
-    return fail(fmt::format("{}: {} (--fail-on).", escapeForPeople(options.paths[1], 160), broken), options.paths[1]);
+    return fail(fmt::format("{}: {} (--fail-on).", escapeForPeople(options.exported, 160), broken), options.exported);
 }
 
 } // namespace
 
 Run declareVerify(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    option(app, "FILES", options->paths,
-           "ORIGINAL EXPORTED: an export of any program and the model that it was made\n"
-           "from. EXPORTED alone: what `quantize` or `export` wrote, by its certificate")
+    option(app, "ORIGINAL", options->first,
+           "The model that an export was made from. Alone: what `quantize` or `export`\n"
+           "wrote, checked by its certificate")
         .required()
-        .times(1, 2)
+        .type("")
+        .reads();
+    option(app, "EXPORTED", options->exported, "The export, made by any program: it is compared with the original")
         .type("")
         .reads();
     option(app, "--certificate", options->certificate,
-           "Of EXPORTED alone: its certificate, beside the files that it names (default:\n"
+           "Of an export alone: its certificate, beside the files that it names (default:\n"
            "certificate.json in the folder, FILE.certificate.json beside a file)")
         .type("FILE")
         .reads();
@@ -132,8 +134,8 @@ Run declareVerify(CLI::App& app) {
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         if (auto fine = options->outputs.check(); !fine) return fine;
-        if (options->paths.size() == 1) return checkFiles(*options);
-        options->commandLine = "quantscope-cli verify " + options->paths[0] + " " + options->paths[1];
+        if (options->exported.empty()) return checkFiles(*options);
+        options->commandLine = "quantscope-cli verify " + options->first + " " + options->exported;
         for (const auto& limit : options->failOn) options->commandLine += " --fail-on '" + limit + "'";
         return compare(*options);
     };

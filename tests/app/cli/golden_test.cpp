@@ -23,10 +23,6 @@ private Q_SLOTS:
              {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats", "metrics", "layouts",
               "calibrations", "solvers", "sweep", "audit", "diff", "verify", "whatif", "train", "products", "kvcache"})
             add(s("help-") + s(command), s(command) + s(" --help"));
-        add(s("help-recipe"), s("recipe --help"));
-        add(s("help-recipe-resolve"), s("recipe resolve --help"));
-        add(s("help-recipe-convert"), s("recipe convert --help"));
-        add(s("recipe-formats"), s("recipe formats"));
         add(s("formats"), s("formats"));
         add(s("formats-json"), s("formats --json -"));
         add(s("metrics"), s("metrics"));
