@@ -18,6 +18,20 @@ using namespace clitest;
 
 namespace {
 
+/// A command that takes options, and the words before them: "recipe convert" beside "analyze".
+struct Called {
+    QStringList words;
+    CLI::App* app;
+};
+/// The command, or its subcommands.
+std::vector<Called> callsOf(const char* command, CLI::App& app) {
+    std::vector<Called> calls;
+    for (CLI::App* inner : app.get_subcommands(std::function<bool(CLI::App*)>()))
+        calls.push_back({QStringList{s(command), QString::fromStdString(inner->get_name())}, inner});
+    if (calls.empty()) calls.push_back({QStringList{s(command)}, &app});
+    return calls;
+}
+
 /// Type name of the option's value, without its checks.
 QString typeOf(const CLI::Option* option) {
     return QString::fromStdString(option->get_type_name()).section(u':', 0, 0);
@@ -30,6 +44,59 @@ class TestContract : public QObject {
     QTemporaryDir dir_;
     QString path(const char* name) { return dir_.filePath(s(name)); }
     QString good_;
+
+    void neverWritten(const Called& call) {
+        using qs::cli::PathUse;
+        std::vector<const CLI::Option*> inputs, outputs;
+        for (const auto* option : call.app->get_options()) {
+            const auto use = qs::cli::pathUse(option);
+            if (use == PathUse::Input) inputs.push_back(option);
+            if (use != PathUse::None && use != PathUse::Input) outputs.push_back(option);
+        }
+        QTemporaryDir dir;
+        const auto line = [&](std::map<const CLI::Option*, QString> given) {
+            QStringList arguments = call.words, last;
+            for (const auto* option : call.app->get_options()) {
+                const auto name = QString::fromStdString(option->get_name());
+                const auto type = typeOf(option);
+                if (option->get_required() && !given.count(option))
+                    given[option] = type == s("SPEC")     ? s("nf4:block=64")
+                                    : type == s("REGEX")  ? s("a.weight")
+                                    : type == s("LAYOUT") ? s("eformer")
+                                    : type == s("ID")     ? s("bnb")
+                                    : type == s("OUT")    ? dir.filePath(s("other.safetensors"))
+                                                          : good_;
+                if (!given.count(option)) continue;
+                if (option->get_positional())
+                    last << given[option];
+                else
+                    arguments << name << given[option];
+            }
+            return arguments + last;
+        };
+        const QString file = dir.filePath(s("x.safetensors")), link = dir.filePath(s("link.safetensors")),
+                      hard = dir.filePath(s("hard.safetensors"));
+        const auto bytes = get(good_);
+        for (const auto* output : outputs) {
+            for (const auto* input : inputs)
+                for (const QString& as : {file, link, hard}) {
+                    for (const QString& old : {file, link, hard}) QFile::remove(old);
+                    QVERIFY(!put(file, bytes).isEmpty() && QFile::link(file, link));
+                    QVERIFY(::link(QFile::encodeName(file).constData(), QFile::encodeName(hard).constData()) == 0);
+                    const auto ran = run(line({{input, file}, {output, as}}));
+                    QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input"),
+                             (line({{input, file}, {output, as}}).join(u' ').toUtf8() + ": " + ran.err).constData());
+                    QCOMPARE(get(file), bytes);
+                }
+            for (const auto* other : outputs) {
+                if (other == output) continue;
+                const auto ran = run(
+                    line({{output, dir.filePath(s("y.safetensors"))}, {other, dir.filePath(s("./y.safetensors"))}}));
+                QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("both name"), ran.err.constData());
+                QVERIFY(!QFile::exists(dir.filePath(s("y.safetensors"))));
+            }
+        }
+    }
 
 private Q_SLOTS:
     void initTestCase() {
@@ -126,18 +193,24 @@ private Q_SLOTS:
                                 s("HOW"),
                                 s("UNIT"),
                                 s("OBJECTIVE"),
+                                s("LIMIT"),
+                                s("NATS"),
+                                s("RULE"),
+                                s("SHARE"),
                                 s("WHAT"),
                                 s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;
             const auto run = command.declare(app);
-            for (const auto* option : app.get_options()) {
-                if (option->get_expected_max() == 0 || option->get_items_expected_max() == 0) continue; // a flag
-                const bool isPath = qs::cli::pathUse(option) != qs::cli::PathUse::None;
-                const auto type = typeOf(option);
-                QVERIFY2(isPath != plain.contains(type),
-                         qPrintable(s("%1 %2 takes %3").arg(s(command.name), s(option->get_name().c_str()), type)));
-            }
+            for (const auto& call : callsOf(command.name, app))
+                for (const auto* option : call.app->get_options()) {
+                    if (option->get_expected_max() == 0 || option->get_items_expected_max() == 0) continue; // a flag
+                    const bool isPath = qs::cli::pathUse(option) != qs::cli::PathUse::None;
+                    const auto type = typeOf(option);
+                    QVERIFY2(isPath != plain.contains(type),
+                             qPrintable(
+                                 s("%1 %2 takes %3").arg(call.words.join(u' '), s(option->get_name().c_str()), type)));
+                }
         }
     }
 
@@ -149,59 +222,11 @@ private Q_SLOTS:
     }
     void inputsAreNeverWritten() {
         QFETCH(QString, command);
-        using qs::cli::PathUse;
         const auto all = qs::cli::commands();
         const auto row = std::find_if(all.begin(), all.end(), [&](const auto& one) { return command == s(one.name); });
         CLI::App app;
         const auto declared = row->declare(app);
-        std::vector<const CLI::Option*> inputs, outputs;
-        for (const auto* option : app.get_options()) {
-            const auto use = qs::cli::pathUse(option);
-            if (use == PathUse::Input) inputs.push_back(option);
-            if (use != PathUse::None && use != PathUse::Input) outputs.push_back(option);
-        }
-        QTemporaryDir dir;
-        const auto line = [&](std::map<const CLI::Option*, QString> given) {
-            QStringList arguments{command}, last;
-            for (const auto* option : app.get_options()) {
-                const auto name = QString::fromStdString(option->get_name());
-                const auto type = typeOf(option);
-                if (option->get_required() && !given.count(option))
-                    given[option] = type == s("SPEC")     ? s("nf4:block=64")
-                                    : type == s("REGEX")  ? s("a.weight")
-                                    : type == s("LAYOUT") ? s("eformer")
-                                    : type == s("OUT")    ? dir.filePath(s("other.safetensors"))
-                                                          : good_;
-                if (!given.count(option)) continue;
-                if (option->get_positional())
-                    last << given[option];
-                else
-                    arguments << name << given[option];
-            }
-            return arguments + last;
-        };
-        const QString file = dir.filePath(s("x.safetensors")), link = dir.filePath(s("link.safetensors")),
-                      hard = dir.filePath(s("hard.safetensors"));
-        const auto bytes = get(good_);
-        for (const auto* output : outputs) {
-            for (const auto* input : inputs)
-                for (const QString& as : {file, link, hard}) {
-                    for (const QString& old : {file, link, hard}) QFile::remove(old);
-                    QVERIFY(!put(file, bytes).isEmpty() && QFile::link(file, link));
-                    QVERIFY(::link(QFile::encodeName(file).constData(), QFile::encodeName(hard).constData()) == 0);
-                    const auto ran = run(line({{input, file}, {output, as}}));
-                    QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input"),
-                             (line({{input, file}, {output, as}}).join(u' ').toUtf8() + ": " + ran.err).constData());
-                    QCOMPARE(get(file), bytes);
-                }
-            for (const auto* other : outputs) {
-                if (other == output) continue;
-                const auto ran = run(
-                    line({{output, dir.filePath(s("y.safetensors"))}, {other, dir.filePath(s("./y.safetensors"))}}));
-                QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("both name"), ran.err.constData());
-                QVERIFY(!QFile::exists(dir.filePath(s("y.safetensors"))));
-            }
-        }
+        for (const auto& call : callsOf(row->name, app)) neverWritten(call);
     }
 
     /// Inputs that are known only after the model is opened: shards, files of its folder, and the configuration of the
