@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kButtonWidth = 67, kButton = 55, kLeastButton = 38; ///< px; heights of a button
 constexpr int kCaption = 18;                                      ///< px, height of a group's name
-constexpr int kTop = 60, kBottom = 8;                             ///< px: the menu; the lower margin
+constexpr int kMenuHeight = 60, kBottom = 8;                      ///< px: the menu; the lower margin
 
 } // namespace
 
@@ -84,7 +84,7 @@ QToolButton* Rail::button(const QString& id, const QString& title) {
 void Rail::resizeEvent(QResizeEvent*) {
     const int count = int(buttons_.size()), captions = int(captions_.size());
     const int gaps = (count + captions) * layout()->spacing();
-    const int room = height() - kTop - kBottom - captions * kCaption - gaps;
+    const int room = height() - kMenuHeight - kBottom - captions * kCaption - gaps;
     const int each = std::clamp(room / count, kLeastButton, kButton);
     for (auto* button : buttons_) button->setFixedHeight(each);
 }
