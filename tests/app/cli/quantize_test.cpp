@@ -287,7 +287,8 @@ private Q_SLOTS:
                                        {"b.weight.codes", "F32", "[4]", ramp(4)}}),
                    header = file.mid(8, file.indexOf('}' + QByteArray(1, '}')) - 6);
         const QByteArray data = file.mid(8 + qsizetype(file[0] & 0xff) + 256 * qsizetype(file[1] & 0xff));
-        header.insert(1, R"("__metadata__":{"quantscope.a.weight":"[[","quantscope.b.weight":"{\"spec\":1}"},)");
+        header.insert(
+            1, "\"__metadata__\":{\"quantscope.a.weight\":\"[[\",\"quantscope.b.weight\":\"{\\\"spec\\\":1}\"},");
         while (header.size() % 8) header += ' ';
         const quint64 length = quint64(header.size());
         const QString in = put(dir.filePath(s("in.safetensors")),

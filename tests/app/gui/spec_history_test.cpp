@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/spec_history.h"
 
+#include "app/gui/session.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "tests/support/test_program.h"

@@ -8,6 +8,7 @@
 
 #include <QFile>
 #include <QtTest>
+#include <fmt/format.h>
 
 using namespace qs;
 using namespace qs::test;
