@@ -3,7 +3,7 @@
 // Bits per weight, SQNR and max |error| of the selected tensor, or of the whole model on pages about the model. A word
 // says which of the two.
 
-#include "core/analysis/analysis.h"
+#include "app/gui/model_rows.h"
 
 #include <QWidget>
 
