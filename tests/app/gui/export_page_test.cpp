@@ -173,7 +173,7 @@ private Q_SLOTS:
         QVERIFY2(session_->rules().startsWith(QStringLiteral("lm_head=keep\ndown_proj=nf4:block=64:dialect=bnb")),
                  qPrintable(session_->rules()));
         QTRY_VERIFY(write->isEnabled());
-        session_->setRules({}, false);
+        session_->setRules(QString(), false);
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 
@@ -227,7 +227,7 @@ private Q_SLOTS:
         QCOMPARE(session_->rules(), QStringLiteral("^lm_head\\.weight$=nf4:block=64\n"));
         QVERIFY(press("tensorCodebook"));
         QCOMPARE(QString::fromStdString(session_->tensor()->name), QStringLiteral("lm_head.weight"));
-        session_->setRules({}, false);
+        session_->setRules(QString(), false);
     }
 
     /// Rules typed into the field: the plan and the export follow them, and undo reverts them.
@@ -298,7 +298,7 @@ private Q_SLOTS:
         QTest::mouseClick(page->findChild<QPushButton*>(QStringLiteral("openRecipe")), Qt::LeftButton);
         QVERIFY(textOf(*page, "exportRulesSaid").contains(QStringLiteral("is not a recipe")));
         QVERIFY(write->isEnabled()); // the former rules are still in force
-        session_->setRules({}, false);
+        session_->setRules(QString(), false);
     }
 
     /// A recipe that the layout cannot store is refused before anything is written, with a message per row and one for
@@ -319,7 +319,7 @@ private Q_SLOTS:
         auto* rest = page->findChild<QComboBox*>(QStringLiteral("exportRest"));
         rest->setCurrentIndex(1); // the others stay unquantized, so only one 4-bit format is left
         QTRY_VERIFY(write->isEnabled() && textOf(*page, "planHeadline").contains(QStringLiteral("quantized at")));
-        session_->setRules({}, false);
+        session_->setRules(QString(), false);
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 
