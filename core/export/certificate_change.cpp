@@ -8,11 +8,6 @@
 
 namespace qs {
 
-/// How many certificates it has within.
-static int previousOnes(const Certificate& certificate) {
-    return certificate.previous ? 1 + previousOnes(*certificate.previous) : 0;
-}
-
 Result<CertificateChange> CertificateChange::prepare(const Certificate& certificate, const std::string& output,
                                                      const Job& job) {
     std::uint64_t bytes = 0;
@@ -32,8 +27,12 @@ Result<void> CertificateChange::before() {
     const std::string old = certificateOf(output_), path = certificatePathFor(output_);
     if (old.empty()) return {};
     const auto previous = readCertificate(old, ProofRows::Counted);
-    // One that speaks of nothing is not kept.
-    if (!previous || previousOnes(*previous) >= kMostPrevious) return removeCertificate(output_);
+    if (!previous) return removeCertificate(output_); // it speaks of nothing
+    if (previous->previous) { // an export was stopped between the names: the one that speaks of what is there is kept
+        const auto checked = checkCertificate(old, {});
+        if (!checked) return tl::unexpected(checked.error());
+        if (auto kept = writeCertificate(old, checked->certificate); !kept) return kept;
+    }
     const auto text = MappedFile::open(old);
     if (!text) return tl::unexpected(text.error());
     if ((*text)->size() + bytes_ > kMostCertificate) return removeCertificate(output_);

@@ -43,37 +43,36 @@ private Q_SLOTS:
 void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     Session session;
     QVERIFY(openModel(session, writeLayeredModel(path("m.safetensors"), 2, 32)));
-    const QString file = putText(path("r.json"), R"({"__default__":{"w_bits":null},".*/(query|key)":{"w_bits":8},".*/nobody":{
-        "w_bits" : 4}
-})");
+    const QString file = putText(path("r.json"), "{\"__default__\":{\"w_bits\":null},\".*/(query|key)\":{\"w_bits\":8},"
+                                                 "\".*/nobody\":{\"w_bits\":4}}");
     RecipeDialog dialog(session);
-QSignalSpy settled(&dialog, &RecipeDialog::settled);
-dialog.showSession();
-QVERIFY(settled.wait(10'000));
-dialog.setOpenChooser([&](const QString&) { return file; });
-dialog.findChild<QAbstractButton*>(QStringLiteral("openForeignRecipe"))->click();
-QVERIFY(settled.wait(10'000));
-QVERIFY(dialog.shown());
-const auto* view = dialog.findChild<QTableView*>(QStringLiteral("recipeRows"));
-QAbstractItemModelTester tester(view->model());
-QCOMPARE(view->model()->rowCount(), 14);
-QVERIFY(dialog.findChild<QLabel*>(QStringLiteral("recipeRemarks"))->text().contains(QStringLiteral("nobody")));
-dialog.use();
-QVERIFY(settled.wait(10'000));
-QVERIFY2(session.rules().contains(QStringLiteral("q_proj")) && session.rules().contains(QStringLiteral("=int8")),
-         qPrintable(session.rules()));
-QVERIFY(session.keepsRest());
-dialog.choose(QStringLiteral("qwix"));
-dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
-dialog.findChild<QAbstractButton*>(QStringLiteral("saveForeignRecipe"))->click();
-QVERIFY(settled.wait(10'000));
-QVERIFY2(textIn(path("out.yaml")).startsWith("qwix:"), textIn(path("out.yaml")).constData());
-// The session's recipe says the same now.
-dialog.showSession();
-QVERIFY(settled.wait(10'000));
-std::size_t quantized = 0;
-for (const auto& row : dialog.shown()->tensors) quantized += row.spec.has_value();
-QCOMPARE(quantized, std::size_t(4));
+    QSignalSpy settled(&dialog, &RecipeDialog::settled);
+    dialog.showSession();
+    QVERIFY(settled.wait(10'000));
+    dialog.setOpenChooser([&](const QString&) { return file; });
+    dialog.findChild<QAbstractButton*>(QStringLiteral("openForeignRecipe"))->click();
+    QVERIFY(settled.wait(10'000));
+    QVERIFY(dialog.shown());
+    const auto* view = dialog.findChild<QTableView*>(QStringLiteral("recipeRows"));
+    QAbstractItemModelTester tester(view->model());
+    QCOMPARE(view->model()->rowCount(), 14);
+    QVERIFY(dialog.findChild<QLabel*>(QStringLiteral("recipeRemarks"))->text().contains(QStringLiteral("nobody")));
+    dialog.use();
+    QVERIFY(settled.wait(10'000));
+    QVERIFY2(session.rules().contains(QStringLiteral("q_proj")) && session.rules().contains(QStringLiteral("=int8")),
+             qPrintable(session.rules()));
+    QVERIFY(session.keepsRest());
+    dialog.choose(QStringLiteral("qwix"));
+    dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
+    dialog.findChild<QAbstractButton*>(QStringLiteral("saveForeignRecipe"))->click();
+    QVERIFY(settled.wait(10'000));
+    QVERIFY2(textIn(path("out.yaml")).startsWith("qwix:"), textIn(path("out.yaml")).constData());
+    // The session's recipe says the same now.
+    dialog.showSession();
+    QVERIFY(settled.wait(10'000));
+    std::size_t quantized = 0;
+    for (const auto& row : dialog.shown()->tensors) quantized += row.spec.has_value();
+    QCOMPARE(quantized, std::size_t(4));
 }
 
 void TestRecipeDialogs::whatCannotBeSaidIsShown() {
