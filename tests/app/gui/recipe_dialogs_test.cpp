@@ -8,6 +8,7 @@
 
 #include <QAbstractButton>
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QTableView>
 #include <QTemporaryDir>
 
