@@ -7,6 +7,22 @@
 #include <unistd.h>
 
 namespace qs {
+namespace {
+
+/// Gives a certificate the name, while the lock of its folder is held.
+Result<void> putNow(const std::string& path, const Certificate& certificate, const MappedFile* previous) {
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    const auto kept = eachCertificatePiece(
+        certificate, [&](std::string_view piece) { return file->write(piece); }, previous);
+    if (!kept) return kept;
+    if (previous)
+        if (auto same = previous->unchanged(); !same) return same;
+    if (auto sealed = file->seal(); !sealed) return sealed;
+    return file->takeName();
+}
+
+} // namespace
 
 Result<CertificateChange> CertificateChange::prepare(const Certificate& certificate, const std::string& output,
                                                      const Job& job) {
@@ -31,19 +47,12 @@ Result<void> CertificateChange::before() {
     if (previous->previous) { // an export was stopped between the names: the one that speaks of what is there is kept
         const auto checked = checkCertificate(old, {});
         if (!checked) return tl::unexpected(checked.error());
-        if (auto kept = writeCertificate(old, checked->certificate); !kept) return kept;
+        if (auto kept = putNow(old, checked->certificate, nullptr); !kept) return kept;
     }
     const auto text = MappedFile::open(old);
     if (!text) return tl::unexpected(text.error());
     if ((*text)->size() + bytes_ > kMostCertificate) return removeCertificate(output_);
-    auto file = AtomicFile::create(path);
-    if (!file) return tl::unexpected(file.error());
-    const auto kept = eachCertificatePiece(
-        *certificate_, [&](std::string_view piece) { return file->write(piece); }, text->get());
-    if (!kept) return kept;
-    if (auto same = (*text)->unchanged(); !same) return same;
-    if (auto sealed = file->seal(); !sealed) return sealed;
-    if (auto named = file->takeName(); !named) return named;
+    if (auto named = putNow(path, *certificate_, text->get()); !named) return named;
     if (old != path) ::unlink(old.c_str());
     return {};
 }

@@ -39,7 +39,7 @@ _quantscope_cli() {
         if [[ $command == audit ]]; then values='fault warning note'; else values='differs unknown missing added refused claims nmse> bpw> bpw_all>'; fi
         COMPREPLY=($(compgen -W "$values" -- "$current")); return ;;
     --to) COMPREPLY=($(compgen -W "$("$program" recipe formats --json - 2>/dev/null | grep -oE '"id": "[^"]+"' | cut -d'"' -f4)" -- "$current")); return ;;
-    recipe) COMPREPLY=($(compgen -W "resolve convert formats" -- "$current")); return ;;
+    recipe) if [[ $current != -* ]]; then COMPREPLY=($(compgen -W "resolve convert formats" -- "$current")); return; fi ;;
     --solver) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids solvers)" -- "$current")); return ;;
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
     --act) COMPREPLY=($(compgen -W "f32 bf16 int8 fp8_e4m3" -- "$current")); return ;;
@@ -48,8 +48,9 @@ _quantscope_cli() {
     esac
 
     if [[ $current == -* ]]; then
-        local options
-        options=$("$program" "$command" --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,' | sort -u)
+        local options part=()
+        if [[ $command == recipe && ${COMP_WORDS[2]:-} == [a-z]* ]]; then part=("${COMP_WORDS[2]}"); fi
+        options=$("$program" "$command" "${part[@]}" --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-z][a-z-]*' | tr -d ' ,' | sort -u)
         COMPREPLY=($(compgen -W "$options" -- "$current"))
         return
     fi

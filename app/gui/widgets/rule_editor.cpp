@@ -87,8 +87,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     auto* saveButton = named(new QPushButton(tr("Save recipe")), "saveRecipe");
     files->addWidget(openButton);
     files->addWidget(saveButton);
-    auto* others = new QPushButton(tr("Other programs…"));
-    others->setObjectName(QStringLiteral("foreignRecipes"));
+    auto* others = named(new QPushButton(tr("Formats…")), "foreignRecipes");
     others->setToolTip(tr("Recipes as MaxText, qwix, llama.cpp, transformers and others read and write them"));
     files->addWidget(others);
     field_ = new Field(lines_);

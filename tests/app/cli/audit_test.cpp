@@ -56,7 +56,7 @@ private Q_SLOTS:
         QCOMPARE(code(faulty, "fault"), 1);
         QCOMPARE(code(faulty, "warning"), 1);
         QCOMPARE(code(twice, "fault"), 0);
-        QCOMPARE(code(fine, "note"), 2);
+        QCOMPARE(code(fine, "nonsense"), 2);
         const auto json = dir.filePath(s("a.json"));
         const auto ran = run({s("audit"), faulty, s("--fail-on"), s("fault"), s("--json"), json});
         QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("1 fault"), ran.err.constData());

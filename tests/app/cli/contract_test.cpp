@@ -56,10 +56,14 @@ class TestContract : public QObject {
         QTemporaryDir dir;
         const auto line = [&](std::map<const CLI::Option*, QString> given) {
             QStringList arguments = call.words, last;
+            const bool hasRecipe = std::any_of(given.begin(), given.end(), [](const auto& one) {
+                return one.first->get_name() == "--recipe";
+            });
             for (const auto* option : call.app->get_options()) {
                 const auto name = QString::fromStdString(option->get_name());
                 const auto type = typeOf(option);
-                if (option->get_required() && !given.count(option))
+                const bool isNeeded = option->get_required() || (type == s("SPEC") && !hasRecipe); // or a recipe
+                if (isNeeded && !given.count(option))
                     given[option] = type == s("SPEC")     ? s("nf4:block=64")
                                     : type == s("REGEX")  ? s("a.weight")
                                     : type == s("LAYOUT") ? s("eformer")
