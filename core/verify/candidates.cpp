@@ -2,6 +2,7 @@
 #include "core/verify/candidates.h"
 
 #include "core/layouts/stored.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/quant/spec/dialects/rows.h"
 
@@ -10,6 +11,8 @@
 
 namespace qs {
 namespace {
+
+const std::string kInHalves = ":compute=input";
 
 bool hasLevels(const FormatTraits& format, const LayerCoding& coding) {
     using Levels = LayerCoding::Levels;
@@ -32,15 +35,19 @@ bool hasLevels(const FormatTraits& format, const LayerCoding& coding) {
     return false;
 }
 
-std::string groupText(const LayerCoding& coding, const std::vector<std::int64_t>& shape) {
+/// The keys of a spec with these groups. A row that is one group is a row, and a block of its length to those that have
+/// blocks alone.
+std::vector<std::string> groupTexts(const LayerCoding& coding, const std::vector<std::int64_t>& shape) {
     const auto columns = shape.empty() ? 1u : std::uint64_t(shape.back());
     const auto rows = shape.size() < 2 ? 1u : std::uint64_t(shape[shape.size() - 2]);
-    if (coding.isFlat) return fmt::format(":block={}", coding.columns);
+    const std::string block = fmt::format(":block={}", coding.columns);
+    if (coding.isFlat) return {block};
     if (coding.rows > 1) {
-        if (coding.rows >= rows && coding.columns >= columns) return ":scale=tensor";
-        return fmt::format(":tile=0x{},1x{}", coding.rows, coding.columns);
+        if (coding.rows >= rows && coding.columns >= columns) return {":scale=tensor"};
+        return {fmt::format(":tile=0x{},1x{}", coding.rows, coding.columns)};
     }
-    return coding.columns >= columns ? ":scale=channel" : fmt::format(":block={}", coding.columns);
+    if (coding.columns < columns) return {block};
+    return {":scale=channel", block};
 }
 
 /// Types of scales that are stored so.
@@ -60,6 +67,31 @@ void addOnce(std::vector<QuantSpec>& specs, QuantSpec spec) {
     if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(std::move(spec));
 }
 
+/// The specs of a dialect's text with every type of scales that may be stored so.
+void addTypes(const std::string& text, const LayerCoding& coding, std::vector<QuantSpec>& specs) {
+    for (const ScaleType* type : scaleTypeRows())
+        for (const char* symmetry : {"", ":sym=no"}) {
+            if (!isStoredAs(*type, coding) || (*symmetry && !coding.hasOffsets)) continue;
+            // The dialect may have one type of scales alone, or one that has no name in the spec; or compute in halves.
+            for (const std::string& more : {fmt::format(":scaletype={}", type->id), std::string(), kInHalves})
+                if (auto spec = parseSpec(text + symmetry + more); spec && isStoredAs(scaleTypeOf(*spec), coding))
+                    addOnce(specs, std::move(*spec));
+        }
+}
+
+/// Specs of the program that stores layers so, before those of others that come to the same values.
+void putOwnFirst(const DerivedTensor& layer, std::vector<QuantSpec>& specs) {
+    static constexpr std::pair<const Convention*, const Dialect*> kOwn[] = {
+        {&kCompressedConvention, &kCompressedTensorsDialect},
+        {&kMlxConvention, &kMlxDialect},
+    };
+    const std::string_view type = layer.typeId();
+    for (const auto& [convention, dialect] : kOwn)
+        if (std::any_of(convention->types.begin(), convention->types.end(), [&](auto its) { return type == its; }))
+            std::stable_partition(specs.begin(), specs.end(),
+                                  [&own = *dialect](const QuantSpec& spec) { return isOf(spec, own); });
+}
+
 /// The format whose id is the name of a ggml type.
 std::optional<QuantSpec> specOfBlockType(const PackedType& type) {
     std::string id = type.id;
@@ -75,21 +107,12 @@ std::optional<QuantSpec> specOfBlockType(const PackedType& type) {
 
 std::vector<QuantSpec> specsOfCoding(const LayerCoding& coding, const std::vector<std::int64_t>& shape) {
     std::vector<QuantSpec> out;
-    const std::string group = groupText(coding, shape);
     for (const FormatTraits& format : formats()) {
-        if (format.codec || !hasLevels(format, coding)) continue;
+        if (format.kind == FormatKind::Superblock || !hasLevels(format, coding)) continue;
         for (const Dialect* dialect : dialectsOf(format))
-            for (const ScaleType* type : scaleTypeRows())
-                for (const bool symmetric : {true, false}) {
-                    if (!isStoredAs(*type, coding) || (!symmetric && !coding.hasOffsets)) continue;
-                    if (dialect->crossesRows != coding.isFlat) continue;
-                    const std::string text =
-                        fmt::format("{}:dialect={}{}{}", format.id, dialect->id, group, symmetric ? "" : ":sym=no");
-                    // The dialect may have one type of scales alone, or one that has no name in the spec.
-                    for (const std::string& more : {fmt::format(":scaletype={}", type->id), std::string()})
-                        if (auto spec = parseSpec(text + more); spec && isStoredAs(scaleTypeOf(*spec), coding))
-                            addOnce(out, std::move(*spec));
-                }
+            if (!dialect->packsBlocks && dialect->crossesRows == coding.isFlat)
+                for (const std::string& group : groupTexts(coding, shape))
+                    addTypes(fmt::format("{}:dialect={}{}", format.id, dialect->id, group), coding, out);
     }
     return out;
 }
@@ -109,8 +132,11 @@ std::vector<QuantSpec> candidateSpecs(const Model& exported, const std::string& 
     if (tensor->packed) {
         if (auto spec = specOfBlockType(*tensor->packed)) addOnce(out, std::move(*spec));
     } else if (tensor->derived) {
-        if (const auto coding = tensor->derived->coding())
-            for (QuantSpec& spec : specsOfCoding(*coding, tensor->shape)) addOnce(out, std::move(spec));
+        if (const auto coding = tensor->derived->coding()) {
+            auto specs = specsOfCoding(*coding, tensor->shape);
+            putOwnFirst(*tensor->derived, specs);
+            for (QuantSpec& spec : specs) addOnce(out, std::move(spec));
+        }
     } else {
         for (const FormatTraits& format : formats()) {
             const bool isIt = (format.encoder == Encoder::RoundF16 && tensor->dtype == DType::F16) ||

@@ -4,6 +4,7 @@
 #include "core/analysis/diff/diff_compare.h"
 #include "core/layouts/layouts.h"
 #include "core/verify/candidates.h"
+#include "core/verify/rounded_tensor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,9 +15,9 @@ namespace {
 constexpr std::uint64_t kSampleUnits = 2; ///< of TensorPass: some 65,000 values
 constexpr std::size_t kMostFull = 4;      ///< attempts that fit the sample and are compared as a whole
 
-/// The layout whose reader computes level x scale and nothing else.
+/// The layout whose reader computes level x scale and nothing else, of every spec.
 const Layout& plainReader() {
-    static const Layout layout = nativeLayout();
+    static const Layout layout = plainLayout();
     return layout;
 }
 
@@ -47,13 +48,17 @@ std::string whyNot(const DiffRow& row) {
 
 } // namespace
 
-std::vector<Deriving::Attempt> Deriving::attempts(const std::vector<QuantSpec>& specs, const TensorInfo& tensor) const {
+std::vector<Deriving::Attempt> Deriving::attempts(const std::vector<QuantSpec>& specs, const TensorInfo& tensor,
+                                                  bool roundedToo) const {
     std::vector<Attempt> out;
-    for (const QuantSpec& spec : specs) {
-        out.push_back({spec, nullptr});
-        // Layouts whose readers round between their steps; which ones do, some say only of a tensor.
-        for (const Layout& layout : layouts())
-            if (layout.config && layout.accepts(spec, tensor.shape)) out.push_back({spec, &layout});
+    for (const bool isRounded : {false, true}) {
+        if (isRounded && !roundedToo) break;
+        for (const QuantSpec& spec : specs) {
+            out.push_back({spec, nullptr, isRounded});
+            // Layouts whose readers round between their steps; which ones do, some say only of a tensor.
+            for (const Layout& layout : layouts())
+                if (layout.config && layout.accepts(spec, tensor.shape)) out.push_back({spec, &layout, isRounded});
+        }
     }
     return out;
 }
@@ -84,18 +89,29 @@ Result<Derivation> Deriving::of(const DiffRow& row) {
     const Reading there = inOrderOf(std::move(**reading), row.placement, Matrix(*row.a).columns);
     const auto source = original_.view(*row.a);
     if (!source) return tl::unexpected(source.error());
-    auto all = attempts(candidateSpecs(exported_, row.b->name, certificate_), *row.a);
+    // A program that loads a model in another type of 16 bits quantizes what that type holds.
+    const bool isOtherHalf = (there.dtype == DType::F16 || there.dtype == DType::BF16) && there.dtype != row.a->dtype;
+    const TensorInfo halved = isOtherHalf ? roundedTensor(*source, there.dtype) : TensorInfo();
+    const TensorView halvedView{&halved, {}, nullptr};
+    const auto sourceOf = [&](const Attempt& attempt) -> const TensorView& {
+        return attempt.isRounded ? halvedView : *source;
+    };
+    const auto note = [&](const Attempt& attempt) {
+        return attempt.isRounded ? fmt::format("of the original rounded to {}", info(there.dtype).id) : std::string();
+    };
+    auto all = attempts(candidateSpecs(exported_, row.b->name, certificate_), *row.a, isOtherHalf);
     if (all.empty()) {
         out.reason = fmt::format("no spec says how {} is stored", there.type);
         return out;
     }
-    if (const auto before = last_.find(there.type); before != last_.end()) all.insert(all.begin(), before->second);
+    if (const auto before = last_.find(there.type); before != last_.end())
+        if (isOtherHalf || !before->second.isRounded) all.insert(all.begin(), before->second);
 
     std::vector<Attempt> fit;
     std::optional<Attempt> nearest;
     for (Attempt& attempt : all) {
         if (job_.cancelled()) return cancelledError();
-        const auto sample = tried(attempt, *source, there, kSampleUnits);
+        const auto sample = tried(attempt, sourceOf(attempt), there, kSampleUnits);
         if (!sample) return tl::unexpected(sample.error());
         if (!*sample) continue;
         attempt.differing = (*sample)->differing;
@@ -103,11 +119,11 @@ Result<Derivation> Deriving::of(const DiffRow& row) {
         if (attempt.differing > 0) continue;
         fit.push_back(attempt);
         // The one that fitted before, or the first that fits: look at all of it before others are tried.
-        const auto whole = tried(attempt, *source, there, ~std::uint64_t(0));
+        const auto whole = tried(attempt, sourceOf(attempt), there, ~std::uint64_t(0));
         if (!whole) return tl::unexpected(whole.error());
         if (!*whole) continue;
         const bool isBetter = out.spec.empty() || (*whole)->differing < out.differences.differing;
-        if (isBetter) out.spec = specText(attempt.spec), out.differences = **whole;
+        if (isBetter) out.spec = specText(attempt.spec), out.differences = **whole, out.reason = note(attempt);
         if ((*whole)->differing == 0) {
             last_[there.type] = attempt;
             return out;
@@ -119,9 +135,9 @@ Result<Derivation> Deriving::of(const DiffRow& row) {
         out.reason = fmt::format("no spec that says how {} is stored takes the original", there.type);
         return out;
     }
-    const auto whole = tried(*nearest, *source, there, ~std::uint64_t(0));
+    const auto whole = tried(*nearest, sourceOf(*nearest), there, ~std::uint64_t(0));
     if (!whole) return tl::unexpected(whole.error());
-    if (*whole) out.spec = specText(nearest->spec), out.differences = **whole;
+    if (*whole) out.spec = specText(nearest->spec), out.differences = **whole, out.reason = note(*nearest);
     return out;
 }
 

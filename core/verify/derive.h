@@ -14,7 +14,7 @@ struct Derivation {
     std::string spec; ///< that it derives from, or comes nearest to; "": none was tried
     Differences differences;
     bool isExact() const { return !spec.empty() && differences.differing == 0; }
-    std::string reason; ///< why no spec was tried
+    std::string reason; ///< why no spec was tried; that it was not the original's own values that were quantized
 };
 
 /// Finds derivations of one export. It remembers what fitted before: most tensors of a model are made alike.
@@ -30,11 +30,12 @@ private:
     struct Attempt {
         QuantSpec spec;
         const Layout* layout = nullptr;
+        bool isRounded = false;      ///< the original rounded to the type of the export first
         std::uint64_t differing = 0; ///< in the sample
     };
     Result<std::optional<Differences>> tried(const Attempt& attempt, const TensorView& source, const Reading& there,
                                              std::uint64_t mostUnits);
-    std::vector<Attempt> attempts(const std::vector<QuantSpec>& specs, const TensorInfo& tensor) const;
+    std::vector<Attempt> attempts(const std::vector<QuantSpec>& specs, const TensorInfo& tensor, bool roundedToo) const;
 
     const Model& original_;
     const Model& exported_;

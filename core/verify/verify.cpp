@@ -69,8 +69,9 @@ Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out)
     out.derives = found->isExact() ? Derives::Exact : Derives::Differs;
     out.differing = found->differences.differing;
     if (!found->isExact())
-        out.reason = fmt::format("{} of {} values are not those of {}, first element {}", out.differing,
-                                 found->differences.compared, found->spec, found->differences.first);
+        out.reason = fmt::format("{} of {} values are not those of {}{}{}, first element {}", out.differing,
+                                 found->differences.compared, found->spec, found->reason.empty() ? "" : " ",
+                                 found->reason, found->differences.first);
     return {};
 }
 
