@@ -19,7 +19,6 @@ namespace {
 
 constexpr const char* kNoCache = "none";
 constexpr std::size_t kMostPrinted = 40;
-constexpr unsigned kChunks = 16; ///< where --chunks is not given; each costs a pass of every changed network
 
 struct Options {
     std::string path, by = eval::groupings().front().id, cache, memory;
@@ -150,7 +149,7 @@ template<class Rows> std::vector<std::string> idsOf(const Rows& rows) {
 
 Run declareSensitivity(CLI::App& app) {
     auto options = std::make_shared<Options>();
-    options->text.chunks = kChunks;
+    options->text.chunks = eval::kUsualChunks;
     addPath(app, options->path);
     option(app, "--spec", options->specs,
            "What a matrix is quantized as; may be given several times. slope needs none, and\nwith some predicts them")

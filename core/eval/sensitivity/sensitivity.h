@@ -49,6 +49,8 @@ struct SensitivityPlan {
     std::function<void(const SensitivityRow& row)> arrived;
 };
 
+/// Of a run where nobody says how many; each chunk costs a pass of every changed network.
+constexpr std::size_t kUsualChunks = 16;
 constexpr std::size_t kChunksToEnd = 4; ///< see SensitivityPlan::until
 
 struct Sensitivity {

@@ -28,7 +28,8 @@ Result<eval::Sensitivity> measureTensors(const std::shared_ptr<const Model>& mod
     if (!text) return tl::unexpected(text.error());
     eval::SensitivityPlan plan;
     plan.text = std::move(*text);
-    plan.context = settings.context, plan.chunks = settings.chunks, plan.scored = settings.scored;
+    plan.context = settings.context, plan.scored = settings.scored;
+    plan.chunks = settings.chunks > 0 ? settings.chunks : eval::kUsualChunks;
     plan.specs = settings.specs, plan.how = &how, plan.by = &eval::groupings().front();
     plan.cache = eval::defaultSensitivityCache();
     plan.arrived = [&](const eval::SensitivityRow& row) { inbox.write([&](Rows& rows) { rows.push_back(row); }); };
