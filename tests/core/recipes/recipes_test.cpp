@@ -240,7 +240,8 @@ void TestRecipes::ggufModelsUnderOtherNames() {
 void TestRecipes::problemsAreNoSilence() {
     const auto recipe = parseForeignRecipe("attn_q=iq1_s attn_v=q8_0", "r.txt");
     QVERIFY(recipe);
-    const auto resolved = resolveRecipe(*recipe, *llama());
+    const auto model = llama();
+    const auto resolved = resolveRecipe(*recipe, *model);
     QVERIFY(resolved);
     QCOMPARE(resolved->problems, std::size_t(12));
     const auto own = recipeOf(*resolved, "r.txt");
