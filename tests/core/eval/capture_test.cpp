@@ -239,11 +239,11 @@ void CaptureTest::rowsOfExpertsAreTheirTokens() {
     CapturePlan few = planOf(fused);
     few.rows = 10;
     const Capture together(fused, "x.safetensors", "rows", few);
-    const auto names = opened(folderOf(fused));
+    const auto names = opened(folderOf(fused)), captured = together.model();
     std::size_t stacks = 0;
     for (const TensorInfo& tensor : names->tensors) {
         if (tensor.shape.size() != 3) continue;
-        const TensorInfo* found = together.model()->find(tensor.name);
+        const TensorInfo* found = captured->find(tensor.name);
         QVERIFY2(found && found->shape[0] == 10 && found->shape[1] == tensor.shape.back(), tensor.name.c_str());
         ++stacks;
     }
