@@ -19,6 +19,7 @@
 #include "core/session/kept_plan.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
+#include "tests/support/thinned.h"
 
 #include <QAbstractItemModelTester>
 #include <QCheckBox>
@@ -303,6 +304,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QVERIFY(plan()->measured().empty());
         QVERIFY(the<QLabel>("planStatus")->text().contains(u"ancelled"));
+        if (qs::test::kThinning > 1) QSKIP("Minutes with sanitizers. test_core_plan and test_cli measure plans there.");
         click("planMeasure");
         QVERIFY(quiet());
         QVERIFY2(plan()->measured().size() == 1, qPrintable(the<QLabel>("planStatus")->text()));
@@ -330,8 +332,9 @@ private Q_SLOTS:
         const auto back = planKept(text);
         QVERIFY2(back, back ? "" : back.error().message.c_str());
         QCOMPARE(QString::fromStdString(keptPlan(*back)), QString::fromStdString(text));
-        QCOMPARE(back->measured.size(), std::size_t(1));
-        QCOMPARE(back->measured.front().proof->verdicts, plan()->measured().front().proof->verdicts);
+        QCOMPARE(back->measured.size(), std::size_t(qs::test::kThinning > 1 ? 0 : 1)); // see measuredBesideChance()
+        if (qs::test::kThinning == 1)
+            QCOMPARE(back->measured.front().proof->verdicts, plan()->measured().front().proof->verdicts);
         for (const std::size_t n : {std::size_t(0), text.size() / 3, text.size() - 2})
             QVERIFY(!planKept(text.substr(0, n)));
         QByteArray wrong = QByteArray::fromStdString(text);
