@@ -9,6 +9,7 @@
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
+#include "core/report/libraries.h"
 #include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
@@ -68,7 +69,8 @@ int main(int argc, char** argv) {
         complain("not taken as a trained spec: " + problem, 0);
     CLI::App app{"QuantScope: what quantization does to the weights of a network."};
     app.name("quantscope-cli");
-    app.set_version_flag("--version", std::string("quantscope-cli ") + qs::toolVersion(), "Print the version and exit");
+    app.set_version_flag("--version", qs::versionText("quantscope-cli"),
+                         "Print the version and the libraries, with their licences, and exit");
     app.set_help_flag("-h,--help", "Print this help and exit");
     app.require_subcommand(1);
     app.footer("\"-\" after --json writes to the standard output. Exit code: 0 done, 1 the input or the request\n"

@@ -11,6 +11,7 @@
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
+#include "core/report/libraries.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -106,7 +107,7 @@ int main(int argc, char** argv) {
     // QApplication removes Qt's own options from the list, but needs a display; --help and --version work without one.
     const bool understood = parser.parse(arguments);
     if (understood && parser.isSet(version)) {
-        std::printf("quantscope %s\n", QS_VERSION);
+        std::puts(versionText("quantscope").c_str());
         return 0;
     }
     if (understood && parser.isSet(help)) {

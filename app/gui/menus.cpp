@@ -9,6 +9,7 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/about_dialog.h"
 #include "app/gui/widgets/open_dialogs.h"
 #include "app/gui/widgets/recipe_dialog.h"
 #include "app/gui/widgets/tensor_browser.h"
@@ -18,7 +19,6 @@
 #include <QActionGroup>
 #include <QApplication>
 #include <QMenu>
-#include <QMessageBox>
 #include <QSettings>
 #include <QTreeView>
 
@@ -231,12 +231,7 @@ private:
     void help() {
         auto* m = menu("&Help");
         add(m, QStringLiteral("&Keys"), Qt::Key_F1, [this] { window_.showKeys(); });
-        add(m, QStringLiteral("&About QuantScope"), {}, [this] {
-            QMessageBox::about(&window_, QStringLiteral("QuantScope"),
-                               QStringLiteral("QuantScope %1\n\nA workbench for weight quantization.\n\n"
-                                              "GPL-3.0-or-later with a permission for backends; see LICENSE-EXCEPTION.")
-                                   .arg(QApplication::applicationVersion()));
-        });
+        add(m, QStringLiteral("&About QuantScope"), {}, [this] { showAboutDialog(window_); });
     }
 
     void page(const PageTraits& page) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # One line per file.
 target_sources(qs_gui PRIVATE
+  widgets/about_dialog.cpp
   widgets/assignment_strip.cpp
   widgets/banner.cpp
   widgets/refusal_banner.cpp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tests the bash completion in a real bash.
+// Tests the completions in the real shells: bash, fish and zsh.
 #include "app/cli/command.h"
 #include "cli_run.h"
 #include "tests/support/test_program.h"
@@ -25,6 +25,37 @@ QStringList offered(const QStringList& words, const QString& folder = {}) {
                                .arg(words.size())});
     if (!bash.waitForFinished()) return {};
     return QString::fromUtf8(bash.readAllStandardOutput()).split(u'\n', Qt::SkipEmptyParts);
+}
+
+/// Words that a shell prints for `script`, which finds the words typed so far in its arguments. The program is on PATH.
+QStringList printed(const QString& shell, const QStringList& options, const QString& script, const QStringList& typed) {
+    QProcess process;
+    auto environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(s("PATH"), QFileInfo(QDir::current().absoluteFilePath(binary())).absolutePath() + u':' +
+                                      environment.value(s("PATH")));
+    process.setProcessEnvironment(environment);
+    process.start(shell, options + QStringList{s("-c"), script} + typed);
+    if (!process.waitForFinished()) return {};
+    QStringList words;
+    for (const auto& line : QString::fromUtf8(process.readAllStandardOutput()).split(u'\n', Qt::SkipEmptyParts))
+        words << line.section(u'\t', 0, 0).section(u':', 0, 0);
+    return words;
+}
+
+QStringList inFish(const QStringList& typed) {
+    return printed(s("fish"), {s("--no-config")},
+                   s("source resources/completion/quantscope-cli.fish; complete -C \"quantscope-cli $argv\""), typed);
+}
+
+/// zsh gives candidates to builtins of its line editor, which print them here.
+QStringList inZsh(const QStringList& typed) {
+    return printed(
+        s("zsh"), {s("-f")},
+        s("compadd() { while [[ $1 == -* && $1 != -- ]]; do shift; done; [[ $1 == -- ]] && shift; print -l -- "
+          "\"$@\"; }; _describe() { print -l -- ${(P)2}; }; _files() { print files; }; "
+          "words=(quantscope-cli \"$@\"); CURRENT=${#words}; set --; "
+          "source resources/completion/quantscope-cli.zsh"),
+        QStringList{s("zsh")} + typed);
 }
 
 } // namespace
@@ -81,6 +112,21 @@ private Q_SLOTS:
         QTemporaryDir dir;
         put(dir.filePath(s("a model.safetensors")), "x");
         QCOMPARE(offered({s("inspect"), s("a")}, dir.path()), QStringList{s("a model.safetensors")});
+    }
+    void otherShells_data() {
+        QTest::addColumn<QString>("shell");
+        for (const char* shell : {"fish", "zsh"}) QTest::newRow(shell) << s(shell);
+    }
+    void otherShells() {
+        QFETCH(QString, shell);
+        if (QStandardPaths::findExecutable(shell).isEmpty()) QSKIP("this shell is not installed.");
+        const auto offers = shell == s("fish") ? inFish : inZsh;
+        const auto all = offers({QString()});
+        for (const auto& command : qs::cli::commands()) QVERIFY2(all.contains(s(command.name)), command.name);
+        QVERIFY(offers({s("analyze"), s("x"), s("--")}).contains(s("--decoded")));
+        QVERIFY(offers({s("recipe"), s("convert"), s("--")}).contains(s("--to")));
+        QVERIFY(offers({s("analyze"), s("x"), s("--spec"), QString()}).contains(s("nf4")));
+        QVERIFY(offers({s("export"), s("x"), s("--layout"), QString()}).contains(s("eformer")));
     }
 };
 

@@ -2,6 +2,8 @@
 // Compares printed output with stored texts. QS_UPDATE_GOLDEN=1 writes the texts again: read the difference before you
 // commit it.
 #include "cli_run.h"
+#include "core/report/libraries.h"
+#include "core/report/report.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
@@ -18,7 +20,6 @@ private Q_SLOTS:
             QTest::newRow(qPrintable(name)) << name << arguments.split(u' ', Qt::SkipEmptyParts);
         };
         add(s("help"), s("--help"));
-        add(s("version"), s("--version"));
         for (const char* command :
              {"inspect", "quantize", "dequantize", "analyze", "backends", "bench", "formats", "metrics", "layouts",
               "calibrations", "solvers", "sweep", "audit", "diff", "verify", "whatif", "train", "products", "kvcache"})
@@ -56,6 +57,17 @@ private Q_SLOTS:
         if (qEnvironmentVariableIsSet("QS_UPDATE_GOLDEN")) QVERIFY(!put(golden, ran.out).isEmpty());
         QCOMPARE(QString::fromUtf8(ran.out), QString::fromUtf8(get(golden)));
         QVERIFY(!ran.out.contains('\x1b'));
+    }
+    /// Every library with the version that was found, and its licence.
+    void version() {
+        const auto text = QString::fromUtf8(run({s("--version")}).out);
+        QVERIFY(text.startsWith(s("quantscope-cli ") + s(qs::toolVersion()) + u'\n'));
+        QVERIFY(qs::libraries().size() >= 19);
+        for (const auto& library : qs::libraries()) {
+            QVERIFY2(text.contains(s(library.name) + u' ' + s(library.version)), library.name);
+            QVERIFY2(text.contains(s(library.licence)) && text.contains(s(library.use)), library.name);
+            QVERIFY2(QChar(QLatin1Char(library.version[0])).isDigit(), library.name);
+        }
     }
 };
 

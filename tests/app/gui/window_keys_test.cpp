@@ -5,18 +5,21 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tensor_browser.h"
+#include "core/report/libraries.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/held_pool.h"
 #include "tests/app/gui/model_file.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/support/test_program.h"
 
+#include <QAction>
 #include <QApplication>
 #include <QClipboard>
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
 #include <QTreeView>
@@ -96,6 +99,25 @@ private Q_SLOTS:
         QVERIFY(keys && keys->isVisible());
         keepPicture(*keys, QStringLiteral("keys"));
         keys->close();
+    }
+
+    void aboutNamesEveryLibrary() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QAction* about = nullptr;
+        for (auto* action : window.findChildren<QAction*>())
+            if (action->text() == QStringLiteral("&About QuantScope")) about = action;
+        QVERIFY(about);
+        about->trigger();
+        auto* dialog = window.findChild<QWidget*>(QStringLiteral("about"));
+        QVERIFY(dialog && dialog->isVisible());
+        const auto* table = dialog->findChild<QTableView*>(QStringLiteral("aboutLibraries"));
+        QVERIFY(table);
+        QCOMPARE(table->model()->rowCount(), int(libraries().size()));
+        QCOMPARE(table->model()->index(0, 2).data().toString(), QLatin1String(libraries()[0].licence));
+        keepPicture(*dialog, QStringLiteral("about"));
+        dialog->close();
     }
 
     void commandsOfAModelNeedOne() {
