@@ -209,6 +209,8 @@ void EdgeTest::extremes() {
 }
 
 void EdgeTest::everyFormatInEveryLayout() {
+    // Each spec with 3 or 4 of the layouts, each layout with a third of the specs: a written file takes milliseconds.
+    constexpr std::size_t kEvery = 3 * kThinning;
     int accepted = 0, refused = 0;
     std::size_t turn = 0;
     for (const auto& shape : std::vector<std::vector<std::int64_t>>{{8, 24}, {4, 1}, {3, 5}, {}, {0, 8}}) {
@@ -224,7 +226,7 @@ void EdgeTest::everyFormatInEveryLayout() {
                 for (const auto& layout : layouts()) {
                     const std::string text = format.id + std::string(tail);
                     const auto spec = parseSpec(text);
-                    if (!spec || !taken(turn++)) continue;
+                    if (!spec || turn++ % kEvery != 0) continue;
                     const std::string what = text + " in " + layout.id;
                     if (layout.id == std::string_view("hdf5") && turn % 41 != 0)
                         continue; // only some, because each needs
