@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_tests(test_core_plan LIBS qs_core nlohmann_json::nlohmann_json TESTS plan/knapsack_test.cpp plan/plan_test.cpp plan/chance_test.cpp)
+# A plan starts no thread of its own: those of the evaluation run in test_core_eval.
+qs_add_tests(test_core_plan LIBS qs_core nlohmann_json::nlohmann_json ONE_THREAD plan/knapsack_test.cpp plan/plan_test.cpp plan/chance_test.cpp)
