@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-qs_add_tests(test_core_verify LIBS qs_core nlohmann_json::nlohmann_json NEEDS quantscope-worker TESTS verify/verify_test.cpp)
+qs_add_tests(test_core_verify LIBS qs_core nlohmann_json::nlohmann_json NEEDS quantscope-worker ONE_THREAD verify/verify_test.cpp)
