@@ -10,6 +10,7 @@
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/about_dialog.h"
+#include "app/gui/widgets/guide_dialog.h"
 #include "app/gui/widgets/open_dialogs.h"
 #include "app/gui/widgets/recipe_dialog.h"
 #include "app/gui/widgets/tensor_browser.h"
@@ -231,7 +232,14 @@ private:
     void help() {
         auto* m = menu("&Help");
         add(m, QStringLiteral("&Keys"), Qt::Key_F1, [this] { window_.showKeys(); });
+        add(m, QStringLiteral("&Guide to this page"), Qt::SHIFT | Qt::Key_F1, [this] { showGuide(); });
         add(m, QStringLiteral("&About QuantScope"), {}, [this] { showAboutDialog(window_); });
+    }
+
+    void showGuide() {
+        if (!guide_) guide_ = new GuideDialog(&window_);
+        for (const PageTraits& page : pages())
+            if (session_.isOn(page)) guide_->showPlace(QLatin1String(page.guide));
     }
 
     void page(const PageTraits& page) {
@@ -241,6 +249,7 @@ private:
     MainWindow& window_;
     Session& session_;
     QMenu* root_;
+    GuideDialog* guide_ = nullptr;
 };
 
 } // namespace

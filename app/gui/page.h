@@ -20,6 +20,7 @@ struct PageTraits {
     const char* title;       ///< "Overview"
     const char* icon;        ///< resource name under :/icons/, single colour, tinted by the rail
     const char* tip;         ///< one sentence
+    const char* guide;       ///< what explains it: a page of docs/, and a heading of it behind "#"
     PageGroup group;         ///< pages of one group stand together
     bool usesSpecBar = true; ///< the top bar's spec editor is shown
     bool usesBrowser = true; ///< the tensor browser is shown

@@ -2,6 +2,7 @@
 #include "app/gui/session_private.h"
 
 #include "app/gui/page.h"
+#include "app/gui/resource_path.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
 #include "core/base/text.h"
@@ -181,15 +182,7 @@ QStringList Session::recentFiles() const { return d->recent.paths(); }
 void Session::addRecentFile(const QString& path) { d->recent.add(path); }
 void Session::setRecentFiles(const QStringList& paths) { d->recent.append(paths); }
 
-QString Session::samplePath() {
-    const QDir binary(QCoreApplication::applicationDirPath());
-    for (const char* place : {"samples/tiny-llama", "../share/quantscope/samples/tiny-llama",
-                              "../../../resources/samples/tiny-llama", "../../resources/samples/tiny-llama"}) {
-        const auto path = QDir::cleanPath(binary.absoluteFilePath(QLatin1String(place)));
-        if (QFileInfo(path).isDir()) return path;
-    }
-    return {};
-}
+QString Session::samplePath() { return resourcePath("samples/tiny-llama", "resources/samples/tiny-llama"); }
 
 // ---- selection, specs and what is measured under them ---------------------------------------------------------------
 

@@ -16,7 +16,7 @@ install(FILES ${completion}/quantscope-cli.zsh DESTINATION ${CMAKE_INSTALL_DATAD
 install(FILES ${completion}/quantscope-cli.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT cli)
 install(DIRECTORY resources/samples DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope COMPONENT cli)
 install(FILES LICENSE-EXCEPTION README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/quantscope-cli COMPONENT cli)
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/quantscope-cli/docs COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope/docs COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 if(QS_GUI)
   install(TARGETS quantscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gui)
   install(FILES resources/man/quantscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT gui)

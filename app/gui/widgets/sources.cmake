@@ -6,6 +6,7 @@ target_sources(qs_gui PRIVATE
   widgets/banner.cpp
   widgets/refusal_banner.cpp
   widgets/card.cpp
+  widgets/guide_dialog.cpp
   widgets/job_lane.cpp
   widgets/key_figures.cpp
   widgets/keys_dialog.cpp

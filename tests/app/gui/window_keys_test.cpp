@@ -2,8 +2,10 @@
 // Keys and menus of the window.
 #include "app/gui/main_window.h"
 #include "app/gui/menus.h"
+#include "app/gui/page.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/guide_dialog.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "core/report/libraries.h"
 #include "tests/app/gui/artefacts.h"
@@ -18,9 +20,11 @@
 #include <QLineEdit>
 #include <QMimeData>
 #include <QPushButton>
+#include <QScrollBar>
 #include <QSettings>
 #include <QTableView>
 #include <QTemporaryDir>
+#include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeView>
 
@@ -99,6 +103,34 @@ private Q_SLOTS:
         QVERIFY(keys && keys->isVisible());
         keepPicture(*keys, QStringLiteral("keys"));
         keys->close();
+    }
+
+    void everyPageHasAGuide() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QTest::keyClick(&window, Qt::Key_F1, Qt::ShiftModifier);
+        auto* guide = window.findChild<GuideDialog*>();
+        QVERIFY(guide && guide->isVisible());
+        auto* text = guide->findChild<QTextBrowser*>(QStringLiteral("guideText"));
+        for (const PageTraits& page : pages()) {
+            const QString place = QLatin1String(page.guide);
+            guide->showPlace(place);
+            QVERIFY2(place.startsWith(text->source().fileName()), page.id);
+            QVERIFY2(text->document()->characterCount() > 500, page.id);
+            QCOMPARE(guide->heading().isEmpty(), !place.contains(u'#'));
+        }
+        guide->showPlace(QLatin1String(pages().back().guide));
+        QTest::qWait(50);
+        keepPicture(*guide, QStringLiteral("guide"));
+        QVERIFY(text->verticalScrollBar()->value() > 0); // it went to the heading
+        auto* back = guide->findChild<QPushButton*>(QStringLiteral("guideBack"));
+        const QUrl before = text->source();
+        QTest::mouseClick(back, Qt::LeftButton);
+        QVERIFY(text->source() != before);
+        guide->close();
     }
 
     void aboutNamesEveryLibrary() {
@@ -206,9 +238,17 @@ private Q_SLOTS:
         MainWindow window(session);
         QStringList keys;
         for (const auto& line : keyLines(window)) keys << line.keys;
-        for (const char* wanted :
-             {"Ctrl+O", "Ctrl+Shift+O", "Ctrl+F", "Up",           "Down",   "[",   "]",  "Space", "B", "C", "1", "9",
-              "Ctrl+Z", "Ctrl+Shift+Z", "Ctrl+C", "Ctrl+Shift+C", "Ctrl+R", "Esc", "F1", "Ctrl+Q"})
+        for (const char* wanted : {"Ctrl+O", "Ctrl+Shift+O",
+                                   "Ctrl+F", "Up",
+                                   "Down",   "[",
+                                   "]",      "Space",
+                                   "B",      "C",
+                                   "1",      "9",
+                                   "Ctrl+Z", "Ctrl+Shift+Z",
+                                   "Ctrl+C", "Ctrl+Shift+C",
+                                   "Ctrl+R", "Esc",
+                                   "F1",     "Shift+F1",
+                                   "Ctrl+Q"})
             QVERIFY2(keys.count(QString::fromLatin1(wanted)) == 1, wanted);
         QCOMPARE(keys.removeDuplicates(), 0);
     }
