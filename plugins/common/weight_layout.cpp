@@ -23,7 +23,7 @@ constexpr NumberRow kNumbers[] = {{"f32", 32}, {"f16", 16}, {"bf16", 16}};
 
 struct PackingRow {
     const char* id;
-    int bits; ///< 0: 1, 2 or 4
+    int bits; ///< bits of a code; 0 means 1, 2 or 4
     CodeOrder order;
 };
 constexpr PackingRow kPackings[] = {{"pair_hi_first", 4, CodeOrder::HighFirst},
@@ -61,7 +61,7 @@ std::string readScales(const qs_format& format, WeightLayout& to) {
     return {};
 }
 
-/// Where codes lie, of formats whose elements are codes.
+/// Reads where codes lie. For formats whose elements are codes, not numbers.
 std::string readPacking(const qs_format& format, WeightLayout& to) {
     if (format.bits != 1 && format.bits != 2 && format.bits != 4 && format.bits != 8)
         return "codes of " + std::to_string(format.bits) + " bits are not read here";
@@ -92,7 +92,7 @@ std::string readPacking(const qs_format& format, WeightLayout& to) {
     return {};
 }
 
-/// What codes mean: the format's own codebook, else what formats() says of its id.
+/// Reads what codes mean: from the format's own codebook, else from the row of formats() with its id.
 std::string readMeaning(const qs_format& format, WeightLayout& to) {
     const FormatTraits* known = findFormat(to.format);
     const bool isSmallFloat = known && known->kind == FormatKind::Float && to.bits == 8;
