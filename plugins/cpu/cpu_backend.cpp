@@ -132,7 +132,7 @@ int32_t query(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, qs_support* 
             mine.n_variants = uint32_t(variants.size());
             if (!variants.empty()) {
                 mine.level = variants.front()->fromM ? QS_SUPPORT_NATIVE : QS_SUPPORT_EMULATED;
-                asked.declined = variants.front()->fromM ? "" : "Only the plain reference does it.";
+                asked.declined = variants.front()->fromM ? "" : "Only the reference can do this problem.";
             }
         }
         put(mine.reason, asked.declined);
