@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr std::size_t kText = 4096;
 
-/// A request that does not make sense is refused after the call, whatever this holds.
+/// Returned when the fields of a request are wrong. Server::answer() then ignores it and refuses the request.
 const json kNothing = json::object();
 
 void logToStderr(int level, std::string_view text) {
@@ -46,7 +46,7 @@ Calls::Calls(std::string backend) : backend_(std::move(backend)), host_(std::mak
 std::optional<Calls::Answer> Calls::answer(const std::string& name, Fields& fields, Frame& frame) {
     for (const Call& call : kCalls) {
         if (name != call.name) continue;
-        if (call.opened && !opened_) return tl::unexpected(Failure{RowState::Failed, name + ": nothing is open"});
+        if (call.opened && !opened_) return tl::unexpected(Failure{RowState::Failed, name + ": no backend is open"});
         return (this->*call.run)(fields, frame);
     }
     return std::nullopt;
@@ -54,7 +54,7 @@ std::optional<Calls::Answer> Calls::answer(const std::string& name, Fields& fiel
 
 void Calls::cancel() {
     const std::lock_guard lock(mutex_);
-    host_->stop = true; // open() has no context yet that could be cancelled
+    host_->stop = true; // this stops open(), which has no context yet that could be cancelled
     if (opened_) opened_->cancel();
 }
 
@@ -81,7 +81,8 @@ Calls::Answer Calls::probe(Fields& fields, Frame& frame) {
 }
 
 Calls::Answer Calls::open(Fields&, Frame&) {
-    if (!table_ || opened_) return tl::unexpected(Failure{RowState::Failed, "open: not loaded, or open already"});
+    if (!table_ || opened_)
+        return tl::unexpected(Failure{RowState::Failed, "open: the backend is not loaded, or already open"});
     auto opened = LocalBackend::open(table_, options_, host_);
     if (!opened) return tl::unexpected(opened.error());
     const std::lock_guard lock(mutex_);
@@ -207,13 +208,13 @@ std::vector<HostTensor> Calls::tensors(Fields& fields, const char* key) {
             if (dim.is_number_integer())
                 tensor.dims.push_back(dim.get<std::int64_t>());
             else
-                item.refuse("'dims' holds what is not a number");
+                item.refuse("'dims' holds something that is not a whole number");
         const auto at = buffers_.find(item.count("buffer", UINT64_MAX));
         if (at != buffers_.end()) tensor.buffer = at->second;
         tensor.offset = item.count("offset", UINT64_MAX);
         tensor.bytes = item.count("bytes", UINT64_MAX);
         fields.take(item);
-        list.push_back(std::move(tensor)); // LocalBackend checks that it lies within its buffer
+        list.push_back(std::move(tensor)); // LocalBackend checks that the tensor lies within its buffer
     }
     return list;
 }

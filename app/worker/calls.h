@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What each request does with the backend of this process. Called from one thread, but for cancel().
+// Carries out the requests of the program on the one backend of this process. One thread calls everything here;
+// only cancel() may be called from another thread.
 
 #include "core/bench/backend/local_backend.h"
 #include "core/process/fields.h"
@@ -13,18 +14,18 @@ public:
     using Answer = Outcome<nlohmann::json>;
     explicit Calls(std::string backend);
 
-    /// Before a request is answered: forgets an earlier cancel.
+    /// Call this before each request. It clears an earlier cancel.
     void begin() { host_->stop = false; }
-    /// None: no request has this name.
+    /// Runs the request `name`. Returns nullopt if no request has this name.
     std::optional<Answer> answer(const std::string& name, Fields& fields, Frame& frame);
-    void cancel();                            ///< from any thread
-    bool isClosed() const { return closed_; } ///< the last answer is the last thing that this process says
+    void cancel();                            ///< may be called from any thread
+    bool isClosed() const { return closed_; } ///< true after "close": the process sends that answer and exits
 
 private:
     struct Call {
         const char* name;
         Answer (Calls::*run)(Fields& fields, Frame& frame);
-        bool opened; ///< needs an open backend
+        bool opened; ///< true if the request needs an open backend
     };
     static const Call kCalls[];
 
@@ -42,7 +43,7 @@ private:
     Answer destroy(Fields& fields, Frame& frame);
     Answer close(Fields& fields, Frame& frame);
 
-    /// Maps the frame's descriptors, forgets what was dropped.
+    /// Maps the shared buffers that arrive with the frame, and unmaps those that the program no longer needs.
     void takeBuffers(Fields& fields, Frame& frame);
     std::vector<HostTensor> tensors(Fields& fields, const char* key);
 
@@ -50,7 +51,7 @@ private:
     std::shared_ptr<PluginHost> host_;
     Options options_;
     const qs_backend* table_ = nullptr;
-    std::mutex mutex_; ///< guards opened_ against a cancel
+    std::mutex mutex_; ///< guards opened_, because cancel() reads it from another thread
     std::unique_ptr<LocalBackend> opened_;
     std::map<std::uint64_t, std::shared_ptr<SharedBuffer>> buffers_;
     bool closed_ = false;

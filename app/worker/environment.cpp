@@ -23,7 +23,7 @@ Environment chooseEnvironment(const Options& options, const char* (*current)(con
         else
             set(name, value);
     };
-    unlessSet("TF_CPP_MIN_LOG_LEVEL", "1"); // warnings and errors
+    unlessSet("TF_CPP_MIN_LOG_LEVEL", "1"); // print warnings and errors only
     const auto flags =
         std::find_if(options.rbegin(), options.rend(), [](const auto& option) { return option.first == kXlaFlags; });
     if (flags != options.rend())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// quantscope-worker: hosts one backend, so that a crash there is a row and not a loss; or, another process, reads one
-// file of HDF5 in a sandbox. Started by the program, never by hand: what it needs comes through the descriptor --cfg.
+// The program quantscope-worker. It has two modes. With --backend it hosts one backend: if a plugin crashes, only this
+// process ends, and the program shows the crash as a row. With --hdf5 it reads one HDF5 file in a sandbox. The program
+// starts it and sends all requests through the socket whose number stands after --cfg.
 #include "app/worker/hdf5/reader.h"
 #include "app/worker/server.h"
 #include "core/base/machine_memory.h"
@@ -35,13 +36,14 @@ void onProgramGone(int) { qs::worker::endGroup(); }
 #define QS_CLANG_SHADOW 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || QS_CLANG_SHADOW
-constexpr bool kHasShadow = true; // terabytes of a sanitizer's own
+constexpr bool kHasShadow = true; // a sanitizer reserves terabytes of memory for itself
 #else
 constexpr bool kHasShadow = false;
 #endif
 
-/// A plugin may take three quarters of the machine's memory: allocations beyond fail in it and nowhere else. Only what is
-/// private and can be written counts (RLIMIT_DATA), not the addresses that CUDA and XLA reserve, nor shared operands.
+/// Limits the memory of this process to three quarters of the machine's memory, so that a plugin cannot starve other
+/// programs. RLIMIT_DATA counts only private writable memory. Addresses that CUDA and XLA reserve do not count, nor do
+/// operands in shared memory. QUANTSCOPE_WORKER_MEMORY replaces the limit, in MiB.
 void limitMemory() {
     std::uint64_t most = qs::totalMemory() / 4 * 3;
     if (const char* asked = std::getenv("QUANTSCOPE_WORKER_MEMORY")) most = std::strtoull(asked, nullptr, 10) << 20;
@@ -50,13 +52,14 @@ void limitMemory() {
     setrlimit(RLIMIT_DATA, &limit);
 }
 
-/// Before a plugin is loaded: dies with the program, alone and without a core file.
+/// Called before a plugin is loaded. From then on this process ends when the program ends, has its own process group,
+/// and writes no core file.
 void shelter() {
     setpgid(0, 0);
     struct sigaction action {};
     action.sa_handler = onProgramGone;
     sigaction(SIGTERM, &action, nullptr);
-    prctl(PR_SET_PDEATHSIG, SIGTERM); // a program that died before this line has closed its end: the reader sees it
+    prctl(PR_SET_PDEATHSIG, SIGTERM); // if the program has ended before this line, the reader sees a closed socket
     const rlimit none{0, 0};
     setrlimit(RLIMIT_CORE, &none);
     setvbuf(stderr, nullptr, _IOLBF, 0);
@@ -77,7 +80,7 @@ int main(int argc, char** argv) {
     socklen_t size = sizeof type;
     if (!(reads || (argc == 5 && !backend.empty())) || getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
         return usage();
-    fcntl(descriptor, F_SETFD, FD_CLOEXEC); // a plugin's children must not hold the line
+    fcntl(descriptor, F_SETFD, FD_CLOEXEC); // child processes of a plugin must not keep the socket open
     shelter();
     if (reads) qs::worker::readHdf5(qs::Descriptor(descriptor), descriptor + 1, descriptor + 2);
     limitMemory();

@@ -6,8 +6,9 @@
 
 namespace qs::worker {
 
-/// The table of "cpu", which is linked in, or of the library at a path. Runs the library's constructors and its
-/// quantscope_backend_query(). NULL when that declines. Libraries stay loaded: the end of the process is the unload.
+/// Returns the function table of a backend. `backend` is "cpu", which is linked in, or the path of a shared library.
+/// Loading a library runs its constructors and its quantscope_backend_query(). Returns NULL if that function declines.
+/// A library is never unloaded; it stays until the process ends.
 Outcome<const qs_backend*> loadTable(const std::string& backend);
 
 } // namespace qs::worker

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostWaiting = 8;
 
 [[noreturn]] void refuse(const std::string& what) {
-    std::fprintf(stderr, "quantscope-worker: the program sent what is no request: %s\n", what.c_str());
+    std::fprintf(stderr, "quantscope-worker: the program sent a wrong request: %s\n", what.c_str());
     endGroup();
 }
 
@@ -47,7 +47,7 @@ void Server::run() {
             running_ = 0;
         }
         const bool sent = bool(control_.send(reply));
-        if (calls_.isClosed()) _exit(0); // no destructor of a vendor library gets a second chance to crash
+        if (calls_.isClosed()) _exit(0); // skips the destructors of vendor libraries, which could crash
         if (!sent) endGroup();
     }
 }
@@ -55,7 +55,7 @@ void Server::run() {
 void Server::read() {
     for (;;) {
         auto frame = control_.receive();
-        if (!frame && frame.error().closed) endGroup(); // nobody is left to answer to
+        if (!frame && frame.error().closed) endGroup(); // the program has ended
         if (!frame) refuse(frame.error().what);
         if (*frame) {
             take(std::move(**frame));
@@ -73,7 +73,7 @@ void Server::take(Frame frame) {
     if (fields.problem()) refuse(*fields.problem());
     const std::lock_guard lock(mutex_);
     if (!cancel) {
-        if (queue_.size() >= kMostWaiting) refuse("more requests than may wait");
+        if (queue_.size() >= kMostWaiting) refuse("too many requests are waiting");
         queue_.push_back(std::move(frame));
         arrived_.notify_one();
     } else if (id == running_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Answers the program's questions about one backend. The plugin is called from the thread of run() alone; a second
-// thread reads, so that a cancel arrives while a step runs and the end of the program is noticed while a plugin hangs.
+// Answers the program's requests to one backend. Only the thread of run() calls the plugin. A second thread reads the
+// requests, so a cancel arrives while a request runs. It also notices the end of the program while a plugin hangs.
 
 #include "app/worker/calls.h"
 
@@ -10,7 +10,7 @@
 
 namespace qs::worker {
 
-/// Ends this process and all that the plugin has started.
+/// Ends this process and all processes that the plugin has started.
 [[noreturn]] void endGroup();
 
 class Server {
@@ -27,10 +27,10 @@ private:
     Channel control_;
     Calls calls_;
 
-    std::mutex mutex_; ///< guards what follows
+    std::mutex mutex_; ///< guards the members below
     std::condition_variable arrived_;
     std::deque<Frame> queue_;
-    std::uint64_t running_ = 0; ///< id of the question that is being answered
+    std::uint64_t running_ = 0; ///< id of the request that runs now; 0 if none
 };
 
 } // namespace qs::worker

@@ -7,13 +7,13 @@
 namespace qs {
 namespace {
 
-constexpr int kMostMilliseconds = 50; ///< nothing wakes a poll when a job is cancelled
+constexpr int kMostMilliseconds = 50; ///< a cancel does not wake poll(), so each poll must be short
 
-/// What a worker has done since it last got on.
+/// Detects a worker that makes no progress.
 class StallWatch {
 public:
     StallWatch(const WorkerProcess& worker, const StallLimits& limits) : worker_(worker), limits_(limits) { count(); }
-    /// Arrived: it gets on.
+    /// Returns Spins or Sleeps if the worker has stalled, else Arrived.
     Waited look() {
         if (!limits_.progress) return Waited::Arrived;
         const double used = worker_.cpuSeconds();
@@ -37,7 +37,7 @@ private:
     const WorkerProcess& worker_;
     const StallLimits& limits_;
     std::uint64_t counted_ = 0;
-    double usedThen_ = 0, used_ = 0; ///< CPU seconds: when it last counted; when it was last seen to work
+    double usedThen_ = 0, used_ = 0; ///< CPU seconds used: at the last change of the counter; at the last look
     Deadline idle_{0};
 };
 
@@ -56,12 +56,12 @@ Awaited awaitFrame(WorkerProcess& worker, Deadline& deadline, const StallLimits&
                    const std::function<bool()>& stop) {
     StallWatch watch(worker, stall);
     for (;;) {
-        const bool dead = worker.dead(); // asked first: what it said before its end counts
+        const bool dead = worker.dead(); // ask before receive(): a frame that was sent before the end still counts
         auto frame = worker.control().receive();
         if (!frame && frame.error().closed) return {Waited::Gone};
         if (!frame) return {Waited::Garbage, {}, frame.error().what};
         if (*frame) {
-            worker.wait(0); // what was printed before the answer belongs to the log by now
+            worker.wait(0); // reads into the log what the worker printed before this answer
             return {Waited::Arrived, std::move(**frame)};
         }
         if (dead) return {Waited::Gone};

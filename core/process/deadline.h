@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Waiting for what a worker answers: until a deadline, and no longer than it gets on.
+// Waits for the answer of a worker. The wait ends at a deadline, or earlier if the worker makes no progress.
 
 #include "core/process/frame.h"
 #include "core/process/worker_process.h"
@@ -14,10 +14,10 @@ namespace qs {
 class Deadline {
 public:
     explicit Deadline(double seconds) : at_(after(seconds)) {}
-    /// At most `seconds` from now.
+    /// Moves the deadline to `seconds` from now if that is earlier.
     void shorten(double seconds) { at_ = std::min(at_, after(seconds)); }
     bool over() const { return Clock::now() >= at_; }
-    /// Until then, at most `most` and at least 1.
+    /// Milliseconds that are left: at least 1, at most `most`.
     int milliseconds(int most) const;
 
 private:
@@ -26,22 +26,22 @@ private:
     Clock::time_point at_;
 };
 
-/// Signs that a worker gets on with a question, and how long it may do without them. 0: for ever.
+/// How long a worker may run without progress. A limit of 0 means no limit.
 struct StallLimits {
-    std::function<std::uint64_t()> progress; ///< a counter that the worker raises; empty: nothing is watched
-    double working = 0;                      ///< seconds of CPU time while the counter stands still
-    double idle = 0; ///< seconds in which the worker neither counts, nor uses CPU time, nor waits for the disk
+    std::function<std::uint64_t()> progress; ///< reads a counter that the worker raises; empty: stalls are not detected
+    double working = 0;                      ///< seconds of CPU time that may pass while the counter does not change
+    double idle = 0; ///< seconds in which the counter stays, no CPU time is used, and the worker waits for no disk
 };
 
 /// Why the wait is over.
 enum class Waited {
-    Arrived, ///< with a frame
-    Gone,    ///< the worker has ended, or closed its end
-    Garbage, ///< it sent what is no frame; `why` says what
-    Late,    ///< the deadline is over
-    Spins,   ///< it used StallLimits::working
-    Sleeps,  ///< it slept for StallLimits::idle
-    Stopped, ///< `stop` said so
+    Arrived, ///< a frame has arrived
+    Gone,    ///< the worker has ended, or has closed its socket
+    Garbage, ///< the worker sent bytes that are not a frame; Awaited::why says more
+    Late,    ///< the deadline has passed
+    Spins,   ///< the worker used the CPU time StallLimits::working without progress
+    Sleeps,  ///< the worker slept for StallLimits::idle seconds
+    Stopped, ///< the caller's `stop` returned true
 };
 struct Awaited {
     Waited how = Waited::Stopped;
@@ -49,8 +49,8 @@ struct Awaited {
     std::string why{};
 };
 
-/// The next frame of a worker. `stop` is asked at least every 50 ms: true ends the wait; it may shorten the deadline
-/// instead.
+/// Waits for the next frame of a worker. Calls `stop` at least every 50 ms; true ends the wait. `stop` may also shorten
+/// the deadline.
 Awaited awaitFrame(WorkerProcess& worker, Deadline& deadline, const StallLimits& stall,
                    const std::function<bool()>& stop);
 

@@ -7,7 +7,7 @@
 
 namespace qs {
 
-/// It is closed when this object goes; -1 means none.
+/// The destructor closes the descriptor. -1 means that there is none.
 class Descriptor {
 public:
     explicit Descriptor(int number = -1) : number_(number) {}
@@ -21,7 +21,7 @@ public:
     }
     int get() const { return number_; }
     explicit operator bool() const { return number_ >= 0; }
-    /// The caller closes it from now on.
+    /// Gives up ownership: from now on the caller must close the descriptor.
     int release() { return std::exchange(number_, -1); }
 
 private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// JSON from another process or from a file, which may lie: the parse, and its fields one by one.
+// Reads JSON that cannot be trusted, because it comes from another process or from a file.
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,10 +10,11 @@
 
 namespace qs {
 
-/// Refuses what is no JSON object, nests more than 8 deep or repeats a key.
+/// Parses a JSON object. Refuses other JSON, objects nested more than 8 deep, and objects that repeat a key.
 tl::expected<nlohmann::json, std::string> strictObject(const std::string& text);
 
-/// Reads the fields of an object that may lie. The first problem is kept; reading goes on with empty values.
+/// Reads the fields of an object and checks type, length and range of each. After a problem reading goes on with empty
+/// values, so the caller may ask for problem() once, at the end. The first problem is kept.
 class Fields {
 public:
     explicit Fields(const nlohmann::json& object) : object_(object) {}
@@ -22,7 +23,7 @@ public:
     std::string text(const char* key, std::size_t longest);
     std::uint64_t count(const char* key, std::uint64_t most);
     std::int64_t integer(const char* key, std::int64_t least, std::int64_t most);
-    double number(const char* key); ///< NaN for null
+    double number(const char* key); ///< null is read as NaN
     bool flag(const char* key);
     const nlohmann::json& array(const char* key, std::size_t most);
     const nlohmann::json& object(const char* key);

@@ -40,8 +40,8 @@ tl::expected<void, ChannelFault> Channel::send(const nlohmann::json& body, std::
     std::size_t sent = 0;
     const std::size_t total = sizeof header + text.size();
     while (sent < total) {
-        // The descriptors go with the header's first byte; the header goes alone so that they cannot move to another
-        // frame.
+        // The kernel sends the descriptors with the first byte of a message. The header is a message of its own, so the
+        // descriptors cannot arrive with another frame.
         const bool inHeader = sent < sizeof header;
         iovec piece = inHeader
                           ? iovec{const_cast<char*>(reinterpret_cast<const char*>(header)) + sent, sizeof header - sent}
@@ -110,7 +110,7 @@ tl::expected<std::optional<Frame>, ChannelFault> Channel::receive() {
     const auto whole = readHeader();
     if (!whole) return tl::unexpected(whole.error());
     if (!*whole) return std::optional<Frame>();
-    // In pieces: a length alone is no reason to take 16 MiB.
+    // The text grows in pieces of 64 KiB, because the length in the header cannot be trusted.
     while (bodyGot_ < header_[1]) {
         if (body_.size() == bodyGot_) body_.resize(bodyGot_ + std::min<std::size_t>(header_[1] - bodyGot_, 64 * 1024));
         const ssize_t got = recv(socket_.get(), body_.data() + bodyGot_, body_.size() - bodyGot_, 0);

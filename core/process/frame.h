@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What program and worker say to each other over a socket pair: a header of 16 bytes (magic, length, descriptors, 0),
-// then a JSON object. Descriptors of shared memory travel with the header. Neither side trusts the other.
+// A message (frame) between program and worker over a socket pair. It is a header of 16 bytes, then a JSON object. The
+// header holds four 32-bit numbers: magic, length of the JSON text in bytes, number of descriptors, 0. Descriptors of
+// shared memory travel with the header. Neither side trusts the other.
 
 #include "core/process/descriptor.h"
 
@@ -16,12 +17,13 @@
 namespace qs {
 
 struct Frame {
-    nlohmann::json body; ///< an object
+    nlohmann::json body; ///< always an object
     std::vector<Descriptor> descriptors;
 };
 
 struct ChannelFault {
-    bool closed = false; ///< the other side has gone; else it sent what is no frame, or reads no more
+    bool closed =
+        false; ///< true: the other side has closed its socket; false: it sent no valid frame, or reads no more
     std::string what;
 };
 
@@ -33,12 +35,12 @@ class Channel {
 public:
     explicit Channel(Descriptor socket);
     int descriptor() const { return socket_.get(); }
-    /// Waits up to `seconds` for a reader that is behind.
+    /// Sends a frame. If the socket is full, it waits up to `seconds` for the other side to read.
     tl::expected<void, ChannelFault> send(const nlohmann::json& body, std::span<const int> descriptors = {},
                                           double seconds = 5);
-    /// A frame that is here already; nullopt: poll descriptor() and ask again.
+    /// Returns a frame that has arrived; never waits. On nullopt the caller polls descriptor() and calls again.
     tl::expected<std::optional<Frame>, ChannelFault> receive();
-    /// Of the other side; a longer one is no frame.
+    /// Refuses longer frames of the other side. The unit is bytes.
     void limitFrames(std::size_t longest) { longest_ = longest; }
 
 private:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A structure as JSON and back, both from one list of its fields: `fields(io, row)` calls io("key", row.field) for each.
-// What comes back may lie: every length and range is checked. A list may name the field of a C struct behind the value;
-// JSON does not need it (core/bench/backend/value_fields.h).
+// Converts a structure to JSON and back. Both directions use one list of its fields: a function fields(io, row) that
+// calls io("key", row.field) for each field. JSON that is read cannot be trusted, so every length and range is checked.
+// A list may also name the field of a C struct after the value; JSON ignores it (core/bench/backend/value_fields.h).
 //
-// `Limits` says how much is read: kLongestText and kLongestKeptText in bytes, kMostItems of a list. `fields` is looked for
-// in its namespace too.
+// `Limits` gives the largest sizes that are read: kLongestText and kLongestKeptText in bytes, kMostItems for a list.
+// The function `fields` may also stand in the namespace of `Limits`.
 
 #include "core/process/fields.h"
 
@@ -20,7 +20,7 @@
 
 namespace qs {
 
-/// Writes.
+/// Writes a structure as a JSON object.
 template<class Limits> class JsonOut {
 public:
     nlohmann::json object = nlohmann::json::object();
@@ -39,7 +39,7 @@ public:
             return value;
         } else {
             JsonOut out;
-            fields(out, const_cast<T&>(value)); // the list of fields serves both ways
+            fields(out, const_cast<T&>(value)); // not const, because the same list of fields also reads
             return std::move(out.object);
         }
     }
@@ -56,7 +56,7 @@ public:
     }
 };
 
-/// Reads; the first problem is kept in problem().
+/// Reads a structure from a JSON object. problem() is the first problem.
 template<class Limits> class JsonIn {
 public:
     explicit JsonIn(const nlohmann::json& object) : object_(object), from_(object) {}
@@ -85,7 +85,7 @@ public:
     }
     template<class... Abi> void flag(const char* key, bool& value, Abi...) { value = from_.flag(key); }
     void longText(const char* key, std::string& text) { text = from_.text(key, Limits::kLongestKeptText); }
-    /// One of `count` values by its text.
+    /// Reads an enumeration: the value T(i), i < count, whose text stands in the field.
     template<class T> void named(const char* key, T& value, int count, const char* (*text)(T)) {
         const auto word = from_.text(key, 64);
         for (int i = 0; i < count; ++i)
@@ -102,7 +102,7 @@ private:
             return item.get<std::string>();
         } else if constexpr (std::is_same_v<T, bool>) {
             return item.is_boolean() ? std::optional(item.get<bool>()) : std::nullopt;
-        } else if constexpr (std::is_floating_point_v<T>) { // null: not a number
+        } else if constexpr (std::is_floating_point_v<T>) { // null is read as NaN
             return item.is_number() ? std::optional(T(item.get<double>()))
                    : item.is_null() ? std::optional(std::numeric_limits<T>::quiet_NaN())
                                     : std::nullopt;
@@ -126,7 +126,7 @@ private:
             return number <= std::uint64_t(std::numeric_limits<T>::max()) ? std::optional(T(number)) : std::nullopt;
         }
         if (!item.is_number_integer() || std::is_unsigned_v<T>) return std::nullopt;
-        const auto number = item.get<std::int64_t>(); // below 0
+        const auto number = item.get<std::int64_t>(); // a negative number
         return number >= std::int64_t(std::numeric_limits<T>::min()) ? std::optional(T(number)) : std::nullopt;
     }
     const nlohmann::json& object_;

@@ -15,7 +15,7 @@
 namespace qs {
 namespace {
 
-/// As the kernel lays out an entry of a folder.
+/// A directory entry as the system call getdents64 returns it (linux_dirent64).
 struct FolderEntry {
     std::uint64_t inode;
     std::int64_t offset;
@@ -30,10 +30,10 @@ int processNumber(const char* text) {
     return *text ? -1 : number;
 }
 
-/// Appends to a text that has room for it.
+/// Appends `more` to `text`, which must have room for it.
 void appendText(char* text, const char* more) { std::memcpy(text + std::strlen(text), more, std::strlen(more) + 1); }
 
-/// The environment that the process was started with, or inherited, holds the line NAME=mark.
+/// True if the environment of the process holds `line`, which is NAME=mark.
 bool isMarked(const char* process, const char* line) {
     char path[64] = "/proc/";
     if (std::strlen(process) > 20) return false;
@@ -42,7 +42,7 @@ bool isMarked(const char* process, const char* line) {
     const int file = ::open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return false;
     char bytes[4096];
-    const std::size_t wanted = std::strlen(line) + 1; // with the zero at its end
+    const std::size_t wanted = std::strlen(line) + 1; // includes the NUL byte at its end
     std::size_t matched = 0;
     bool atStart = true, found = false;
     for (ssize_t got; !found && (got = ::read(file, bytes, sizeof bytes)) > 0;)
@@ -56,7 +56,7 @@ bool isMarked(const char* process, const char* line) {
     return found;
 }
 
-/// Kills those that are there now; true when there were some.
+/// Kills the marked processes that run now. Returns true if there were any.
 bool killMarked(int folder, const char* line) {
     bool any = false;
     alignas(FolderEntry) char entries[4096];
@@ -90,7 +90,7 @@ void endMarked(const char* mark) {
     const int folder = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return;
     for (int pass = 0; pass < 8 && killMarked(folder, line); ++pass) {
-    } // those that were started meanwhile
+    } // several passes, because a marked process may start another one meanwhile
     ::close(folder);
 }
 

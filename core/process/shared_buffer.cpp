@@ -28,7 +28,7 @@ Result<std::shared_ptr<SharedBuffer>> SharedBuffer::create(std::uint64_t bytes) 
     const auto refused = [bytes](const std::string& why) {
         return fail(fmt::format("There is no memory for a shared buffer of {}: {}.", bytesText(bytes), why));
     };
-    // Past that the pages would be missing only when they are touched, and the process would die of it.
+    // A larger file could be created, but the kernel would kill this process when it touches missing pages.
     if (bytes > physicalMemory()) return refused(fmt::format("the machine has {}", bytesText(physicalMemory())));
     auto buffer = std::shared_ptr<SharedBuffer>(new SharedBuffer);
     buffer->bytes_ = bytes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Memory that a worker can see too: an anonymous file, mapped here, whose descriptor crosses the control socket.
+// Memory that program and worker share. It is an anonymous file (memfd) that both map; its descriptor is sent over the
+// control socket.
 
 #include "core/base/result.h"
 #include "core/process/descriptor.h"
@@ -14,9 +15,10 @@ namespace qs {
 
 class SharedBuffer {
 public:
-    /// Zeroed, page-aligned, at least `bytes` long; fails when memory is out.
+    /// Makes a buffer of at least `bytes`, page-aligned and filled with 0. Fails if there is not enough memory.
     static Result<std::shared_ptr<SharedBuffer>> create(std::uint64_t bytes);
-    /// Maps a descriptor from the other side; takes it over. Fails when the file is shorter than `bytes`.
+    /// Maps the file of a descriptor that the other side has sent, and owns the descriptor. Fails if the file is
+    /// shorter than `bytes`, or could be made shorter later.
     static Result<std::shared_ptr<SharedBuffer>> adopt(Descriptor descriptor, std::uint64_t bytes);
     ~SharedBuffer();
     SharedBuffer(const SharedBuffer&) = delete;

@@ -21,7 +21,7 @@ namespace {
 class Starter {
 public:
     static Starter& instance() {
-        static auto* const starter = new Starter; // never destroyed: its thread does not end
+        static auto* const starter = new Starter; // never destroyed, because its thread never ends
         return *starter;
     }
     tl::expected<pid_t, int> run(std::packaged_task<tl::expected<pid_t, int>()> task) {
@@ -55,7 +55,7 @@ private:
 
 tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector<std::string>& arguments,
                                    const std::vector<int>& descriptors, const std::vector<std::string>& environment) {
-    // Above the numbers that they get, so that none overwrites another.
+    // Copies each descriptor to a number from 64 on. Otherwise dup2() to 0, 1, 2, ... could overwrite one of them.
     std::vector<Descriptor> high;
     for (const int descriptor : descriptors) {
         high.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 64));

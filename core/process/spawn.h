@@ -9,9 +9,9 @@
 
 namespace qs {
 
-/// Runs a program in a process group of its own with these as its descriptors 0, 1, 2, 3 ... and no others, and with
-/// "NAME=value" as its environment. The error is errno. A thread that never ends starts it: PR_SET_PDEATHSIG fires when
-/// the starting THREAD ends.
+/// Runs a program in a process group of its own. `descriptors` become its descriptors 0, 1, 2, ...; it gets no others.
+/// `environment` is a list of "NAME=value". The error is an errno. A thread that never ends starts all programs,
+/// because the signal of PR_SET_PDEATHSIG is sent when the starting THREAD ends.
 tl::expected<pid_t, int> spawn(const std::string& program, const std::vector<std::string>& arguments,
                                const std::vector<int>& descriptors, const std::vector<std::string>& environment);
 

@@ -26,7 +26,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kLog = 64 * 1024;
-constexpr double kUnkillable = 5; ///< seconds until a process that sits in a driver is left to itself
+constexpr double kUnkillable = 5; ///< seconds to wait for a killed process; one that hangs in a driver may never end
 
 void keepTail(std::string& text, std::size_t most) {
     if (text.size() > 2 * most) text.erase(0, text.size() - most);
@@ -38,7 +38,7 @@ Ending endingOf(const siginfo_t& info) {
     return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status)};
 }
 
-/// Waits for the end of `pid` without reaping it: until then no other process can get its number.
+/// Waits for the end of `pid` but does not reap it. No other process can get its number before it is reaped.
 bool awaitEnd(pid_t pid, double seconds, siginfo_t& info) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     for (;;) {
@@ -96,7 +96,7 @@ WorkerProcess::WorkerProcess(pid_t pid, Descriptor control, Descriptor out, Desc
 
 void WorkerProcess::wait(int milliseconds) {
     pollfd watched[] = {{control_.descriptor(), POLLIN, 0},
-                        {out_.pipe.get(), POLLIN, 0}, // -1 once closed: ignored
+                        {out_.pipe.get(), POLLIN, 0}, // -1 after it is closed; poll() ignores that
                         {err_.pipe.get(), POLLIN, 0},
                         {pidfd_.get(), POLLIN, 0}};
     poll(watched, 4, milliseconds);
@@ -106,7 +106,7 @@ void WorkerProcess::wait(int milliseconds) {
 
 void WorkerProcess::drain(Stream& stream) {
     char chunk[16 * 1024];
-    // A bound, or a process that prints for ever would keep its deadline from being seen.
+    // At most 64 reads. A process that prints without end must not keep the caller from checking its deadline.
     for (int i = 0; i < 64 && stream.pipe; ++i) {
         const ssize_t got = read(stream.pipe.get(), chunk, sizeof chunk);
         if (got < 0) return;
@@ -138,7 +138,7 @@ bool WorkerProcess::waitsForDisk() const {
     std::ifstream file(fmt::format("/proc/{}/stat", pid_));
     std::string text;
     std::getline(file, text);
-    const auto name = text.rfind(')'); // the name may hold anything
+    const auto name = text.rfind(')'); // search from the end, because the process name may contain any character
     return name != std::string::npos && text.compare(name, 3, ") D") == 0;
 }
 

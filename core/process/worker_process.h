@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A quantscope-worker: a process in a group of its own. Its output is read; it ends with all processes that it started.
+// Starts and ends a process of the program quantscope-worker. It has a process group of its own. What it prints is kept
+// as a log. When it is ended, all processes that it has started are ended too.
 
 #include "core/base/result.h"
 #include "core/process/frame.h"
@@ -12,21 +13,21 @@
 
 namespace qs {
 
-/// QS_WORKER, or quantscope-worker beside the running program.
+/// Path of the worker program: the variable QS_WORKER, else quantscope-worker in the folder of the running program.
 std::string workerProgram();
 
 /// How a worker is started.
 struct WorkerStart {
-    std::vector<std::string> arguments;     ///< "--cfg 3", the number of the control socket, is put behind them
-    std::vector<int> descriptors{};         ///< become its descriptors 4, 5 ...; standard input is empty
-    std::vector<std::string> environment{}; ///< all of it, as "NAME=value"
-    bool startsOthers = false;              ///< it may start processes of its own: they are marked, and end with it
+    std::vector<std::string> arguments;     ///< start() appends "--cfg 3": 3 is the descriptor of the control socket
+    std::vector<int> descriptors{};         ///< become its descriptors 4, 5, ...; its standard input is empty
+    std::vector<std::string> environment{}; ///< its whole environment, as "NAME=value"
+    bool startsOthers = false; ///< true: it may start processes, which then carry a mark and are ended with it
 };
 
 /// How a worker ended by itself.
 struct Ending {
-    std::string text;    ///< "SIGSEGV", "exited with code 0"; "" when it was alive
-    bool exited = false; ///< it returned, no signal ended it
+    std::string text;    ///< "SIGSEGV" or "exited with code 0"; "" if it was alive
+    bool exited = false; ///< true: it exited by itself; false: a signal ended it
 };
 
 class WorkerProcess {
@@ -37,20 +38,20 @@ public:
     WorkerProcess& operator=(const WorkerProcess&) = delete;
 
     Channel& control() { return control_; }
-    /// Sleeps until something has arrived, at most `milliseconds`; takes what was printed meanwhile.
+    /// Sleeps until a frame or output arrives or the worker ends, at most `milliseconds`. Adds the output to the log.
     void wait(int milliseconds);
-    /// Kills the process group and all marked processes, and waits for the worker. Says how the worker itself had ended
-    /// by then, after `grace` seconds. Repeatable.
+    /// Waits up to `grace` seconds for the worker to end by itself. Then kills its process group and all marked
+    /// processes. Returns how the worker had ended before that. A second call returns the same.
     Ending end(double grace = 0);
-    /// The worker has ended by itself. Its children may hold the socket open, so that no end of it is seen.
+    /// True if the worker has ended by itself. The socket does not show this: child processes may hold it open.
     bool dead() const;
-    /// CPU time that the worker itself has used; 0 when it is gone.
+    /// CPU time that the worker itself has used, in seconds; 0 if it has ended.
     double cpuSeconds() const;
-    /// The worker itself waits in the kernel for a disk or a network share, and cannot be interrupted.
+    /// True if the worker waits in the kernel for a disk or a network share, where no signal can interrupt it.
     bool waitsForDisk() const;
-    /// The last lines of what it printed on both streams.
+    /// The end of what it printed on standard output and standard error, in order of arrival.
     const std::string& log() const { return log_; }
-    /// The last line on stderr that is not blank, escaped.
+    /// The last line on standard error that is not blank. Control characters are escaped.
     std::string lastErrorLine() const;
 
 private:
@@ -62,11 +63,11 @@ private:
     void drain(Stream& stream);
     pid_t pid_;
     Channel control_;
-    Descriptor pidfd_; ///< wakes the poll when the worker ends; -1 where the kernel has none
+    Descriptor pidfd_; ///< wakes poll() when the worker ends; -1 if the kernel does not have pidfd_open
     Stream out_, err_;
     std::string log_;
     Ending ending_;
-    std::string mark_; ///< of the processes that it starts; "": it starts none
+    std::string mark_; ///< the mark of the processes that it starts; "" if it may start none
 };
 
 } // namespace qs

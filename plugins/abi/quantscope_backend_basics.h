@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every backend in C or C++ would write again: errors, structs of another size, options, texts, the timed loop.
- * Optional, C99, nothing to link; include it after quantscope_backend.h. clock_gettime() is POSIX: with -std=c99 also
- * define _POSIX_C_SOURCE as 199309L or later.
+ * Helper functions for backends in C or C++: errors, structs of different sizes, options, texts, the timed loop. A
+ * backend need not use them. C99; there is nothing to link. Include this file after quantscope_backend.h. It uses
+ * clock_gettime() of POSIX: with -std=c99 define _POSIX_C_SOURCE as 199309L or later.
  */
 #ifndef QUANTSCOPE_BACKEND_BASICS_H
 #define QUANTSCOPE_BACKEND_BASICS_H
@@ -18,14 +18,14 @@
 extern "C" {
 #endif
 
-/* Rule 2: a struct as this header knows it. What the caller's smaller one lacks is zero; NULL gives zeros. */
+/* Copies a struct of the other side (rule 2). Fields that this struct does not have become 0; all if it is NULL. */
 static inline void qs_take(void* mine, size_t size, const void* theirs) {
     uint32_t given = 0;
     memset(mine, 0, size);
     if (theirs) memcpy(&given, theirs, sizeof given);
     if (theirs) memcpy(mine, theirs, given < size ? given : size);
 }
-/* Writes as much as the caller's struct holds; its struct_size stays what he said. */
+/* Writes the fields that the caller's struct has, and does not change its struct_size. */
 static inline void qs_give(void* theirs, const void* mine, size_t size) {
     uint32_t given = 0;
     if (!theirs) return;
@@ -35,7 +35,8 @@ static inline void qs_give(void* theirs, const void* mine, size_t size) {
                (given < size ? given : size) - sizeof given);
 }
 
-/* Text into a field of `room` bytes: cut at a whole UTF-8 character, ends with NUL. QS_PUT: into a field that is an array. */
+/* Copies a text into a field of `room` bytes, with a NUL at its end. A text that is too long is cut after a whole UTF-8
+ * character. QS_PUT does the same for a field that is an array. */
 static inline void qs_put(char* field, size_t room, const char* text, size_t length) {
     size_t n = length < room ? length : room - 1;
     while (n > 0 && n < length && ((unsigned char)text[n] & 0xC0) == 0x80) --n;
@@ -44,7 +45,7 @@ static inline void qs_put(char* field, size_t room, const char* text, size_t len
 }
 #define QS_PUT(field, text) qs_put(field, sizeof(field), text, strlen(text))
 
-/* Fills the caller's error, if there is one, and returns the code. */
+/* Fills *error if `error` is not NULL, and returns the code. */
 static inline int32_t qs_fail(qs_error* error, int32_t code, const char* sentence) {
     qs_error mine;
     memset(&mine, 0, sizeof mine);
@@ -54,14 +55,14 @@ static inline int32_t qs_fail(qs_error* error, int32_t code, const char* sentenc
     return code;
 }
 
-/* The value of an option, or NULL. The last one counts. */
+/* The value of an option, or NULL. If it is given twice, the last value counts. */
 static inline const char* qs_option(const qs_kv* kv, uint32_t n, const char* key) {
     while (kv && n-- > 0)
         if (kv[n].key && !strcmp(kv[n].key, key)) return kv[n].value;
     return NULL;
 }
 
-/* The tensor of that role, or NULL. */
+/* The tensor with this role, or NULL. */
 static inline const qs_tensor* qs_find(const qs_tensor* const* tensors, uint32_t n, const char* role) {
     for (uint32_t i = 0; tensors && i < n; ++i)
         if (tensors[i] && tensors[i]->role && !strcmp(tensors[i]->role, role)) return tensors[i];
@@ -70,7 +71,7 @@ static inline const qs_tensor* qs_find(const qs_tensor* const* tensors, uint32_t
 
 static inline int qs_is(const char* text, const char* wanted) { return text && !strcmp(text, wanted); }
 
-/* What describe() and artifact() do with their text. */
+/* Returns a text to the caller, for describe() and artifact(). */
 static inline int32_t qs_give_text(const char* text, size_t length, char* buf, uint64_t cap, uint64_t* need) {
     if (need) *need = (uint64_t)length + 1;
     if (buf && cap) {
@@ -92,9 +93,9 @@ static inline int qs_should_stop(const qs_host* host) {
 }
 
 /*
- * The loop of bench() for runs that are complete when they return. run(arg, set) does one run on the copy `set` of the
- * weights, of opts->buffer_sets, and returns a code, which ends the loop unless it is QS_OK. Samples, clock and count go
- * to *result; QS_CANCELLED when the host says stop.
+ * The loop of bench(), for runs that are complete when they return. run(arg, set) does one run with copy number `set`
+ * of the weights, 0 .. buffer_sets-1, and returns a code. Another code than QS_OK ends the loop. Samples, clock and
+ * count are written to *result. Returns QS_CANCELLED if the host asks to stop.
  */
 static inline int32_t qs_time_runs(const qs_host* host, const qs_run_opts* opts, qs_run_result* result,
                                    int32_t (*run)(void* arg, uint32_t set), void* arg) {

@@ -17,8 +17,8 @@
 
 extern char** environ;
 
-// Of the unwinder, which every C++ program has: the frame description of a code address. It knows where a function
-// begins and how long it is even in a stripped file.
+// _Unwind_Find_FDE() belongs to the unwinder, which every C++ program has. It returns the frame description of a code
+// address: where the function begins and how long it is. This also works in a stripped file.
 struct dwarf_eh_bases {
     void *tbase, *dbase, *func;
 };
@@ -38,7 +38,7 @@ Extent extentOf(const void* function) {
     auto* inside = const_cast<char*>(static_cast<const char*>(function)) + 1;
     const auto* fde = static_cast<const char*>(_Unwind_Find_FDE(inside, &bases));
     if (!fde || bases.func != function) return {};
-    // length, CIE, begin, size: 32 bits each, as compilers write .eh_frame for code of less than 2 GiB.
+    // A frame description begins with length, CIE, begin and size. Each has 32 bits if the code is below 2 GiB.
     std::uint32_t size = 0;
     std::memcpy(&size, fde + 12, sizeof size);
     if (size == 0 || size > kMostCode) return {};
@@ -46,9 +46,9 @@ Extent extentOf(const void* function) {
 }
 
 struct Place {
-    std::uintptr_t code = 0; ///< in
-    std::string file;
-    std::uintptr_t bias = 0;
+    std::uintptr_t code = 0; ///< input: the address to look for
+    std::string file;        ///< output: the file that holds it
+    std::uintptr_t bias = 0; ///< output: address in memory minus address in the file
 };
 int findFile(dl_phdr_info* info, std::size_t, void* data) {
     auto& place = *static_cast<Place*>(data);
@@ -68,7 +68,7 @@ std::string ownFile() {
     return n > 0 ? std::string(path.data(), std::size_t(n)) : std::string();
 }
 
-/// Standard output of a program; nullopt-like: false when it cannot be started or fails.
+/// Runs a program and appends its standard output to `out`. Returns false if it cannot be started or fails.
 bool outputOf(const std::vector<std::string>& words, std::string& out) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -78,7 +78,7 @@ bool outputOf(const std::vector<std::string>& words, std::string& out) {
     posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3); // the worker's channel is not for it
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3); // it must not inherit the socket of the worker
 #endif
     std::vector<char*> arguments;
     for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -104,13 +104,14 @@ std::string hex(std::uintptr_t value) {
     return text.data();
 }
 
-/// Without the lines on the file and its sections.
+/// Removes the lines about the file and its sections, which objdump prints first.
 std::string instructionsOf(const std::string& printed) {
     const auto first = printed.find("\n0");
     return first == std::string::npos ? std::string() : printed.substr(first + 1);
 }
 
-/// Where jumps of these lines leave [begin, begin + size): a function that only chooses ends in such.
+/// Targets of jumps that leave [begin, begin + size). A function that only chooses another function ends with such a
+/// jump.
 std::vector<std::uintptr_t> leaving(const std::string& text, std::uintptr_t begin, std::uintptr_t size) {
     std::vector<std::uintptr_t> out;
     for (auto at = text.find("\tj"); at != std::string::npos; at = text.find("\tj", at + 1)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The C ABI with C++ manners, for backends written in C++: structs of any size are read and written whole, nothing
-// throws across the edge, text and errors fit their fields.
+// Helpers for backends written in C++. They read and write structs of any size, cut texts to the size of their fields,
+// and turn exceptions into error codes at the C interface.
 
 #include "plugins/abi/quantscope_backend.h"
 #include "plugins/abi/quantscope_backend_basics.h"
@@ -16,16 +16,16 @@
 
 namespace qs::plugin {
 
-/// A struct as this header knows it; fields that the caller's smaller struct lacks are zero.
+/// Copies a struct of the caller. Fields that the caller's struct does not have become 0.
 template<class T> T given(const T* from) {
     T value;
     qs_take(&value, sizeof value, from);
     return value;
 }
-/// Writes what fits the caller's struct and leaves its struct_size alone.
+/// Writes the fields that the caller's struct has, and does not change its struct_size.
 template<class T> void give(T* to, const T& value) { qs_give(to, &value, sizeof value); }
 
-/// Cuts at a whole UTF-8 character and ends with NUL.
+/// Copies a text into a field, with a NUL at its end. A text that is too long is cut after a whole UTF-8 character.
 template<std::size_t N> void put(char (&field)[N], std::string_view text) {
     qs_put(field, N, text.data(), text.size());
 }
@@ -39,7 +39,7 @@ inline std::int32_t fail(qs_error* error, std::int32_t code, std::string_view se
     return code;
 }
 
-/// What a backend throws inside: a return code, its sentence, and what the user can do about it.
+/// The exception that a backend throws inside: a return code, one sentence, and what the user can do about it.
 struct Refusal : std::exception {
     Refusal(std::int32_t code, std::string sentence, std::string hint = {})
         : code(code), sentence(std::move(sentence)), hint(std::move(hint)) {}
@@ -48,7 +48,7 @@ struct Refusal : std::exception {
     std::string sentence, hint;
 };
 
-/// Runs the body of an entry, which may return a code, and turns whatever it throws into one.
+/// Runs the body of an interface function and turns every exception into a return code. The body may return a code.
 template<class Body> std::int32_t guarded(qs_error* error, const Body& body) noexcept {
     try {
         if constexpr (std::is_same_v<decltype(body()), std::int32_t>)
@@ -71,9 +71,9 @@ inline std::int32_t giveText(std::string_view text, char* buf, std::uint64_t cap
 struct Identity {
     const char *id, *name, *version;
     std::uint32_t isolation; ///< QS_ISOLATION_*
-    double openSeconds = 0;  ///< that open() may take; 0: the host's limit
+    double openSeconds = 0;  ///< most seconds that open() may take; 0: the host's limit
 };
-/// A backend of this tree with all entries of the interface; `artifact` may be null.
+/// The table of a backend in this repository, which has all functions of the interface. Only `artifact` may be null.
 constexpr qs_backend tableOf(const Identity& who, decltype(qs_backend::probe) probe, decltype(qs_backend::open) open,
                              decltype(qs_backend::close) close, decltype(qs_backend::describe) describe,
                              decltype(qs_backend::device_count) deviceCount, decltype(qs_backend::device_get) deviceGet,

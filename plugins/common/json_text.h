@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The JSON object that describe() answers with.
+// Writes the JSON object that describe() returns.
 
 #include <cstdio>
 #include <string>

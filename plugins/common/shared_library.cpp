@@ -13,7 +13,7 @@ namespace {
 
 bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
-/// The cache ends with the paths, NUL-terminated; one that ends in /soname is ours.
+/// The linker's cache file ends with a list of paths, each NUL-terminated. Returns the one that ends in /soname, or "".
 std::string inLinkerCache(const std::string& soname) {
     std::ifstream file("/etc/ld.so.cache", std::ios::binary);
     const std::string cache((std::istreambuf_iterator<char>(file)), {});

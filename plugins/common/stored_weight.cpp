@@ -9,7 +9,8 @@
 namespace qs::plugin {
 namespace {
 
-// Compiled for wider vectors too, chosen when the library is loaded.
+// Functions with this attribute are compiled for several vector widths. The loader picks one when the library is
+// loaded.
 #if defined(__x86_64__)
 #define QS_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
@@ -44,7 +45,7 @@ std::string StoredWeight::accept(const qs_format& format, std::int64_t rows, std
     kind_ = layout_.isSignedBytes() ? Kind::Signed : Kind::Table;
     if (kind_ == Kind::Signed) return {};
     const bool isHighFirst = layout_.order == CodeOrder::HighFirst;
-    // Rows of whole blocks follow each other without a gap; rows that are not padded to them need not.
+    // The fast kernel decodes whole blocks only, so the stored rows must be a multiple of the block.
     if (isHighFirst && layout_.share == ScaleShare::BlockOfColumns && layout_.block % 2 == 0 &&
         stored_ % layout_.block == 0) {
         kind_ = Kind::Nf4;
@@ -100,7 +101,7 @@ void StoredWeight::decode(const void* weight, const float* scales, std::int64_t 
                           float* out) const {
     const KernelSet& kernels = bestKernels();
     const auto* bytes = static_cast<const unsigned char*>(weight);
-    if (kind_ == Kind::Nf4 && stored_ == layout_.columns) { // the whole range is one run of blocks
+    if (kind_ == Kind::Nf4 && stored_ == layout_.columns) { // no padding: one call decodes all rows
         const std::int64_t first = begin * stored_;
         return kernels.dequantizeNf4Packed(bytes + first / 2, std::size_t((end - begin) * stored_),
                                            std::size_t(layout_.block), scales + first / layout_.block,
@@ -120,7 +121,7 @@ void StoredWeight::decode(const void* weight, const float* scales, std::int64_t 
             kernels.dequantizeNf4Packed(codes, std::size_t(stored_), std::size_t(layout_.block),
                                         scales + row * (stored_ / layout_.block), layout_.levels.data(), padded.data());
             std::memcpy(out, padded.data(), sizeof(float) * std::size_t(layout_.columns));
-            continue; // scaled already
+            continue; // the kernel has already multiplied by the scales
         } else
             decodeRow(codes, out);
         scaleRow(scales, row, out);

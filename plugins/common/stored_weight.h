@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The values of a stored matrix of weights in f32.
+// Decodes a stored matrix of weights to f32.
 
 #include "plugins/common/weight_layout.h"
 
@@ -8,21 +8,20 @@ namespace qs::plugin {
 
 class StoredWeight {
 public:
-    /// What keeps [rows, columns] in this format from being read here; empty when nothing does.
+    /// Takes a matrix of [rows, columns] in this format. Returns the reason if it cannot be read, else "".
     std::string accept(const qs_format& format, std::int64_t rows, std::int64_t columns);
 
     std::int64_t rows() const { return layout_.rows; }
     std::int64_t columns() const { return layout_.columns; }
-    const char* dtype() const { return layout_.dtype; } ///< of the tensor "weight"
+    const char* dtype() const { return layout_.dtype; } ///< dtype of the tensor "weight"
     std::uint64_t weightBytes() const { return layout_.weightBytes(); }
-    std::uint64_t scaleCount() const {
-        return layout_.scaleCount;
-    } ///< f32 values of the tensor "scale"; 0: there is none
-    /// Bytes that a product must read: codes and scales, once.
+    /// Number of f32 values in the tensor "scale"; 0: there is no such tensor.
+    std::uint64_t scaleCount() const { return layout_.scaleCount; }
+    /// Bytes that a product must read: all codes and scales, each once.
     std::uint64_t readBytes() const { return weightBytes() + 4 * scaleCount(); }
     bool isPlainF32() const { return kind_ == Kind::F32; }
 
-    /// Values of rows begin..end-1, row-major. Any thread.
+    /// Decodes rows begin .. end-1 to row-major f32. Any thread may call it.
     void decode(const void* weight, const float* scales, std::int64_t begin, std::int64_t end, float* out) const;
 
 private:
@@ -31,9 +30,9 @@ private:
     void scaleRow(const float* scales, std::int64_t row, float* out) const;
 
     WeightLayout layout_;
-    std::int64_t stored_ = 0; ///< columns with the padding of a row
+    std::int64_t stored_ = 0; ///< columns of a row, its padding included
     Kind kind_ = Kind::F32;
-    std::vector<float> table_; ///< Table: the values of every byte, perByte of them
+    std::vector<float> table_; ///< for Kind::Table: for each of 256 bytes its perByte values
 };
 
 } // namespace qs::plugin

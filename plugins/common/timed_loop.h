@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The timed loop of a backend whose runs end when the call returns.
+// The timed loop of a backend whose runs are complete when the call returns.
 
 #include "plugins/common/entry.h"
 
@@ -8,7 +8,8 @@
 
 namespace qs::plugin {
 
-/// run(turn): one run on copy turn % buffer_sets. Throws Refusal(QS_CANCELLED) when the host or cancel() says stop.
+/// Calls run(turn) for each run, with turn = 0, 1, 2, ...; the run uses copy turn % buffer_sets of the weights. Throws
+/// Refusal(QS_CANCELLED) if the host or cancel() asks to stop.
 template<class Run>
 void timedLoop(const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts, qs_run_result& result,
                Run run) {

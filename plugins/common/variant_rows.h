@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// For backends whose variants are rows of a constant table with id, title, note and compute, of which a problem has some.
+// For backends that keep their variants in a constant table. A row has id, title, note and compute. `rows` are the rows
+// that can do a problem.
 
 #include "plugins/common/entry.h"
 
@@ -27,7 +28,7 @@ template<class Row> void giveVariant(qs_variant* out, const Row& row, std::uint3
     give(out, variant);
 }
 
-/// Makes the kernel and says what it took: make() gives the owner of one, with a product inside.
+/// Makes a kernel and fills in *info. make() returns a std::unique_ptr to a kernel that has a member `product`.
 template<class Kernel, class Make> void giveKernel(Kernel** out, qs_kernel_info* info, const Make& make) {
     auto kernel = make();
     give(info, kernel->product.info());

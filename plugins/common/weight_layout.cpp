@@ -23,7 +23,7 @@ constexpr NumberRow kNumbers[] = {{"f32", 32}, {"f16", 16}, {"bf16", 16}};
 
 struct PackingRow {
     const char* id;
-    int bits; ///< 0: 1, 2 or 4
+    int bits; ///< bits of a code; 0 means 1, 2 or 4
     CodeOrder order;
 };
 constexpr PackingRow kPackings[] = {{"pair_hi_first", 4, CodeOrder::HighFirst},
@@ -42,8 +42,8 @@ std::string readScales(const qs_format& format, WeightLayout& to) {
         if (is(format.scale_dtype, known)) to.scaleType = known;
     if (to.scaleType == "none") return "scales of dtype " + quoted(format.scale_dtype) + " are not read here";
     const std::int32_t axis = format.block ? format.block_axis : format.channel_axis;
-    if (axis > 1 || (format.block && axis < 0)) return "scales along an axis that a matrix lacks";
-    if (format.block > std::uint64_t(kMost)) return "a block of that size";
+    if (axis > 1 || (format.block && axis < 0)) return "the scales lie along an axis that a matrix does not have";
+    if (format.block > std::uint64_t(kMost)) return "the block is too large";
     to.block = std::int64_t(format.block);
     if (to.block && axis == 1) {
         to.share = ScaleShare::BlockOfColumns;
@@ -61,12 +61,12 @@ std::string readScales(const qs_format& format, WeightLayout& to) {
     return {};
 }
 
-/// Where codes lie, of formats whose elements are codes.
+/// Reads where codes lie. For formats whose elements are codes, not numbers.
 std::string readPacking(const qs_format& format, WeightLayout& to) {
     if (format.bits != 1 && format.bits != 2 && format.bits != 4 && format.bits != 8)
         return "codes of " + std::to_string(format.bits) + " bits are not read here";
     to.bits = int(format.bits);
-    if (format.row_multiple > std::uint64_t(kMost)) return "rows padded that far";
+    if (format.row_multiple > std::uint64_t(kMost)) return "the padding of rows is too large";
     const std::int64_t multiple = std::max<std::int64_t>(1, std::int64_t(format.row_multiple));
     const std::int64_t stored = divideUp(to.columns, multiple) * multiple;
     if (!format.packing || !*format.packing || is(format.packing, "none")) {
@@ -81,7 +81,7 @@ std::string readPacking(const qs_format& format, WeightLayout& to) {
                "-bit codes is not read here";
     to.order = found->order, to.perByte = 8 / to.bits, to.packAxis = format.pack_axis;
     if (to.packAxis == 0 && to.order == CodeOrder::Planar) {
-        if (to.rows % to.perByte) return "planes that do not divide the rows of W";
+        if (to.rows % to.perByte) return "the rows of W must be a multiple of the codes in a byte";
         to.storedRows = to.rows / to.perByte, to.rowBytes = to.columns;
         return {};
     }
@@ -92,13 +92,13 @@ std::string readPacking(const qs_format& format, WeightLayout& to) {
     return {};
 }
 
-/// What codes mean: the format's own codebook, else what formats() says of its id.
+/// Reads what codes mean: from the format's own codebook, else from the row of formats() with its id.
 std::string readMeaning(const qs_format& format, WeightLayout& to) {
     const FormatTraits* known = findFormat(to.format);
     const bool isSmallFloat = known && known->kind == FormatKind::Float && to.bits == 8;
     if (isSmallFloat) to.dtype = known->id;
     if (format.codebook && format.codebook_n) {
-        if (format.codebook_n > 1u << to.bits) return "a codebook of more values than codes";
+        if (format.codebook_n > 1u << to.bits) return "the codebook has more values than there are codes";
         to.meaning = CodeMeaning::Level, to.levels.assign(format.codebook, format.codebook + format.codebook_n);
     } else if (isSmallFloat) {
         to.meaning = CodeMeaning::Level, to.levels = floatTable(*known);
@@ -107,13 +107,14 @@ std::string readMeaning(const qs_format& format, WeightLayout& to) {
         to.meaning = CodeMeaning::Level, to.levels.assign(known->levels.begin(), known->levels.end());
     } else if (known && (known->kind == FormatKind::Integer || known->kind == FormatKind::Sign)) {
         to.meaning = CodeMeaning::Integer, to.bias = format.code_bias;
-        if (to.bias < -128 || to.bias > 127) return "a code bias of " + std::to_string(to.bias);
+        if (to.bias < -128 || to.bias > 127)
+            return "the code bias " + std::to_string(to.bias) + " is not within -128 and 127";
         if (to.perByte == 1 && to.bias == 0) to.dtype = "i8";
         for (unsigned code = 0; code < 1u << to.bits; ++code)
             to.levels.push_back(is(to.dtype, "i8") && to.bits == 8 ? float(static_cast<signed char>(code))
                                                                    : float(int(code) + to.bias));
     } else {
-        return "the format " + quoted(format.format) + " is not known here and brings no codebook";
+        return "the format " + quoted(format.format) + " is not known here and has no codebook";
     }
     to.levelsGiven = to.levels.size();
     to.levels.resize(std::size_t(1) << to.bits, 0.0f);
@@ -132,13 +133,14 @@ unsigned WeightLayout::codeAt(const std::uint8_t* bytes, std::int64_t row, std::
 
 std::string readWeightLayout(const qs_format& format, std::int64_t rows, std::int64_t columns, WeightLayout& to) {
     to = {};
-    if (rows < 1 || columns < 1) return "a weight without elements";
+    if (rows < 1 || columns < 1) return "the weight has no elements";
     to.format = format.format ? format.format : "";
     to.rows = to.storedRows = rows, to.columns = columns;
     if (std::string reason = readScales(format, to); !reason.empty()) return reason;
     for (const NumberRow& number : kNumbers) {
         if (to.format != number.id) continue;
-        if (!is(format.packing, "none") && format.packing && *format.packing) return "packed " + to.format;
+        if (!is(format.packing, "none") && format.packing && *format.packing)
+            return "numbers of format " + to.format + " cannot be packed";
         if (format.bits != std::uint32_t(number.bits)) return "the number of bits does not fit " + to.format;
         to.dtype = number.id, to.bits = number.bits, to.rowBytes = columns * (number.bits / 8);
         return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
+// The context and the kernel of the cpu backend, and its functions that need a file of their own.
 
 #include "kernels/matmul.h"
 #include "kernels/matmul_operands.h"
@@ -12,7 +13,7 @@ struct qs_ctx {
     const qs_host* host;
     qs::ThreadTeam team;
     std::atomic<bool> cancelled{false};
-    qs::Aligned<char> stream{}; ///< what the bandwidth roofs read and write
+    qs::Aligned<char> stream{}; ///< memory that the bandwidth roofs read and write
 
     bool stop() const { return cancelled || (host && host->should_stop && host->should_stop(host->user)); }
     qs::StopRequest stopRequest() const {
@@ -25,9 +26,9 @@ struct qs_kernel {
     qs::MatmulProblem problem;
     const qs::MatmulVariant* variant;
     std::unique_ptr<qs::PreparedMatmul> prepared;
-    std::vector<std::unique_ptr<qs::PreparedMatmul>> copies{}; ///< for cold runs
-    std::string assembly{};                                    ///< of its inner loops, once asked for
-    std::uint32_t turn = 0; ///< whose it is next, from call to call: the copies of the last call may still be cached
+    std::vector<std::unique_ptr<qs::PreparedMatmul>> copies{}; ///< more copies of the weights, for cold runs
+    std::string assembly{};                                    ///< text of its inner loops; made at the first request
+    std::uint32_t turn = 0; ///< next copy to use. It is kept between calls: copies of the last call may be in a cache
 };
 
 namespace qs::cpu {
@@ -40,7 +41,8 @@ using plugin::guarded;
 using plugin::put;
 inline std::string_view text(const char* s) { return s ? std::string_view(s) : std::string_view(); }
 
-/// Runs `once` (false: stopped) as the options ask and keeps the times; QS_OK or QS_CANCELLED.
+/// Runs once() as often as the options ask and stores the times in `result`. once() returns false if it was stopped.
+/// Returns QS_OK or QS_CANCELLED.
 template<class Once> int32_t sample(const qs_run_opts& opts, qs_run_result& result, const Once& once) {
     const auto run = [](void* body, uint32_t) {
         return (*static_cast<const Once*>(body))() ? QS_OK : int32_t(QS_CANCELLED);

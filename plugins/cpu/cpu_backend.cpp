@@ -37,7 +37,7 @@ std::string processorName() {
 #endif
 }
 
-/// threads=N of the options; 0 when absent, -1 when it makes no sense.
+/// The option threads=N. Returns 0 if it is not given, and -1 if it is not a valid number.
 int threadsOf(const qs_kv* kv, uint32_t n) {
     int threads = 0;
     for (uint32_t i = 0; kv && i < n; ++i) {
@@ -50,7 +50,7 @@ int threadsOf(const qs_kv* kv, uint32_t n) {
     return threads;
 }
 
-/// As qs_variant::compute.
+/// The text for qs_variant::compute.
 const char* productType(NumberType type) {
     switch (type) {
     case NumberType::F32: return "f32";
@@ -91,7 +91,7 @@ void close(qs_ctx* ctx) { delete ctx; }
 int32_t describe(qs_ctx* ctx, char* buf, uint64_t cap, uint64_t* need, qs_error* error) {
     if (!ctx) return fail(error, QS_INVALID_ARGUMENT, "describe needs a context.");
     return guarded(error, [&] {
-        std::string name; // of the processor's own making: keep what JSON can hold
+        std::string name; // without the characters that would need an escape in JSON
         for (const char c : processorName())
             if (c >= ' ' && c != '"' && c != '\\') name += c;
         return giveText("{\"plugin\":\"" QS_VERSION "\",\"compiler\":\"" __VERSION__ "\",\"processor\":\"" + name +
@@ -132,7 +132,7 @@ int32_t query(qs_ctx* ctx, uint32_t dev, const qs_problem* problem, qs_support* 
             mine.n_variants = uint32_t(variants.size());
             if (!variants.empty()) {
                 mine.level = variants.front()->fromM ? QS_SUPPORT_NATIVE : QS_SUPPORT_EMULATED;
-                asked.declined = variants.front()->fromM ? "" : "Only the plain reference does it.";
+                asked.declined = variants.front()->fromM ? "" : "Only the reference can do this problem.";
             }
         }
         put(mine.reason, asked.declined);

@@ -3,5 +3,6 @@
 
 #include "plugins/abi/quantscope_backend.h"
 
-/// Our own kernels, linked in and called through the same table as every other backend. Options: threads=N.
+/// The table of the backend "cpu", which runs the kernels of this repository. It is linked into the worker, and called
+/// like every other backend. Option: threads=N.
 const qs_backend* quantscope_cpu_backend();

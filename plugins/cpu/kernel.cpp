@@ -10,7 +10,7 @@ namespace qs::cpu {
 
 namespace {
 
-/// The host asks for the length first: the text is made once.
+/// The text is made once and kept, because the host calls this twice: first for the length, then for the text.
 int32_t assembly(qs_kernel& kernel, char* buf, uint64_t cap, uint64_t* need, qs_error* error) {
     if (kernel.assembly.empty())
         for (const InnerLoop& loop : kernel.prepared->innerLoops()) {
@@ -22,7 +22,8 @@ int32_t assembly(qs_kernel& kernel, char* buf, uint64_t cap, uint64_t* need, qs_
     return giveText(kernel.assembly, buf, cap, need);
 }
 
-/// Memory of one more copy: of small weights most of it is what pages are filled up with.
+/// Bytes of memory for one more copy of the weights. A small copy is measured, because most of it is the padding of
+/// memory pages.
 int64_t copyBytes(const PreparedMatmul& prepared) {
     constexpr std::size_t large = std::size_t(1) << 20, object = 1024;
     if (prepared.weightBytes() >= large) return int64_t(prepared.weightBytes() + large / 8);

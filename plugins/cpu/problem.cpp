@@ -13,7 +13,7 @@
 namespace qs::cpu {
 namespace {
 
-/// A float format of a byte.
+/// The row of an 8-bit float format, or null.
 const FormatTraits* smallFloat(std::string_view name) {
     const FormatTraits* format = findFormat(name);
     return format && format->kind == FormatKind::Float ? format : nullptr;
@@ -29,7 +29,7 @@ std::optional<NumberType> numberType(std::string_view name) {
     if (name == "i8") return NumberType::I8;
     if (name == "u8") return NumberType::U8;
     if (name == "i32") return NumberType::I32;
-    if (smallFloat(name)) return NumberType::U8; // bytes that are looked up
+    if (smallFloat(name)) return NumberType::U8; // kernels decode these bytes with a table
     return std::nullopt;
 }
 
@@ -43,7 +43,7 @@ Packing packingOf(const plugin::WeightLayout& layout) {
     return layout.bits == 4 ? Packing::PairLoFirst : layout.bits == 2 ? Packing::QuadLoFirst : Packing::OctetLoFirst;
 }
 
-/// The stored weight as the kernels describe it.
+/// Converts the description of a stored weight to that of the kernels.
 WeightFormat formatOf(const plugin::WeightLayout& layout) {
     WeightFormat w;
     w.id = layout.format;
@@ -55,7 +55,7 @@ WeightFormat formatOf(const plugin::WeightLayout& layout) {
     w.channelAxis = layout.share == Row ? 0 : layout.share == Column ? 1 : -1;
     w.element = numberType(layout.dtype).value_or(NumberType::U8);
     const bool isDense = layout.meaning == plugin::CodeMeaning::Float;
-    w.bits = !isDense && layout.perByte == 1 ? 8 : layout.bits; // a code that shares no byte takes one
+    w.bits = !isDense && layout.perByte == 1 ? 8 : layout.bits; // a code alone in its byte takes 8 bits
     if (layout.meaning == plugin::CodeMeaning::Integer) w.codeBias = layout.bias;
     if (layout.meaning == plugin::CodeMeaning::Level && w.element != NumberType::Fp8E4m3)
         w.levels.assign(layout.levels.begin(), layout.levels.begin() + std::ptrdiff_t(layout.levelsGiven));
@@ -93,7 +93,7 @@ std::string misfit(const qs_tensor& t, const char* role, std::size_t bytes, cons
     return std::string("The tensor ") + role + " has " + std::to_string(t.bytes) + " bytes, but " +
            std::to_string(bytes) + " fit the problem.";
 }
-/// Bytes by its dims and dtype agree with what it says.
+/// True if the bytes that follow from dims and dtype are equal to the tensor's `bytes`.
 bool denseBytes(const qs_tensor& t, std::uint64_t* rows) {
     const auto type = numberType(text(t.dtype));
     if (!type || *type == NumberType::None || t.rank > 4) return false;
@@ -180,7 +180,7 @@ std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std:
         }
         found.push_back(variant);
     }
-    // Meant for this M first, those meant for more rows next, the reference last.
+    // First the variants made for this M, then those made for larger M, last the reference.
     const auto rank = [&](const MatmulVariant* v) {
         return v->fromM == 0 ? 2.0 : v->fromM > problem.m ? 1.0 : 1.0 / double(v->fromM + 1);
     };

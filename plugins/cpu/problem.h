@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The interface's problems and tensors as the kernels take them.
+// Converts problems and tensors of the C interface to those of the kernels.
 
 #include "kernels/matmul.h"
 #include "plugins/common/weight_layout.h"
@@ -12,19 +12,20 @@ namespace qs::cpu {
 
 struct Understood {
     MatmulProblem problem;
-    plugin::WeightLayout layout; ///< of the stored weight
-    std::string declined;        ///< why not; empty when understood
+    plugin::WeightLayout layout; ///< layout of the stored weight
+    std::string declined;        ///< why the problem is declined; empty if it is accepted
 };
 Understood understand(const qs_problem* theirs);
 
-/// Variants that do it: those meant for this M first, in a fixed order. Which is the fastest only a clock says.
+/// The variants that can do a problem, in a fixed order; those made for this M come first. The order is not by speed.
 std::vector<const MatmulVariant*> variantsFor(const MatmulProblem& problem, std::string* why);
-/// The one to take when nobody names one, of what variantsFor() gave: the fastest here that is meant for this M.
+/// The variant to use if the caller names none. It times the variants that are made for this M and returns the fastest.
+/// `variants` is the result of variantsFor().
 const MatmulVariant* fastestOf(std::span<const MatmulVariant* const> variants, const MatmulProblem& problem);
 
 struct Operands {
     WeightOperand weight;
-    std::string refused; ///< a tensor that does not fit
+    std::string refused; ///< which tensor is wrong and why; empty if all fit
 };
 Operands operandsOf(const Understood& asked, const qs_tensor* const* in, uint32_t n);
 
@@ -34,7 +35,7 @@ struct Activations {
 };
 Activations activationsOf(const MatmulProblem& problem, const qs_tensor* const* in, uint32_t n);
 
-/// Bytes of the outputs "out", "out_scale" and "out_sums" (0: none).
+/// Sizes in bytes of the outputs "out", "out_scale" and "out_sums"; 0 means that there is no such output.
 struct OutputSizes {
     std::size_t out = 0, scale = 0;
     const char* outType = "f32";

@@ -8,14 +8,14 @@
 namespace qs::cpu {
 namespace {
 
-constexpr std::size_t kColdBytes = std::size_t(512) << 20;   ///< 4 times any last-level cache that we know
-constexpr std::size_t kPieceBytes = std::size_t(64) << 20;   ///< of it a run reads the next piece
-constexpr std::size_t kWarmBytes = std::size_t(256) << 10;   ///< per worker: what a core keeps to itself
-constexpr std::size_t kNearestBytes = std::size_t(16) << 10; ///< per worker: half of any first-level cache that we know
-constexpr std::size_t kPasses = 2000; ///< over it in one run: starting the team costs more than one
-constexpr std::size_t kSteps = 200000;
+constexpr std::size_t kColdBytes = std::size_t(512) << 20;   ///< 4 times the largest last-level cache that we know
+constexpr std::size_t kPieceBytes = std::size_t(64) << 20;   ///< each cold run reads the next piece of kColdBytes
+constexpr std::size_t kWarmBytes = std::size_t(256) << 10;   ///< per worker; fits the cache of one core
+constexpr std::size_t kNearestBytes = std::size_t(16) << 10; ///< per worker; fits every first-level cache twice
+constexpr std::size_t kPasses = 2000;  ///< passes in one run; starting the team takes longer than one
+constexpr std::size_t kSteps = 200000; ///< steps of the arithmetic loop in one run
 
-/// What a cold stream takes: whole pages, within the host's limit.
+/// Bytes that cold runs read through: whole pages, within the host's limit.
 std::size_t coldBytes(const qs_run_opts& opts) {
     constexpr std::size_t page = 4096;
     if (opts.memory_bytes == 0 || opts.memory_bytes >= kColdBytes) return kColdBytes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of the backend "cuda". Options: device (its number, default 0), path (the folder of cuBLAS and cuBLASLt).
+// The table of the backend "cuda". Options: device is the number of the device, default 0. path is the folder of cuBLAS
+// and cuBLASLt.
 #include "kernels/cuda/ptx.h"
 #include "plugins/common/json_text.h"
 #include "plugins/common/variant_rows.h"
@@ -18,14 +19,14 @@ struct qs_ctx {
     std::atomic<bool> cancelled{false};
     cuda::Device device;
     ~qs_ctx() {
-        device.blas.close(); // it works in the stream
+        device.blas.close(); // before the stream is destroyed, because it uses the stream
         if (device.stream) cudaStreamDestroy(device.stream);
     }
 };
 struct qs_kernel {
     qs_ctx* ctx;
     cuda::Product product;
-    std::uint32_t turn = 0; ///< of the copies, from call to call: those of the last call may still be cached
+    std::uint32_t turn = 0; ///< next copy to use. It is kept between calls: copies of the last call may be in a cache
 };
 
 namespace {
@@ -60,7 +61,7 @@ void openDevice(cuda::Device& device, const qs_kv* kv, std::uint32_t n) {
     if (properties.major < 8)
         throw Refusal(QS_UNAVAILABLE, std::string(properties.name) + " is older than compute capability 8.0");
     cuda::check(cudaSetDevice(number), "the device");
-    // Not a non-blocking one: copies go through the default stream, and the two must wait for each other.
+    // Not a non-blocking stream: copies use the default stream, and both streams must wait for each other.
     cuda::check(cudaStreamCreate(&device.stream), "a stream");
     device.processors = properties.multiProcessorCount, device.memory = properties.totalGlobalMem;
     device.l2 = std::size_t(std::max(properties.l2CacheSize, 0));
@@ -98,7 +99,7 @@ std::int32_t describe(qs_ctx* ctx, char* buf, std::uint64_t cap, std::uint64_t* 
     return QS_OK;
 }
 std::int32_t deviceCount(qs_ctx*, std::uint32_t* out, qs_error*) {
-    *out = 1; // the one that it was opened for
+    *out = 1; // a context uses one device, which the option selects
     return QS_OK;
 }
 std::int32_t deviceGet(qs_ctx* ctx, std::uint32_t dev, qs_device* out, qs_error* error) {

@@ -6,8 +6,8 @@
 namespace qs::cuda {
 namespace {
 
-// What headers before CUDA 12.9 lack: CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F and CUBLASLT_MATMUL_DESC_A_SCALE_MODE, _B_.
-// Older libraries could take them for something else.
+// Values of CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F and CUBLASLT_MATMUL_DESC_A_SCALE_MODE, _B_SCALE_MODE. Headers
+// before CUDA 12.9 do not have them. They are not used with older libraries, which could understand them differently.
 constexpr std::int32_t kScaleOfARow = 3;
 constexpr int kModeOfA = 31, kModeOfB = 32;
 constexpr std::size_t kRowsAreScaledFrom = 120900;
@@ -18,7 +18,7 @@ void checkBlas(cublasStatus_t status, const char* what) {
                               std::string(what) + " failed with status " + std::to_string(int(status)));
 }
 
-/// The newest that is there; what is missing, or empty.
+/// Loads the newest version that is installed. Returns "" or what is missing.
 std::string loadNewest(plugin::SharedLibrary& library, const std::string& folder, const std::string& name) {
     std::string problem = name + ".so.13 (or .so.12) is not installed";
     for (const char* version : {".so.13", ".so.12"}) {
@@ -35,7 +35,7 @@ std::string loadNewest(plugin::SharedLibrary& library, const std::string& folder
 
 void Blas::load(const std::string& folder, cudaStream_t stream, int capability) {
     stream_ = stream;
-    // cuBLAS needs cuBLASLt beside it, so that one first.
+    // cuBLAS needs cuBLASLt, so cuBLASLt is loaded first.
     libraries_.noLt = loadNewest(lt_, folder, "libcublasLt");
     libraries_.noBlas = loadNewest(blas_, folder, "libcublas");
     if (libraries_.noBlas.empty() &&
@@ -55,7 +55,7 @@ void Blas::load(const std::string& folder, cudaStream_t stream, int capability) 
           lt_.resolve(preferenceSet_, "cublasLtMatmulPreferenceSetAttribute") &&
           lt_.resolve(heuristic_, "cublasLtMatmulAlgoGetHeuristic") && lt_.resolve(matmul_, "cublasLtMatmul")))
         libraries_.noLt = lt_.path() + " lacks functions of cuBLASLt";
-    // A library that does not begin, as with a driver older than it wants, leaves our kernels as they are.
+    // A library may fail to start, for example because the driver is too old. Our own kernels can still be used then.
     const auto began = [](std::string& missing, const char* call, cublasStatus_t status) {
         if (status != CUBLAS_STATUS_SUCCESS)
             missing = std::string(call) + " failed with status " + std::to_string(int(status));
@@ -82,7 +82,7 @@ std::string Blas::version() const {
     return std::to_string(version);
 }
 
-// cuBLAS counts columns first: its matrices are ours transposed. y^T[n,m] = W^T x^T.
+// cuBLAS stores matrices by columns, so it sees our matrices transposed and computes y^T[n,m] = W^T x^T.
 void Blas::product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
                    bool wIsKn, float* y) {
     const float one = 1, none = 0;
@@ -105,7 +105,8 @@ Blas::ByteProduct::~ByteProduct() {
         if (layout) owner->layoutDestroy_(layout);
 }
 
-/// With xScale the product scales, else it leaves its sums. What failed first, or success.
+/// Sets up a plan. With xScale the product also scales; without it the result is the sums. Returns the status of the
+/// first call that failed, or success.
 cublasStatus_t Blas::fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std::int64_t k, cudaDataType to,
                           const float* xScale) const {
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
@@ -120,7 +121,8 @@ cublasStatus_t Blas::fill(ByteProduct& plan, std::int64_t m, std::int64_t n, std
     if (!step(descCreate_(&plan.operation, e4m3 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32I, sum)) ||
         !set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T))
         return status;
-    // Its A are our weights. The heuristic wants both pointers; that of the weights is set again before each run.
+    // cuBLASLt's matrix A is our weights. The heuristic needs both pointers; the one of the weights is set again before
+    // each run.
     const std::int32_t rows = kScaleOfARow;
     if (plan.scaled &&
         !(set(kModeOfA, rows) && set(kModeOfB, rows) && set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, xScale) &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// cuBLAS and cuBLASLt, loaded when the backend is opened; without them the baselines are declined and ours still run.
+// cuBLAS and cuBLASLt. They are loaded when the backend is opened. Without them the baselines are declined; our own
+// kernels still run.
 
 #include "plugins/common/shared_library.h"
 #include "plugins/cuda/device.h"
@@ -14,26 +15,30 @@ namespace qs::cuda {
 
 class Blas {
 public:
-    /// `folder`: where the libraries are, or empty for the linker's places. `capability`: of the device, 89 for 8.9.
+    /// `folder` holds the libraries; if it is empty, the places of the linker are searched. `capability` is the compute
+    /// capability of the device times 10: 89 for 8.9.
     void load(const std::string& folder, cudaStream_t stream, int capability);
     ~Blas() { close(); }
-    void close(); ///< before the stream ends
+    void close(); ///< must be called before the stream is destroyed
     Blas() = default;
     Blas(const Blas&) = delete;
     Blas& operator=(const Blas&) = delete;
     const Libraries& libraries() const { return libraries_; }
     std::string version() const;
-    const void* anywhere() const { return workspace_.as<void>(); } ///< aligned memory of the device, for asking
+    /// Some aligned memory of the device. planScaled() needs an address even if nothing will run.
+    const void* anywhere() const { return workspace_.as<void>(); }
 
-    /// y[m,n] (f32) = x[m,k] W; W [k,n] or [n,k]. Both of `type`, products in f32 for f32 (no TF32), sums in f32.
+    /// y[m,n] (f32) = x[m,k] W, with W [k,n] or [n,k]. x and W have the type `type`. Products of f32 are computed in
+    /// f32, not in TF32. Sums are f32.
     void product(std::int64_t m, std::int64_t n, std::int64_t k, const void* x, const void* w, cudaDataType type,
                  bool wIsKn, float* y);
 
-    /// sums[m,n] = x[m,k] W^T of bytes: int8 with int32 sums, or e4m3 with f32 sums; every size a multiple of 16.
+    /// sums[m,n] = x[m,k] W^T with elements of one byte: int8 with int32 sums, or e4m3 with f32 sums. Every size must
+    /// be a multiple of 16.
     enum class Byte { Int8, E4m3 };
     struct ByteProduct {
         Byte type = Byte::Int8;
-        bool scaled = false; ///< results are the sums times both scales
+        bool scaled = false; ///< true: the product also multiplies the sums by both scales
         const Blas* owner = nullptr;
         cublasLtMatmulDesc_t operation = nullptr;
         cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
@@ -45,12 +50,12 @@ public:
         ~ByteProduct();
     };
     ByteProduct planBytes(Byte type, std::int64_t m, std::int64_t n, std::int64_t k) const;
-    /// y[m,n] (f32 or bf16) = x[m,k] W^T of e4m3, times xScale[m] and a scale of each row of W; nullopt: this cuBLASLt
-    /// does not scale rows (before 12.9), or not this product on this device. What the scales point to is needed when it
-    /// runs.
+    /// Plans y[m,n] (f32 or bf16) = x[m,k] W^T of e4m3, times xScale[m] and a scale for each row of W. Returns nullopt
+    /// if this cuBLASLt cannot scale rows (before 12.9) or cannot do this product on this device. The scales are read
+    /// when the product runs.
     std::optional<ByteProduct> planScaled(std::int64_t m, std::int64_t n, std::int64_t k, bool toBf16,
                                           const float* xScale) const;
-    /// `wScale`: of a plan that scales.
+    /// `wScale` holds the scales of the rows of W; only for a plan of planScaled().
     void multiplyBytes(const ByteProduct& plan, const void* x, const void* w, void* to, const float* wScale = nullptr);
 
 private:
@@ -69,7 +74,7 @@ private:
     decltype(&cublasDestroy_v2) destroy_ = nullptr;
     decltype(&cublasSetStream_v2) setStream_ = nullptr;
     decltype(&cublasGetVersion_v2) getVersion_ = nullptr;
-    // In C++ the header overloads cublasGemmEx; the exported one takes a cublasComputeType_t.
+    // The C++ header overloads cublasGemmEx. The exported function is the one with a cublasComputeType_t.
     using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                       const void*, cudaDataType, int, const void*, cudaDataType, int, const void*,
                                       void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);

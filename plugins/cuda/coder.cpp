@@ -9,15 +9,16 @@
 namespace qs::cuda {
 namespace {
 
-/// The rule of the format's own calibration; nullptr or why it is not one of a largest magnitude.
+/// Sets the rule that makes a scale from the largest magnitude of a group. Returns null, or why the format has no such
+/// rule.
 const char* ruleOf(const FormatTraits& format, bool scaled, ScaleRule& rule) {
     const bool searched = format.encoder == Encoder::RoundInteger || format.encoder == Encoder::RoundFloat ||
                           format.encoder == Encoder::NearestLevel;
-    if (!searched && format.encoder != Encoder::Sign) return "its codes do not follow from one value and its scale";
+    if (!searched && format.encoder != Encoder::Sign) return "its code depends on more than the value and its scale";
     rule = ScaleRule::None;
     if (!scaled) return nullptr;
     if (!searched || format.scaledBy != GroupStatistic::AbsMax)
-        return "its scale is a mean, whose sum is the cpu backend's";
+        return "its scale is a mean, which only the cpu backend sums in the right order";
     rule = format.encoder == Encoder::RoundInteger ? ScaleRule::Integer
            : format.encoder == Encoder::RoundFloat ? ScaleRule::Float
                                                    : ScaleRule::Bound;
@@ -28,7 +29,7 @@ class Search {
 public:
     explicit Search(const FormatTraits& format) : run_(runFor(format)) {}
 
-    /// Thresholds and the codes between them, over all finite values.
+    /// Finds all thresholds, and the codes between them, over all finite values.
     void fill(Coder& to) {
         const std::uint32_t first = orderOf(std::bit_cast<std::uint32_t>(-FLT_MAX)),
                             last = orderOf(std::bit_cast<std::uint32_t>(FLT_MAX));
@@ -48,7 +49,7 @@ private:
         scalarKernels().quantize(run, out);
         return code;
     }
-    /// The values of a code are one interval.
+    /// Bisects, because the values with the same code form one interval.
     void between(std::uint32_t low, std::uint8_t below, std::uint32_t high, std::uint8_t above, Coder& to) {
         if (below == above) return;
         if (high - low == 1) {
@@ -69,15 +70,14 @@ private:
 std::string coderFor(const char* id, const plugin::WeightLayout& stored, Coder& to) {
     const std::string name = id ? id : "none";
     const FormatTraits* format = findFormat(name);
-    if (!format || format->levels.empty() || format->codec)
-        return "quantize to " + name + " is left to the cpu backend";
+    if (!format || format->levels.empty() || format->codec) return "the cuda backend does not quantize to " + name;
     if (const char* why = ruleOf(*format, stored.scaleCount > 0, to.coding.rule))
-        return "quantize to " + name + " is left to the cpu backend: " + why;
-    if (stored.meaning == plugin::CodeMeaning::Float) return "quantize writes codes";
+        return "the cuda backend does not quantize to " + name + ": " + why;
+    if (stored.meaning == plugin::CodeMeaning::Float) return "a float format has no codes to write";
     const bool alongRow = stored.rowStride > 0 && stored.rowBlock == 1;
     to.group = stored.columnStride ? stored.columnBlock : stored.columns;
-    if (stored.scaleCount && !alongRow) return "quantized by rows, or blocks along them";
-    if (to.group % (8 / stored.bits) && to.group < stored.columns) return "a block must fill its bytes";
+    if (stored.scaleCount && !alongRow) return "a scale must belong to a row or to a block of a row";
+    if (to.group % (8 / stored.bits) && to.group < stored.columns) return "a block must fill whole bytes";
 
     Search(*format).fill(to);
     const auto storedCode = [&](std::uint8_t code) {
@@ -88,7 +88,7 @@ std::string coderFor(const char* id, const plugin::WeightLayout& stored, Coder& 
     };
     for (auto& code : to.stored) {
         const int at = storedCode(code);
-        if (at < 0) return "the format has levels that those codes do not mean";
+        if (at < 0) return "the format has a level that no stored code stands for";
         code = std::uint8_t(at);
     }
     to.coding.count = int(to.thresholds.size());

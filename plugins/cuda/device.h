@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Device memory and errors of the CUDA runtime as exceptions that stay within the backend.
+// Memory on the device. Errors of the CUDA runtime become exceptions, which never leave the backend.
 
 #include "plugins/common/entry.h"
 
@@ -11,13 +11,13 @@ namespace qs::cuda {
 
 inline void check(int code, const char* what) {
     if (code == cudaSuccess) return;
-    (void)cudaGetLastError(); // a failed allocation must not be taken for the next launch's failure
+    (void)cudaGetLastError(); // clears the error, else the next launch would seem to have failed
     const auto error = static_cast<cudaError_t>(code);
     throw plugin::Refusal(error == cudaErrorMemoryAllocation ? QS_RESOURCE_EXHAUSTED : QS_INTERNAL,
                           std::string(what) + ": " + cudaGetErrorString(error));
 }
 
-/// Plain device memory.
+/// Memory on the device.
 class Memory {
 public:
     Memory() = default;
@@ -34,14 +34,14 @@ public:
         return *this;
     }
     ~Memory() {
-        if (data_) cudaFree(data_); // after a fault the context is lost and this fails too: nothing to be done
+        if (data_) cudaFree(data_); // also fails after a device fault, which is ignored
     }
     Memory copy() const {
         Memory other(bytes_);
         if (bytes_) check(cudaMemcpy(other.data_, data_, bytes_, cudaMemcpyDeviceToDevice), "copy on the device");
         return other;
     }
-    void toHost(void* host, std::size_t bytes) const { // its first
+    void toHost(void* host, std::size_t bytes) const { // copies the first `bytes` bytes
         if (bytes) check(cudaMemcpy(host, data_, bytes, cudaMemcpyDeviceToHost), "copy from the device");
     }
     void zero() {

@@ -49,7 +49,7 @@ const VariantRow* row(Path path) {
     return nullptr;
 }
 
-/// One scale for all of k, whatever the codes.
+/// True if each channel has one scale for all of k.
 bool scaledByChannel(const WeightLayout& w, bool wIsKn, std::int64_t k) {
     return (wIsKn ? w.rowStride : w.columnStride) == 0 || (wIsKn ? w.rowBlock : w.columnBlock) >= k;
 }
@@ -66,7 +66,7 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
     }
     if (dynamic && !int8 && !e4m3) plan.refusal = "activations quantized in the run must be int8 or fp8_e4m3";
     if (e4m3 && !dynamic) plan.refusal = "fp8 activations are quantized in the run";
-    if ((int8 || e4m3) && !is(act.scale_dtype, "f32")) plan.refusal = "quantized activations need an f32 scale a row";
+    if ((int8 || e4m3) && !is(act.scale_dtype, "f32")) plan.refusal = "quantized activations need an f32 scale per row";
     if (!int8 && !e4m3 && !is(act.scale_dtype, "none"))
         plan.refusal = "float activations with scales are not read here";
     if (!plan.refusal.empty()) return;
@@ -83,16 +83,16 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
     if (int8) {
         const bool perChannel = plan.tiling && plan.tiling->mode == ScaleMode::Channel;
         if (!plan.weight.isSignedBytes() || !perChannel)
-            plan.refusal = "int8 activations meet int8 weights with a scale a channel only";
+            plan.refusal = "int8 activations need int8 weights with one scale per channel";
         else if (p.k > 131071)
-            plan.refusal = "int32 sums are safe up to K = 131071";
+            plan.refusal = "int32 sums could overflow above K = 131071";
         else if (!libraries.noLt.empty())
             plan.refusal = libraries.noLt;
         else
             add(Path::Integers, "i8", "i32");
     } else if (e4m3) {
         if (!is(plan.weight.dtype, "fp8_e4m3") || weight.codebook || !scaledByChannel(plan.weight, kn, p.k))
-            plan.refusal = "fp8 activations meet fp8_e4m3 weights with a scale a channel only";
+            plan.refusal = "fp8 activations need fp8_e4m3 weights with one scale per channel";
         else if (!libraries.noFp8.empty())
             plan.refusal = libraries.noFp8;
         else
@@ -117,7 +117,7 @@ void planProduct(const qs_problem& p, const Libraries& libraries, Plan& plan) {
         if (plan.variants.empty() && !libraries.noBlas.empty()) plan.refusal = libraries.noBlas;
     }
     if (plan.variants.empty() && plan.refusal.empty())
-        plan.refusal = "products are bf16 with f32 sums, or f32 with f32 weights";
+        plan.refusal = "products are computed in bf16 with f32 sums, or in f32 if the weights are f32";
 }
 
 void planQuantize(const qs_problem& p, Plan& plan) {
@@ -146,7 +146,7 @@ void planQuantize(const qs_problem& p, Plan& plan) {
 std::string readWeight(const qs_format& format, std::int64_t rows, std::int64_t columns, WeightLayout& to) {
     if (std::string reason = plugin::readWeightLayout(format, rows, columns, to); !reason.empty()) return reason;
     if (!to.hasF32Scales()) return "scales of type " + std::string(to.scaleType) + " are not read here";
-    if (to.meaning == CodeMeaning::Float && to.scaleCount) return to.format + " weights with scales";
+    if (to.meaning == CodeMeaning::Float && to.scaleCount) return to.format + " weights with scales are not read here";
     if (is(to.dtype, "f16")) return "f16 weights are not read here";
     if (to.order == CodeOrder::Planar) return "planar codes are not read here";
     if (to.perByte == 1 && to.meaning != CodeMeaning::Float && to.bits < 8)
@@ -156,7 +156,7 @@ std::string readWeight(const qs_format& format, std::int64_t rows, std::int64_t 
 
 std::optional<Tiling> tilingOf(const WeightLayout& w, bool wIsKn, std::int64_t n, std::int64_t k) {
     if (w.meaning == CodeMeaning::Float || (w.bits == 8 && !w.isSignedBytes())) return std::nullopt;
-    const int bits = std::max(w.bits, 2); // single bits are kept in two
+    const int bits = std::max(w.bits, 2); // codes of 1 bit are stored in 2 bits
     const std::int64_t nBlock = wIsKn ? w.columnBlock : w.rowBlock, nStride = wIsKn ? w.columnStride : w.rowStride;
     const std::int64_t kBlock = wIsKn ? w.rowBlock : w.columnBlock, kStride = wIsKn ? w.rowStride : w.columnStride;
     if (kStride == 0 || kBlock >= k) return Tiling{bits, ScaleMode::Channel, 0};
@@ -171,24 +171,24 @@ Plan planFor(const qs_problem& p, const Libraries& libraries) {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     const auto tooMany = [](std::int64_t a, std::int64_t b) { return a > (std::int64_t(1) << 44) / b; };
     if (p.m < 1 || p.n < 1 || p.k < 1)
-        plan.refusal = "an empty product";
+        plan.refusal = "the product is empty";
     else if (p.m > most || p.n > most || p.k > most)
-        plan.refusal = "sizes of 2^31 and above";
+        plan.refusal = "sizes must be below 2^31";
     else if (tooMany(p.m, p.n) || tooMany(p.n, p.k) || tooMany(p.m, p.k))
-        plan.refusal = "a matrix of more than 2^44 elements, which no device holds";
+        plan.refusal = "a matrix has more than 2^44 elements, which no device can hold";
     else if (!is(p.out, "f32") && !is(p.out, "bf16") && (is(p.op, "matmul") || is(p.op, "dequantize")))
-        plan.refusal = std::string("results of type ") + (p.out ? p.out : "none");
+        plan.refusal = std::string("results must be f32 or bf16, not ") + (p.out ? p.out : "none");
     if (!plan.refusal.empty()) return plan;
 
     if (is(p.op, "matmul")) {
         if (!p.weight || !p.act)
-            plan.refusal = "the problem names no formats";
+            plan.refusal = "the problem does not name its formats";
         else
             planProduct(p, libraries, plan);
     } else if (is(p.op, "dequantize") && p.weight) {
         plan.refusal = readWeight(plugin::given(p.weight), p.n, p.k, plan.weight);
         if (plan.refusal.empty() && plan.weight.meaning == CodeMeaning::Float)
-            plan.refusal = "there is nothing to decode";
+            plan.refusal = "weights of a float format need no decoding";
         if (plan.refusal.empty()) plan.variants.push_back(row(Path::Dequantize));
     } else if ((is(p.op, "quantize") || is(p.op, "quantize_stats")) && p.weight) {
         plan.measures = is(p.op, "quantize_stats");
@@ -202,14 +202,15 @@ Plan planFor(const qs_problem& p, const Libraries& libraries) {
 
 double nmseLimit(const VariantRow& row, const qs_problem& p) {
     if (row.path == Path::Quantize || row.path == Path::QuantizeBySearch || row.path == Path::QuantizeActivations)
-        return -1; // exact
+        return -1; // must be exact
     if (row.path == Path::Dequantize && !is(p.out, "bf16")) return -1;
-    const double rounded = is(p.out, "bf16") ? 0x1p-16 : 0; // half a unit of the last place is 2^-8 of a value at most
+    const double rounded = is(p.out, "bf16") ? 0x1p-16 : 0; // rounding to bf16 changes a value by at most 2^-8 of it
     if (row.path == Path::Integers) return 1e-12 + rounded;
     if (row.path == Path::E4m3) return 1e-3; // the sums of these tensor cores keep about 14 bits
     if (row.path == Path::F32) return 1e-9 + rounded;
     if (row.path == Path::Dequantize) return rounded + 1e-9;
-    // x, the level and sometimes its product with the scale are rounded, each by about 2.5e-6; few terms do not average out.
+    // x, the level and sometimes level * scale are rounded to bf16. Each rounding adds about 2.5e-6. Sums of few terms
+    // have larger errors, because these do not average out.
     return (p.k < 64 ? 1.4e-4 : 2e-5) + rounded;
 }
 

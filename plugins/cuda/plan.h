@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What can be done with a problem, and in which ways: decided on the host, from text and shapes alone.
+// Decides whether a problem can be done and which variants can do it. It needs only the formats and shapes, no device.
 
 #include "kernels/cuda/tiles.h"
 #include "plugins/cuda/coder.h"
@@ -11,8 +11,8 @@ namespace qs::cuda {
 
 enum class Path {
     Skinny,            ///< our kernel for few rows of x
-    Staged,            ///< the same, where blocks of many channels share x
-    Large,             ///< our kernel for many
+    Staged,            ///< our kernel for few rows of x, where 256 channels share x in the multiprocessor's memory
+    Large,             ///< our kernel for many rows of x
     Integers,          ///< cuBLASLt, int8 x int8
     E4m3,              ///< cuBLASLt, e4m3 x e4m3
     F32,               ///< cuBLAS over f32 weights
@@ -20,7 +20,7 @@ enum class Path {
     DequantizedInRun,  ///< our decoder to bf16 in every run, then cuBLAS
     DequantizedBefore, ///< weights decoded to bf16 in prepare, then cuBLAS
     Dequantize,
-    Quantize, ///< nf4 and int8
+    Quantize, ///< our kernels for nf4 and int8; other formats use QuantizeBySearch
     QuantizeBySearch,
     QuantizeActivations
 };
@@ -33,45 +33,47 @@ struct VariantRow {
     int fusion;          ///< QS_FUSION_*
 };
 
-/// Of Path::E4m3, whose own note is that of the other way.
+/// The note of Path::E4m3 if cuBLASLt applies the scales. The note in its row is for the other case.
 inline constexpr const char* kScaledInProduct = "fp8 products, sums in f32, both scales in f32 by cuBLASLt itself";
 
-/// Libraries that were found, or why not.
+/// Why cuBLAS, cuBLASLt and fp8 products cannot be used.
 struct Libraries {
-    std::string noBlas{}, noLt{}, noFp8{}; ///< empty: loaded; fp8 products need a newer device, too
+    std::string noBlas{}, noLt{}, noFp8{}; ///< empty: it can be used. fp8 products also need a new enough device
 };
 
-/// How our kernels would read the scales; nullopt: they cannot.
+/// How our kernels read codes and scales.
 struct Tiling {
     int bits;
     ScaleMode mode;
     std::int64_t block;
 };
+/// Returns nullopt if our kernels cannot read this layout.
 std::optional<Tiling> tilingOf(const plugin::WeightLayout& weight, bool wIsKn, std::int64_t n, std::int64_t k);
 
 struct Plan {
-    std::string refusal;                     ///< why nothing can be done
-    std::vector<const VariantRow*> variants; ///< preferred first
+    std::string refusal;                     ///< why no variant can do the problem; else empty
+    std::vector<const VariantRow*> variants; ///< the one that should be fastest comes first
     plugin::WeightLayout weight;
     std::optional<Tiling> tiling;
-    std::optional<Coder> coder; ///< of Path::QuantizeBySearch
-    bool measures = false;      ///< error sums are wanted beside the codes
+    std::optional<Coder> coder; ///< for Path::QuantizeBySearch
+    bool measures = false;      ///< true: the operation also returns sums of the errors (quantize_stats)
 };
-/// Reads a stored weight. Empty, or what in it our kernels cannot read.
+/// Reads the layout of a stored weight. Returns "" or what our kernels cannot read.
 std::string readWeight(const qs_format& format, std::int64_t rows, std::int64_t columns, plugin::WeightLayout& to);
 Plan planFor(const qs_problem& problem, const Libraries& libraries);
-/// Largest NMSE that the variant's arithmetic explains.
+/// The largest NMSE that the variant's arithmetic can cause; negative: the result must be exact.
 double nmseLimit(const VariantRow& row, const qs_problem& problem);
 
-/// What is read again and again to find out how fast a cache of `l2` bytes is: a quarter of it, as either half of it may
-/// hold a copy; about 1 GiB in all, so that the launch does not count. 0 bytes: too small a cache.
+/// How much to read, and how often, to measure the speed of a cache of `l2` bytes. It reads a quarter of the cache,
+/// because each half of the cache may hold a copy. All passes read about 1 GiB, so that the launch time does not
+/// matter. bytes is 0 if the cache is too small.
 struct CacheStream {
     std::size_t bytes;
     int passes;
 };
 CacheStream cacheStream(std::size_t l2);
 
-/// The weight as our kernels read it.
+/// Repacks a weight for our kernels.
 TiledWeight tiled(const plugin::WeightLayout& weight, const Tiling& tiling, bool wIsKn, std::int64_t n, std::int64_t k,
                   const std::uint8_t* codes, const float* scales);
 

@@ -8,7 +8,7 @@ namespace qs::cuda {
 Presence findDevice(const std::string& driver, const std::string& root) {
     namespace fs = std::filesystem;
     std::error_code none;
-    // /dev/dxg: the driver of Windows under its Linux subsystem.
+    // /dev/dxg is the device in WSL, where the driver of Windows does the work.
     const bool device = fs::exists(root + "dev/nvidiactl", none) || fs::exists(root + "dev/dxg", none);
     const bool module = fs::exists(root + "proc/driver/nvidia/version", none);
     if (driver.empty())

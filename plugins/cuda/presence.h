@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Is there a driver and a device? Looks at files alone: libcuda would take a second and memory to find out.
+// Finds out whether there is a driver and a device. It only looks at files, because loading libcuda would take a second
+// and much memory.
 
 #include <string>
 
@@ -8,9 +9,9 @@ namespace qs::cuda {
 
 struct Presence {
     bool present = false;
-    std::string reason, hint; ///< when not
+    std::string reason, hint; ///< why it is not present, and what to do
 };
-/// `root` stands for "/" in tests; `driver` is where libcuda.so.1 was found, or empty.
+/// `driver` is the path of libcuda.so.1, or empty if it was not found. Tests give another root folder.
 Presence findDevice(const std::string& driver, const std::string& root = "/");
 
 } // namespace qs::cuda

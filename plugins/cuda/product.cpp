@@ -13,7 +13,8 @@ namespace {
 using plugin::is;
 std::uint64_t product(std::int64_t a, std::int64_t b) { return std::uint64_t(a) * std::uint64_t(b); }
 
-/// cuBLASLt writes whole rows, adds no bias in f32, and decides about the rest.
+/// Plans a product in which cuBLASLt applies the scales. It cannot add an f32 bias, and needs n to be a multiple of 16.
+/// cuBLASLt may decline for other reasons.
 std::optional<Blas::ByteProduct> scaledProduct(const Blas& blas, std::int64_t m, std::int64_t n, std::int64_t k,
                                                bool toBf16, bool bias, const float* xScale) {
     if (bias || n % 16 != 0) return std::nullopt;
@@ -35,7 +36,7 @@ Product::Product(Device& device, const qs_problem& p, const VariantRow& row, Pla
       dynamic_(p.flags & QS_PROBLEM_DYNAMIC_ACT), outBf16_(is(p.out, "bf16")), isProduct_(is(p.op, "matmul")) {
     if (p.act) actBf16_ = is(plugin::given(p.act).format, "bf16");
     info_.fusion = row.fusion;
-    info_.repack_ms = info_.upload_ms = info_.compile_ms = -1; // what is not measured below
+    info_.repack_ms = info_.upload_ms = info_.compile_ms = -1; // unknown, unless it is measured below
     info_.flops = info_.bytes_accessed = -1;
     info_.peak_bytes = info_.code_bytes = -1;
     if (isProduct_ && (p.flags & QS_PROBLEM_BIAS))
@@ -92,7 +93,7 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
         return;
     }
     case Path::Integers:
-    case Path::E4m3: { // [nPadded][depth], zero beyond n and k
+    case Path::E4m3: { // the padded matrix is [nPadded][depth], with zeros beyond n and k
         std::vector<std::int8_t> padded(product(nPadded_, depth_));
         std::vector<float> channel(std::size_t(nPadded_), 1.f);
         for (std::int64_t r = 0; r < w.rows; ++r)
@@ -133,7 +134,7 @@ void Product::prepareWeights(const qs_tensor* const* in, std::uint32_t count) {
     copies_.push_back(std::move(stored));
 }
 
-/// Already as our kernels read it.
+/// True if the host's x needs no padding or conversion for our kernels.
 bool Product::xIsPadded() const { return actBf16_ && k_ == depth_ && (row_.path != Path::Large || m_ == mPadded_); }
 
 StagedShape Product::staged() const { return stagedShape(shape_.bits, m_, n_, k_, device_.processors); }
@@ -141,8 +142,8 @@ StagedShape Product::staged() const { return stagedShape(shape_.bits, m_, n_, k_
 void Product::prepareRooms() {
     const std::size_t outSize = outBf16_ ? 2 : 4;
     switch (row_.path) {
-    case Path::Skinny: // reads no row beyond m
-    case Path::Staged: // nor does this
+    case Path::Skinny: // Skinny and Staged read no row beyond m, so x needs no padding of rows
+    case Path::Staged:
     case Path::Large:
         x_ = Memory(product(m_, k_) * (actBf16_ ? 2 : 4));
         if (!xIsPadded()) padded_ = Memory(2 * product(row_.path == Path::Large ? mPadded_ : m_, depth_));
@@ -331,7 +332,7 @@ void Product::run(std::uint32_t copy) {
         return;
     default: break;
     }
-    // cuBLAS
+    // All other paths are products of cuBLAS.
     const void* x = x_.as<void>();
     if (row_.path != Path::F32 && !actBf16_) {
         check(padActivations(x, Element::F32, m_, k_, m_, k_, padded_.as<void>(), stream), "round x");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One problem on the device: its weights (as many copies as a cold run wants), its activations, its result.
+// A problem on the device: its weights, its activations and its result. Cold runs need several copies of the weights.
 
 #include "kernels/cuda/kernels.h"
 #include "plugins/cuda/blas.h"
@@ -18,7 +18,7 @@ struct Device {
     std::string name, architecture, versions;
 };
 
-/// Does cuBLASLt scale rows and channels of this product of e4m3 itself? Else a pass over its sums does.
+/// True if cuBLASLt applies the scales of this e4m3 product itself. Otherwise a kernel of ours does, after the product.
 bool scalesItself(const Device& device, const qs_problem& problem);
 
 class Product {
@@ -29,10 +29,10 @@ public:
     Product& operator=(const Product&) = delete;
 
     qs_kernel_info info() const { return info_; }
-    std::vector<std::string> kernelNames() const; ///< of our kernels that run, as ptxOf() takes them; not the vendor's
-    void upload(const qs_tensor* const* act, std::uint32_t count); ///< checked against the problem
-    void copies(std::uint32_t count);
-    void run(std::uint32_t copy); ///< queued on the stream
+    std::vector<std::string> kernelNames() const; ///< names of our kernels that it runs, for ptxOf(); not the vendor's
+    void upload(const qs_tensor* const* act, std::uint32_t count); ///< checks the activations and copies them
+    void copies(std::uint32_t count); ///< makes copies of the weights until there are `count`
+    void run(std::uint32_t copy);     ///< adds a run to the stream and does not wait for it
     void download(qs_tensor* const* outs, std::uint32_t count, bool withScales = true) const;
 
 private:
@@ -55,9 +55,9 @@ private:
     bool kn_, actBf16_ = false, dynamic_, outBf16_, isProduct_;
     std::vector<Weights> copies_;
     Memory levels_, stored_, bias_, x_, xScale_, padded_, sums_, dense_, y_, yScale_, finished_;
-    Memory measured_, partials_, totals_; ///< of quantizers: what codes mean, sums of blocks, of all
-    TiledWeight shape_;                   ///< without its contents
-    std::size_t yBytes_ = 0;              ///< of the result; there may be room for padding behind it
+    Memory measured_, partials_, totals_; ///< for quantizers: values of the codes, sums per thread block, total sums
+    TiledWeight shape_;                   ///< only its sizes; codes and scales are in copies_
+    std::size_t yBytes_ = 0;              ///< bytes of the result; y_ may have padding behind it
     Blas::ByteProduct bytes_;
     qs_kernel_info info_{};
 };

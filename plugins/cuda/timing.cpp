@@ -60,7 +60,7 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
         timeOnDevice(device.stream, host, cancelled, opts, result, run);
     };
     if (kind == "read_bw") {
-        // One run reads 1 GiB, more than any cache; warm: a quarter of the smallest cache that we know.
+        // A cold run reads 1 GiB, more than any cache holds. A warm run reads a quarter of the smallest cache we know.
         const bool cold = opts.buffer_sets > 1 || (opts.flags & QS_RUN_COLD);
         const std::size_t bytes = cold ? std::size_t(1) << 30 : std::size_t(8) << 20;
         Memory data(bytes), sink(4);
@@ -84,7 +84,7 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
         });
         return double(cache.bytes) * cache.passes;
     }
-    if (kind == "copy_bw") { // half of the bytes read, half written
+    if (kind == "copy_bw") { // one half of the bytes is read, the other half is written
         constexpr std::size_t bytes = std::size_t(1) << 30;
         Memory from(bytes);
         const Memory to(bytes);
@@ -103,7 +103,7 @@ double measureRoof(Device& device, const std::string& kind, const qs_host* host,
     if (!missing.empty()) throw plugin::Refusal(QS_UNIMPLEMENTED, missing);
     const std::int64_t size = f32 ? 4096 : 8192;
     const std::size_t elements = std::size_t(size * size);
-    // Zeros draw less power and run faster than numbers: small values of changing bits.
+    // The operands are small numbers with changing bits. Zeros would need less power, so the device would run faster.
     std::vector<std::uint8_t> bytes(elements * (f32 ? 4 : byte ? 1 : 2));
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < bytes.size(); ++i) {

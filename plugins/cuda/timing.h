@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Samples by events of the device, and what the device can do at most.
+// Times runs with events of the device, and measures the roofs of the device.
 
 #include "plugins/cuda/product.h"
 
@@ -9,12 +9,13 @@
 
 namespace qs::cuda {
 
-/// run(turn) queues one run. Every sample ends when its last run has ended on the device.
+/// run(turn) adds one run to the stream. A sample ends when its last run has ended on the device.
 void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts,
                   qs_run_result& result, const std::function<void(std::uint32_t turn)>& run);
 
-/// "read_bw", "copy_bw": bytes of the memory; "cache_bw": of the cache that all multiprocessors share, which is where a
-/// warm weight is, as a launch begins with empty caches of their own; "f32" "bf16" "i8": operations of a large product by cuBLAS. Returns the work of one run.
+/// Measures a roof and returns the work of one run, in bytes or operations. "read_bw" and "copy_bw" measure the memory.
+/// "cache_bw" measures the cache that all multiprocessors share: it holds a warm weight, because the cache of each
+/// multiprocessor is empty when a launch begins. "f32", "bf16", "i8" and "fp8_e4m3" time a large product of cuBLAS.
 double measureRoof(Device& device, const std::string& kind, const qs_host* host, const std::atomic<bool>& cancelled,
                    const qs_run_opts& opts, qs_run_result& result);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a shared library exports and needs, read from its file: nothing of it is loaded or run. Used by the list of
-// backends (core/bench) and by the pjrt backend.
+// Reads from the file of a shared library which symbols it exports and which libraries it needs. The library is not
+// loaded and no code of it runs. core/bench uses this to list backends, and the pjrt backend to check a plugin.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace qs {
 
 struct ElfLibrary {
-    std::string problem;   ///< empty, or why the file is no shared library for this machine, without a subject
-    bool readable = false; ///< false: the file cannot be opened, which is the problem
-    std::vector<std::vector<char>> strings; ///< what the names lie in: moved, never copied
-    std::vector<std::string_view> needed;   ///< names of other libraries
-    std::vector<std::string_view> defined;  ///< exported symbols
+    std::string problem;   ///< "" or what is wrong, to be put behind the file's name: "is a library for another ..."
+    bool readable = false; ///< false if the file cannot be opened
+    std::vector<std::vector<char>> strings; ///< memory of the names below; so this struct can be moved but not copied
+    std::vector<std::string_view> needed;   ///< names of the libraries that it needs
+    std::vector<std::string_view> defined;  ///< names of the symbols that it exports
 
     ElfLibrary() = default;
     ElfLibrary(ElfLibrary&&) = default;
@@ -31,7 +31,7 @@ struct ElfLibrary {
     }
 };
 
-/// Reads parts of a file; a read beyond its end fails.
+/// Reads parts of a file. A read beyond the end fails.
 class ElfFile {
 public:
     explicit ElfFile(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
@@ -60,7 +60,7 @@ private:
     std::uint64_t size_ = 0;
 };
 
-/// Fills `needed` and `defined`. Returns what is wrong with the file, or null.
+/// Fills in `needed` and `defined`. Returns what is wrong with the file, or null.
 inline const char* readElfTables(const ElfFile& file, ElfLibrary& out) {
 #if defined(__x86_64__)
     constexpr int kMachine = EM_X86_64;
@@ -106,7 +106,8 @@ inline const char* readElfTables(const ElfFile& file, ElfLibrary& out) {
     return nullptr;
 }
 
-/// Reads dynamic symbols only; every offset is checked against the file's size. A damaged file defines nothing.
+/// Reads the dynamic symbols only. Every offset is checked against the size of the file. For a damaged file both lists
+/// are empty.
 inline ElfLibrary readElfLibrary(const std::string& path) {
     ElfLibrary out;
     const ElfFile file(path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole backend, to be read from top to bottom and copied (hence its licence). It computes y = x W^T for f32 weights,
- * and for int8 weights with a scale a row, in plain loops, and declines everything else with a reason. Build it alone:
+ * A complete backend, to read from top to bottom and to copy; its licence permits that. It computes y = x W^T in plain
+ * loops, for f32 weights and for int8 weights with a scale per row. It declines everything else with a reason. Build:
  *
  *   cc -O2 -shared -fPIC -fvisibility=hidden -I. plugins/example/example.c -o mine.so
  */
@@ -10,22 +10,22 @@
 
 #include <stdlib.h>
 
-struct qs_ctx { /* opaque to the host: what open() made */
+struct qs_ctx { /* made by open(); the host does not look inside */
     const qs_host* host;
 };
-struct qs_kernel { /* one problem with its weights */
+struct qs_kernel { /* made by prepare(): one problem with its weights */
     const qs_host* host;
     int64_t m, n, k;
     int int8;
-    size_t bytes, y_bytes; /* of the weights [n, k] and the result [m, n] */
-    char* weights;         /* one copy or, once bench() wants to read them from memory, more */
+    size_t bytes, y_bytes; /* sizes of the weights [n, k] and of the result [m, n] */
+    char* weights;         /* one copy; bench() makes more if it must read them from memory */
     float *scales, *y;
-    const float* x; /* activations of the call that runs */
+    const float* x; /* activations of the call that runs now */
 };
 
-/* Capability, asked for every shape: cheap. The reason is what the user reads in the row. */
+/* Why the problem is declined, or NULL. The user reads this text. It must be fast: query() runs for every shape. */
 static const char* refusal(const qs_problem* p) {
-    const qs_format* w = p->weight; /* never trust a name alone: the description says how the numbers lie */
+    const qs_format* w = p->weight; /* check more than the name: the other fields say how the numbers are stored */
     if (!qs_is(p->op, "matmul") || p->flags) return "the example computes y = x W^T and nothing more";
     if (p->m < 1 || p->n < 1 || p->k < 1) return "an empty product";
     if (!qs_is(p->act->format, "f32") || !qs_is(p->out, "f32") || !qs_is(p->compute ? p->compute : "f32", "f32"))
@@ -39,19 +39,19 @@ static int32_t query(qs_ctx* ctx, uint32_t dev, const qs_problem* p, qs_support*
     const char* reason = refusal(p);
     out->level = reason ? QS_SUPPORT_NO : QS_SUPPORT_EMULATED, out->n_variants = reason ? 0 : 1;
     QS_PUT(out->reason, reason ? reason : "plain loops");
-    return QS_OK; /* NO is an answer, not an error */
+    return QS_OK; /* QS_SUPPORT_NO is an answer, not an error */
 }
 static int32_t variant_get(qs_ctx* ctx, uint32_t dev, const qs_problem* p, uint32_t i, qs_variant* out,
                            qs_error* error) {
     if (i || refusal(p)) return qs_fail(error, QS_INVALID_ARGUMENT, "there is no such variant");
     out->flags = QS_VARIANT_EXPERIMENTAL;
     QS_PUT(out->id, "plain"), QS_PUT(out->title, "Plain loops");
-    QS_PUT(out->note, "f32 products, f64 sums"), QS_PUT(out->compute, "f32"); /* nmse_limit 0: the host's own limit */
+    QS_PUT(out->note, "f32 products, f64 sums"), QS_PUT(out->compute, "f32"); /* nmse_limit stays 0: the host's limit */
     return QS_OK;
 }
 
-/* prepare() checks every size and copies what is kept. */
-static void* copy_of(const qs_tensor* t, uint64_t bytes) { /* NULL: missing, of another size, or no memory */
+/* prepare() checks the size of every tensor and copies the data. */
+static void* copy_of(const qs_tensor* t, uint64_t bytes) { /* NULL if it is missing, has another size, or no memory */
     void* copy = t && t->data && t->bytes == bytes ? malloc(bytes) : NULL;
     return copy ? memcpy(copy, t->data, bytes) : NULL;
 }
@@ -73,12 +73,12 @@ static int32_t prepare(qs_ctx* ctx, uint32_t dev, const qs_problem* p, const cha
         destroy(k);
         return qs_fail(error, QS_INVALID_ARGUMENT, "a tensor is missing or has another size than the problem says");
     }
-    info->fusion = QS_FUSION_FUSED; /* numbers that nobody knows stay -1, as the host has set them */
+    info->fusion = QS_FUSION_FUSED; /* numbers that are not known stay -1; the host has set them to that */
     info->weight_bytes = (int64_t)(k->bytes + (k->int8 ? 4 * (size_t)p->n : 0));
     return *out = k, QS_OK;
 }
 
-/* One run on one copy of the weights, complete when it returns. */
+/* One run with copy number `set` of the weights. It is complete when it returns. */
 static int32_t multiply(void* kernel, uint32_t set) {
     const qs_kernel* k = kernel;
     for (int64_t n = 0; n < k->n; ++n) {
@@ -93,7 +93,7 @@ static int32_t multiply(void* kernel, uint32_t set) {
     }
     return QS_OK;
 }
-static int takes(qs_kernel* k, const qs_tensor* x, const qs_tensor* out) { /* 0: another type or size */
+static int takes(qs_kernel* k, const qs_tensor* x, const qs_tensor* out) { /* 0 if type or size are wrong */
     if (!x || !qs_is(x->dtype, "f32") || x->bytes != (uint64_t)k->m * (uint64_t)k->k * 4) return 0;
     k->x = x->data;
     return !out || (out->out && out->bytes == k->y_bytes);
@@ -112,16 +112,16 @@ static int32_t bench(qs_kernel* k, const qs_tensor* const* act, uint32_t n_act, 
     const uint32_t sets = opts->buffer_sets ? opts->buffer_sets : 1;
     char* more = realloc(k->weights, sets * k->bytes);
     if (!more) return qs_fail(error, QS_RESOURCE_EXHAUSTED, "no memory for the copies of the weights");
-    k->weights = more; /* so many copies that a cold run finds its own no longer in the cache */
+    k->weights = more; /* the host asks for enough copies that in a cold run none is still in the cache */
     for (uint32_t i = 1; i < sets; ++i) memcpy(more + i * k->bytes, more, k->bytes);
     if (qs_time_runs(k->host, opts, result, multiply, k)) return qs_fail(error, QS_CANCELLED, "stopped");
-    if (result->last_out) memcpy(result->last_out->out, k->y, k->y_bytes); /* the host looks at it again */
+    if (result->last_out) memcpy(result->last_out->out, k->y, k->y_bytes); /* the host checks this result again */
     return QS_OK;
 }
 
-/* Life and identity. */
+/* Start and end of the backend, and its device. */
 static int32_t probe(const qs_host* host, const qs_kv* kv, uint32_t n, qs_probe* out, qs_error* error) {
-    out->state = QS_PROBE_AVAILABLE; /* else say in reason what is missing and in hint how to get it */
+    out->state = QS_PROBE_AVAILABLE; /* otherwise `reason` says what is missing and `hint` how to get it */
     return QS_OK;
 }
 static int32_t open_it(const qs_host* host, const qs_kv* kv, uint32_t n, qs_ctx** out, qs_error* error) {
@@ -137,7 +137,8 @@ static int32_t device_get(qs_ctx* ctx, uint32_t dev, qs_device* out, qs_error* e
     QS_PUT(out->id, "cpu:0"), QS_PUT(out->name, "One thread of the processor");
     return QS_OK;
 }
-/* In the header's order, open_seconds 0; NULL is unsupported: describe, roof, artifact, cancel, extension. */
+/* The fields in the order of the header; open_seconds is 0. NULL means unsupported: describe, roof, artifact, cancel
+ * and extension. */
 static const qs_backend table = {sizeof table,   QS_ABI_MAJOR, QS_ABI_MINOR, QS_ISOLATION_REQUIRED,
                                  "example",      "Example",    "1.0",        "Apache-2.0",
                                  .probe = probe, open_it,      close_it,     NULL,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of the backend "openblas". Options: path, threads, coretype (default, or a name that OPENBLAS_CORETYPE
-// takes).
+// The table of the backend "openblas". Options: path, threads, and coretype, which is "default" or a name that
+// OPENBLAS_CORETYPE accepts.
 #include "kernels/roofs.h"
 #include "plugins/common/entry.h"
 #include "plugins/common/operands.h"
@@ -24,7 +24,7 @@ struct qs_ctx {
 struct qs_kernel {
     qs_ctx* ctx;
     openblas::Product product;
-    std::uint32_t turn = 0; ///< of the copies, from call to call: those of the last call may still be cached
+    std::uint32_t turn = 0; ///< next copy to use. It is kept between calls: copies of the last call may be in a cache
 };
 
 namespace {
@@ -32,7 +32,7 @@ namespace {
 constexpr std::size_t kStreamBytes = std::size_t(64) << 20, kPeakSteps = 200000;
 constexpr const char* kHint = "install it (Debian, Ubuntu: libopenblas0-pthread), or give the option path";
 
-/// The file to load; throws when there is none.
+/// The path of the library to load. Throws Refusal if there is none.
 std::string libraryFile(const qs_kv* kv, std::uint32_t n) {
     const char* path = qs_option(kv, n, "path");
     if (path && *path) {
@@ -140,7 +140,7 @@ std::int32_t variantGet(qs_ctx*, std::uint32_t, const qs_problem* problem, std::
         const auto p = plugin::given(problem);
         const openblas::VariantRow& row = plugin::variantAt(variantsFor(p), index);
         const std::uint32_t repacks = row.weights == openblas::Weights::DecodedBefore ? QS_VARIANT_REPACKS : 0;
-        // Half a unit in the last place of bf16 is 2^-8 of a value at most.
+        // Rounding to bf16 changes a value by at most 2^-8 of it, so the NMSE is at most 2^-16.
         plugin::giveVariant(out, row, QS_VARIANT_BASELINE | repacks, plugin::is(p.out, "bf16") ? 0x1p-16 + 1e-9 : 0);
     });
 }
@@ -200,8 +200,8 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
         const std::size_t piece = std::clamp(limit / 4096 * 4096, std::size_t(4096), kStreamBytes);
         const std::size_t sets = opts.memory_bytes ? 1 : std::max(1u, opts.buffer_sets);
         const openblas::AlignedBytes stream(read ? sets * piece : 0);
-        if (read) std::memset(stream.data.get(), 1, sets * piece); // or all pages are one page of zeros
-        std::atomic<std::uint32_t> kept{0};                        // what was read must be used
+        if (read) std::memset(stream.data.get(), 1, sets * piece); // else all pages are the kernel's one page of zeros
+        std::atomic<std::uint32_t> kept{0};                        // uses the result, so that no read is optimised away
         ctx->cancelled = false;
         plugin::timedLoop(ctx->host, ctx->cancelled, opts, result, [&](std::uint32_t turn) {
             team.run([&](int worker) {
@@ -214,7 +214,7 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t, const char* kind, const qs_run_opt
             });
         });
         *work = read ? double(piece) : runPeak(PeakKind::F32, 1) * double(kPeakSteps) * team.size();
-        if (*work == 0) throw Refusal(QS_UNIMPLEMENTED, "no peak loop for this processor");
+        if (*work == 0) throw Refusal(QS_UNIMPLEMENTED, "there is no peak loop for this processor");
         plugin::give(out, result);
     });
 }

@@ -30,7 +30,7 @@ std::size_t loadBestCore(const std::vector<std::string>& names,
                          const std::function<std::string(const std::string& name)>& load) {
     for (std::size_t i = 0; i + 1 < names.size(); ++i) {
         const std::string taken = load(names[i]);
-        const auto last = names.begin() + std::ptrdiff_t(i) + 2; // the next name would give no better one
+        const auto last = names.begin() + std::ptrdiff_t(i) + 2; // names[0 .. i + 1]: names[i + 1] cannot be better
         if (std::any_of(names.begin(), last, [&](const std::string& name) { return sameCore(name, taken); })) return i;
     }
     load(names.empty() ? std::string() : names.back());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Which core OpenBLAS computes with: what is wanted, and what a library makes of it.
+// Chooses the core type, which is the set of kernels that OpenBLAS computes with. The library may take another one than
+// it was asked for.
 
 #include <cstddef>
 #include <functional>
@@ -11,26 +12,26 @@ namespace qs::openblas {
 
 inline constexpr const char* kCoreVariable = "OPENBLAS_CORETYPE";
 
-/// Which core type to load with, and who says so.
+/// The core types to ask for, and the reason for this choice.
 struct CoreType {
     std::vector<std::string> names; ///< best first; empty: OpenBLAS detects it
     std::string origin;             ///< "option", "features of the processor", "environment", "OpenBLAS itself"
     std::string wanted() const { return names.empty() ? std::string() : names.front(); }
 };
-/// `wanted`: the option, "default" or a name, or nullptr. The features count before the environment, whose variable is
-/// often set for the sake of equal digits on unequal machines: a baseline must not be slowed by what nobody set for
-/// it.
+/// `wanted` is the option coretype: "default", a name, or null. Without it the features of the processor decide. They
+/// come before the environment variable, which is often set to get equal digits on different machines. It would then
+/// make the baseline slow.
 CoreType chooseCoreType(const char* wanted);
 
-bool sameCore(const std::string& a, const std::string& b); ///< "SKYLAKEX" is "SkylakeX"
+bool sameCore(const std::string& a, const std::string& b); ///< ignores case: "SKYLAKEX" equals "SkylakeX"
 
-/// Names are tried in order until no later one can do better; returns the number of the last one tried. `load` loads
-/// the library with a name and returns the core that the library took. A library that does not know a name takes what
-/// it likes: the best core it has, or one of a processor of 2004.
+/// Tries the names in order until no later name can be better. Returns the index of the last name that was tried.
+/// load(name) loads the library with a name and returns the core type that the library took. A library that does not
+/// know the name takes its best core type or, if it is old, a very slow one.
 std::size_t loadBestCore(const std::vector<std::string>& names,
                          const std::function<std::string(const std::string& name)>& load);
 
-/// For people: "Cooperlake, SAPPHIRERAPIDS wanted (features of the processor)".
+/// A text for people: "Cooperlake, SAPPHIRERAPIDS wanted (features of the processor)".
 std::string coreText(const CoreType& type, const std::string& taken);
 
 } // namespace qs::openblas

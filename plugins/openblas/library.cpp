@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRowMajor = 101, kNoTrans = 111, kTrans = 112; // cblas.h
 
-/// They live as long as the process: the library is never unloaded.
+/// Kernel ids of the threads that OpenBLAS has started. They live until the process ends.
 std::vector<int>& workersOfLibrary() {
     static std::vector<int> ids;
     return ids;
@@ -34,14 +34,15 @@ Library::Library(const std::string& name, const CoreType& coreType, std::size_t 
     setThreads_(int(cpus_.size()));
     for (const int id : plugin::threadIds())
         if (!before.contains(id)) workersOfLibrary().push_back(id);
-    for (const int id : workersOfLibrary()) // in the order in which they take work
+    for (const int id : workersOfLibrary()) // OpenBLAS gives work to its threads in this order
         if (pinned_ + 1 < cpus_.size() && plugin::pinThread(id, cpus_[pinned_ + 1])) ++pinned_;
     if (cpus_.size() > 1) scaling_ = measureScaling();
 }
 
 void Library::load(const std::string& name) {
     const auto loaded = [&](const std::string& core) {
-        // Read once, by the library's own constructor. A library that stays keeps its core.
+        // Only the library's constructor reads OPENBLAS_CORETYPE. So a loaded library must be loaded again for another
+        // core type. Without DYNAMIC_ARCH the library has one core type, and that would be useless.
         if (library_ && (!config_ || std::string_view(config_()).find("DYNAMIC_ARCH") == std::string_view::npos))
             return coreName();
         if (library_) library_.unload();

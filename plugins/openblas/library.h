@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// libopenblas, loaded at run time with a chosen core type; its few prototypes are declared here, so that no header of
-// it is needed.
+// Loads libopenblas at run time with a chosen core type. The few function types that are used are declared here, so the
+// headers of OpenBLAS are not needed.
 
 #include "kernels/thread_team.h"
 #include "plugins/common/pinned_threads.h"
@@ -19,22 +19,22 @@ inline constexpr const char* kSoname = "libopenblas.so.0";
 
 class Library {
 public:
-    /// Throws plugin::Refusal with what is missing. threads 0: one for every usable CPU.
+    /// Throws plugin::Refusal if something is missing. `threads` 0 means one thread for every usable CPU.
     Library(const std::string& name, const CoreType& coreType, std::size_t threads);
 
-    /// y[M,N] = x[M,K] W with W [K,N], or W^T with W [N,K]. `add`: to what y holds.
+    /// y[M,N] = x[M,K] W with W [K,N], or x W^T with W [N,K]. With `add` the product is added to y.
     void multiply(std::int64_t m, std::int64_t n, std::int64_t k, const float* x, const float* w, bool wIsKn, float* y,
                   bool add) const;
-    /// The same for M = 1, always added to y.
+    /// The same for M = 1; the product is always added to y.
     void addVector(std::int64_t n, std::int64_t k, const float* x, const float* w, bool wIsKn, float* y) const;
 
-    ThreadTeam& team() const { return *team_; } ///< as many threads as OpenBLAS uses, on the same CPUs
-    std::string describe() const;               ///< JSON
-    std::string coreName() const { return coreName_ ? coreName_() : "unknown"; }       ///< as OpenBLAS calls it
-    std::string coreText() const { return openblas::coreText(coreType_, coreName()); } ///< wanted and taken
-    /// The library took kernels that are made for another processor.
+    ThreadTeam& team() const { return *team_; } ///< has as many threads as OpenBLAS uses, on the same CPUs
+    std::string describe() const;               ///< JSON text for qs_backend::describe
+    std::string coreName() const { return coreName_ ? coreName_() : "unknown"; }       ///< core type that it took
+    std::string coreText() const { return openblas::coreText(coreType_, coreName()); } ///< core types wanted and taken
+    /// True if the library took a core type for another processor.
     bool hasPoorCore() const;
-    /// Speed of a product on all threads over that on one; 1 with one thread.
+    /// Speed of a product on all threads, divided by the speed on one thread; 1 with one thread.
     double scaling() const { return scaling_; }
 
 private:
@@ -50,7 +50,7 @@ private:
 
     plugin::SharedLibrary library_;
     CoreType coreType_;
-    std::string loadedWith_; ///< the value of OPENBLAS_CORETYPE; empty: none
+    std::string loadedWith_; ///< value of OPENBLAS_CORETYPE when it was loaded; empty: not set
     std::vector<int> cpus_;
     std::unique_ptr<ThreadTeam> team_;
     std::size_t pinned_ = 0;

@@ -26,7 +26,7 @@ constexpr VariantRow kVariants[] = {
      "weights were decoded to f32 once, in prepare; f32 products and sums", Weights::DecodedBefore, false},
 };
 
-constexpr std::int64_t kWorthATeam = 1 << 17; // elements
+constexpr std::int64_t kWorthATeam = 1 << 17; ///< elements; smaller weights are decoded by one thread
 
 } // namespace
 
@@ -45,17 +45,18 @@ std::vector<const VariantRow*> variantsOf(bool plainF32, std::int64_t m) {
 std::string Product::refusal(const qs_problem& p, plugin::StoredWeight& weight) {
     if (!is(p.op, "matmul")) return "OpenBLAS only multiplies";
     if (p.flags & QS_PROBLEM_DYNAMIC_ACT) return "OpenBLAS quantizes no activations";
-    if (p.m < 1 || p.n < 1 || p.k < 1) return "an empty product";
+    if (p.m < 1 || p.n < 1 || p.k < 1) return "the product is empty";
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    if (p.m > most || p.n > most || p.k > most) return "OpenBLAS takes sizes below 2^31";
-    if (!p.weight || !p.act) return "the problem names no formats";
+    if (p.m > most || p.n > most || p.k > most) return "OpenBLAS takes only sizes below 2^31";
+    if (!p.weight || !p.act) return "the problem does not name its formats";
     const auto act = plugin::given(p.act);
     if (!is(act.format, "f32") && !is(act.format, "bf16"))
         return std::string("OpenBLAS has no ") + (act.format ? act.format : "nameless") + " activations";
     if (!is(act.scale_dtype, "none")) return "activations with scales are not read here";
-    if (p.compute && !is(p.compute, "f32")) return "products are f32";
-    if (p.accum && !is(p.accum, "f32")) return "sums are f32";
-    if (!is(p.out, "f32") && !is(p.out, "bf16")) return std::string("results of type ") + (p.out ? p.out : "none");
+    if (p.compute && !is(p.compute, "f32")) return "OpenBLAS computes products in f32 only";
+    if (p.accum && !is(p.accum, "f32")) return "OpenBLAS computes sums in f32 only";
+    if (!is(p.out, "f32") && !is(p.out, "bf16"))
+        return std::string("results must be f32 or bf16, not ") + (p.out ? p.out : "none");
     const bool kn = p.flags & QS_PROBLEM_W_IS_KN;
     return weight.accept(plugin::given(p.weight), kn ? p.k : p.n, kn ? p.n : p.k);
 }
@@ -97,7 +98,7 @@ Product::Product(const Library& library, const qs_problem& p, const VariantRow& 
     info_.temp_bytes += actBf16_ ? 4 * m_ * k_ : 0;
     info_.temp_bytes += outBf16_ ? 4 * m_ * n_ : 0;
     info_.weight_bytes = std::int64_t(before ? denseBytes : stored_.readBytes());
-    constexpr std::int64_t ofAllocations = 512; // two, each aligned and with the words of malloc
+    constexpr std::int64_t ofAllocations = 512; // most bytes that alignment and malloc add to the two allocations
     info_.copy_bytes = std::int64_t(before ? denseBytes : stored_.weightBytes() + scaleBytes) + ofAllocations;
 }
 
@@ -160,7 +161,7 @@ void Product::run(const void* act, std::uint32_t copy, void* out) {
 std::string Product::source() const {
     const auto text = [](std::int64_t value) { return std::to_string(value); };
     const std::string beta = variant_.vector || !bias_.empty() ? "1" : "0";
-    // As Library::multiply() and addVector() pass them.
+    // The arguments are those that Library::multiply() and addVector() pass.
     const std::string call =
         variant_.vector
             ? "cblas_sgemv(row-major, " + std::string(kn_ ? "transposed" : "as it is") + ", " + text(kn_ ? k_ : n_) +

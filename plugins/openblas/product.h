@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One problem with its weights: products in f32, with the weights as they are, decoded in every run, or decoded before.
+// A product in f32 for one problem and its weights. The weights are f32 already, are decoded to f32 in every run, or
+// were decoded once before.
 
 #include "plugins/common/stored_weight.h"
 #include "plugins/openblas/library.h"
@@ -22,33 +23,33 @@ struct AlignedBytes {
     std::unique_ptr<unsigned char, Free> data;
 };
 
-/// What is multiplied with.
+/// The weights that are multiplied: stored as f32, decoded in every run, or decoded in prepare().
 enum class Weights { Plain, DecodedInRun, DecodedBefore };
 struct VariantRow {
     const char *id, *title, *note;
     Weights weights;
-    bool vector; ///< sgemv; for M = 1
+    bool vector; ///< true: it uses sgemv, which needs M = 1
     const char* compute = "f32";
 };
-/// The variants for these weights and this M, in order.
+/// The variants for these weights and this M, in the order of the table.
 std::vector<const VariantRow*> variantsOf(bool plainF32, std::int64_t m);
 
 class Product {
 public:
-    /// Throws plugin::Refusal.
+    /// Throws plugin::Refusal if the problem is declined or a tensor is wrong.
     Product(const Library& library, const qs_problem& problem, const VariantRow& variant, const qs_tensor* const* in,
             std::uint32_t count);
 
-    /// Why the problem cannot be done at all; empty: it can.
+    /// Why no variant can do the problem; empty if one can.
     static std::string refusal(const qs_problem& problem, plugin::StoredWeight& weight);
 
     qs_kernel_info info() const { return info_; }
-    void copies(std::uint32_t count); ///< so many copies of the weights exist from now on
-    const void* activations(const qs_tensor* const* act, std::uint32_t count) const; ///< checked; as they came
+    void copies(std::uint32_t count); ///< makes copies of the weights until there are `count`
+    const void* activations(const qs_tensor* const* act, std::uint32_t count) const; ///< checked, in the host's type
     std::uint64_t outBytes() const { return std::uint64_t(m_ * n_) * (outBf16_ ? 2 : 4); }
     const char* outDtype() const { return outBf16_ ? "bf16" : "f32"; }
     void run(const void* act, std::uint32_t copy, void* out);
-    std::string source() const; ///< the call that is made, and of which library
+    std::string source() const; ///< text for people: the call of OpenBLAS and the library
 
 private:
     struct Copy {

@@ -40,7 +40,7 @@ std::string integerId(hid_t type) {
     return fmt::format("{}{}", H5Tget_sign(type) == H5T_SGN_NONE ? 'U' : 'I', 8 * size);
 }
 
-/// FALSE and TRUE in a byte, as h5py writes what NumPy calls bool.
+/// True for an enumeration of one byte with the members FALSE = 0 and TRUE = 1: h5py stores NumPy's bool in this way.
 bool isBool(hid_t type) {
     if (H5Tget_size(type) != 1 || H5Tget_nmembers(type) != 2) return false;
     for (unsigned i = 0; i < 2; ++i) {
@@ -56,7 +56,7 @@ bool isBool(hid_t type) {
     return true;
 }
 
-/// The id of the type, or why there is none.
+/// Sets the id of the type, or the reason why the type is not read.
 void describeType(hid_t type, Found& found) {
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
@@ -107,7 +107,7 @@ bool describeShape(hid_t dataset, Found& found) {
     return true;
 }
 
-/// Which filters, or a reason why they are not read.
+/// The names of the filters, e.g. "shuffle + gzip". Sets found.reason if a filter is not built into libhdf5.
 std::string filtersOf(hid_t list, Found& found) {
     std::string names;
     const int count = H5Pget_nfilters(list);
@@ -154,14 +154,14 @@ void describeChunks(hid_t list, Found& found) {
             if (__builtin_mul_overflow(across, std::max<std::uint64_t>(columns, 1), &across)) across = kLargestCache;
         }
     }
-    std::uint64_t cache = 0; // all the chunks that one row of the tensor crosses
+    std::uint64_t cache = 0; // bytes of all chunks that one row of the tensor touches
     if (__builtin_mul_overflow(chunk, across, &cache)) cache = kLargestCache;
     found.chunkCache = std::clamp<std::uint64_t>(cache, 1u << 20, kLargestCache);
     const auto filters = filtersOf(list, found);
     found.note = fmt::format("{} in chunks of [{}]", filters, fmt::join(dims, dims + rank, ", "));
 }
 
-/// What our exports say of the tensor that a dataset belongs to.
+/// Reads the attributes that our exports write: spec, dtype, layout and shape of the original tensor.
 void describeQuantized(hid_t dataset, Found& found) {
     for (const char* name : {"spec", "dtype", "layout", "column_scale"}) {
         auto text = textAttribute(dataset, fmt::format("quantscope_{}", name).c_str(), 60'000);
@@ -196,7 +196,7 @@ void describeLayout(hid_t dataset, hid_t type, Found& found) {
         describeChunks(list.get(), found);
     } else if (layout == H5D_COMPACT) {
         found.note = "compact";
-        // HDF5 1.10 would read on behind what its header holds.
+        // Elements of a compact dataset lie in its header. HDF5 1.10 would read beyond the end of that header.
         if (found.bytes != found.stored)
             found.reason =
                 fmt::format("declares {} where {} are stored", bytesText(found.bytes), bytesText(found.stored));

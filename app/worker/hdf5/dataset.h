@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What one dataset of HDF5 is, as far as it can be read without harm.
+// Describes one HDF5 dataset: its type, shape and storage, or the reason why it is not read.
 
 #include "app/worker/hdf5/handle.h"
 
@@ -14,25 +14,25 @@ namespace qs::worker {
 struct Found {
     std::string path;
     std::string reason;         ///< why it is not read: "is a soft link, which is never followed"; "" for a tensor
-    std::string type;           ///< as core/model/dtype.h spells it, or "opaque2"
-    std::string note;           ///< how it is stored, where that is not plainly: "gzip in chunks of [16, 32]"
-    std::string dtypeAttribute; ///< of Keras: "bfloat16"
-    std::map<std::string, std::string> quantized; ///< the texts at attributes "quantscope_...", where it has some
-    std::vector<std::int64_t> quantizedShape;     ///< the one at "quantscope_shape"
-    std::size_t quantizedText = 0;                ///< bytes of these texts
+    std::string type;           ///< an id of core/model/dtype.h, or "opaque2" for two bytes of unknown meaning
+    std::string note;           ///< how the elements are stored, e.g. "gzip in chunks of [16, 32]"; "" if contiguous
+    std::string dtypeAttribute; ///< value of the attribute "dtype", which Keras writes, e.g. "bfloat16"; "" if none
+    std::map<std::string, std::string> quantized; ///< attributes "quantscope_NAME" of our exports: NAME -> text
+    std::vector<std::int64_t> quantizedShape;     ///< attribute "quantscope_shape": shape of the original tensor
+    std::size_t quantizedText = 0;                ///< size of the texts in `quantized`, in bytes
     std::vector<std::uint64_t> shape;
-    std::uint64_t address = 0; ///< of the object
-    std::uint64_t bytes = 0, stored = 0;
-    bool plain = false;           ///< contiguous, in little-endian order, at `offset`
-    std::uint64_t offset = 0;     ///< from the beginning of the file part
-    std::uint64_t chunkCache = 0; ///< bytes that reading in order needs
+    std::uint64_t address = 0;           ///< address of the object header in the file
+    std::uint64_t bytes = 0, stored = 0; ///< size of all elements: unpacked; in the file
+    bool plain = false;                  ///< true if all elements lie at `offset`, contiguous and little-endian
+    std::uint64_t offset = 0;            ///< bytes from the beginning of the file part; valid if `plain`
+    std::uint64_t chunkCache = 0; ///< size of the chunk cache, in bytes, with which each chunk is unpacked only once
 };
 
-/// Fills in all but path and address; never reads elements.
+/// Fills in all fields but path and address. It never reads elements.
 void describe(hid_t dataset, Found& found);
-/// A text of at most `most` bytes at a scalar attribute, or "".
+/// The text of a scalar attribute. Returns "" if there is none or if it has more than `most` bytes.
 std::string textAttribute(hid_t object, const char* name, std::size_t most);
-/// The type that elements are read as: the file's in little-endian order.
+/// The type in which elements are read: the type of the dataset, in little-endian order.
 TypeHandle memoryType(hid_t dataset);
 
 } // namespace qs::worker

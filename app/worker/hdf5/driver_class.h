@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What our drivers of libhdf5 have in common: one kind of free space, and a file that knows where its addresses end.
+// The common part of our two libhdf5 file drivers. HDF5 calls a driver for all input and output of a file. Each file
+// keeps one list of free space, and the end of its used addresses.
 
 #include "app/worker/hdf5/handle.h"
 
@@ -10,8 +11,8 @@
 namespace qs::worker {
 
 struct DriverFile {
-    H5FD_t base; ///< first: HDF5 fills it in
-    haddr_t end; ///< of its addresses
+    H5FD_t base; ///< must be the first member; HDF5 fills it in
+    haddr_t end; ///< first address behind those in use
 
     static DriverFile& of(const H5FD_t* file) { return *reinterpret_cast<DriverFile*>(const_cast<H5FD_t*>(file)); }
     static H5FD_t* open(const char*, unsigned, hid_t, haddr_t) {
@@ -33,8 +34,8 @@ struct DriverFile {
     }
 };
 
-/// A class of such files that has yet to get the functions get_eof, read and write; `number` is its own among the
-/// drivers of the process, `Flags` are H5FD_FEAT_*.
+/// Makes a driver class in which get_eof, read and write are not set yet: the caller sets them. `number` must be unique
+/// among the drivers of the process. `Flags` are H5FD_FEAT_*.
 template<unsigned long Flags> H5FD_class_t driverClass(const char* name, int number) {
     H5FD_class_t c{};
 #ifdef H5FD_CLASS_VERSION
@@ -56,7 +57,7 @@ template<unsigned long Flags> H5FD_class_t driverClass(const char* name, int num
     return c;
 }
 
-/// Settings for opening or making a file through a driver; an empty handle when HDF5 refuses.
+/// The settings with which HDF5 opens or creates a file through this driver. An empty handle if HDF5 refuses.
 inline ListHandle accessThrough(const H5FD_class_t& driver) {
     const hid_t id = H5FDregister(&driver);
     ListHandle access(H5Pcreate(H5P_FILE_ACCESS));

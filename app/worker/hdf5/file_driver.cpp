@@ -10,7 +10,7 @@ namespace qs::worker {
 namespace {
 
 FilePart opened;
-std::uint64_t* progressCounter = nullptr; ///< in the window; the program looks whether it changes
+std::uint64_t* progressCounter = nullptr; ///< lies in the shared window; the program watches whether it changes
 std::uint64_t readSinceQuestion = 0;
 constexpr std::uint64_t kReadAgain = 4, kAlwaysRead = std::uint64_t(64) << 20;
 
@@ -55,11 +55,12 @@ FileHandle openPart(const FilePart& part) {
     opened = part;
     static const H5FD_class_t driver = makeClass();
     const ListHandle access = accessThrough(driver);
-    // A filter that is not built in would be looked for as a plugin.
+    // Without H5PLset_loading_state HDF5 would search for a plugin when it meets a filter that is not built in.
     if (!access || H5PLset_loading_state(0) < 0 || H5Pset_file_locking(access.get(), 0, 1) < 0 ||
         H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG) < 0)
         return FileHandle();
-    return FileHandle(H5Fopen("/file", H5F_ACC_RDONLY, access.get())); // a relative name would ask for the folder
+    return FileHandle(
+        H5Fopen("/file", H5F_ACC_RDONLY, access.get())); // not relative: getcwd() is denied in the sandbox
 }
 
 } // namespace qs::worker

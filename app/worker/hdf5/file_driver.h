@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// HDF5 reads through this driver alone: pread of one descriptor that was open before the sandbox, from a base on.
+// The driver through which HDF5 reads a file. It calls pread() on a descriptor that was opened before the sandbox. The
+// HDF5 data may be a part of that file.
 
 #include "app/worker/hdf5/handle.h"
 
@@ -10,14 +11,15 @@ namespace qs::worker {
 
 struct FilePart {
     int descriptor = -1;
-    std::uint64_t base = 0, length = 0;
+    std::uint64_t base = 0, length = 0; ///< first byte of the HDF5 data and its length
 };
 
-/// Reads count as progress of the question that begins now, until they add up to several times the file.
+/// Call this when a request begins. From now on each read raises *counter, so the program sees progress. Reads stop to
+/// count when they add up to several times the file: then libhdf5 probably runs in a loop.
 void beginProgress(std::uint64_t* counter);
 void countProgress();
 
-/// Plugins, locks and every other way to a file are off. One part in a process.
+/// Opens the file for reading. HDF5 plugins and file locks are off. A process can open one part only.
 FileHandle openPart(const FilePart& part);
 
 } // namespace qs::worker

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What HDF5 lends: an identifier and the function that gives it back.
+// Owns an HDF5 identifier and closes it with the right function.
 
 #include <hdf5.h>
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A file of HDF5 made in memory, in the same sandbox: nothing is opened, the program writes the bytes down.
+// Makes a whole HDF5 file in memory, in the sandbox. This process opens no file; the program writes the bytes to disk.
 
 #include <cstdint>
 #include <map>
@@ -11,13 +11,13 @@
 namespace qs::worker {
 
 struct Part {
-    std::string path;   ///< "/results/0/values"; groups on the way are made
-    bool isText = true; ///< bytes (U8), else doubles (F64)
+    std::string path;   ///< name of the dataset, e.g. "/results/0/values"; missing groups are created
+    bool isText = true; ///< true: the values are bytes (U8); false: doubles (F64)
     std::vector<std::uint64_t> shape;
-    std::span<const unsigned char> values;
+    std::span<const unsigned char> values; ///< the values as bytes, little-endian
 };
 
-/// The file's bytes; empty when HDF5 refuses. The same parts give the same bytes.
+/// The bytes of the file; empty if HDF5 refuses. Equal parts always give equal bytes.
 std::vector<unsigned char> makeImage(std::span<const Part> parts, const std::map<std::string, std::string>& attributes);
 
 } // namespace qs::worker

@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint64_t kPage = 4096;
 
 std::map<std::uint64_t, std::array<unsigned char, kPage>> pages;
-haddr_t endOfAddresses = 0; ///< also after the file is closed
+haddr_t endOfAddresses = 0; ///< size of the file; still valid after the file is closed
 
-/// Calls `part(page, offset in it, bytes, offset from the beginning)` for every page of a range.
+/// Calls part(page, offset in the page, bytes, offset in the range) for every page that the range touches.
 template<class Part> void eachPage(std::uint64_t begin, std::size_t size, Part part) {
     for (std::size_t done = 0; done < size;) {
         const std::uint64_t at = (begin + done) % kPage;
@@ -50,7 +50,7 @@ H5FD_class_t makeClass() {
     H5FD_class_t c = driverClass<H5FD_FEAT_AGGREGATE_METADATA>("quantscope-memory", 601);
     c.open = openFile;
     c.set_eoa = setEnd;
-    c.get_eof = DriverFile::getEnd; // it ends where its addresses do
+    c.get_eof = DriverFile::getEnd; // the file ends at the end of its used addresses
     c.read = readFile;
     c.write = writeFile;
     return c;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A file in memory with holes, for libhdf5 to write headers into: what is never written takes no room.
+// A sparse file in memory. libhdf5 writes headers into it. Ranges that are never written take no memory.
 
 #include "app/worker/hdf5/handle.h"
 
@@ -8,10 +8,11 @@
 
 namespace qs::worker {
 
-/// The settings with which H5Fcreate makes such a file; there is one at a time.
+/// The settings with which H5Fcreate makes such a file. Only one such file exists at a time.
 ListHandle memoryFileAccess();
-/// Bytes [begin, begin + size) of it, zeros where nothing was written.
+/// Copies bytes [begin, begin + size) of the file. Bytes that were never written are 0.
 void readMemoryFile(std::uint64_t begin, std::size_t size, unsigned char* into);
+/// Size of the file in bytes; still valid after HDF5 has closed it.
 std::uint64_t memoryFileEnd();
 
 } // namespace qs::worker

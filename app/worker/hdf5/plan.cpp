@@ -11,11 +11,11 @@
 namespace qs::worker {
 namespace {
 
-constexpr hsize_t kAligned = 64, kAlignedFrom = 1024; ///< elements of more bytes begin at a cache line
-constexpr hsize_t kHeaderBlock = 1u << 16;            ///< headers lie together, in files of many sets
+constexpr hsize_t kAligned = 64, kAlignedFrom = 1024; ///< datasets of 1 KiB or more begin at a cache line
+constexpr hsize_t kHeaderBlock = 1u << 16;            ///< bytes; in files of many datasets headers lie in such blocks
 constexpr std::size_t kManySets = 256;
 
-/// A float of 16 bits: IEEE's has 5 bits of exponent, bfloat16 8.
+/// A 16-bit float type. IEEE half precision has 5 bits of exponent, bfloat16 has 8.
 TypeHandle float16(std::size_t exponentBits) {
     TypeHandle type(H5Tcopy(H5T_IEEE_F32LE));
     const std::size_t mantissaBits = 15 - exponentBits;
@@ -25,7 +25,7 @@ TypeHandle float16(std::size_t exponentBits) {
     return type;
 }
 
-/// As h5py writes what NumPy calls bool.
+/// The enumeration FALSE, TRUE with which h5py stores NumPy's bool.
 TypeHandle boolean() {
     TypeHandle type(H5Tenum_create(H5T_STD_I8LE));
     const signed char no = 0, yes = 1;
@@ -91,7 +91,7 @@ bool planFile(const std::vector<PlannedSet>& sets, const nlohmann::json& attribu
     if (!access || H5Pset_alignment(access.get(), kAlignedFrom, kAligned) < 0 ||
         H5Pset_small_data_block_size(access.get(), 0) < 0 || H5Pset_create_intermediate_group(links.get(), 1) < 0 ||
         H5Pset_char_encoding(links.get(), H5T_CSET_UTF8) < 0 || H5Pset_obj_track_times(creation.get(), false) < 0 ||
-        // Room for elements that is never filled here.
+        // HDF5 reserves the addresses of the elements at once, and never writes elements or fill values here.
         H5Pset_alloc_time(creation.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
         H5Pset_fill_time(creation.get(), H5D_FILL_TIME_NEVER) < 0)
         return false;
@@ -103,7 +103,7 @@ bool planFile(const std::vector<PlannedSet>& sets, const nlohmann::json& attribu
         for (std::size_t i = 0; i < sets.size(); ++i)
             if (!addSet(file.get(), sets[i], links.get(), creation.get(), extents[i])) return false;
         if (H5Fflush(file.get(), H5F_SCOPE_GLOBAL) < 0) return false;
-    } // closing writes the file's end into its first block
+    } // closing the file writes its size into its first block
     plan.end = memoryFileEnd();
     for (const auto& extent : extents) plan.offsets.push_back(extent.begin);
     std::sort(extents.begin(), extents.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });

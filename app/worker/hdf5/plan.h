@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Lays a file of HDF5 out without its elements: libhdf5 makes every header, link and attribute and says where elements
-// go; the program writes both down. In the same sandbox, in memory.
+// Plans the layout of an HDF5 file without the elements of its datasets. libhdf5 makes all headers, links and
+// attributes in memory, in the sandbox, and says where elements go. The program then writes both to disk.
 
 #include <cstdint>
 #include <map>
@@ -12,19 +12,19 @@
 namespace qs::worker {
 
 struct PlannedSet {
-    std::string path; ///< "/layers.0.weight.codes"; groups on the way are made
-    std::string type; ///< as core/model/dtype.h spells it
+    std::string path; ///< name of the dataset, e.g. "/layers.0.weight.codes"; missing groups are created
+    std::string type; ///< an id of core/model/dtype.h
     std::vector<std::uint64_t> shape;
-    nlohmann::json attributes; ///< an object of texts and lists of integers
+    nlohmann::json attributes; ///< object; each value is a text or a list of integers
 };
 
 struct FilePlan {
-    std::vector<std::uint64_t> offsets; ///< of the elements of each set; 0 where it has none
-    std::uint64_t end = 0;              ///< the file's size
-    std::vector<unsigned char> between; ///< all bytes that are no elements, in order
+    std::vector<std::uint64_t> offsets; ///< for each dataset, where its elements begin; 0 if it has no elements
+    std::uint64_t end = 0;              ///< size of the file in bytes
+    std::vector<unsigned char> between; ///< all bytes of the file that are not elements, in order
 };
 
-/// False when HDF5 refuses. The same sets give the same plan.
+/// Returns false if HDF5 refuses. Equal datasets always give equal plans.
 bool planFile(const std::vector<PlannedSet>& sets, const nlohmann::json& attributes, FilePlan& plan);
 
 } // namespace qs::worker

@@ -11,7 +11,7 @@ Box firstBox(std::span<const std::uint64_t> shape, std::uint64_t begin, std::uin
     box.start.assign(rank, 0);
     box.count.assign(rank, 1);
     for (std::size_t i = rank; i-- > 0; begin /= shape[i]) box.start[i] = begin % shape[i];
-    // Axes behind `axis` are taken whole, as long as the range begins at their first element and reaches their last.
+    // Go from the last axis to the first. Take an axis whole while the range covers all of its elements.
     std::size_t axis = rank - 1;
     std::uint64_t inner = 1;
     while (axis > 0 && box.start[axis] == 0 && inner * shape[axis] <= most) {

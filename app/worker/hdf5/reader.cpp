@@ -22,10 +22,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kRowsAtOnce = 1000, kTextAtOnce = 256u << 10; // escaped, less than the program takes at once
+constexpr std::size_t kRowsAtOnce = 1000, kTextAtOnce = 256u << 10; // such an answer fits a frame, escapes included
 
-/// Of the last call that failed: the innermost message, because the others say who called whom. Kept when it happens;
-/// the next call of HDF5, be it to give something back, forgets it.
+/// The innermost message of the last HDF5 call that failed; the outer messages only name the calling functions. It is
+/// saved when the error happens, because the next HDF5 call clears the error stack, even a call that closes something.
 std::string lastFault = "no reason is given";
 
 herr_t keepFault(hid_t stack, void*) {
@@ -47,7 +47,7 @@ public:
     [[noreturn]] void serve() {
         for (;;) {
             auto frame = control_.receive();
-            if (!frame) _exit(0); // the program has gone, or says nonsense
+            if (!frame) _exit(0); // the program has ended, or sent something that is not a frame
             if (!*frame) {
                 pollfd ready{control_.descriptor(), POLLIN, 0};
                 poll(&ready, 1, -1);
@@ -77,7 +77,7 @@ private:
         if (call == "write") return write(fields, failure);
         if (call == "plan") return plan(fields, failure);
         if (call == "probe") return probe();
-        failure = "an unknown question";
+        failure = "the request is not known";
         return {};
     }
 
@@ -160,8 +160,9 @@ private:
         if (const auto cache = found_[row].chunkCache)
             H5Pset_chunk_cache(access.get(), 12'289, cache + (1u << 20), 1.0);
         type_ = TypeHandle();
-        dataset_ = DatasetHandle(); // its cache first
-        // Opening by address takes no settings for the cache; the path is one that only hard links make up, as is seen.
+        dataset_ = DatasetHandle(); // frees the cache of the old dataset before the new one gets its own
+        // Opens by path, because HDF5 takes no cache settings when it opens by address. The check of the address below
+        // shows that the path still leads to the object that the walk has found.
         dataset_ = DatasetHandle(H5Dopen2(file_.get(), found_[row].path.c_str(), access.get()));
         H5O_info_t info;
         if (!dataset_ || H5Oget_info(dataset_.get(), &info) < 0 || info.addr != found_[row].address) {
@@ -173,7 +174,7 @@ private:
         return bool(type_);
     }
 
-    /// From the window and, once all is in the image, into it.
+    /// Takes the values of the parts from the window, makes the file, and puts the bytes of the file into the window.
     json write(Fields& fields, std::string& failure) {
         std::vector<Part> parts;
         for (const auto& item : fields.array("parts", 100'000)) {
@@ -197,7 +198,8 @@ private:
         return {{"bytes", image.size()}};
     }
 
-    /// The window holds the question; then where each set's elements go, and all bytes of the file that are none.
+    /// The window holds the request as JSON text. Afterwards it holds the offset of each dataset, then all bytes of the
+    /// file that are not elements.
     json plan(Fields& fields, std::string& failure) {
         const auto bytes = fields.count("bytes", windowBytes_);
         const auto question = strictObject(std::string(reinterpret_cast<const char*>(window_ + kHdf5PathBytes), bytes));
@@ -236,7 +238,7 @@ private:
     Channel control_;
     int descriptor_;
     unsigned char* window_;
-    std::uint64_t windowBytes_; ///< behind the path
+    std::uint64_t windowBytes_; ///< size of the window without the path at its beginning
     FileHandle file_;
     std::vector<Found> found_;
     DatasetHandle dataset_;
@@ -252,15 +254,15 @@ void readHdf5(Descriptor control, int file, int window) {
     if (fstat(window, &status) == 0 && std::uint64_t(status.st_size) > kHdf5PathBytes)
         shared = mmap(nullptr, std::size_t(status.st_size), PROT_READ | PROT_WRITE, MAP_SHARED, window, 0);
     if (shared == MAP_FAILED) {
-        std::fputs("quantscope-worker: no shared window\n", stderr);
+        std::fputs("quantscope-worker: the memory shared with the program cannot be mapped\n", stderr);
         _exit(2);
     }
     Reader reader(std::move(control), file, static_cast<unsigned char*>(shared),
                   std::uint64_t(status.st_size) - kHdf5PathBytes);
     H5dont_atexit();
-    H5Eset_auto2(H5E_DEFAULT, keepFault, nullptr); // instead of printing
+    H5Eset_auto2(H5E_DEFAULT, keepFault, nullptr); // keeps errors; by default HDF5 prints them
     if (const auto problem = enterSandbox(); !problem.empty()) {
-        std::fprintf(stderr, "no sandbox: %s\n", problem.c_str());
+        std::fprintf(stderr, "quantscope-worker: the sandbox cannot be entered: %s\n", problem.c_str());
         _exit(3);
     }
     reader.serve();

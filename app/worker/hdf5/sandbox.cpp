@@ -23,21 +23,21 @@ namespace {
 #define QS_CLANG_SANITIZER 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || QS_CLANG_SANITIZER
-constexpr bool kSanitized = true; // shadow memory takes terabytes of addresses
+constexpr bool kSanitized = true; // the shadow memory of a sanitizer takes terabytes of addresses
 #else
 constexpr bool kSanitized = false;
 #endif
 
-constexpr rlim_t kAddresses = rlim_t(3) << 30; ///< the library's caches, one chunk packed and unpacked, the window
-constexpr rlim_t kDescriptors = kSanitized ? 16 : 6; ///< those that are open; poll() takes no more than this
-constexpr rlim_t kSeconds = 3600;                    ///< a backstop: the program's deadlines come first
+constexpr rlim_t kAddresses = rlim_t(3) << 30;       ///< bytes: caches of libhdf5, a chunk, its packed form, the window
+constexpr rlim_t kDescriptors = kSanitized ? 16 : 6; ///< the descriptors that are open; also the limit of poll()
+constexpr rlim_t kSeconds = 3600;                    ///< CPU time; the deadlines of the program are much shorter
 
 bool limit(decltype(RLIMIT_CORE) what, rlim_t most) {
     const rlimit value{most, most};
     return setrlimit(what, &value) == 0;
 }
 
-/// On descriptors that are open already, on memory, on the clock.
+/// System calls on open descriptors, on memory, on the clock, and those that end the process.
 constexpr int kAllowed[] = {
     SCMP_SYS(read),        SCMP_SYS(pread64),     SCMP_SYS(write),         SCMP_SYS(recvmsg),
     SCMP_SYS(recvfrom),    SCMP_SYS(sendmsg),     SCMP_SYS(poll),          SCMP_SYS(ppoll),
@@ -60,14 +60,14 @@ std::string enterSandbox() {
     if (!filter) return "no filter of system calls can be made";
     int failed = 0;
     for (const int call : kAllowed) failed |= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);
-    // Memory that can be executed, and files, are mapped before this line or never.
+    // Only anonymous memory that is not executable can be mapped from now on.
     failed |=
         seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
                          SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS));
-    // abort() and no other signal, to no other process.
+    // abort() needs tgkill(). It is allowed for this process only.
     failed |= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
                                SCMP_A0(SCMP_CMP_EQ, scmp_datum_t(getpid())));
-    // The check of vptrs asks through a pipe which memory is there.
+    // UBSan's check of vptrs uses a pipe to find out whether memory is mapped.
     if (kSanitized)
         for (const int call : {SCMP_SYS(pipe), SCMP_SYS(pipe2), SCMP_SYS(close)})
             failed |= seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0);

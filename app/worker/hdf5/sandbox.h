@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What this process may still do while it parses a file that may be an attack: read its descriptors, take memory, end.
+// Limits this process before it parses a file that may be an attack. It may then read and write its open descriptors,
+// allocate memory, and end. All else is denied.
 
 #include <string>
 #include <utility>
@@ -8,11 +9,11 @@
 
 namespace qs::worker {
 
-/// Limits, no_new_privs and a filter of system calls that denies all but those few. "" or why it cannot be had; then
-/// nothing may be parsed.
+/// Sets resource limits, no_new_privs and a filter that denies all other system calls. Returns "" or the reason why
+/// this failed. The caller must not parse a file after a failure.
 std::string enterSandbox();
 
-/// Tries what must be denied. Each is its name and 0 where it WORKED, else errno.
+/// Tries operations that must be denied. Each entry is the name of one and its errno, or 0 if it was NOT denied.
 std::vector<std::pair<std::string, int>> tryForbidden();
 
 } // namespace qs::worker

@@ -7,7 +7,7 @@
 
 namespace qs::worker {
 
-/// Writes an attribute of UTF-8 text, of the length that the text has. False when HDF5 refuses.
+/// Writes an attribute with UTF-8 text of fixed length. Returns false if HDF5 refuses.
 inline bool addText(hid_t object, const char* name, const std::string& text) {
     const TypeHandle type(H5Tcopy(H5T_C_S1));
     const SpaceHandle space(H5Screate(H5S_SCALAR));

@@ -27,7 +27,7 @@ struct Links {
     bool tooMany = false, tooLong = false;
 };
 
-/// Twice a row: a list that grows is copied.
+/// Bytes of memory for one row. The row itself counts twice, because a vector that grows copies its elements.
 std::uint64_t memoryOf(const Found& row) {
     std::uint64_t bytes = 2 * sizeof row + ListBudget::heap(row.shape.capacity() * 8) + row.quantizedText;
     for (const auto* text : {&row.path, &row.reason, &row.note}) bytes += ListBudget::of(*text);
@@ -104,7 +104,7 @@ std::string walk(hid_t file, std::uint64_t bytes, std::vector<Found>& found,
                 continue;
             }
             const auto [seen, fresh] = visited.emplace(link.address, path);
-            if (fresh) tooLong = tooLong || !budget.take(2 * (128 + ListBudget::of(path))); // here and in `groups`
+            if (fresh) tooLong = tooLong || !budget.take(2 * (128 + ListBudget::of(path))); // `visited` and `groups`
             if (!fresh) {
                 refuse(std::move(path), fmt::format("is another name of {}", escapeForPeople(seen->second, 200)));
                 continue;
