@@ -12,17 +12,6 @@
 #include <optional>
 
 namespace qs::cli {
-namespace {
-
-/// "q_proj=int8, else nf4:block=64", for provenance.
-std::string detailOf(const Recipe& recipe) {
-    const auto text = [](const std::optional<QuantSpec>& spec) { return spec ? canonicalText(*spec) : "keep"; };
-    std::string out;
-    for (const TensorRule& rule : recipe.rules) out += fmt::format("{}={}, ", rule.regex, text(rule.spec));
-    return out + "else " + text(recipe.rest);
-}
-
-} // namespace
 
 Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
     auto read = readRecipeFor(path, model);
@@ -44,7 +33,7 @@ Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& 
     });
     if (!changesAny)
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
-    return eval::quantizedBy(nameOfPath(path), detailOf(*recipe), specOf);
+    return eval::quantizedBy(nameOfPath(path), recipeInWords(*recipe), specOf);
 }
 
 Result<eval::WeightChange> changeByModel(const std::string& path) {

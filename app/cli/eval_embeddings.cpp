@@ -5,6 +5,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/eval/run/embeddings.h"
+#include "core/eval/run/report.h"
 
 #include <fmt/format.h>
 
@@ -29,6 +30,9 @@ Result<void> evaluateAndPrintEmbeddings(std::shared_ptr<const Model> model, cons
         text += fmt::format("\n{} tokens in {} chunks, each with the mean of its tokens as embedding; f32 activations: "
                             "the effect of the weights alone.\n",
                             result->tokens, result->chunks);
+        if (const std::string remark = eval::referenceRemark(result->matrices, result->quantizedMatrices);
+            !remark.empty())
+            text += remark + "\n";
         if (auto done = print(text); !done) return done;
     }
     if (outputs.any()) {

@@ -12,10 +12,11 @@ namespace {
 // In all texts: W is the weight, V what its codes decode to, E = V - W.
 constexpr CardEntry kEntries[] = {
     // Overview
-    {"Sensitivity: layer × role",
+    {"Layer × role",
      "One cell for each layer and role, the worst tensor where several share it. Bright is worse. Hatched: not "
-     "measured. A click opens the tensor. It ranks weights; it says nothing of the model's output.",
-     "nmse sqnr_db"},
+     "measured. A click opens the tensor. The title says what is drawn: a figure that was measured on the model's "
+     "output, or a proxy, which ranks weights and says nothing of the output.",
+     "nmse sqnr_db kl_alone"},
     {"Worst tensors first",
      "Tensors sorted by the metric chosen above, the worst one on top. The arrow says which way "
      "is better. A dot instead of a bar: the values lie far from 0.",

@@ -140,6 +140,7 @@ void Session::adopt(OpenedModel opened) {
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
     apply(opened);
+    restoreEvidence();
     inspect(true, comparing_);
     d->settle.start();
     // In later turns of the event loop: the start page checks files, and a page is created when it is first shown.
@@ -162,6 +163,8 @@ void Session::close() {
     stored_ = false;
     recipe_ = std::make_shared<SessionRecipe>(); // weights of another model are not its own
     d->judging.drop();
+    d->reading.drop();
+    restoredEvidence_.reset();
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
@@ -173,6 +176,7 @@ void Session::close() {
     d->trust.clear();
     d->sweep.setEffects(nullptr);
     setInputs({});
+    setEvidence(nullptr);
     setOutputText({});
     setPlan(nullptr);
     if (had && !d->replacing) Q_EMIT modelChanged();

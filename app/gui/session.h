@@ -36,6 +36,7 @@ struct PlanRecord;
 namespace qs::gui {
 
 class ModelSweep;
+struct RestoredEvidence;
 class TrustKeeper;
 struct OpenedModel;
 class TaskList;
@@ -163,6 +164,8 @@ public:
     /// The last evaluation of the model's output; null: none.
     const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
     void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
+    /// What the opened session file kept of the model's output; null: nothing, or it is still read.
+    const std::shared_ptr<const RestoredEvidence>& restoredEvidence() const { return restoredEvidence_; }
     /// The text of the page Evidence, and what each tensor does to the output on it.
     const OutputText& outputText() const { return outputText_; }
     void setOutputText(OutputText text);
@@ -199,8 +202,9 @@ Q_SIGNALS:
     void metricChanged();
     void inputsChanged();
     void evidenceChanged();
-    void trustChanged();    ///< trust()
-    void importRequested(); ///< see askForImport()
+    void evidenceRestored(); ///< restoredEvidence() was read
+    void trustChanged();     ///< trust()
+    void importRequested();  ///< see askForImport()
     void outputTextChanged();
     void planChanged();
     void exportLayoutChanged();
@@ -225,6 +229,7 @@ private:
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
     void followTrust();
+    void restoreEvidence();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
@@ -235,6 +240,7 @@ private:
     QString rules_, metric_, page_, exportLayout_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
+    std::shared_ptr<const RestoredEvidence> restoredEvidence_;
     std::shared_ptr<const OutputEffects> effects_;
     bool importAsked_ = false;
     std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();

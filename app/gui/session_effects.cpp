@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the session knows of the model's output, beside the figures of the weights.
 #include "app/gui/page.h"
+#include "app/gui/restored_evidence.h"
 #include "app/gui/session_private.h"
 
 #include "core/base/text.h"
@@ -29,6 +30,23 @@ void Session::setEffects(std::shared_ptr<const OutputEffects> effects) {
     currentA_ = withEffect(currentA_, effects_.get()), currentB_ = withEffect(currentB_, effects_.get());
     Q_EMIT currentChanged();
     d->trust.changed();
+}
+
+/// On a worker: the worst tokens of many specs are long texts.
+void Session::restoreEvidence() {
+    const auto record = restored(QLatin1String(kEvidenceKept)), tensors = restored(QLatin1String(kTensorsKept));
+    if (!record && !tensors) return;
+    using Read = std::shared_ptr<const RestoredEvidence>;
+    const auto work = [record, tensors](const Job&) -> Result<Read> {
+        return std::make_shared<const RestoredEvidence>(readEvidence(record.get(), tensors.get()));
+    };
+    d->reading.run({}, work, [this](Read read) {
+        restoredEvidence_ = std::move(read);
+        if (!evidence_) setEvidence(restoredEvidence_->record);
+        if (!effects_) setEffects(std::make_shared<const OutputEffects>(effectsOf(*restoredEvidence_)));
+        if (outputText_ == OutputText()) setOutputText(textOf(*restoredEvidence_));
+        Q_EMIT evidenceRestored();
+    });
 }
 
 const ProxyTrust* Session::trust(const Metric& proxy, const QuantSpec& spec) const {

@@ -31,6 +31,7 @@ struct Session::Private {
     TrustKeeper trust;
     QTimer settle;
     Task judging; ///< makes the recipe of a large model
+    Task reading; ///< what a session file kept of the model's output
     bool replacing = false;
     SessionState resumable;
     QDateTime diedAt;

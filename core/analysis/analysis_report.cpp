@@ -143,6 +143,8 @@ std::string specsText(const AnalysisPlan& plan) {
     return specs;
 }
 
+constexpr const char *kSeeds = "seeds", *kNoSeeds = "none: every step is deterministic";
+
 } // namespace
 
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
@@ -159,10 +161,15 @@ Result<Provenance> modelProvenance(const Model& model, const std::string& specs,
                            several ? *hash + "  " + std::filesystem::path(file.path).filename().string() : *hash);
     }
     lines.emplace_back("specs", specs);
-    lines.emplace_back("seeds", "none: every step is deterministic");
+    lines.emplace_back(kSeeds, kNoSeeds);
     for (auto& line : machineProvenance()) lines.push_back(std::move(line));
     if (!commandLine.empty()) lines.emplace_back("command_line", commandLine);
     return lines;
+}
+
+void addSeed(Provenance& provenance, const std::string& seed) {
+    for (auto& [key, value] : provenance)
+        if (key == kSeeds) value = value == kNoSeeds ? seed : value + "; " + seed;
 }
 
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,

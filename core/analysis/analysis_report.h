@@ -25,6 +25,8 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;
 /// Of what is measured on a model: its files with their SHA-256, the specs, the machine.
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
                                    const Job& job = {});
+/// Says a seed that was used, in place of "none"; several stand behind each other.
+void addSeed(Provenance& provenance, const std::string& seed);
 /// Hashes the input files (on its own thread while rows are made, when called through analyse(); here it waits).
 Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& result, const ReportContents& contents,
                               const std::string& commandLine, const Job& job = {},

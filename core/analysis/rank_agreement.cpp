@@ -62,7 +62,7 @@ public:
     }
 
 private:
-    std::uint64_t state_ = 20;
+    std::uint64_t state_ = kResamplingSeed;
 };
 
 Pairs measuredPairs(std::span<const double> proxy, std::span<const double> measured) {

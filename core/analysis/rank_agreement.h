@@ -4,6 +4,7 @@
 // problems, Biometrika 33, 1945).
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@ struct RankAgreement {
     double low = -1, high = 1; ///< 95 % interval: percentiles of tau over kResamples samples of the items
 };
 constexpr std::size_t kResamples = 1000, kLeastItems = 4;
+constexpr std::uint64_t kResamplingSeed = 20;
 
 /// NaN: not measured, and left out. The samples come from a fixed seed. None below kLeastItems items, or where one of
 /// the figures is the same for all.

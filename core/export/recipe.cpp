@@ -110,6 +110,13 @@ std::string recipeText(const Recipe& recipe) {
     return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+std::string recipeInWords(const Recipe& recipe) {
+    const auto text = [](const std::optional<QuantSpec>& spec) { return spec ? canonicalText(*spec) : "keep"; };
+    std::string out;
+    for (const TensorRule& rule : recipe.rules) out += fmt::format("{}={}, ", rule.regex, text(rule.spec));
+    return out + "else " + text(recipe.rest);
+}
+
 Result<std::vector<TensorRule>> parseRules(const std::string& lines) {
     std::vector<TensorRule> rules;
     std::istringstream in(lines);

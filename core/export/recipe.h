@@ -18,6 +18,8 @@ Result<Recipe> readRecipe(const std::string& path);
 Result<Recipe> recipeOfSpecs(const std::vector<std::string>& specs);
 /// The file that readRecipe() takes.
 std::string recipeText(const Recipe& recipe);
+/// "q_proj=int8, else nf4:block=64", for provenance.
+std::string recipeInWords(const Recipe& recipe);
 /// A rule a line, REGEX=SPEC or REGEX=keep, as people write them; blank lines and lines that begin with # are none.
 /// Errors name the line.
 Result<std::vector<TensorRule>> parseRules(const std::string& lines);

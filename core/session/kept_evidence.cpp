@@ -19,10 +19,18 @@ struct ProfileKept {
 struct ChangeKept {
     std::string spec, reason;
     std::optional<std::string> servedBy; ///< none: our own f32 kernels
+    std::optional<int> kind;             ///< eval::RowKind; none: a spec
     std::optional<eval::ScoreSummary> summary;
     ProfileKept profile;
     std::vector<eval::TokenInText> texts;
     std::optional<double> floor; ///< noise floor
+};
+struct EmbeddingKept {
+    std::string spec, reason;
+    std::vector<double> cosines;
+};
+struct EmbeddingsKept {
+    std::vector<EmbeddingKept> specs;
 };
 struct EvidenceKept {
     std::string path, sha256;
@@ -30,6 +38,8 @@ struct EvidenceKept {
     std::size_t context = 0, wanted = 0, tokens = 0, chunks = 0;
     double seconds = 0;
     std::vector<ChangeKept> changes;
+    std::optional<std::size_t> matrices, quantized; ///< none: of an earlier version, which did not count them
+    std::optional<EmbeddingsKept> embeddings;       ///< none: it is no encoder
 };
 
 bool isProfile(const ProfileKept& profile, std::size_t context) {
@@ -47,6 +57,11 @@ bool isProfile(const ProfileKept& profile, std::size_t context) {
     return std::all_of(profile.worst.begin(), profile.worst.end(), [](const eval::TokenScore& score) {
         return std::isfinite(score.divergence) && std::isfinite(score.nll) && std::isfinite(score.referenceNll);
     });
+}
+
+/// Those that are finite; a sum in f64 may reach beyond 1 by its rounding.
+bool areCosines(const std::vector<double>& values) {
+    return std::all_of(values.begin(), values.end(), [](double one) { return !(std::fabs(one) > 1 + 1e-9); });
 }
 
 } // namespace
@@ -95,11 +110,18 @@ template<class Io> static void fields(Io& io, ChangeKept& change) {
     io("spec", change.spec);
     io("reason", change.reason);
     io("served_by", change.servedBy);
+    io("kind", change.kind);
     io("summary", change.summary);
     io("profile", change.profile);
     io("texts", change.texts);
     io("floor", change.floor);
 }
+template<class Io> static void fields(Io& io, EmbeddingKept& one) {
+    io("spec", one.spec);
+    io("reason", one.reason);
+    io("cosines", one.cosines);
+}
+template<class Io> static void fields(Io& io, EmbeddingsKept& all) { io("specs", all.specs); }
 template<class Io> static void fields(Io& io, EvidenceKept& all) {
     io("path", all.path);
     io("sha256", all.sha256);
@@ -111,6 +133,9 @@ template<class Io> static void fields(Io& io, EvidenceKept& all) {
     io("chunks", all.chunks);
     io("seconds", all.seconds);
     io("changes", all.changes);
+    io("matrices", all.matrices);
+    io("quantized_matrices", all.quantized);
+    io("embeddings", all.embeddings);
 }
 
 } // namespace kept
@@ -120,17 +145,23 @@ std::string keptEvidence(const eval::EvaluationRecord& record) {
                            record.ids,      record.scored == eval::Scored::All,
                            record.context,  record.wanted,
                            record.tokens,   record.chunks,
-                           record.seconds,  {}};
+                           record.seconds,  {},
+                           record.matrices, record.quantizedMatrices,
+                           std::nullopt};
     for (const auto& change : record.changes) {
         const auto& p = change.profile;
         all.changes.push_back({change.row.spec,
                                change.row.reason,
                                change.row.servedBy.empty() ? std::nullopt : std::optional(change.row.servedBy),
+                               int(change.row.kind),
                                change.row.summary,
                                {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
                                change.worst,
                                change.row.floor});
     }
+    if (!record.embeddings.empty()) all.embeddings.emplace();
+    for (const auto& one : record.embeddings)
+        all.embeddings->specs.push_back({one.row.spec, one.row.reason, one.cosines});
     return kept::textOf(all);
 }
 
@@ -154,6 +185,10 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
         if (change.servedBy && !kept::areWords({&*change.servedBy}))
             return fail("the kept evaluation is damaged: figures of a spec");
         one.row.servedBy = change.servedBy.value_or("");
+        const int kind = change.kind.value_or(0);
+        if (kind < 0 || kind > int(eval::RowKind::Against))
+            return fail("the kept evaluation is damaged: what was compared");
+        one.row.kind = eval::RowKind(kind);
         if (!kept::isMeasure(change.floor)) return fail("the kept evaluation is damaged: its noise floor");
         one.row.floor = change.floor;
         one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
@@ -163,6 +198,15 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
         one.worst = std::move(change.texts);
         record.changes.push_back(std::move(one));
     }
+    record.matrices = all->matrices.value_or(0), record.quantizedMatrices = all->quantized.value_or(0);
+    if (record.quantizedMatrices > record.matrices) return fail("the kept evaluation is damaged: its matrices");
+    if (all->embeddings)
+        for (auto& one : all->embeddings->specs) {
+            if (!kept::areWords({&one.spec, &one.reason}) || !kept::areCosines(one.cosines))
+                return fail("the kept evaluation is damaged: cosines of a spec");
+            auto summary = eval::summarizeCosines(one.cosines);
+            record.embeddings.push_back({{one.spec, std::move(summary), one.reason}, std::move(one.cosines)});
+        }
     return record;
 }
 

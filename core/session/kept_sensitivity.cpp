@@ -11,6 +11,7 @@ namespace {
 struct SensitivityKept {
     std::vector<eval::SensitivityRow> rows;
     std::vector<eval::Additivity> additivity;
+    std::optional<std::size_t> chunks; ///< that all were measured on; none: of an earlier version, which did not say
 };
 
 } // namespace
@@ -58,12 +59,13 @@ namespace kept {
 template<class Io> static void fields(Io& io, SensitivityKept& all) {
     io("rows", all.rows);
     io("additivity", all.additivity);
+    io("chunks", all.chunks);
 }
 
 } // namespace kept
 
 std::string keptSensitivity(const eval::Sensitivity& known) {
-    kept::SensitivityKept all{{}, known.additivity};
+    kept::SensitivityKept all{{}, known.additivity, known.chunks};
     for (const auto& row : known.rows)
         if (row.isTensor) all.rows.push_back(row);
     return kept::textOf(all);
@@ -83,6 +85,7 @@ Result<eval::Sensitivity> sensitivityKept(const std::string& text) {
             return fail("the kept effects of tensors are damaged: a sum");
     eval::Sensitivity out;
     out.rows = std::move(all->rows), out.additivity = std::move(all->additivity);
+    out.chunks = all->chunks.value_or(0);
     return out;
 }
 

@@ -3,10 +3,19 @@
 
 #include "core/eval/forward/rows.h"
 #include "core/eval/network/weight_values.h"
+#include "core/model/derived_tensor.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::eval {
+
+std::size_t quantizedOf(std::span<const LayerMatrix> matrices) {
+    return std::size_t(std::count_if(matrices.begin(), matrices.end(), [](const LayerMatrix& matrix) {
+        const TensorInfo& tensor = *matrix.tensor;
+        return tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
+    }));
+}
 
 Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Network& network) {
     auto found = findWeights(*model, network);

@@ -51,6 +51,9 @@ struct LayerMatrix {
     int expert = -1; ///< of which it is the matrix; -1: of none, or of all experts as [experts, outputs, inputs]
 };
 
+/// How many of them are stored quantized.
+std::size_t quantizedOf(std::span<const LayerMatrix> matrices);
+
 class NetworkWeights {
 public:
     /// Finds every weight of the network and checks its shape. Sets what only the weights say: vocabulary where the

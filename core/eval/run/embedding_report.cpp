@@ -4,6 +4,7 @@
 #include "core/eval/run/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <numeric>
 
@@ -82,6 +83,32 @@ std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const Embedd
     return rows;
 }
 
+Section embeddingSection(const std::vector<EmbeddingRow>& rows, const std::vector<std::vector<double>>& cosines,
+                         const std::string& referenceRemark) {
+    Section section;
+    section.title = "Evidence: the model's embeddings";
+    section.brief = true;
+    section.note = "Activations are f32: the figures show the effect of the quantized weights alone.";
+    if (!referenceRemark.empty()) section.note += " " + referenceRemark;
+    section.text = "The embedding of a chunk is the mean of its tokens' last hidden states. Its cosine with the "
+                   "reference's is 1 where quantization changes no direction.";
+    section.tables.push_back(makeTable("Specs", embeddingColumns(), rows));
+    Plot plot;
+    plot.kind = Plot::Kind::Lines;
+    plot.title = "Cosine of each chunk";
+    plot.xTitle = "chunk of the text", plot.yTitle = "cosine with the reference";
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        Plot::Series series;
+        series.name = rows[i].spec;
+        for (std::size_t chunk = 0; chunk < cosines[i].size(); ++chunk)
+            if (std::isfinite(cosines[i][chunk]))
+                series.x.push_back(double(chunk)), series.y.push_back(cosines[i][chunk]);
+        if (!series.x.empty()) plot.series.push_back(std::move(series));
+    }
+    if (!plot.series.empty()) section.plots.push_back(std::move(plot));
+    return section;
+}
+
 Result<Report> embeddingReport(const Model& model, const EvaluationPlan& plan, const EmbeddingEvaluation& result,
                                const std::string& commandLine, const Job& job) {
     auto provenance = evaluationProvenance(model, plan, result.chunks, commandLine, job);
@@ -93,15 +120,11 @@ Result<Report> embeddingReport(const Model& model, const EvaluationPlan& plan, c
     report.subtitle = fmt::format("The embeddings under {} specs, over {} tokens in {} chunks", plan.changes.size(),
                                   result.tokens, result.chunks);
     report.provenance = std::move(*provenance);
-    report.data = makeTable({}, embeddingColumns(), embeddingRows(plan, result));
-    Section section;
+    const auto rows = embeddingRows(plan, result);
+    report.data = makeTable({}, embeddingColumns(), rows);
+    Section section =
+        embeddingSection(rows, result.cosines, referenceRemark(result.matrices, result.quantizedMatrices));
     section.title = "Evaluation";
-    section.brief = true;
-    section.note = "Activations are f32: the figures show the effect of the quantized weights alone.";
-    section.text = "The embedding of a chunk is the mean of its tokens' last hidden states. Its cosine with the "
-                   "reference's is 1 where quantization changes no direction.";
-    section.tables.push_back(report.data);
-    section.tables.front().title = "Specs";
     report.sections.push_back(std::move(section));
     return report;
 }

@@ -94,6 +94,8 @@ Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> mode
     const auto reference = encoder->embeddings(inputs, plan.context, nullptr, job);
     if (!reference) return tl::unexpected(reference.error());
     const auto hidden = std::size_t(encoder->net.hidden);
+    const auto matrices = encoder->weights.matrices();
+    out.matrices = matrices.size(), out.quantizedMatrices = quantizedOf(matrices);
     for (const WeightChange& change : plan.changes) {
         if (change.network) return fail("An encoder is compared under specs, not with another network.");
         const auto other = encoder->embeddings(inputs, plan.context, &change, job);

@@ -12,6 +12,7 @@ struct EmbeddingEvaluation {
     std::size_t tokens = 0, chunks = 0;
     std::vector<std::vector<double>> cosines; ///< of every change, of every chunk; NaN: an embedding that is not finite
     std::vector<std::string> reasons;         ///< of every change: why it has no cosines; empty: it has
+    std::size_t matrices = 0, quantizedMatrices = 0; ///< as in Evaluation
 };
 /// The first `count` tokens as inputs, in chunks of `context` with EvaluationText::frame.
 std::vector<std::int32_t> framedInputs(const EvaluationText& text, std::size_t count, std::size_t context);
@@ -39,6 +40,9 @@ struct EmbeddingRow {
 };
 const Columns<EmbeddingRow>& embeddingColumns();
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result);
+/// The figures, and the cosine of each chunk, as a part of a report. `cosines`: of every row.
+Section embeddingSection(const std::vector<EmbeddingRow>& rows, const std::vector<std::vector<double>>& cosines,
+                         const std::string& referenceRemark);
 Result<Report> embeddingReport(const Model& model, const EvaluationPlan& plan, const EmbeddingEvaluation& result,
                                const std::string& commandLine, const Job& job);
 

@@ -3,7 +3,6 @@
 
 #include "core/eval/forward/head.h"
 #include "core/eval/run/memory_plan.h"
-#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -124,7 +123,12 @@ public:
         out.networks_.push_back(std::move(*first));
         out.runners_.resize(1 + plan.changes.size());
         for (Runner& runner : out.runners_) runner.served = &out.networks_.front();
-        for (std::size_t i = 0; i < plan.changes.size(); ++i) out.enter(out.runners_[i + 1], plan.changes[i]);
+        for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+            Runner& runner = out.runners_[i + 1];
+            out.enter(runner, plan.changes[i]);
+            for (const auto& part : plan.done)
+                if (runner.reason.empty()) runner.reason = part->reasons[i];
+        }
         if (plan.reference && std::int64_t(plan.reference->vocabulary) != out.net().vocabulary)
             return fail(fmt::format("The reference has logits of {} tokens; the network's vocabulary has {}.",
                                     plan.reference->vocabulary, out.net().vocabulary));
@@ -204,6 +208,9 @@ public:
     Comparison(const EvaluationPlan& plan, Contest& contest, Evaluation& out)
         : plan_(plan), runners_(contest.runners()), vocabulary_(std::size_t(contest.net().vocabulary)), out_(out) {}
 
+    /// Goes behind predictions that are known.
+    void skip(const ScoredRange& range) { row_ += range.end - range.begin; }
+
     /// Predictions of a range in steps of kLogitRows. `begin`: of the group whose hidden states are there.
     Result<void> compare(const ScoredRange& range, std::size_t begin, const Job& job) {
         for (std::size_t first = range.begin; first < range.end; first += kLogitRows) {
@@ -253,6 +260,32 @@ private:
     Evaluation& out_;
 };
 
+/// Puts the scores that are known into the result. Returns how many chunks they are of.
+std::size_t takeDone(const EvaluationPlan& plan, Evaluation& out) {
+    std::size_t chunks = 0;
+    for (const auto& part : plan.done) {
+        chunks += part->chunks;
+        for (std::size_t i = 0; i < out.scores.size(); ++i) {
+            const auto& scores = part->scores[i];
+            out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
+            if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
+        }
+    }
+    return chunks;
+}
+
+/// What has come since the changes had `before` scores.
+std::shared_ptr<const EvaluationPart> partOf(const Evaluation& out, const std::vector<std::size_t>& before,
+                                             std::span<const Runner> runners, std::size_t chunks) {
+    auto part = std::make_shared<EvaluationPart>();
+    part->chunks = chunks;
+    for (std::size_t i = 0; i < out.scores.size(); ++i) {
+        part->scores.emplace_back(out.scores[i].begin() + std::ptrdiff_t(before[i]), out.scores[i].end());
+        part->reasons.push_back(runners[i + 1].reason);
+    }
+    return part;
+}
+
 } // namespace
 
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job) {
@@ -267,21 +300,27 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     Evaluation out;
     out.tokens = scored->inputs, out.chunks = scored->chunks;
     out.scores.resize(plan.changes.size());
-    for (const LayerMatrix& matrix : contest->matrices()) {
-        const TensorInfo& tensor = *matrix.tensor;
-        ++out.matrices;
-        out.quantizedMatrices += tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
+    if (!plan.reference) {
+        const auto matrices = contest->matrices();
+        out.matrices = matrices.size(), out.quantizedMatrices = quantizedOf(matrices);
     }
     Comparison comparison(plan, *contest, out);
-    const std::size_t together = contest->tokensOfGroup(), groups = (inputs.size() + together - 1) / together;
+    const std::size_t known = takeDone(plan, out) * plan.context;
+    const std::size_t together = contest->tokensOfGroup();
+    const std::size_t left = inputs.size() - std::min(known, inputs.size()), groups = (left + together - 1) / together;
     auto range = scored->ranges.begin();
+    for (; range != scored->ranges.end() && range->begin < known; ++range) comparison.skip(*range);
     for (std::size_t group = 0; group < groups; ++group) {
-        const std::size_t begin = group * together, end = std::min(begin + together, inputs.size());
+        const std::size_t begin = known + group * together, end = std::min(begin + together, inputs.size());
         if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {group, groups}, job); !done)
             return tl::unexpected(done.error());
+        std::vector<std::size_t> before;
+        for (const auto& scores : out.scores) before.push_back(scores.size());
         for (; range != scored->ranges.end() && range->begin < end; ++range)
             if (auto done = comparison.compare(*range, begin, job); !done) return tl::unexpected(done.error());
         contest->leaveGroup();
+        if (plan.finished)
+            plan.finished(partOf(out, before, contest->runners(), (end - begin + plan.context - 1) / plan.context));
     }
     for (const Runner& runner : std::span(contest->runners()).subspan(1)) out.reasons.push_back(runner.reason);
     for (std::size_t i = 0; i < out.scores.size(); ++i)

@@ -27,6 +27,14 @@ struct ReferenceRows {
     std::function<Result<void>(std::size_t row, std::size_t count, std::span<float> out)> read;
 };
 
+/// What an evaluation has finished of a text: whole chunks, one part behind the other.
+struct EvaluationPart {
+    std::size_t chunks = 0;                      ///< in this part
+    std::vector<std::vector<TokenScore>> scores; ///< of every change, of these chunks; empty for one that has failed
+    std::vector<std::string> reasons;            ///< of every change, as in Evaluation
+};
+using EvaluationParts = std::vector<std::shared_ptr<const EvaluationPart>>;
+
 struct EvaluationPlan {
     EvaluationText text;
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
@@ -40,14 +48,20 @@ struct EvaluationPlan {
     /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
     /// the order of the text.
     std::function<void(std::size_t change, std::span<const TokenScore> scores)> arrived;
+    /// Parts of the same plan that were finished before, from the first chunk on: the evaluation goes on behind them.
+    /// `arrived` is called for their scores too, `compared` is not.
+    EvaluationParts done = {};
+    /// Called by the thread that evaluates as soon as chunks are finished.
+    std::function<void(std::shared_ptr<const EvaluationPart> part)> finished = {};
 };
 
 struct Evaluation {
-    std::size_t tokens = 0, chunks = 0;              ///< tokens that were inputs
-    std::vector<std::vector<TokenScore>> scores;     ///< of every change, in the order of the text
-    std::vector<std::string> reasons;                ///< of every change: why it has no scores; empty: it has
-    std::size_t matrices = 0, quantizedMatrices = 0; ///< of the reference's layers; those that are stored quantized
-    std::optional<double> floor;                     ///< what selfNoise() says, where it was asked for; nats
+    std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
+    std::vector<std::vector<TokenScore>> scores; ///< of every change, in the order of the text
+    std::vector<std::string> reasons;            ///< of every change: why it has no scores; empty: it has
+    /// Of the layers of a reference that is a network; those that are stored quantized. 0 where it is read from elsewhere.
+    std::size_t matrices = 0, quantizedMatrices = 0;
+    std::optional<double> floor; ///< what selfNoise() says, where it was asked for; nats
 };
 
 /// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()

@@ -66,12 +66,32 @@ Plot positionPlot(const EvaluationRecord& record) {
 
 } // namespace
 
-EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
-                          const Tokenizer* tokenizer) {
+namespace {
+
+/// What both kinds of an evaluation have.
+template<class Found> EvaluationRecord recordFor(const EvaluationPlan& plan, const Found& result) {
     EvaluationRecord out;
-    out.textPath = plan.text.path, out.textSha256 = plan.text.sha256, out.ids = !tokenizer;
+    out.textPath = plan.text.path, out.textSha256 = plan.text.sha256;
     out.context = plan.context, out.wanted = plan.chunks, out.scored = plan.scored;
     out.tokens = result.tokens, out.chunks = result.chunks;
+    out.matrices = result.matrices, out.quantizedMatrices = result.quantizedMatrices;
+    return out;
+}
+
+} // namespace
+
+EvaluationRecord recordOf(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
+    EvaluationRecord out = recordFor(plan, result);
+    out.ids = plan.text.tokenizer.empty();
+    auto rows = embeddingRows(plan, result);
+    for (std::size_t i = 0; i < rows.size(); ++i) out.embeddings.push_back({std::move(rows[i]), result.cosines[i]});
+    return out;
+}
+
+EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
+                          const Tokenizer* tokenizer) {
+    EvaluationRecord out = recordFor(plan, result);
+    out.ids = !tokenizer;
     const auto rows = evaluationRows(plan, result);
     for (std::size_t i = 0; i < rows.size(); ++i) {
         RecordedChange change{rows[i], std::move(profiles[i]), {}};
@@ -162,19 +182,30 @@ Section profileSection(const EvaluationRecord& record) {
 }
 
 Section recordSection(const EvaluationRecord& record) {
+    const std::string remark = referenceRemark(record.matrices, record.quantizedMatrices);
+    const std::string text = fmt::format("{} tokens of {} in {} chunks of at most {}", record.tokens,
+                                         nameOfPath(record.textPath), record.chunks, record.context);
+    const std::string hash = fmt::format("SHA-256 of the text: {}.", record.textSha256);
+    if (!record.embeddings.empty()) {
+        std::vector<EmbeddingRow> rows;
+        std::vector<std::vector<double>> cosines;
+        for (const auto& one : record.embeddings) rows.push_back(one.row), cosines.push_back(one.cosines);
+        Section section = embeddingSection(rows, cosines, remark);
+        section.text = fmt::format("{}. {}\n\n{}", text, hash, section.text);
+        return section;
+    }
     Section section;
     section.title = "Evidence: the model's output";
     section.brief = true;
     section.text = fmt::format(
-        "{} tokens of {} in {} chunks of at most {}; scored: {}. SHA-256 of the text: {}.\n\nKL is the divergence of "
-        "the "
-        "quantized network's next-token distribution from that of the reference. Errors by chunk treat chunks as "
-        "independent; errors by token are too small, because neighbouring tokens are alike.",
-        record.tokens, nameOfPath(record.textPath), record.chunks, record.context,
-        record.scored == Scored::All ? "all tokens" : "the second half of every chunk", record.textSha256);
+        "{}; scored: {}. {}\n\nKL is the divergence of the quantized network's next-token distribution from that of "
+        "the reference. Errors by chunk treat chunks as independent; errors by token are too small, because "
+        "neighbouring tokens are alike.",
+        text, record.scored == Scored::All ? "all tokens" : "the second half of every chunk", hash);
     std::vector<EvaluationRow> rows;
     for (const auto& change : record.changes) rows.push_back(change.row);
     section.note = activationsRemark(rows);
+    if (!remark.empty()) section.note += " " + remark;
     section.tables.push_back(evaluationTable("Specs", rows));
     Section profile = profileSection(record);
     section.tables.insert(section.tables.end(), profile.tables.begin(), profile.tables.end());

@@ -3,7 +3,7 @@
 // What is kept of an evaluation when its scores are gone: what was evaluated, the figures and curves of every change, and
 // the worst tokens in their text.
 
-#include "core/eval/run/evaluate.h"
+#include "core/eval/run/embeddings.h"
 #include "core/eval/scores/score_profile.h"
 #include "core/report/report.h"
 
@@ -22,20 +22,31 @@ struct RecordedChange {
     std::vector<TokenInText> worst; ///< of profile.worst, in its order
 };
 
+/// A spec of an encoder, with the cosine of each chunk; NaN: it is not finite.
+struct RecordedEmbedding {
+    EmbeddingRow row;
+    std::vector<double> cosines;
+};
+
 struct EvaluationRecord {
     std::string textPath, textSha256;
     bool ids = false;        ///< the file holds token ids
     std::size_t context = 0; ///< tokens of a chunk
     std::size_t wanted = 0;  ///< chunks at most; 0: all
     Scored scored = Scored::SecondHalf;
-    std::size_t tokens = 0, chunks = 0; ///< inputs
+    std::size_t tokens = 0, chunks = 0;              ///< inputs
+    std::size_t matrices = 0, quantizedMatrices = 0; ///< as in Evaluation
     double seconds = 0;
     std::vector<RecordedChange> changes;
+    std::vector<RecordedEmbedding> embeddings; ///< in place of `changes` where the network is an encoder
 };
 
 /// `profiles`: one for each change. `tokenizer`: null for a text of ids.
 EvaluationRecord recordOf(const EvaluationPlan& plan, const Evaluation& result, std::vector<ScoreProfile> profiles,
                           const Tokenizer* tokenizer);
+
+/// The same of an encoder.
+EvaluationRecord recordOf(const EvaluationPlan& plan, const EmbeddingEvaluation& result);
 
 /// How the KL runs along the text, and the worst tokens, as a part of a report.
 Section profileSection(const EvaluationRecord& record);

@@ -38,12 +38,16 @@ std::string activationsRemark(const std::vector<EvaluationRow>& rows) {
            "the others activations are f32: the effect of the quantized weights alone.";
 }
 
-std::string referenceRemark(const Evaluation& result) {
-    if (result.quantizedMatrices == 0) return {};
+std::string referenceRemark(std::size_t matrices, std::size_t quantized) {
+    if (quantized == 0) return {};
     return fmt::format(
         "The reference is itself quantized: {} of the {} matrices of its layers are stored quantized, and "
         "every figure is relative to what they decode to.",
-        result.quantizedMatrices, result.matrices);
+        quantized, matrices);
+}
+
+std::string referenceRemark(const Evaluation& result) {
+    return referenceRemark(result.matrices, result.quantizedMatrices);
 }
 
 Result<Provenance> evaluationProvenance(const Model& model, const EvaluationPlan& plan, std::size_t chunks,
@@ -52,19 +56,30 @@ Result<Provenance> evaluationProvenance(const Model& model, const EvaluationPlan
     for (const WeightChange& change : plan.changes) details += (details.empty() ? "" : "; ") + change.detail;
     auto out = modelProvenance(model, details, commandLine, job);
     if (!out) return out;
-    const EvaluationText& text = plan.text;
-    out->emplace_back("text_file", text.path);
-    out->emplace_back("text_sha256", text.sha256);
-    out->emplace_back("context", std::to_string(plan.context));
-    out->emplace_back("chunks", std::to_string(chunks));
-    out->emplace_back("tokenizer", text.tokenizer.empty() ? "none: the text is token ids" : text.tokenizer);
+    if (auto done = addTextProvenance(plan.text, plan.context, chunks, *out, job); !done)
+        return tl::unexpected(done.error());
+    return out;
+}
+
+Result<void> addTextProvenance(const EvaluationText& text, std::size_t context, std::size_t chunks, Provenance& into,
+                               const Job& job) {
+    into.emplace_back("text_file", text.path);
+    into.emplace_back("text_sha256", text.sha256);
+    into.emplace_back("context", std::to_string(context));
+    into.emplace_back("chunks", std::to_string(chunks));
+    into.emplace_back("tokenizer", text.tokenizer.empty() ? "none: the text is token ids" : text.tokenizer);
     if (!text.tokenizer.empty()) {
         auto hash = sha256OfFile(text.tokenizer, job);
         if (!hash) return tl::unexpected(hash.error());
-        out->emplace_back("tokenizer_sha256", std::move(*hash));
+        into.emplace_back("tokenizer_sha256", std::move(*hash));
     }
-    out->emplace_back("template", "none");
-    return out;
+    into.emplace_back("template", "none");
+    if (text.first) into.emplace_back("first_token", std::to_string(*text.first));
+    return {};
+}
+
+void addScoredProvenance(Scored scored, Provenance& into) {
+    into.emplace_back("scored", scored == Scored::All ? "all" : "second half of every chunk");
 }
 
 namespace {
@@ -84,7 +99,8 @@ EvaluationRecord profiledRecord(const Model& model, const EvaluationPlan& plan, 
         gatherer.add(scores);
         profiles.push_back(gatherer.profile());
     }
-    const auto tokenizer = !plan.text.tokenizer.empty() ? tokenizerOf(model) : Result<std::shared_ptr<const Tokenizer>>();
+    const auto tokenizer =
+        !plan.text.tokenizer.empty() ? tokenizerOf(model) : Result<std::shared_ptr<const Tokenizer>>();
     return recordOf(plan, result, std::move(profiles), tokenizer ? tokenizer->get() : nullptr);
 }
 
@@ -123,7 +139,7 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
                                 const std::string& commandLine, const Job& job) {
     auto provenance = evaluationProvenance(model, plan, result.chunks, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
-    provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
+    addScoredProvenance(plan.scored, *provenance);
     for (const WeightChange& change : plan.changes) {
         if (!change.network) continue;
         const auto other = modelProvenance(*change.network, {}, {}, job);
@@ -133,7 +149,6 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     }
     for (const WeightChange& change : plan.changes)
         if (change.server) provenance->emplace_back("served_by", change.server->title());
-    if (plan.text.first) provenance->emplace_back("first_token", std::to_string(*plan.text.first));
     if (result.floor) provenance->emplace_back("noise_floor", fmt::format("{}", *result.floor));
 
     Report report;

@@ -14,11 +14,17 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
 std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result);
 /// What the activations of the rows are.
 std::string activationsRemark(const std::vector<EvaluationRow>& rows);
-/// That the reference is itself quantized; empty where it is not.
+/// That the reference is itself quantized: so many of the matrices of its layers. Empty where none is.
+std::string referenceRemark(std::size_t matrices, std::size_t quantized);
 std::string referenceRemark(const Evaluation& result);
-/// Where the figures come from: model, changes, text, tokenizer. Texts are never put into a chat template.
+/// Where the figures come from: model, changes, text, tokenizer.
 Result<Provenance> evaluationProvenance(const Model& model, const EvaluationPlan& plan, std::size_t chunks,
                                         const std::string& commandLine, const Job& job);
+/// Adds where the tokens come from. Texts are never put into a chat template.
+Result<void> addTextProvenance(const EvaluationText& text, std::size_t context, std::size_t chunks, Provenance& into,
+                               const Job& job);
+/// Adds which predictions count.
+void addScoredProvenance(Scored scored, Provenance& into);
 Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, const Evaluation& result,
                                 const std::string& commandLine, const Job& job);
 

@@ -3,8 +3,8 @@
 
 #include "core/base/rows.h"
 #include "core/eval/sensitivity/measures.h"
+#include "core/eval/sensitivity/noise.h"
 #include "core/eval/sensitivity/sensitivity_run.h"
-#include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <iterator>
@@ -14,13 +14,13 @@ namespace {
 
 constexpr SensitivityHow kHows[] = {
     {"alone", "Alone", "Only this unit is quantized, all else is as it is stored: what quantizing it costs.",
-     "KL alone, nats", true, true, true, false, measureAlone},
+     "KL alone, nats", true, true, true, false, std::nullopt, measureAlone},
     {"spared", "Spared", "All but this unit are quantized: what keeping it saves.", "KL saved, nats", true, false,
-     false, false, measureSpared},
+     false, false, std::nullopt, measureSpared},
     {"slope", "Slope", "Noise of two known sizes in this unit: KL a unit of relative squared error, for any spec.",
-     "predicted KL, nats", false, true, true, false, measureSlope},
+     "predicted KL, nats", false, true, true, false, kNoiseSeed, measureSlope},
     {"output", "Layer output", "The error of the layer's own output on the inputs that the text gives it.",
-     "layer output NMSE", true, false, true, true, measureOutput}};
+     "layer output NMSE", true, false, true, true, std::nullopt, measureOutput}};
 
 } // namespace
 
@@ -35,11 +35,7 @@ Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const Sensit
     Sensitivity out = (*run)->result();
     out.hows = {plan.how};
     for (const Unit& unit : (*run)->units())
-        for (const LayerMatrix& matrix : unit.matrices) {
-            const TensorInfo& tensor = *matrix.tensor;
-            ++out.matrices;
-            out.quantizedMatrices += tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
-        }
+        out.matrices += unit.matrices.size(), out.quantizedMatrices += quantizedOf(unit.matrices);
     return out;
 }
 

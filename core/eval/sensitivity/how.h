@@ -5,6 +5,8 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -21,6 +23,7 @@ struct SensitivityHow {
     bool isSumMeaningful; ///< whether figures of units are added up and held against all at once
     bool isLoss;          ///< the figure says what quantizing a unit costs, so that a plan may make its sum least
     bool isProxy;         ///< the figure is not of the network's output
+    std::optional<std::uint64_t> seed; ///< of the random numbers that it uses; none: it uses none
     /// Measures all units of the run and hands over their rows. Errors: cancelled, and what stops every unit.
     Result<void> (*measure)(SensitivityRun& run, const Job& job);
 };

@@ -12,7 +12,6 @@ namespace qs::eval {
 namespace {
 
 constexpr std::size_t kNoiseGrain = 1u << 14;
-constexpr std::uint64_t kNoiseSeed = 18;
 
 bool isNoisy(const TensorInfo& tensor) { return tensor.shape.size() >= 2; }
 

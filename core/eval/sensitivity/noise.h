@@ -6,6 +6,8 @@
 
 namespace qs::eval {
 
+constexpr std::uint64_t kNoiseSeed = 18;
+
 /// Noise added to every matrix, so that ||V - W||^2 / ||W||^2 is `nmse` within f32 rounding. Its directions are normal
 /// variates that depend on the tensor's name and the place alone: noise of two sizes has the same direction.
 WeightChange withNoise(double nmse);

@@ -111,9 +111,7 @@ std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<cons
 }
 
 std::string referenceRemark(const Sensitivity& result) {
-    Evaluation same;
-    same.matrices = result.matrices, same.quantizedMatrices = result.quantizedMatrices;
-    return referenceRemark(same);
+    return referenceRemark(result.matrices, result.quantizedMatrices);
 }
 
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows) {
@@ -138,14 +136,13 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     for (const QuantSpec& spec : plan.specs) specs += (specs.empty() ? "" : "; ") + canonicalText(spec);
     auto provenance = modelProvenance(model, specs, commandLine, job);
     if (!provenance) return tl::unexpected(provenance.error());
-    provenance->emplace_back("text_file", plan.text.path);
-    provenance->emplace_back("text_sha256", plan.text.sha256);
-    provenance->emplace_back("context", std::to_string(plan.context));
-    provenance->emplace_back("chunks", std::to_string(result.chunks));
-    provenance->emplace_back("scored", plan.scored == Scored::All ? "all" : "second half of every chunk");
+    if (auto done = addTextProvenance(plan.text, plan.context, result.chunks, *provenance, job); !done)
+        return tl::unexpected(done.error());
+    addScoredProvenance(plan.scored, *provenance);
     std::string hows;
     for (const SensitivityHow* how : result.hows) {
         provenance->emplace_back("how", how->id);
+        if (how->seed) addSeed(*provenance, fmt::format("{} for the noise of {}", *how->seed, how->id));
         hows += (hows.empty() ? "" : ", ") + std::string(how->id);
     }
     provenance->emplace_back("by", plan.by->id);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/trust/trust_report.h"
 
-#include "core/analysis/analysis.h"
+#include "core/analysis/analysis_report.h"
 #include "core/eval/network/network_weights.h"
+
+#include <fmt/format.h>
 
 namespace qs::eval {
 
@@ -13,6 +15,7 @@ void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn
     if (!trust.empty()) {
         section.tables.push_back(makeTable("Kendall's tau", trustColumns(), trust));
         report.more.emplace_back("trust", section.tables.back());
+        addSeed(report.provenance, fmt::format("{} for the samples of the trust meter", kResamplingSeed));
     }
     if (!imported.empty()) {
         section.tables.push_back(

@@ -55,6 +55,14 @@ private Q_SLOTS:
 void TestNetworkCommands::aloneRanksRoles() {
     const auto ran = sensitivity({s("--spec"), s("int4:block=32"), s("--by"), s("role")});
     QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+    QVERIFY(provenance[s("tokenizer")].toString().endsWith(s("tokenizer.json")));
+    for (const char* hash : {"text_sha256", "tokenizer_sha256"})
+        QCOMPARE(provenance[s(hash)].toString().size(), qsizetype(64));
+    QCOMPARE(provenance[s("template")].toString(), s("none"));
+    QCOMPARE(provenance[s("scored")].toString(), s("second half of every chunk"));
+    QVERIFY(provenance[s("chunks")].toString().toInt() > 0 && provenance[s("context")].toString().toInt() > 0);
+    QVERIFY(provenance[s("seeds")].toString().startsWith(s("none")));
     const auto units = rows(ran.out), sums = rows(ran.out, "additivity");
     QVERIFY(units.size() >= 4 && sums.size() == 1);
     double sum = 0;
@@ -87,6 +95,8 @@ void TestNetworkCommands::finishedRunsAreFound() {
 void TestNetworkCommands::slopePredicts() {
     const auto ran = sensitivity({s("--spec"), s("int8:block=32"), s("--by"), s("layer"), s("--how"), s("slope")});
     QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+    QCOMPARE(provenance[s("seeds")].toString(), s("18 for the noise of slope"));
     for (const auto& row : rows(ran.out)) {
         const auto unit = row.toObject();
         const double predicted = unit[s("slope")].toDouble() * unit[s("nmse")].toDouble();

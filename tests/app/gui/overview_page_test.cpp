@@ -3,6 +3,7 @@
 #include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
 #include "artefacts.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
@@ -121,10 +122,14 @@ private Q_SLOTS:
 
     void barsAreSortedByTheMetricsDirection() {
         Overview overview(*session_);
+        const auto* mapCard = qobject_cast<const Card*>(overview.map->parentWidget());
+        QVERIFY(mapCard);
         for (const char* id : {"nmse", "sqnr_db"}) {
             overview.choose(id);
             QCOMPARE(session_->metric(), QLatin1String(id));
             const auto& metric = *findMetric(id);
+            QTRY_COMPARE(mapCard->accessibleName(), mapTitle(metric, true));
+            QVERIFY(mapTitle(metric, true).contains(QStringLiteral(", a proxy: layer × role")));
             // A refresh may wait for its minimum interval.
             QTRY_COMPARE(overview.map->data().lowIsGood, metric.better != Direction::HigherIsBetter);
             const auto& bars = *overview.bars;

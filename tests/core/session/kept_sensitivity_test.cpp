@@ -22,6 +22,7 @@ void KeptSensitivityTest::comesBack() {
     row.isTensor = false, row.unit = "layer 3"; // not of one tensor: not kept
     known.rows.push_back(row);
     known.additivity.push_back({"nf4:block=64", "alone", 1, 0, 0.25, eval::Estimate{0.5, {}, {}}, 0.001, 0.5, ""});
+    known.chunks = 3;
     const std::string text = keptSensitivity(known);
     const auto back = sensitivityKept(text);
     QVERIFY2(back, back ? "" : back.error().message.c_str());
@@ -30,6 +31,11 @@ void KeptSensitivityTest::comesBack() {
     QCOMPARE(*back->rows[0].divergence->byChunk, 0.02);
     QVERIFY(!back->rows[0].gain && !back->rows[0].slope);
     QCOMPARE(*back->additivity[0].ratio, 0.5);
+    QCOMPARE(back->chunks, std::size_t(3));
+    QByteArray older = QByteArray::fromStdString(text);
+    QVERIFY(older.contains("\"chunks\":3"));
+    const auto before = sensitivityKept(older.replace("\"chunks\":3", "\"chunks\":null").toStdString());
+    QVERIFY(before && before->chunks == 0); // an earlier version did not say it
     QCOMPARE(QString::fromStdString(keptSensitivity(*back)), QString::fromStdString(text));
     for (const std::size_t n : {std::size_t(0), text.size() / 2, text.size() - 1})
         QVERIFY(!sensitivityKept(text.substr(0, n)));

@@ -9,6 +9,7 @@
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
+#include "core/export/recipe.h"
 
 #include <QComboBox>
 #include <QFileDialog>
@@ -127,8 +128,9 @@ EvidenceSettings EvidenceChoice::settings() const {
     out.context = std::size_t(context_->value()), out.chunks = std::size_t(chunks_->value());
     out.scored = eval::Scored(scored_->currentData().toInt());
     out.backend = backend_->currentData().toString().toStdString();
-    for (int i = 0; i < specs_->count(); ++i)
-        if (specs_->ticked(i)) out.specs.push_back(listed_[std::size_t(i)]);
+    if (recipe_ && specs_->ticked(0)) out.recipe = recipe_;
+    for (std::size_t i = 0; i < listed_.size(); ++i)
+        if (specs_->ticked(lineOf(i))) out.specs.push_back(listed_[i]);
     return out;
 }
 
@@ -141,6 +143,7 @@ void EvidenceChoice::setSettings(const EvidenceSettings& settings) {
     setScored(settings.scored);
     setBackend(QString::fromStdString(settings.backend));
     for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
+    if (recipe_ && settings.recipe) specs_->tick(0);
     for (const QuantSpec& spec : settings.specs) add(spec, true);
 }
 
@@ -174,6 +177,7 @@ void EvidenceChoice::setScored(eval::Scored scored) { scored_->setCurrentIndex(s
 void EvidenceChoice::setBackend(const QString& id) { backend_->setCurrentIndex(std::max(0, backend_->findData(id))); }
 
 void EvidenceChoice::allowTexts(bool allowed) { text_->setEnabled(allowed); }
+void EvidenceChoice::takesScored(bool taken) { scored_->setEnabled(taken); }
 
 void EvidenceChoice::chooseText(bool ids) {
     auto* dialog = new QFileDialog(this, ids ? tr("Token ids to evaluate") : tr("Text to evaluate"));
@@ -190,17 +194,18 @@ void EvidenceChoice::add(const QuantSpec& spec, bool ticked) {
     const std::string canonical = canonicalText(spec);
     for (std::size_t i = 0; i < listed_.size(); ++i)
         if (canonicalText(listed_[i]) == canonical) {
-            if (ticked) specs_->tick(int(i));
+            if (ticked) specs_->tick(lineOf(i));
             return;
         }
     listed_.push_back(spec);
     specs_->add(QString::fromStdString(specText(spec)), ticked, QString::fromStdString(canonical));
 }
 
-/// Spec A, spec B while it is shown, what the session has measured, and one spec of each format. The ticks of A and B
-/// follow them, the others stay.
+/// The recipe where it is mixed, spec A, spec B while it is shown, what the session has measured, and one spec of each
+/// format. The ticks of A and B follow them, the others stay; a recipe that is new is ticked.
 void EvidenceChoice::followSpecs() {
     const auto ticked = settings().specs;
+    const bool recipeOn = !recipe_ || specs_->ticked(0);
     const bool first = listed_.empty();
     const QuantSpec before = first ? session_.spec() : listed_.front();
     DistinctSpecs all;
@@ -212,6 +217,10 @@ void EvidenceChoice::followSpecs() {
     const QSignalBlocker blocker(specs_);
     specs_->clear();
     listed_.clear();
+    recipe_ = session_.recipe()->isMixed() ? session_.recipe() : nullptr;
+    if (recipe_)
+        specs_->add(tr("this %1").arg(recipe_->title(session_.spec())), recipeOn,
+                    QString::fromStdString(recipeInWords(recipe_->asRecipe())));
     for (const auto& spec : all.inOrder()) {
         bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
         if (spec == before && !(spec == session_.spec())) on = false; // the tick of A follows A

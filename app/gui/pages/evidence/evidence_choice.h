@@ -32,7 +32,8 @@ public:
     void setBackend(const QString& id); ///< empty: none
     void allowTexts(bool allowed);      ///< false: the model has no tokenizer
     void chooseText(bool ids);          ///< by a dialog called "evidenceDialog"
-    void followSpecs();                 ///< of the session
+    void takesScored(bool taken);       ///< false: the model predicts no tokens
+    void followSpecs();                 ///< and the recipe, of the session
 
 Q_SIGNALS:
     void changed();
@@ -41,11 +42,14 @@ Q_SIGNALS:
 private:
     void addTyped();
     void add(const QuantSpec& spec, bool ticked);
+    /// Its line in the list; the recipe stands before all specs.
+    int lineOf(std::size_t spec) const { return int(spec) + (recipe_ ? 1 : 0); }
     QWidget* field(const QString& title, const char* name, QWidget* widget);
     Session& session_;
     QString path_, base_;
     bool ids_ = false;
     std::vector<QuantSpec> listed_;
+    std::shared_ptr<const SessionRecipe> recipe_; ///< that is listed; null: spec A is for all weights
     ElidedLabel *file_, *reference_;
     QPushButton *text_, *tokens_, *ownReference_;
     QSpinBox *context_, *chunks_;

@@ -18,15 +18,21 @@ QString percent(double share, int decimals) {
 
 } // namespace
 
-EvidenceFigures::EvidenceFigures(QWidget* parent) : QWidget(parent) {
+EvidenceFigures::EvidenceFigures(Of of, QWidget* parent) : QWidget(parent) {
     auto* row = new QHBoxLayout(this);
     setSpaces(*row, 24);
-    const std::pair<const char*, QString> all[] = {{"kld", tr("Mean KL, nats ↓")},
-                                                   {"top", tr("Same top token ↑")},
-                                                   {"ppl", tr("Perplexity ↓")},
-                                                   {"p99", tr("p99 KL, nats ↓")},
-                                                   {"max", tr("Max KL, nats ↓")}};
-    for (const auto& [id, title] : all) {
+    using Titles = std::vector<std::pair<const char*, QString>>;
+    const Titles ofTokens = {{"kld", tr("Mean KL, nats ↓")},
+                             {"top", tr("Same top token ↑")},
+                             {"ppl", tr("Perplexity ↓")},
+                             {"p99", tr("p99 KL, nats ↓")},
+                             {"max", tr("Max KL, nats ↓")}};
+    const Titles ofEmbeddings = {{"cosine", tr("Mean cosine ↑")},
+                                 {"median", tr("Median cosine ↑")},
+                                 {"p10", tr("p10 cosine ↑")},
+                                 {"p1", tr("p1 cosine ↑")},
+                                 {"least", tr("Least cosine ↑")}};
+    for (const auto& [id, title] : of == Of::Tokens ? ofTokens : ofEmbeddings) {
         auto* column = new QVBoxLayout;
         column->setSpacing(0);
         auto* caption = new QLabel(title);
@@ -74,6 +80,16 @@ void EvidenceFigures::setSummary(const eval::ScoreSummary& summary) {
     say("ppl", digits(summary.perplexity, 5), tr("reference %1").arg(digits(summary.referencePerplexity, 5)));
     say("p99", digits(summary.divergence99, 3), tr("median %1").arg(digits(summary.medianDivergence, 3)));
     say("max", digits(summary.largestDivergence, 3), tr("p99.9 %1").arg(digits(summary.divergence999, 3)));
+}
+
+void EvidenceFigures::setSummary(const eval::EmbeddingSummary& summary) {
+    const auto& mean = summary.cosine;
+    say("cosine", digits(mean.mean, 6), mean.byChunk ? tr("± %1 by chunk").arg(digits(*mean.byChunk, 2)) : QString(),
+        tr("Mean over chunks of the cosine of the embedding with that of the reference. 1 is equal."));
+    say("median", digits(summary.median, 6), {});
+    say("p10", digits(summary.percentile10, 6), tr("10 % of the chunks are below"));
+    say("p1", digits(summary.percentile1, 6), tr("1 % of the chunks is below"));
+    say("least", digits(summary.least, 6), tr("of %1 chunks").arg(summary.chunks));
 }
 
 void EvidenceFigures::setSoFar(const eval::ScoreProfile& profile) {

@@ -25,17 +25,15 @@ QLabel* guideText(const QString& text, int px, const char* role) {
 } // namespace
 
 EvidenceGuide::EvidenceGuide(QWidget* parent)
-    : QWidget(parent), sample_(new QPushButton(tr("Use the sample's held-out text"))),
-      text_(new QPushButton(tr("Choose a text…"))), tokens_(new QPushButton(tr("Choose token ids…"))) {
+    : QWidget(parent), title_(guideText({}, 18, "")), what_(guideText({}, 13, "muted")),
+      sample_(new QPushButton(tr("Use the sample's held-out text"))), text_(new QPushButton(tr("Choose a text…"))),
+      tokens_(new QPushButton(tr("Choose token ids…"))) {
     auto* column = new QVBoxLayout;
     column->setSpacing(Theme::kGap);
-    auto* title = guideText(tr("What does quantization do to the model's answers?"), 18, "");
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    column->addWidget(title);
-    column->addWidget(guideText(tr("The model reads a text with its stored weights and with quantized ones. At each "
-                                   "token its two predictions of "
-                                   "the next token are compared: KL says how far they are apart. 0 is equal."),
-                                13, "muted"));
+    title_->setFont(Theme::words(18, QFont::DemiBold));
+    column->addWidget(title_);
+    column->addWidget(what_);
+    setEncoder(false);
     auto* steps = new QGridLayout;
     steps->setHorizontalSpacing(Theme::kGap);
     steps->setVerticalSpacing(Theme::kSpace);
@@ -74,6 +72,17 @@ EvidenceGuide::EvidenceGuide(QWidget* parent)
 }
 
 void EvidenceGuide::setSampleText(bool there) { sample_->setVisible(there); }
+void EvidenceGuide::setEncoder(bool isEncoder) {
+    title_->setText(isEncoder ? tr("What does quantization do to the model's embeddings?")
+                              : tr("What does quantization do to the model's answers?"));
+    what_->setText(
+        isEncoder
+            ? tr("The model reads a text with its stored weights and with quantized ones. The embedding of a chunk is "
+                 "the mean of its tokens' last hidden states. The cosine of the two embeddings says how far they "
+                 "point in the same direction: 1 is equal.")
+            : tr("The model reads a text with its stored weights and with quantized ones. At each token its two "
+                 "predictions of the next token are compared: KL says how far they are apart. 0 is equal."));
+}
 void EvidenceGuide::allowTexts(bool allowed) { text_->setEnabled(allowed); }
 
 } // namespace qs::gui

@@ -4,6 +4,7 @@
 
 #include <QWidget>
 
+class QLabel;
 class QPushButton;
 
 namespace qs::gui {
@@ -14,12 +15,14 @@ public:
     explicit EvidenceGuide(QWidget* parent = nullptr);
     void setSampleText(bool there); ///< the opened model ships with a text
     void allowTexts(bool allowed);
+    void setEncoder(bool isEncoder); ///< the model makes embeddings and predicts no tokens
 
 Q_SIGNALS:
     void sampleTextAsked();
     void textAsked(bool ids);
 
 private:
+    QLabel *title_, *what_;
     QPushButton *sample_, *text_, *tokens_;
 };
 

@@ -22,8 +22,10 @@ constexpr int kTableRows = 5; ///< seen at once in a small window
 constexpr int kTableAir = 4;  ///< px below the last row
 
 Columns<eval::EvaluationRow> tableColumns() {
-    return eval::evaluationColumns().pick({"spec", "served_by", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max", "top1",
-                                           "ppl", "dlnppl", "dp_rms", "nonfinite", "reason"});
+    auto out = eval::evaluationColumns().pick({"spec", "served_by", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max",
+                                               "top1", "ppl", "dlnppl", "dp_rms", "nonfinite", "reason"});
+    out.front().value = [](const eval::EvaluationRow& row) -> Value { return row.spec; }; // a recipe has its name
+    return out;
 }
 
 } // namespace
@@ -156,7 +158,10 @@ void EvidenceOutput::draw() {
         return figures_->clear({});
     }
     const QString spec = all[std::size_t(row)].name;
-    for (auto* card : {figuresCard_, distributionCard_, worstCard_}) card->setNote(spec);
+    const QString note = record_ ? besideReference(spec, *record_) : spec;
+    for (auto* card : {figuresCard_, distributionCard_, worstCard_}) card->setNote(note);
+    for (auto* card : {runningCard_, positionsCard_})
+        card->setNote(record_ ? besideReference({}, *record_) : QString());
     if (change && change->row.summary)
         figures_->setSummary(*change->row.summary);
     else if (change)

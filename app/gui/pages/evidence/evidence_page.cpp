@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_page.h"
 
-#include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/evidence/evidence_choice.h"
+#include "app/gui/pages/evidence/evidence_embeddings.h"
 #include "app/gui/pages/evidence/evidence_guide.h"
 #include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/pages/evidence/evidence_output.h"
 #include "app/gui/pages/evidence/evidence_tensors.h"
 #include "app/gui/pages/evidence/evidence_trust.h"
+#include "app/gui/restored_evidence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
+#include "core/eval/run/report.h"
 #include "core/eval/trust/evidence_files.h"
-#include "core/session/kept_evidence.h"
 #include "core/session/kept_sensitivity.h"
 
 #include <QApplication>
 #include <QButtonGroup>
-#include <QFileInfo>
 #include <QGridLayout>
 #include <QPushButton>
 #include <QStackedLayout>
@@ -32,8 +33,7 @@
 namespace qs::gui {
 namespace {
 
-using Remedy = EvidenceTrouble::Remedy;
-constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity"; ///< in session files
+constexpr int kOfTokens = 1, kOfEmbeddings = 2; ///< places in the stack of results; 0: the guide
 
 } // namespace
 
@@ -81,13 +81,17 @@ QWidget* EvidencePage::sidebar() {
     start_ = new QPushButton(tr("Evaluate"));
     start_->setObjectName(QStringLiteral("evidenceStart"));
     start_->setProperty("role", QStringLiteral("primary"));
+    resume_ = new QPushButton(tr("Resume"));
+    resume_->setObjectName(QStringLiteral("evidenceResume"));
+    resume_->setToolTip(tr("Goes on behind the chunks that the cancelled evaluation has finished"));
     stop_ = new QPushButton(tr("Cancel"));
     stop_->setObjectName(QStringLiteral("evidenceStop"));
     status_ = new StatusLine("evidenceStatus");
-    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, status_}) column->addWidget(widget);
+    for (QWidget* widget : std::initializer_list<QWidget*>{resume_, start_, stop_, status_}) column->addWidget(widget);
     connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
     connect(choice_, &EvidenceChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     connect(start_, &QPushButton::clicked, this, &EvidencePage::begin);
+    connect(resume_, &QPushButton::clicked, this, &EvidencePage::resume);
     connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
     auto* card = new Card(tr("What is evaluated"));
     card->setFixedWidth(260);
@@ -146,7 +150,11 @@ QLayout* EvidencePage::tabs() {
         group->addButton(tab, int(group->buttons().size()));
         row->addWidget(tab);
     }
-    row->addStretch(1);
+    reference_ = new ElidedLabel(Qt::ElideRight);
+    dress(*reference_, Theme::words(11), "warn");
+    reference_->setObjectName(QStringLiteral("evidenceQuantizedReference"));
+    row->addSpacing(Theme::kSpace);
+    row->addWidget(reference_, 1);
     connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {
         group->button(id)->setFocus(); // before what had the focus is hidden
         views_->setCurrentIndex(id);
@@ -158,12 +166,23 @@ QLayout* EvidencePage::tabs() {
 void EvidencePage::connectSession() {
     status_->listenTo(task_);
     connect(&session_, &Session::modelChanged, this, &EvidencePage::modelChanged);
-    connect(&session_, &Session::specChanged, choice_, &EvidenceChoice::followSpecs);
-    connect(&task_, &Task::cancelled, this, [this] {
-        output_->setRecord(record_);
-        status_->say(record_ ? tr("Cancelled: what is shown is the evaluation before.") : tr("Cancelled."));
+    connect(&session_, &Session::evidenceRestored, this, [this] {
+        takeRestored();
+        draw();
+        Q_EMIT settled();
     });
-    for (const Task* task : {&task_, &restoring_, &judging_})
+    for (const auto signal : {&Session::specChanged, &Session::recipeChanged})
+        connect(&session_, signal, choice_, &EvidenceChoice::followSpecs);
+    connect(&task_, &Task::cancelled, this, [this] {
+        showRecord();
+        const std::size_t done = finishedChunks();
+        QString text =
+            done > 0 ? tr("Cancelled after %1 chunks; Resume goes on from there.").arg(done) : tr("Cancelled.");
+        if (record_) text += tr(" What is shown is the evaluation before.");
+        status_->say(text);
+    });
+    connect(&task_, &Task::failed, this, [this] { parts_.reset(); });
+    for (const Task* task : {&task_, &judging_})
         connect(task, &Task::over, this, [this] {
             draw();
             Q_EMIT settled();
@@ -190,14 +209,16 @@ void EvidencePage::shareEffects() {
 }
 
 void EvidencePage::modelChanged() {
-    for (Task* task : {&task_, &judging_, &restoring_, &restoringTensors_}) task->drop();
+    for (Task* task : {&task_, &judging_}) task->drop();
     record_.reset();
+    parts_.reset();
     ground_ = {};
     banner_->say({});
     status_->say({});
-    output_->setRecord(nullptr);
-    session_.setEvidence(nullptr);
+    showRecord();
+    const QSignalBlocker quietChoice(choice_), quietTensors(tensors_); // the session has the effects of its file
     tensors_->clear();
+    trust_->setTensors({});
     trust_->imports()->clear();
     trust_->setRecord(nullptr);
     empty_->askForModel();
@@ -220,123 +241,23 @@ void EvidencePage::tell() {
 
 void EvidencePage::judge() {
     const auto work = [model = session_.model()](const Job&) -> Result<EvidenceGround> {
-        return evidenceGround(*model);
+        return evidenceGround(model);
     };
     judging_.run({}, work, [this](EvidenceGround ground) {
         ground_ = std::move(ground);
         if (ground_.positions > 0 && choice_->settings().context > ground_.positions)
             choice_->setContext(ground_.positions);
-        for (const bool ok : {ground_.noTokenizer.empty()}) {
-            choice_->allowTexts(ok);
-            guide_->allowTexts(ok);
-        }
+        const bool texts = ground_.noTokenizer.empty();
+        choice_->allowTexts(texts), guide_->allowTexts(texts);
+        choice_->takesScored(!ground_.isEncoder), guide_->setEncoder(ground_.isEncoder);
+        tensors_->refuse(ground_.isEncoder ? tr("This model is an encoder: it predicts no tokens, so single tensors "
+                                                "have no KL. The tab Output compares its embeddings.")
+                                           : QString());
         if (ground_.trouble)
             offer(*ground_.trouble);
         else if (!ground_.noTokenizer.empty())
-            offer({ground_.noTokenizer, Remedy::TokenIds});
+            offer({ground_.noTokenizer, EvidenceTrouble::Remedy::TokenIds});
     });
-}
-
-void EvidencePage::useSampleText() {
-    choice_->setText(session_.sampleText(), false);
-    begin();
-}
-
-void EvidencePage::begin() {
-    const EvidenceSettings settings = choice_->settings();
-    if (!session_.model() || !settings.hasText() || settings.specs.empty()) return;
-    banner_->say({});
-    restoring_.drop();
-    readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
-    const QStringList specs = settings.names();
-    const auto work = [model = session_.model(), settings](const Job& job, Inbox<EvidenceMail>& inbox) {
-        return runEvidence(model, settings, job, inbox);
-    };
-    const auto arrived = [this, specs](EvidenceMail profiles) { output_->setLive(specs, std::move(profiles)); };
-    task_.run<EvidenceMail>("Evaluating the model's output", work, arrived,
-                            [this](EvidenceAnswer answer) { take(std::move(answer)); });
-    status_->say({});
-    output_->setLive(specs, EvidenceMail(std::size_t(specs.size())));
-    draw();
-}
-
-void EvidencePage::take(EvidenceAnswer answer) {
-    if (!answer.record) {
-        output_->setRecord(record_);
-        return offer(answer.trouble);
-    }
-    record_ = std::move(answer.record);
-    output_->setRecord(record_);
-    keep();
-}
-
-void EvidencePage::offer(const EvidenceTrouble& trouble) {
-    std::vector<Banner::Action> actions;
-    const QString sentence = QString::fromStdString(trouble.sentence);
-    switch (trouble.remedy) {
-    case Remedy::AnotherModel:
-        actions.push_back({tr("Open another model"), {}, [this] { session_.showPage(kStartPage); }});
-        if (const QString sample = Session::samplePath(); !sample.isEmpty())
-            actions.push_back({tr("Open the sample"), {}, [this, sample] { session_.open(sample); }});
-        break;
-    case Remedy::AnotherText:
-        actions.push_back({tr("Choose another text…"), {}, [this] { choice_->chooseText(choice_->settings().ids); }});
-        break;
-    case Remedy::TokenIds:
-        actions.push_back({tr("Choose token ids…"), {}, [this] { choice_->chooseText(true); }});
-        break;
-    case Remedy::NoBackend:
-        actions.push_back({tr("Evaluate without a backend"), {}, [this] {
-                               choice_->setBackend({});
-                               begin();
-                           }});
-        break;
-    case Remedy::NoBase: actions.push_back({tr("Use the model itself"), {}, [this] { choice_->setBase({}); }}); break;
-    case Remedy::Context:
-        actions.push_back({tr("Use a context of %1").arg(trouble.context), {}, [this, context = trouble.context] {
-                               choice_->setContext(context);
-                               begin();
-                           }});
-        break;
-    }
-    banner_->offer(sentence, actions);
-}
-
-void EvidencePage::keep() {
-    session_.setEvidence(record_);
-    trust_->setRecord(record_);
-    shareEffects();
-    session_.keep(QLatin1String(kEvidenceKept), [held = record_] { return keptEvidence(*held); });
-}
-
-bool EvidencePage::takeRestored() {
-    if (const auto tensors = session_.restored(QLatin1String(kTensorsKept)))
-        restoringTensors_.run(
-            {}, [tensors](const Job&) { return sensitivityKept(*tensors); },
-            [this](Result<eval::Sensitivity> kept) {
-                if (!kept) return status_->say(QString::fromStdString(oneSentence(kept.error().message)), true);
-                if (tensors_->rows().empty()) tensors_->restore(*kept);
-            });
-    const auto text = session_.restored(QLatin1String(kEvidenceKept));
-    if (!text) return false;
-    restoring_.run(
-        {}, [text](const Job&) { return evidenceKept(*text); },
-        [this](Result<eval::EvaluationRecord> kept) {
-            if (!kept) return status_->say(QString::fromStdString(oneSentence(kept.error().message)), true);
-            if (record_ || running()) return;
-            record_ = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
-            session_.setEvidence(record_);
-            trust_->setRecord(record_);
-            shareEffects();
-            EvidenceSettings settings{
-                record_->textPath, record_->ids, record_->context, record_->wanted, record_->scored, {}, {}, {}};
-            for (const auto& change : record_->changes)
-                if (auto spec = parseSpec(change.row.spec)) settings.specs.push_back(std::move(*spec));
-            choice_->setSettings(settings);
-            output_->setRecord(record_);
-            status_->say(tr("As it was evaluated before."));
-        });
-    return true;
 }
 
 void EvidencePage::draw() {
@@ -344,16 +265,25 @@ void EvidencePage::draw() {
     const EvidenceSettings settings = choice_->settings();
     tell();
     const auto* focus = QApplication::focusWidget();
-    const bool focused = focus && (focus == start_ || focus == stop_ || guide_->isAncestorOf(focus));
+    const bool focused =
+        focus && (focus == start_ || focus == resume_ || focus == stop_ || guide_->isAncestorOf(focus));
     start_->setVisible(!busy);
+    resume_->setVisible(canResume());
     stop_->setVisible(busy);
-    if (focused && (busy || record_)) (busy ? stop_ : start_)->setFocus(); // what had the focus is hidden
-    start_->setEnabled(session_.model() && !ground_.trouble && settings.hasText() && !settings.specs.empty());
+    if (focused && (busy || record_ || canResume())) // what had the focus is hidden
+        (busy ? stop_ : canResume() ? resume_ : start_)->setFocus();
+    start_->setEnabled(session_.model() && !ground_.trouble && settings.hasText() && settings.hasChanges());
     start_->setToolTip(!settings.hasText()      ? tr("Choose a text first")
-                       : settings.specs.empty() ? tr("Tick a spec first")
+                       : !settings.hasChanges() ? tr("Tick a spec first")
                                                 : QString());
     guide_->setSampleText(!session_.sampleText().isEmpty());
-    right_->setCurrentIndex(record_ || busy ? 1 : 0);
+    const bool ofEncoder = busy ? ground_.isEncoder : record_ && !record_->embeddings.empty();
+    if (ofEncoder) embeddings();
+    right_->setCurrentIndex(!record_ && !busy ? 0 : ofEncoder ? kOfEmbeddings : kOfTokens);
+    tensors_->follow();
+    const QString remark = QString::fromStdString(eval::referenceRemark(ground_.matrices, ground_.quantized));
+    reference_->setText(remark);
+    reference_->setToolTip(remark);
     facts_->setText(record_ && !busy ? tr("%1 tokens   %2 chunks   %3")
                                            .arg(record_->tokens)
                                            .arg(record_->chunks)

@@ -15,6 +15,7 @@ namespace qs::gui {
 class Banner;
 class EmptyState;
 class EvidenceChoice;
+class EvidenceEmbeddings;
 class EvidenceGuide;
 class EvidenceOutput;
 class EvidenceTensors;
@@ -27,11 +28,13 @@ class EvidencePage : public PageInParts {
 public:
     explicit EvidencePage(Session& session, QWidget* parent = nullptr);
     bool running() const { return task_.running(); }
+    std::size_t finishedChunks() const; ///< of a run that has not ended by itself
     const std::shared_ptr<const eval::EvaluationRecord>& record() const { return record_; }
     EvidenceChoice* choice() const { return choice_; }
     EvidenceOutput* output() const { return output_; }
     EvidenceTensors* tensors() const { return tensors_; }
     EvidenceTrust* trust() const { return trust_; }
+    EvidenceEmbeddings* ofEncoder() const { return embeddings_; } ///< null: no encoder was opened
 
 Q_SIGNALS:
     void settled();
@@ -42,32 +45,40 @@ private:
     QLayout* tabs();
     void connectSession();
     void modelChanged();
-    void judge(); ///< asks what the model allows
-    void tell();  ///< gives the session the text and the sensitivities
-    void begin();
+    void judge();  ///< asks what the model allows
+    void tell();   ///< gives the session the text and the sensitivities
+    void begin();  ///< from the first chunk on
+    void resume(); ///< behind the chunks that a cancelled evaluation has finished
+    void run(EvidenceDone before);
+    bool canResume() const;
     void useSampleText();
     void take(EvidenceAnswer answer);
     void offer(const EvidenceTrouble& trouble);
     void keep();
     void importIfAsked();
     void shareEffects();
-    bool takeRestored();
+    void takeRestored();
+    void showRecord();
+    EvidenceEmbeddings* embeddings(); ///< made when an encoder is open
     void draw();
 
     Session& session_;
-    Task task_, judging_, restoring_, restoringTensors_;
+    Task task_, judging_;
     EvidenceGround ground_;
+    EvidenceSettings begun_;               ///< of the last run
+    std::shared_ptr<EvidenceParts> parts_; ///< of a run that has not ended by itself; null: none
     std::shared_ptr<const eval::EvaluationRecord> record_;
     QStackedLayout *stack_, *right_ = nullptr, *views_ = nullptr;
     EmptyState* empty_;
     QAbstractButton* trustTab_ = nullptr;
-    QLabel* facts_;
+    QLabel *facts_, *reference_ = nullptr;
     Banner* banner_;
     EvidenceChoice* choice_ = nullptr;
-    QPushButton *start_ = nullptr, *stop_ = nullptr;
+    QPushButton *start_ = nullptr, *resume_ = nullptr, *stop_ = nullptr;
     StatusLine* status_ = nullptr;
     EvidenceGuide* guide_ = nullptr;
     EvidenceOutput* output_ = nullptr;
+    EvidenceEmbeddings* embeddings_ = nullptr;
     EvidenceTensors* tensors_ = nullptr;
     EvidenceTrust* trust_ = nullptr;
 };

@@ -94,6 +94,61 @@ QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary) {
     return out;
 }
 
+namespace {
+
+constexpr std::size_t kMostPoints = 1000; ///< of a line
+
+PlotSeries cosineLine(const eval::RecordedEmbedding& one, std::size_t index) {
+    PlotSeries line;
+    line.name = QString::fromStdString(one.row.spec);
+    line.style = PlotSeries::Style::Line;
+    line.token = int(index) % kColours, line.dash = int(index) / kColours % 4;
+    return line;
+}
+
+std::size_t stepOf(std::size_t count) { return std::max<std::size_t>(1, (count + kMostPoints - 1) / kMostPoints); }
+
+} // namespace
+
+QVector<PlotSeries> cosineSeries(const std::vector<eval::RecordedEmbedding>& embeddings) {
+    QVector<PlotSeries> out;
+    for (std::size_t i = 0; i < embeddings.size(); ++i) {
+        PlotSeries line = cosineLine(embeddings[i], i);
+        const auto& values = embeddings[i].cosines;
+        const std::size_t step = stepOf(values.size());
+        for (std::size_t begin = 0; begin < values.size(); begin += step) {
+            double least = INFINITY;
+            for (std::size_t at = begin; at < std::min(begin + step, values.size()); ++at)
+                if (std::isfinite(values[at])) least = std::min(least, values[at]);
+            if (std::isfinite(least)) line.points.append({double(begin), least});
+        }
+        if (!line.points.empty()) out.append(line);
+    }
+    return out;
+}
+
+QVector<PlotSeries> cosineShares(const std::vector<eval::RecordedEmbedding>& embeddings) {
+    QVector<PlotSeries> out;
+    for (std::size_t i = 0; i < embeddings.size(); ++i) {
+        PlotSeries line = cosineLine(embeddings[i], i);
+        std::vector<double> values;
+        for (const double one : embeddings[i].cosines)
+            if (std::isfinite(one)) values.push_back(one);
+        std::sort(values.begin(), values.end());
+        const std::size_t step = stepOf(values.size());
+        for (std::size_t at = 0; at < values.size(); ++at)
+            if (at % step == 0 || at + 1 == values.size())
+                line.points.append({values[at], 100 * double(at + 1) / double(values.size())});
+        if (!line.points.empty()) out.append(line);
+    }
+    return out;
+}
+
+QString besideReference(const QString& spec, const eval::EvaluationRecord& record) {
+    if (record.quantizedMatrices == 0) return spec;
+    return (spec.isEmpty() ? QString() : spec + QStringLiteral("; ")) + word("the reference is itself quantized");
+}
+
 bool spansDecades(const std::vector<NamedProfile>& profiles) {
     double least = INFINITY, most = 0;
     for (const auto& one : profiles) {

@@ -3,7 +3,7 @@
 // Profiles of scores as series and markers. Plain functions: what is drawn can be tested without drawing.
 
 #include "app/gui/widgets/plot_chart.h"
-#include "core/eval/scores/score_profile.h"
+#include "core/eval/run/record.h"
 
 #include <vector>
 
@@ -26,6 +26,14 @@ struct DivergencePlot {
 DivergencePlot divergencePlot(const eval::ScoreProfile& profile, int token);
 /// Lines at the percentiles of a summary, on the axis of divergencePlot().
 QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary);
+
+/// Cosine against the chunk of the text, a line for each spec; of very many chunks the least of some beside each other.
+QVector<PlotSeries> cosineSeries(const std::vector<eval::RecordedEmbedding>& embeddings);
+/// x: a cosine, y: chunks in % whose cosine is not above it.
+QVector<PlotSeries> cosineShares(const std::vector<eval::RecordedEmbedding>& embeddings);
+
+/// The name of a spec on a card, with a remark where the reference is itself quantized.
+QString besideReference(const QString& spec, const eval::EvaluationRecord& record);
 
 /// Whether the means lie so far apart that only a logarithmic axis shows all of them.
 bool spansDecades(const std::vector<NamedProfile>& profiles);

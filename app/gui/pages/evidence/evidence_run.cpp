@@ -7,6 +7,7 @@
 #include "core/eval/run/base_reference.h"
 #include "core/eval/run/self_noise.h"
 #include "core/eval/tokenizer/tokenizer.h"
+#include "core/export/recipe.h"
 #include "core/serve/serve.h"
 
 #include <bit>
@@ -32,7 +33,13 @@ EvidenceTrouble refusalOf(const Error& error, const eval::EvaluationPlan& plan, 
     return troubleOf(error, Remedy::AnotherText);
 }
 
-/// Every spec, and once more on the backend.
+/// What a recipe does to all matrices, with the embedding and the head.
+eval::WeightChange changeOf(const std::shared_ptr<const SessionRecipe>& recipe) {
+    return eval::quantizedBy(recipe->title({}).toStdString(), recipeInWords(recipe->asRecipe()),
+                             [recipe](const TensorInfo& tensor) { return recipe->specOf(tensor); });
+}
+
+/// The recipe and every spec, and each once more on the backend.
 Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settings, const Job& job) {
     std::shared_ptr<eval::LinearServer> server;
     if (!settings.backend.empty()) {
@@ -45,10 +52,12 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settin
         server = std::move(*opened);
     }
     std::vector<eval::WeightChange> out;
-    for (const QuantSpec& spec : settings.specs) {
-        out.push_back(eval::quantizedAs(spec));
-        if (server) out.push_back(serve::servedBy(server, out.back()));
-    }
+    const auto add = [&](eval::WeightChange change) {
+        out.push_back(change);
+        if (server) out.push_back(serve::servedBy(server, std::move(change)));
+    };
+    if (settings.recipe) add(changeOf(settings.recipe));
+    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec));
     return out;
 }
 
@@ -72,37 +81,71 @@ Result<void> takeBase(const Model& model, const EvidenceSettings& settings, eval
 
 QStringList EvidenceSettings::names() const {
     QStringList out;
-    for (const QuantSpec& spec : specs) {
-        out << QString::fromStdString(specText(spec));
-        if (!backend.empty()) out << QString::fromStdString(specText(spec) + " on " + backend);
-    }
+    const auto add = [&](const QString& name) {
+        out << name;
+        if (!backend.empty()) out << name + QString::fromStdString(" on " + backend);
+    };
+    if (recipe) add(recipe->title({}));
+    for (const QuantSpec& spec : specs) add(QString::fromStdString(specText(spec)));
     return out;
 }
 
-EvidenceGround evidenceGround(const Model& model) {
+std::size_t EvidenceDone::chunks() const {
+    std::size_t count = 0;
+    for (const auto& part : parts) count += part->chunks;
+    return count;
+}
+
+EvidenceDone EvidenceParts::done() const {
+    const std::lock_guard guard(lock_);
+    return done_;
+}
+
+eval::EvaluationParts EvidenceParts::begin(const std::string& textSha256) {
+    const std::lock_guard guard(lock_);
+    if (done_.textSha256 != textSha256) done_ = {textSha256, {}};
+    return done_.parts;
+}
+
+void EvidenceParts::add(std::shared_ptr<const eval::EvaluationPart> part) {
+    const std::lock_guard guard(lock_);
+    done_.parts.push_back(std::move(part));
+}
+
+EvidenceGround evidenceGround(const std::shared_ptr<const Model>& model) {
     EvidenceGround out;
-    const auto network = eval::readNetwork(model);
+    auto network = eval::readNetwork(*model);
     if (!network) {
         out.trouble = troubleOf(network.error(), Remedy::AnotherModel);
         return out;
     }
-    if (network->isEncoder) {
-        out.trouble = {
-            "This model is an encoder: it makes embeddings and predicts no tokens. quantscope-cli eval compares "
-            "them.",
-            Remedy::AnotherModel};
+    const auto weights = eval::NetworkWeights::of(model, *network);
+    if (!weights) {
+        out.trouble = troubleOf(weights.error(), Remedy::AnotherModel);
         return out;
     }
+    const auto matrices = weights->matrices();
+    out.matrices = matrices.size(), out.quantized = eval::quantizedOf(matrices);
+    out.isEncoder = network->isEncoder;
     out.positions = std::size_t(std::max<std::int64_t>(0, network->positions));
-    if (const auto tokenizer = eval::tokenizerOf(model); !tokenizer)
+    if (const auto tokenizer = eval::tokenizerOf(*model); !tokenizer)
         out.noTokenizer = oneSentence(tokenizer.error().message);
     return out;
 }
 
+namespace {
+
+EvidenceAnswer answerOf(eval::EvaluationRecord record, Clock::time_point started) {
+    record.seconds = std::chrono::duration<double>(Clock::now() - started).count();
+    return {std::make_shared<const eval::EvaluationRecord>(std::move(record)), {}};
+}
+
+} // namespace
+
 Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
-                                   const Job& job, Inbox<EvidenceMail>& inbox) {
+                                   EvidenceParts& parts, const Job& job, Inbox<EvidenceMail>& inbox) {
     const auto started = Clock::now();
-    const EvidenceGround ground = evidenceGround(*model);
+    const EvidenceGround ground = evidenceGround(model);
     if (ground.trouble) return EvidenceAnswer{nullptr, *ground.trouble};
     if (!settings.ids && !settings.path.empty() && !ground.noTokenizer.empty())
         return EvidenceAnswer{nullptr, {ground.noTokenizer, Remedy::TokenIds}};
@@ -123,6 +166,14 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
     if (!changes && changes.error().cancelled) return tl::unexpected(changes.error());
     if (!changes) return EvidenceAnswer{nullptr, troubleOf(changes.error(), Remedy::NoBackend)};
     plan.changes = std::move(*changes);
+    if (ground.isEncoder) {
+        const auto result = eval::evaluateEmbeddings(model, plan, job);
+        if (!result && result.error().cancelled) return tl::unexpected(result.error());
+        if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
+        return answerOf(eval::recordOf(plan, *result), started);
+    }
+    plan.done = parts.begin(plan.text.sha256);
+    plan.finished = [&](std::shared_ptr<const eval::EvaluationPart> part) { parts.add(std::move(part)); };
     std::vector<eval::ProfileGatherer> gatherers(plan.changes.size(), eval::ProfileGatherer(plan.context));
     const auto profiles = [&] {
         EvidenceMail out;
@@ -146,9 +197,7 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
     std::shared_ptr<const eval::Tokenizer> tokenizer;
     if (!settings.ids)
         if (auto found = eval::tokenizerOf(*model)) tokenizer = *found;
-    auto record = eval::recordOf(plan, *result, profiles(), tokenizer.get());
-    record.seconds = std::chrono::duration<double>(Clock::now() - started).count();
-    return EvidenceAnswer{std::make_shared<const eval::EvaluationRecord>(std::move(record)), {}};
+    return answerOf(eval::recordOf(plan, *result, profiles(), tokenizer.get()), started);
 }
 
 } // namespace qs::gui

@@ -3,6 +3,7 @@
 // One evaluation as the page asks for it, on a worker: the text is read, scores are gathered as they come, and where it
 // cannot be done, what would work is said as a fact beside the sentence.
 
+#include "app/gui/session_recipe.h"
 #include "app/gui/task.h"
 #include "core/eval/run/record.h"
 #include "core/quant/spec/spec.h"
@@ -10,6 +11,7 @@
 #include <QStringList>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -21,9 +23,12 @@ struct EvidenceSettings {
     std::size_t context = 512, chunks = 0;
     eval::Scored scored = eval::Scored::SecondHalf;
     std::vector<QuantSpec> specs;
+    std::shared_ptr<const SessionRecipe> recipe = {}; ///< is evaluated before the specs; null: none
     std::string base = {};    ///< a base-logits file of llama.cpp as the reference, and as the text if there is none
     std::string backend = {}; ///< evaluates every spec once more as it would serve the network; empty: none does
     bool hasText() const { return !path.empty() || !base.empty(); }
+    bool hasChanges() const { return recipe || !specs.empty(); }
+    bool operator==(const EvidenceSettings&) const = default;
     /// How the rows are called, in their order.
     QStringList names() const;
 };
@@ -38,14 +43,36 @@ struct EvidenceTrouble {
 
 /// What the model allows, before any text is chosen.
 struct EvidenceGround {
-    std::optional<EvidenceTrouble> trouble; ///< no evaluation at all
-    std::string noTokenizer;                ///< why only token ids can be evaluated; empty: texts too
-    std::size_t positions = 0;              ///< the longest context; 0: not said
+    std::optional<EvidenceTrouble> trouble;  ///< no evaluation at all
+    std::string noTokenizer;                 ///< why only token ids can be evaluated; empty: texts too
+    std::size_t positions = 0;               ///< the longest context; 0: not said
+    bool isEncoder = false;                  ///< it makes embeddings: there are cosines in place of KL
+    std::size_t matrices = 0, quantized = 0; ///< of its layers; those that are stored quantized
 };
-EvidenceGround evidenceGround(const Model& model);
+EvidenceGround evidenceGround(const std::shared_ptr<const Model>& model);
 
 /// The profiles so far, one for each spec.
 using EvidenceMail = std::vector<eval::ScoreProfile>;
+
+/// Chunks that an evaluation has finished.
+struct EvidenceDone {
+    std::string textSha256;
+    eval::EvaluationParts parts;
+    std::size_t chunks() const;
+};
+/// The same while the evaluation runs. One that was cancelled goes on behind them, in a run of the same settings.
+class EvidenceParts {
+public:
+    explicit EvidenceParts(EvidenceDone before = {}) : done_(std::move(before)) {}
+    EvidenceDone done() const;
+    /// Those of this text; parts of another one are dropped.
+    eval::EvaluationParts begin(const std::string& textSha256);
+    void add(std::shared_ptr<const eval::EvaluationPart> part);
+
+private:
+    mutable std::mutex lock_;
+    EvidenceDone done_;
+};
 
 struct EvidenceAnswer {
     std::shared_ptr<const eval::EvaluationRecord> record; ///< null: trouble
@@ -53,6 +80,6 @@ struct EvidenceAnswer {
 };
 /// An Error only when it was cancelled.
 Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
-                                   const Job& job, Inbox<EvidenceMail>& inbox);
+                                   EvidenceParts& parts, const Job& job, Inbox<EvidenceMail>& inbox);
 
 } // namespace qs::gui

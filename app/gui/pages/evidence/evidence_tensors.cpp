@@ -74,8 +74,10 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
         if (cell < weightOfCell_.size()) open(weightOfCell_[cell]);
     });
     connect(&task_, &Task::failed, this, [this](const QString& why) { status_->say(why, true); });
-    connect(&task_, &Task::cancelled, this,
-            [this] { status_->say(tr("Cancelled; what was finished is kept, and another run goes on from there.")); });
+    connect(&task_, &Task::cancelled, this, [this] {
+        cancelled_ = begun_;
+        status_->say(tr("Cancelled; what was finished is kept, and Resume goes on from there."));
+    });
     connect(&task_, &Task::over, this, [this] {
         draw();
         Q_EMIT changed();
@@ -122,7 +124,9 @@ void EvidenceTensors::clear() {
     rows_.clear();
     additivity_.clear();
     finished_.reset();
-    chunks_ = 0;
+    chunks_.clear();
+    cancelled_.reset();
+    refusal_.clear();
     spec_->clear();
     status_->say({});
     draw();
@@ -135,9 +139,11 @@ std::vector<eval::SensitivityRow> EvidenceTensors::rows() const {
     return all;
 }
 
-void EvidenceTensors::restore(const eval::Sensitivity& known) {
+void EvidenceTensors::restore(const eval::Sensitivity& known, std::shared_ptr<const SensitivityRows> byHow) {
+    finished_ = std::move(byHow);
     for (const auto& row : known.rows) {
         rows_[row.how].push_back(row);
+        chunks_[row.how] = known.chunks;
         const QString spec = QString::fromStdString(row.spec);
         if (!spec.isEmpty() && spec_->findText(spec) < 0) spec_->addItem(spec);
     }
@@ -150,14 +156,30 @@ void EvidenceTensors::restore(const eval::Sensitivity& known) {
 eval::Sensitivity EvidenceTensors::known() const {
     eval::Sensitivity out;
     out.rows = rows();
+    out.chunks = chunks();
     for (const auto& [how, sums] : additivity_) out.additivity.insert(out.additivity.end(), sums.begin(), sums.end());
     return out;
 }
+
+std::size_t EvidenceTensors::chunks() const {
+    std::size_t most = 0;
+    for (const auto& [how, count] : chunks_) most = std::max(most, count);
+    return most;
+}
+
+void EvidenceTensors::refuse(const QString& why) {
+    refusal_ = why;
+    draw();
+}
+
+bool EvidenceTensors::goesOn() const { return cancelled_ && *cancelled_ == std::pair(settings_(), &how()); }
 
 void EvidenceTensors::begin() {
     const EvidenceSettings settings = settings_();
     if (!session_.model() || settings.path.empty() || settings.specs.empty()) return;
     const auto* chosen = &how();
+    begun_ = {settings, chosen};
+    cancelled_.reset();
     const std::string id = chosen->id;
     rows_[id].clear();
     additivity_[id].clear();
@@ -176,8 +198,11 @@ void EvidenceTensors::begin() {
         rows_[id] = std::move(result.rows);
         additivity_[id] = std::move(result.additivity);
         finished_ = std::make_shared<const SensitivityRows>(rows_);
-        chunks_ = result.chunks;
-        status_->say({});
+        chunks_[id] = result.chunks;
+        status_->say(result.keptRuns == 0 ? QString()
+                                          : tr("%1 of %2 networks had gone forward before.")
+                                                .arg(result.keptRuns)
+                                                .arg(result.runs + result.keptRuns));
     });
     status_->say({});
     draw();
@@ -185,8 +210,11 @@ void EvidenceTensors::begin() {
 
 void EvidenceTensors::follow() {
     const EvidenceSettings settings = settings_();
-    start_->setEnabled(session_.model() && !settings.path.empty() && !settings.specs.empty());
-    start_->setToolTip(start_->isEnabled() ? QString::fromUtf8(how().summary) : tr("Choose a text and a spec first"));
+    start_->setText(goesOn() ? tr("Resume") : tr("Measure each tensor"));
+    start_->setEnabled(session_.model() && refusal_.isEmpty() && !settings.path.empty() && !settings.specs.empty());
+    start_->setToolTip(!refusal_.isEmpty()   ? refusal_
+                       : start_->isEnabled() ? QString::fromUtf8(how().summary)
+                                             : tr("Choose a text and a spec first"));
 }
 
 void EvidenceTensors::draw() {
@@ -197,7 +225,8 @@ void EvidenceTensors::draw() {
     const std::string spec = spec_->currentText().toStdString();
     std::vector<const eval::SensitivityRow*> ranked;
     if (found != rows_.end()) ranked = rankedRows(found->second, spec);
-    const QString empty = running() ? tr("The first tensors are measured…")
+    const QString empty = !refusal_.isEmpty() ? refusal_
+                          : running()         ? tr("The first tensors are measured…")
                           : !start_->isEnabled()
                               ? tr("Choose a text and tick a spec on the left, then press Measure each tensor.")
                               : tr("Press Measure each tensor. %1").arg(QString::fromUtf8(how().summary));

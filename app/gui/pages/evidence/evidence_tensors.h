@@ -11,6 +11,7 @@
 #include <QWidget>
 
 #include <map>
+#include <optional>
 
 class QComboBox;
 class QPushButton;
@@ -34,12 +35,13 @@ public:
     void follow(); ///< the settings: whether a run can be begun
     /// Of all ways that were measured on this text.
     std::vector<eval::SensitivityRow> rows() const;
-    /// What was measured before, out of a session file.
-    void restore(const eval::Sensitivity& known);
+    /// What was measured before, out of a session file; `byHow` as byHow().
+    void restore(const eval::Sensitivity& known, std::shared_ptr<const SensitivityRows> byHow);
     eval::Sensitivity known() const; ///< for restore()
+    void refuse(const QString& why); ///< why nothing can be measured of this model; empty: it can
     /// The same by the way they were measured, once a run has ended; null: none was.
     const std::shared_ptr<const SensitivityRows>& byHow() const { return finished_; }
-    std::size_t chunks() const { return chunks_; } ///< that the last run was measured on
+    std::size_t chunks() const; ///< the first ones of the text, on which all was measured
     HeatMap* map() const { return map_; }
     RankedBars* bars() const { return bars_; }
     PlotChart* predictions() const { return predictions_; }
@@ -56,13 +58,16 @@ private:
     void drawPredictions();
     void open(int weight);
     const eval::SensitivityHow& how() const;
+    bool goesOn() const; ///< whether the next run is one that was cancelled
 
     Session& session_;
     std::function<EvidenceSettings()> settings_;
     Task task_;
     SensitivityRows rows_;
     std::shared_ptr<const SensitivityRows> finished_;
-    std::size_t chunks_ = 0;
+    std::map<std::string, std::size_t> chunks_; ///< of each way
+    std::optional<std::pair<EvidenceSettings, const eval::SensitivityHow*>> begun_, cancelled_;
+    QString refusal_;
     std::map<std::string, std::vector<eval::Additivity>> additivity_;
     std::vector<int> weightOfBar_, weightOfCell_;
     QComboBox *how_, *spec_;

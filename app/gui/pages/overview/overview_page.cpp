@@ -149,7 +149,7 @@ QWidget* OverviewPage::layersTab() {
     layout->addLayout(top, 3);
     layout->addLayout(bottom, 2);
     addPart([this, card, top] {
-        mapCard_ = card(top, tr("Sensitivity: layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
+        mapCard_ = card(top, tr("Layer × role"), mapView_ = new HeatMap, "layerRoleMap", 3);
         barsCard_ = card(top, tr("Worst tensors first"), bars_ = new RankedBars, "rankedBars", 2);
         bars_->setNamesTensors();
         mapView_->setGap(2);
@@ -321,9 +321,7 @@ void OverviewPage::show(std::shared_ptr<const OverviewPicture> picture) {
                          metricText(*drawn->metric, value, drawn->rows.at(weight)),
                          std::isnan(value) ? missingReason(*drawn->metric, drawn->rows.at(weight)) : QString()};
     });
-    mapCard_->setTitle((picture_->layout->grid.layers.isEmpty() ? tr("Sensitivity: tensor by tensor, %1")
-                                                                : tr("Sensitivity: layer × role, %1"))
-                           .arg(picture_->map.map.unit));
+    mapCard_->setTitle(mapTitle(m, !picture_->layout->grid.layers.isEmpty()));
     mapCard_->setNote(picture_->title);
     barsCard_->setNote(metricTitle(m));
     note_->setText(

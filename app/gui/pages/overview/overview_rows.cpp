@@ -6,6 +6,8 @@
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 
+#include <QCoreApplication>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -50,6 +52,14 @@ QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
 }
 
 QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
+
+QString mapTitle(const Metric& metric, bool hasLayers) {
+    const auto word = [](const char* text) { return QCoreApplication::translate("overview_rows", text); };
+    QString drawn = QString::fromUtf8(metric.title);
+    if (*metric.unit) drawn += u' ' + QString::fromUtf8(metric.unit);
+    if (metric.proxy || metric.onOutput) drawn = (metric.proxy ? word("%1, a proxy") : word("%1, measured")).arg(drawn);
+    return (hasLayers ? word("%1: layer × role") : word("%1: tensor by tensor")).arg(drawn);
+}
 
 RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metric) {
     RoleMap result;

@@ -24,6 +24,8 @@ QString metricText(const Metric& metric, double value);
 QString metricText(const Metric& metric, double value, const AnalysisRow& row);
 /// "NMSE ↓"
 QString metricTitle(const Metric& metric);
+/// Of a map of the model: "NMSE, a proxy: layer × role", "KL alone nats, measured: layer × role".
+QString mapTitle(const Metric& metric, bool hasLayers);
 
 struct RoleMap {
     HeatMapData map;

@@ -11,11 +11,11 @@ constexpr std::size_t kShortStrip = 2000; // number of weights whose picture tak
 }
 
 SensitivityStrip::SensitivityStrip(Session& session, QWidget* parent)
-    : Card(tr("Sensitivity: layer × role"), parent), session_(session), map_(new HeatMap),
+    : Card(tr("Layer × role"), parent), session_(session), map_(new HeatMap),
       analyse_(new QPushButton(tr("Analyse the model"))) {
     analyse_->setToolTip(tr("Measures every weight tensor under the recipe in the background"));
     addCorner(analyse_);
-    map_->setAccessibleName(tr("Sensitivity: layer × role"));
+    map_->setAccessibleName(tr("Layer × role"));
     map_->setGap(2);
     setBody(map_);
     connect(analyse_, &QPushButton::clicked, this, [this] { session_.analyseRecipe(); });
@@ -47,7 +47,7 @@ void SensitivityStrip::refresh() {
     const auto& rows = session_.recipeRows();
     const QString title = session_.recipe()->title(session_.spec());
     analyse_->setVisible(rows.size() < qsizetype(session_.weights().size()));
-    setTitle(tr("Sensitivity: layer × role, %1").arg(metricTitle(*metric)));
+    setTitle(mapTitle(*metric, !session_.layout()->grid.layers.isEmpty()));
     const auto note = tr("%1   %2 of %3 tensors").arg(title).arg(rows.size()).arg(session_.weights().size());
     setNote(note);
     setToolTip(session_.metricTip(*metric));
