@@ -59,6 +59,14 @@ constinit const PageTraits kExportPage = {
     .group = PageGroup::Deliver,
     .usesBrowser = false,
     .create = createExportPage};
+constinit const PageTraits kPlanPage = {
+    .id = "plan",
+    .title = "Plan",
+    .icon = "plan",
+    .tip = "A spec for every tensor under a budget: exact, tested against chance, then the recipe.",
+    .group = PageGroup::Decide,
+    .usesBrowser = false,
+    .create = createPlanPage};
 
 std::span<const PageTraits> pages() {
     static const PageTraits list[] = {
@@ -73,13 +81,7 @@ std::span<const PageTraits> pages() {
          .tip = "Formats times block sizes: SQNR against true bits per weight, and the frontier.",
          .group = PageGroup::Decide,
          .create = createSweepPage},
-        {.id = "plan",
-         .title = "Plan",
-         .icon = "plan",
-         .tip = "A spec for every tensor under a budget: exact, tested against chance, then the recipe.",
-         .group = PageGroup::Decide,
-         .usesBrowser = false,
-         .create = createPlanPage},
+        kPlanPage,
         {.id = "labs",
          .title = "Labs",
          .icon = "labs",

@@ -174,6 +174,7 @@ void Session::close() {
     setInputs({});
     setOutputText({});
     setPlan(nullptr);
+    planBudget_.reset(), planStart_ = {}; // modelChanged() says it
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 

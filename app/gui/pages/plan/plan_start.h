@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The recipe that a plan began from: its name and figures, and buttons that lock what it says or forget it. While there is
+// none, a button opens one.
+
+#include "app/gui/pages/plan/plan_work.h"
+
+#include <QWidget>
+
+class QToolButton;
+
+namespace qs::gui {
+
+class ElidedLabel;
+class Session;
+
+class PlanStartLine : public QWidget {
+    Q_OBJECT
+public:
+    explicit PlanStartLine(Session& session, QWidget* parent = nullptr);
+    void setAnswer(const PlanAnswer* answer); ///< null: none
+
+private:
+    void choose(); ///< by a dialog called "planRecipeDialog"
+    Session& session_;
+    ElidedLabel *name_, *figures_;
+    QToolButton *open_, *lock_, *forget_;
+};
+
+} // namespace qs::gui
