@@ -178,9 +178,12 @@ private Q_SLOTS:
         QVERIFY(point != series.end());
         QCOMPARE(point->points.front().y(), mixture.loss);
         // A plan of its size is at least as good.
-        session_->setPlanBudget(8 * double(mixture.bytes) / double(answer().options->elements) + 1e-9);
+        const auto bytes = mixture.bytes;
+        const double loss = mixture.loss;
+        click("planStartSize");
         QVERIFY(quiet());
-        QVERIFY(answer().plan.loss <= mixture.loss * (1 + 1e-12));
+        QCOMPARE(answer().budget, bytes);
+        QVERIFY(answer().plan.bytes <= bytes && answer().plan.loss <= loss * (1 + 1e-12));
         QVERIFY(session_->plan()->recipes.size() == 1);
         keepPicture(*page_, QStringLiteral("plan-start"));
         // It is kept with the page.
@@ -189,7 +192,10 @@ private Q_SLOTS:
         // Locking it is a wish of its own.
         click("planStartLock");
         QVERIFY(quiet());
-        for (const auto& unit : answer().options->units) QVERIFY(!unit.lock.empty());
+        const auto locked = [&](const char* unit) {
+            return !answer().options->units[std::size_t(unitOf(unit))].lock.empty();
+        };
+        QVERIFY(locked("layers.0.self_attn.q_proj") && locked("layers.1.mlp.down_proj"));
         history_->undo();
         QVERIFY(quiet());
         click("planStartForget");

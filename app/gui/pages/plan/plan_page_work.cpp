@@ -47,7 +47,8 @@ bool PlanPage::isGroundFresh() const {
     auto needed = lockedSpecs(*session_.recipe());
     if (const auto& start = session_.planStart().recipe)
         needed.insert(needed.end(), start->specs.begin(), start->specs.end());
-    return std::all_of(needed.begin(), needed.end(), [&](const QuantSpec& spec) { return ground_->sizes->find(spec); });
+    return std::all_of(needed.begin(), needed.end(),
+                       [&](const QuantSpec& spec) { return ground_->sizes->find(spec).has_value(); });
 }
 
 void PlanPage::ask() {

@@ -27,18 +27,21 @@ PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
     };
     open_ = button("planStartOpen", tr("Start from a recipe…"),
                    tr("Choose from the specs of a recipe of any program, and show it beside the plan"));
+    size_ = button("planStartSize", tr("Its size"), tr("Give the plan the size of this recipe"));
     lock_ = button("planStartLock", tr("Lock"),
                    tr("Make this recipe that of the session: its rules are locks of the plan"));
     forget_ = button("planStartForget", tr("Forget"), tr("Take this recipe away from the plan; ticked specs stay"));
     auto* row = new QHBoxLayout;
     setSpaces(*row, 4);
-    row->addWidget(name_, 1);
-    for (auto* one : {open_, lock_, forget_}) row->addWidget(one);
+    for (auto* one : {open_, size_, lock_, forget_}) row->addWidget(one);
+    row->addStretch(1);
     auto* column = new QVBoxLayout(this);
     setSpaces(*column, 0);
-    column->addLayout(row);
+    column->addWidget(name_);
     column->addWidget(figures_);
+    column->addLayout(row);
     connect(open_, &QToolButton::clicked, this, &PlanStartLine::choose);
+    connect(size_, &QToolButton::clicked, this, [this] { session_.setPlanBudget(bpw_); });
     connect(lock_, &QToolButton::clicked, this, [this] { session_.setRules(session_.planStart().rules, true); });
     connect(forget_, &QToolButton::clicked, this, [this] { session_.setPlanStart({}, {}); });
     setAnswer(nullptr);
@@ -57,20 +60,23 @@ void PlanStartLine::setAnswer(const PlanAnswer* answer) {
     const PlanStart& start = session_.planStart();
     const bool has = start.recipe != nullptr;
     open_->setHidden(has);
-    for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, lock_, forget_}) one->setHidden(!has);
+    for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, size_, lock_, forget_}) one->setHidden(!has);
     if (!has) return;
     name_->setText(tr("from %1").arg(start.name));
     name_->setToolTip(tr("The plan began from %1; it locks nothing").arg(start.name));
     QString text;
+    bpw_ = 0;
     if (answer && !answer->startProblem.empty()) {
         text = QString::fromStdString(oneSentence(answer->startProblem));
     } else if (answer && !answer->start.empty()) {
         const plan::Mixture& mixture = answer->start.front().mixture;
+        bpw_ = mixture.bpw(*answer->options);
         text = tr("%1 bpw, loss %2")
-                   .arg(QString::fromStdString(fixedText(mixture.bpw(*answer->options), 4)),
+                   .arg(QString::fromStdString(fixedText(bpw_, 4)),
                         mixture.unmeasured ? tr("not known of %1 tensors").arg(mixture.unmeasured)
                                            : QString::fromStdString(significantText(mixture.loss, 4)));
     }
+    size_->setEnabled(bpw_ > 0);
     figures_->setText(text);
     figures_->setToolTip(text);
 }
