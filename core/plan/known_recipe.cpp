@@ -20,7 +20,7 @@ const eval::Estimate* lossOf(const Losses& losses, const TensorInfo& tensor, con
     return &*row->second[std::size_t(at)];
 }
 
-BesideRow rowOf(const Mixture& mixture, const Options& options) {
+BesideRow besideRow(const Mixture& mixture, const Options& options) {
     BesideRow row{mixture.name, mixture.bytes, mixture.bpw(options), {}};
     if (mixture.unmeasured == 0) row.loss = mixture.loss;
     return row;
@@ -60,8 +60,8 @@ Result<KnownRecipe> knownRecipe(std::string name, const SpecOf& specs, const Sto
 }
 
 std::vector<BesideRow> besideRows(const Mixture& plan, std::span<const KnownRecipe> recipes, const Options& options) {
-    std::vector<BesideRow> rows{rowOf(plan, options)};
-    for (const KnownRecipe& recipe : recipes) rows.push_back(rowOf(recipe.mixture, options));
+    std::vector<BesideRow> rows{besideRow(plan, options)};
+    for (const KnownRecipe& recipe : recipes) rows.push_back(besideRow(recipe.mixture, options));
     return rows;
 }
 
