@@ -3,6 +3,7 @@
 
 #include "app/cli/selection.h"
 #include "core/base/text.h"
+#include "core/export/rule_book.h"
 #include "core/recipes/resolve.h"
 #include "core/report/report.h"
 
@@ -13,7 +14,7 @@
 
 namespace qs::cli {
 
-Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
+Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model) {
     auto read = readRecipeFor(path, model);
     if (!read) return tl::unexpected(read.error());
     for (const TensorRule& rule : read->rules)
@@ -22,18 +23,27 @@ Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& 
                                     escapeForPeople(path, 200), escapeForPeople(rule.regex, 80),
                                     regex.errorString().toStdString(), regex.patternErrorOffset()),
                         path);
-    const auto recipe = std::make_shared<const Recipe>(std::move(*read));
-    const auto specOf = [recipe](const TensorInfo& tensor) -> const QuantSpec* {
-        const TensorRule* rule = firstRule(recipe->rules, tensor.name);
+    RecipeOfModel out;
+    out.name = nameOfPath(path), out.recipe = std::make_shared<const Recipe>(std::move(*read));
+    const auto book = RuleBook::of(out.recipe->rules);
+    if (!book) return tl::unexpected(book.error());
+    out.specOf = [recipe = out.recipe, book = *book](const TensorInfo& tensor) -> const QuantSpec* {
+        const TensorRule* rule = book.first(tensor.name);
         const std::optional<QuantSpec>& spec = rule ? rule->spec : recipe->rest;
         return spec ? &*spec : nullptr;
     };
-    const bool changesAny = std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorInfo& tensor) {
-        return tensor.isWeight() && specOf(tensor) != nullptr;
-    });
-    if (!changesAny)
+    for (const TensorInfo& tensor : model.tensors)
+        if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr)
+            if (std::find(out.specs.begin(), out.specs.end(), *spec) == out.specs.end()) out.specs.push_back(*spec);
+    if (out.specs.empty())
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
-    return eval::quantizedBy(nameOfPath(path), recipeInWords(*recipe), specOf);
+    return out;
+}
+
+Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
+    auto read = recipeOfModel(path, model);
+    if (!read) return tl::unexpected(read.error());
+    return eval::quantizedBy(read->name, recipeInWords(*read->recipe), std::move(read->specOf));
 }
 
 Result<eval::WeightChange> changeByModel(const std::string& path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/declare.h"
+#include "app/cli/eval_changes.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
@@ -21,22 +22,46 @@ constexpr std::size_t kMostPrinted = 40;
 
 struct PlanCommand {
     std::string path, budget, by = plan::objectives().front().id, layout, output;
-    std::vector<std::string> specs, tensors, locks, skips, atLeast, atMost, groups;
+    std::vector<std::string> specs, recipes, tensors, locks, skips, atLeast, atMost, groups;
     unsigned draws = 19, proofChunks = 8;
     TextOptions text;
     OutputFiles outputs;
     std::string commandLine;
 };
 
-Result<std::vector<QuantSpec>> specsIn(const std::vector<std::string>& texts) {
-    if (texts.size() < 2) return fail("plan chooses between specs: give --spec twice or more.");
+Result<std::vector<QuantSpec>> specsIn(const PlanCommand& options) {
+    if (options.specs.size() < 2 && options.recipes.empty())
+        return fail("plan chooses between specs: give --spec twice or more, or a --recipe.");
     std::vector<QuantSpec> specs;
-    for (const auto& text : texts) {
+    for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
         specs.push_back(std::move(*spec));
     }
     return specs;
+}
+
+/// The recipes of the command line. Their specs join those to choose from.
+Result<std::vector<RecipeOfModel>> recipesIn(const PlanCommand& options, const Model& model,
+                                             std::vector<QuantSpec>& specs) {
+    std::vector<RecipeOfModel> out;
+    for (const auto& path : options.recipes) {
+        auto recipe = recipeOfModel(path, model);
+        if (!recipe) return tl::unexpected(recipe.error());
+        for (const QuantSpec& spec : recipe->specs)
+            if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        out.push_back(std::move(*recipe));
+    }
+    if (specs.size() < 2)
+        return fail(fmt::format("plan chooses between specs, and here there is only {}: give another --spec.",
+                                specText(specs.front())));
+    return out;
+}
+
+/// What was asked for; without --budget the size of the first recipe.
+Result<std::uint64_t> budgetOf(const PlanCommand& options, const plan::PlanRecord& record, std::uint64_t elements) {
+    if (options.budget.empty()) return record.recipes.front().mixture.bytes;
+    return plan::parseBudget(options.budget, elements);
 }
 
 /// REGEX=SPEC of an option called `name`.
@@ -90,6 +115,9 @@ Result<void> printPlan(const plan::PlanRecord& record) {
         text += fmt::format("... and {} more tensors; --csv and --json have them all.\n", all - kMostPrinted);
     for (const auto& remark : record.options->remarks) text += remark + "\n";
     text += fmt::format("\nBy {}: {}.\n", record.objective->title, plan::planSummary(record));
+    if (!record.recipes.empty())
+        text += "\n" + tableText(makeTable({}, plan::besideColumns(),
+                                           plan::besideRows(record.plan, record.recipes, *record.options)));
     if (!record.losses->additivity.empty())
         text += "\n" + tableText(makeTable({}, eval::additivityColumns(), record.losses->additivity));
     if (record.proof) {
@@ -111,12 +139,14 @@ Result<void> checkPlan(const PlanCommand& options, const plan::Objective& object
 Result<void> run(const PlanCommand& options) {
     const plan::Objective& objective = *plan::findObjective(options.by);
     if (auto fine = checkPlan(options, objective); !fine) return fine;
-    const auto specs = specsIn(options.specs);
+    auto specs = specsIn(options);
     if (!specs) return tl::unexpected(specs.error());
     plan::OptionRequest wanted;
     if (auto fine = addRules(options, wanted); !fine) return fine;
     const auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
+    const auto recipes = recipesIn(options, **model, *specs);
+    if (!recipes) return tl::unexpected(recipes.error());
 
     wanted.model = *model, wanted.tensors = weightsOf(**model), wanted.specs = *specs;
     wanted.layout = options.layout, wanted.groups = options.groups;
@@ -140,9 +170,17 @@ Result<void> run(const PlanCommand& options) {
     ask.text.cache = eval::defaultSensitivityCache();
     auto losses = objective.measure(objective, ask, processJob());
     if (!losses) return tl::unexpected(losses.error());
-    auto choices = plan::planOptions(wanted, *losses, processJob());
+    auto sizes = plan::storedSizes(*model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(), wanted.allSpecs(),
+                                   wanted.layout, processJob());
+    if (!sizes) return tl::unexpected(sizes.error());
+    auto choices = plan::planOptions(wanted, *sizes, *losses);
     if (!choices) return tl::unexpected(choices.error());
-    const auto budget = plan::parseBudget(options.budget, choices->elements);
+    for (const RecipeOfModel& one : *recipes) {
+        auto known = plan::knownRecipe(one.name, one.specOf, *sizes, *losses);
+        if (!known) return tl::unexpected(known.error());
+        record.recipes.push_back(std::move(*known));
+    }
+    const auto budget = budgetOf(options, record, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
     std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are
     auto best = plan::bestMixture(*choices, *budget);
@@ -153,11 +191,13 @@ Result<void> run(const PlanCommand& options) {
     record.budget = *budget;
 
     if (!record.text.path.empty() && options.draws > 0) {
-        auto text = plan::heldOut(record.text, options.text.context, record.lossChunks, options.proofChunks);
+        // --chunks are left out for any objective, so that plans by several are tested on the same text.
+        const std::size_t left = std::max<std::size_t>(record.lossChunks, options.text.chunks);
+        auto text = plan::heldOut(record.text, options.text.context, left, options.proofChunks);
         if (!text) return tl::unexpected(text.error());
-        auto proof = plan::provePlan(
-            {*model, record.options.get(), wanted.locks, record.plan, *budget, options.draws, std::move(*text)},
-            processJob());
+        auto proof = plan::provePlan({*model, record.options.get(), wanted.locks, record.plan, *budget, options.draws,
+                                      std::move(*text), record.recipes},
+                                     processJob());
         if (!proof) return tl::unexpected(proof.error());
         record.proof = std::move(*proof);
     }
@@ -172,6 +212,7 @@ Result<void> run(const PlanCommand& options) {
     if (!report) return tl::unexpected(report.error());
     auto paths = pathsOf(model->get());
     paths.push_back(options.path), paths.push_back(record.text.path);
+    paths.insert(paths.end(), options.recipes.begin(), options.recipes.end());
     return options.outputs.write(std::move(*report), paths);
 }
 
@@ -187,10 +228,19 @@ Run declarePlan(CLI::App& app) {
     auto options = std::make_shared<PlanCommand>();
     addPath(app, options->path);
     option(app, "--spec", options->specs, "A spec to choose from; give two or more").type("SPEC").oneAtATime();
-    option(app, "--budget", options->budget,
-           "Size of the whole file: bits per weight, such as 4.5bpw, or bytes, such as 3.2GiB")
-        .type("SIZE")
-        .required();
+    const Option recipe =
+        option(
+            app, "--recipe", options->recipes,
+            "A recipe of any program to start from: its specs join those to choose from, and it is a\nrow beside the "
+            "plan; it locks nothing. May be given several times")
+            .type("FILE")
+            .reads()
+            .oneAtATime();
+    const Option budget = option(app, "--budget", options->budget,
+                                 "Size of the whole file: bits per weight, such as 4.5bpw, or bytes, such as "
+                                 "3.2GiB\n(default: the size of the first --recipe)")
+                              .type("SIZE");
+    requireEither(app, budget, recipe, "--budget or --recipe");
     option(app, "--by", options->by,
            "What the plan makes least: the sum of this figure over all tensors. nmse needs no\ntext; the others are "
            "measured on the first --chunks of --text")
@@ -235,7 +285,9 @@ Run declarePlan(CLI::App& app) {
     return [options] {
         std::string line = "quantscope-cli plan " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
-        line += " --budget " + options->budget + " --by " + options->by;
+        for (const auto& path : options->recipes) line += " --recipe " + path;
+        if (!options->budget.empty()) line += " --budget " + options->budget;
+        line += " --by " + options->by;
         if (!options->layout.empty()) line += " --layout " + options->layout;
         for (const auto& one : options->tensors) line += " --tensor " + one;
         for (const auto& one : options->locks) line += " --lock " + one;

@@ -67,6 +67,15 @@ constinit const PageTraits kExportPage = {
     .group = PageGroup::Deliver,
     .usesBrowser = false,
     .create = createExportPage};
+constinit const PageTraits kPlanPage = {
+    .id = "plan",
+    .title = "Plan",
+    .icon = "plan",
+    .tip = "A spec for every tensor under a budget: exact, tested against chance, then the recipe.",
+    .guide = "planning.md#in-the-window",
+    .group = PageGroup::Decide,
+    .usesBrowser = false,
+    .create = createPlanPage};
 
 std::span<const PageTraits> pages() {
     static const PageTraits list[] = {
@@ -82,14 +91,7 @@ std::span<const PageTraits> pages() {
          .guide = "reading-the-figures.md#the-sweep",
          .group = PageGroup::Decide,
          .create = createSweepPage},
-        {.id = "plan",
-         .title = "Plan",
-         .icon = "plan",
-         .tip = "A spec for every tensor under a budget: exact, tested against chance, then the recipe.",
-         .guide = "planning.md#in-the-window",
-         .group = PageGroup::Decide,
-         .usesBrowser = false,
-         .create = createPlanPage},
+        kPlanPage,
         {.id = "labs",
          .title = "Labs",
          .icon = "labs",

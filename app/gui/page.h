@@ -30,7 +30,7 @@ struct PageTraits {
 std::span<const PageTraits> pages();
 /// The rows that other places lead to.
 extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kEvidencePage, kReportPage,
-    kExportPage;
+    kExportPage, kPlanPage;
 
 // One factory per file in pages/.
 QWidget* createStartPage(Session& session, QWidget* parent);

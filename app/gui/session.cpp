@@ -179,6 +179,7 @@ void Session::close() {
     setEvidence(nullptr);
     setOutputText({});
     setPlan(nullptr);
+    planBudget_.reset(), planStart_ = {}; // modelChanged() says it
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 

@@ -172,6 +172,11 @@ public:
     /// The last plan of the page Plan; null: none.
     const std::shared_ptr<const plan::PlanRecord>& plan() const { return plan_; }
     void setPlan(std::shared_ptr<const plan::PlanRecord> plan);
+    /// The budget of the page Plan in bits per weight of the whole file; none: nobody has chosen one.
+    const std::optional<double>& planBudget() const { return planBudget_; }
+    void setPlanBudget(std::optional<double> bpw);
+    const PlanStart& planStart() const { return planStart_; }
+    void setPlanStart(const QString& name, const QString& rules); ///< "", "": none
     /// Layout of the page Export, as another page wishes it; "": none does.
     const QString& exportLayout() const { return exportLayout_; }
     void setExportLayout(const QString& id);
@@ -207,6 +212,8 @@ Q_SIGNALS:
     void importRequested();  ///< see askForImport()
     void outputTextChanged();
     void planChanged();
+    void planBudgetChanged();
+    void planStartChanged();
     void exportLayoutChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
@@ -246,6 +253,8 @@ private:
     std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
     OutputText outputText_;
     std::shared_ptr<const plan::PlanRecord> plan_;
+    std::optional<double> planBudget_;
+    PlanStart planStart_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

@@ -30,4 +30,11 @@ struct SessionRecipe {
 std::shared_ptr<const SessionRecipe> sessionRecipe(const Weights& weights, const QString& rules, bool keepsRest,
                                                    const QuantSpec& specA);
 
+/// A recipe that the page Plan starts from. It locks nothing: its specs are to choose from, and it stands beside the plan.
+struct PlanStart {
+    QString name;  ///< of its file; "": there is none
+    QString rules; ///< a rule a line; tensors that match none stay as they are
+    std::shared_ptr<const SessionRecipe> recipe;
+};
+
 } // namespace qs::gui

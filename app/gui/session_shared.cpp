@@ -67,6 +67,16 @@ void Session::setPlan(std::shared_ptr<const plan::PlanRecord> plan) {
     plan_ = std::move(plan);
     Q_EMIT planChanged();
 }
+void Session::setPlanBudget(std::optional<double> bpw) {
+    if (planBudget_ == bpw) return;
+    planBudget_ = bpw;
+    Q_EMIT planBudgetChanged();
+}
+void Session::setPlanStart(const QString& name, const QString& rules) {
+    if (planStart_.name == name && planStart_.rules == rules) return;
+    planStart_ = {name, rules, name.isEmpty() ? nullptr : sessionRecipe(weights(), rules, true, specA_)};
+    Q_EMIT planStartChanged();
+}
 void Session::setExportLayout(const QString& id) {
     if (exportLayout_ == id) return;
     exportLayout_ = id;

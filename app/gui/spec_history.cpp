@@ -13,17 +13,20 @@ constexpr std::size_t kSteps = 500;
 } // namespace
 
 SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), session_(session), steps_{now()} {
-    for (auto signal : {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged})
+    for (auto signal :
+         {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged, &Session::planBudgetChanged})
         connect(&session, signal, this, &SpecHistory::note);
+    connect(&session, &Session::modelChanged, this, &SpecHistory::forgetBudgets);
 }
 
 SpecHistory::Step SpecHistory::now() const {
-    return {session_.spec(),  session_.specB(),     session_.comparing(),
-            session_.rules(), session_.keepsRest(), session_.movedLevels()};
+    return {session_.spec(),      session_.specB(),       session_.comparing(), session_.rules(),
+            session_.keepsRest(), session_.movedLevels(), session_.planBudget()};
 }
 
 SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
     if (after.rules != before.rules || after.keepsRest != before.keepsRest) return Of::Rules;
+    if (after.budget != before.budget) return Of::Budget;
     return after.levels != before.levels ? Of::Levels : Of::Spec;
 }
 
@@ -55,6 +58,18 @@ void SpecHistory::note() {
     Q_EMIT changed();
 }
 
+void SpecHistory::forgetBudgets() {
+    if (std::none_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.budget.has_value(); })) return;
+    for (Step& step : steps_) step.budget.reset();
+    for (std::size_t i = steps_.size() - 1; i > 0; --i) // steps that were changes of the budget alone
+        if (steps_[i] == steps_[i - 1]) {
+            steps_.erase(steps_.begin() + std::ptrdiff_t(i));
+            if (at_ >= i) --at_;
+        }
+    sinceLast_.invalidate();
+    Q_EMIT changed();
+}
+
 void SpecHistory::go(std::size_t to) {
     at_ = to;
     sinceLast_.invalidate();
@@ -65,6 +80,7 @@ void SpecHistory::go(std::size_t to) {
     session_.setComparing(step.comparing);
     session_.setRules(step.rules, step.keepsRest);
     session_.setMovedLevels(step.levels);
+    session_.setPlanBudget(step.budget);
     travelling_ = false;
     Q_EMIT changed();
 }
@@ -77,7 +93,8 @@ std::vector<SessionStep> SpecHistory::steps() const {
                          step.comparing,
                          step.rules.toStdString(),
                          step.keepsRest,
-                         {step.levels.format, step.levels.levels, step.levels.how.toStdString()}});
+                         {step.levels.format, step.levels.levels, step.levels.how.toStdString()},
+                         step.budget});
     return steps;
 }
 
@@ -94,7 +111,8 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
                  steps[i].comparing,
                  QString::fromStdString(steps[i].rules),
                  steps[i].keepsRest,
-                 {steps[i].levels.format, steps[i].levels.values, QString::fromStdString(steps[i].levels.how)}});
+                 {steps[i].levels.format, steps[i].levels.values, QString::fromStdString(steps[i].levels.how)},
+                 steps[i].budget});
     }
     if (kept.empty()) return;
     if (kept.size() > kSteps) {
@@ -111,6 +129,7 @@ QString SpecHistory::changeText(std::size_t from) const {
     const Of change = from + 1 < steps_.size() ? changeOf(steps_[from], steps_[from + 1]) : Of::Spec;
     return change == Of::Rules    ? QStringLiteral("change of rules")
            : change == Of::Levels ? QStringLiteral("change of levels")
+           : change == Of::Budget ? QStringLiteral("change of the budget")
                                   : QStringLiteral("spec change");
 }
 

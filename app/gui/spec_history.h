@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Undo and redo of both specs, the recipe and moved levels. One drag of a slider or a level is one step; so are rules
-// typed without a pause.
+// Undo and redo of both specs, the recipe, moved levels and the budget of the plan. One drag of a slider or a level is one
+// step; so are rules typed without a pause.
 
 #include "app/gui/moved_levels.h"
 #include "core/quant/spec/spec.h"
@@ -10,6 +10,7 @@
 #include <QElapsedTimer>
 #include <QObject>
 
+#include <optional>
 #include <vector>
 
 namespace qs::gui {
@@ -41,15 +42,17 @@ private:
         QString rules;
         bool keepsRest = false;
         MovedLevels levels;
+        std::optional<double> budget; ///< of the plan
         bool operator==(const Step&) const = default;
     };
-    enum class Of { Spec, Rules, Levels };
+    enum class Of { Spec, Rules, Levels, Budget };
     static Of changeOf(const Step& before, const Step& after);
     /// the change belongs to the gesture that made the last step
     bool continues(const Step& step, Of change) const;
     QString changeText(std::size_t from) const;
     Step now() const;
     void note();
+    void forgetBudgets(); ///< those of another model mean nothing
     void go(std::size_t to);
     Session& session_;
     std::vector<Step> steps_;

@@ -4,9 +4,9 @@
 #include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/unit_rules.h"
 #include "core/base/short_name.h"
 #include "core/base/text.h"
-#include "core/export/recipe.h"
 #include "core/plan/report.h"
 
 #include <QApplication>
@@ -33,52 +33,31 @@ auto opener(Session& session, const TensorInfo& tensor, const PageTraits& page) 
 
 void addUnitActions(QMenu& menu, Session& session, const UnitActions& unit) {
     const TensorInfo& tensor = *unit.tensors.front();
-    const auto recipe = session.recipe();
-    // The session's text may be newer than the recipe of a large model: then rules are not changed here.
-    const auto lines = parseRuleLines(session.rules().toStdString());
+    const UnitRules rules(session, unit.tensors);
     menu.addSection(QString::fromStdString(nameWithin(escapeForPeople(unit.title, 500), 48)));
     const auto add = [&](QMenu& to, const char* id, const QString& text, bool on, auto act) {
         auto* action = to.addAction(text, &session, std::move(act));
         action->setObjectName(QLatin1String(id));
         action->setEnabled(on);
     };
-    const auto change = [&session, lines = lines.value_or(RuleLines()), tensors = unit.tensors,
-                         model = session.model()](auto rulesWith) {
-        return [&session, lines, tensors, model, rulesWith]() mutable {
-            if (session.model() != model) return;
-            for (const TensorInfo* one : tensors) lines.own = rulesWith(std::move(lines.own), one->name);
-            session.setRules(lines, session.keepsRest());
-        };
-    };
-    const auto rule = [&](std::optional<QuantSpec> spec) {
-        return change([spec](std::vector<TensorRule> rules, const std::string& name) {
-            return withRuleFor(std::move(rules), name, spec);
-        });
-    };
-    const auto* own = lines ? ruleFor(lines->own, tensor.name) : nullptr;
-    std::optional<QuantSpec> has;
-    if (unit.isPlanned)
-        has = unit.planned;
-    else if (const QuantSpec* spec = recipe->specOf(tensor))
-        has = *spec;
-    const bool canChange = lines.has_value() && tensor.isWeight();
-    const bool isRule = own || recipe->book.first(tensor.name);
-    add(menu, "tensorKeep", QObject::tr("Keep as it is"), canChange && has.has_value(), rule(std::nullopt));
+    const auto give = [&](std::optional<QuantSpec> spec) { return [rules, spec] { rules.give(spec); }; };
+    const TensorRule* own = rules.own();
+    const std::optional<QuantSpec> has = unit.has(session);
+    const bool canChange = rules.canChange();
+    add(menu, "tensorKeep", QObject::tr("Keep as it is"), canChange && has.has_value(), give(std::nullopt));
     add(menu, "tensorThisSpec", QObject::tr("Give it %1").arg(ruleSpecText(session.spec())),
-        canChange && !(has && isRule && *has == session.spec()), rule(session.spec()));
+        canChange && !(has && rules.isRuled() && *has == session.spec()), give(session.spec()));
     if (!unit.choices.empty()) {
-        auto* give = named(menu.addMenu(QObject::tr("Give it")), "tensorGive");
+        auto* choices = named(menu.addMenu(QObject::tr("Give it")), "tensorGive");
         for (const QuantSpec& spec : unit.choices)
-            add(*give, specText(spec).c_str(), ruleSpecText(spec), canChange && !(own && own->spec == spec),
-                rule(spec));
+            add(*choices, specText(spec).c_str(), ruleSpecText(spec), canChange && !(own && own->spec == spec),
+                give(spec));
     }
     if (own)
         add(menu, "tensorUnlock", QObject::tr("Unlock (%1)").arg(ruleSpecText(own->spec)), canChange,
-            change([](std::vector<TensorRule> rules, const std::string& name) {
-                return withoutRuleFor(std::move(rules), name);
-            }));
+            [rules] { rules.unlock(); });
     else
-        add(menu, "tensorLock", QObject::tr("Lock what it has: %1").arg(ruleSpecText(has)), canChange, rule(has));
+        add(menu, "tensorLock", QObject::tr("Lock what it has: %1").arg(ruleSpecText(has)), canChange, give(has));
     menu.addSeparator();
     add(menu, "tensorCopyName", QObject::tr("Copy the name"), true,
         [name = QString::fromStdString(tensor.name)] { QApplication::clipboard()->setText(name); });
@@ -90,11 +69,15 @@ void addUnitActions(QMenu& menu, Session& session, const UnitActions& unit) {
     menu.addSeparator();
 }
 
+std::optional<QuantSpec> UnitActions::has(const Session& session) const {
+    if (isPlanned) return planned;
+    const QuantSpec* spec = session.recipe()->specOf(*tensors.front());
+    return spec ? std::optional(*spec) : std::nullopt;
+}
+
 void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor) {
     UnitActions unit{tensor.name, {&tensor}};
-    if (const auto& plan = session.plan(); plan && tensor.isWeight())
-        unit.choices.assign(plan->options->specs.begin(),
-                            plan->options->specs.begin() + std::ptrdiff_t(plan->options->choices));
+    if (const auto& plan = session.plan(); plan && tensor.isWeight()) unit.choices = plan->options->toChooseFrom();
     addUnitActions(menu, session, unit);
 }
 

@@ -25,9 +25,10 @@ class Session;
 struct UnitActions {
     std::string title;
     std::vector<const TensorInfo*> tensors;
-    std::vector<QuantSpec> choices = {};   ///< specs that the menu offers beside spec A
-    std::optional<QuantSpec> planned = {}; ///< what "lock" locks
-    bool isPlanned = false;                ///< `planned` counts; false: what the recipe gives
+    std::vector<QuantSpec> choices = {};                        ///< specs that the menu offers beside spec A
+    std::optional<QuantSpec> planned = {};                      ///< what "lock" locks
+    bool isPlanned = false;                                     ///< `planned` counts; false: what the recipe gives
+    std::optional<QuantSpec> has(const Session& session) const; ///< none: they are kept as they are
 };
 void addUnitActions(QMenu& menu, Session& session, const UnitActions& unit);
 

@@ -27,33 +27,6 @@ Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Optio
     return out;
 }
 
-std::optional<Mixture> mixtureOfRecipe(std::string name,
-                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
-                                       const Options& options, const StoredSizes& sizes, const Losses& losses) {
-    Mixture out;
-    out.name = std::move(name), out.bytes = options.fixedBytes;
-    for (const PlanUnit& unit : options.units)
-        for (const TensorInfo* tensor : unit.tensors) {
-            const std::size_t at = sizes.indexOf(*tensor);
-            const QuantSpec* spec = recipe(*tensor);
-            if (!spec) {
-                out.bytes += sizes.kept[at];
-                continue;
-            }
-            const auto known = sizes.find(*spec);
-            if (!known || !sizes.of[*known][at].reason.empty()) return {};
-            out.bytes += sizes.of[*known][at].bytes;
-            const auto place = std::find(losses.specs.begin(), losses.specs.end(), *spec) - losses.specs.begin();
-            const auto row = losses.of.find(tensor->name);
-            if (row != losses.of.end() && std::size_t(place) < row->second.size() && row->second[std::size_t(place)]) {
-                const eval::Estimate& loss = *row->second[std::size_t(place)];
-                out.loss += loss.mean, out.error += loss.byChunk.value_or(0);
-            } else
-                ++out.unmeasured;
-        }
-    return out;
-}
-
 Result<Mixture> bestMixture(const Options& options, std::uint64_t budget, std::size_t mostStates) {
     const std::uint64_t least = options.leastBytes();
     if (budget < least)
@@ -84,8 +57,7 @@ Mixture uniformMixture(std::size_t spec, const Options& options) {
     return mixtureOf(specText(options.specs[spec]) + " everywhere", std::move(picked), options);
 }
 
-std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,
-                                                           const std::vector<TensorRule>& locks) {
+SpecOf specsOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks) {
     auto specs = std::make_shared<std::unordered_map<std::string, std::optional<QuantSpec>>>();
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         const QuantSpec* spec = options.specOf(options.of[u][mixture.picked[u]]);

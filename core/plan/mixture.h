@@ -14,7 +14,7 @@ struct Mixture {
     double loss = 0;                 ///< sum over the units
     /// Standard error of the loss, as if the errors of all units went the same way: the widest it can be.
     double error = 0;
-    std::size_t unmeasured = 0; ///< locked units whose loss is not known, which the sum lacks
+    std::size_t unmeasured = 0; ///< locked units, or tensors of a recipe, whose loss is not known: the sum lacks them
     /// Set where the mixture is an answer of bestMixture(): no mixture within the budget has a smaller loss.
     std::optional<double> bound;
     double bpw(const Options& options) const; ///< of the whole file, 8 * bytes / elements
@@ -30,15 +30,9 @@ Result<Mixture> bestMixture(const Options& options, std::uint64_t budget,
 /// The spec everywhere; units that cannot take it get their smallest option.
 Mixture uniformMixture(std::size_t spec, const Options& options);
 
-/// What a recipe stores and loses, without `picked`: it may use specs that are no choice. None where the bytes of one of
-/// its specs are not known, or the layout refuses it.
-std::optional<Mixture> mixtureOfRecipe(std::string name,
-                                       const std::function<const QuantSpec*(const TensorInfo&)>& recipe,
-                                       const Options& options, const StoredSizes& sizes, const Losses& losses);
-
-/// The spec that the mixture gives a tensor; null where it stays as it is.
-std::function<const QuantSpec*(const TensorInfo&)> specsOf(const Mixture& mixture, const Options& options,
-                                                           const std::vector<TensorRule>& locks);
+/// The spec that a tensor gets; null where it stays as it is.
+using SpecOf = std::function<const QuantSpec*(const TensorInfo&)>;
+SpecOf specsOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks);
 /// The locks, then a rule for every other planned tensor by its whole name; the rest stays as it is.
 Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vector<TensorRule>& locks);
 

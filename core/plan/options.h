@@ -33,15 +33,16 @@ struct Options {
     std::vector<QuantSpec> specs;       ///< to choose from; behind them those of locks and limits
     std::size_t choices = 0;            ///< how many of `specs` are to choose from
     std::vector<PlanUnit> units;
-    std::vector<std::vector<UnitOption>> of;   ///< of each unit; never empty, one if it is locked
-    std::uint64_t fixedBytes = 0;              ///< of all other tensors of the file
-    std::uint64_t elements = 0;                ///< of all tensors of the file
-    std::uint64_t matched = 0;                 ///< elements of the units
-    std::vector<std::string> remarks;          ///< tensors and specs that could not be chosen, and why: sentences
-    const Layout* layout = nullptr;            ///< whose bytes they are
-    bool isEverywhere(std::size_t spec) const; ///< every unit that is not locked can take the spec
-    std::uint64_t leastBytes() const;          ///< of the whole file at the smallest choices
-    std::uint64_t mostBytes() const;           ///< at the largest
+    std::vector<std::vector<UnitOption>> of; ///< of each unit; never empty, one if it is locked
+    std::uint64_t fixedBytes = 0;            ///< of all other tensors of the file
+    std::uint64_t elements = 0;              ///< of all tensors of the file
+    std::uint64_t matched = 0;               ///< elements of the units
+    std::vector<std::string> remarks;        ///< tensors and specs that could not be chosen, and why: sentences
+    const Layout* layout = nullptr;          ///< whose bytes they are
+    std::vector<QuantSpec> toChooseFrom() const { return {specs.begin(), specs.begin() + std::ptrdiff_t(choices)}; }
+    bool isEverywhere(std::size_t spec) const;                ///< every unit that is not locked can take the spec
+    std::uint64_t leastBytes() const;                         ///< of the whole file at the smallest choices
+    std::uint64_t mostBytes() const;                          ///< at the largest
     const QuantSpec* specOf(const UnitOption& option) const { ///< null: the unit is kept
         return option.spec == kKeep ? nullptr : &specs[option.spec];
     }

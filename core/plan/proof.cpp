@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/proof.h"
 
+#include "core/base/text.h"
 #include "core/plan/heuristic.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ std::vector<Contender> contendersOf(const ProofRequest& request) {
     const auto add = [&](ContenderKind kind, Mixture mixture) {
         out.push_back({kind, std::move(mixture), {}, {}, {}});
     };
+    for (const KnownRecipe& recipe : request.recipes) add(ContenderKind::Recipe, recipe.mixture);
     for (Mixture& mixture : uniformMixtures(options, request.budget)) add(ContenderKind::Uniform, std::move(mixture));
     for (const Heuristic& rule : heuristics())
         if (auto mixture = heuristicMixture(rule, options, request.budget))
@@ -41,13 +43,13 @@ std::string verdictOn(const char* what, const Chance& chance) {
                               chance.notWorse == 1 ? "is" : "are");
 }
 
-std::string verdictOnUniform(const Contender& uniform, const Contender& plan) {
-    const auto& paired = *uniform.againstPlan;
+std::string verdictOnOther(const Contender& other, const Contender& plan) {
+    const auto& paired = *other.againstPlan;
     constexpr double mib = 1 << 20;
     std::string text =
         fmt::format("Against {} ({:.2f} MiB to the plan's {:.2f}): its KL is {:.4g} nats, the plan's {:.4g}",
-                    uniform.mixture.name, double(uniform.mixture.bytes) / mib, double(plan.mixture.bytes) / mib,
-                    uniform.summary->divergence.mean, plan.summary->divergence.mean);
+                    escapeForPeople(other.mixture.name, 200), double(other.mixture.bytes) / mib,
+                    double(plan.mixture.bytes) / mib, other.summary->divergence.mean, plan.summary->divergence.mean);
     if (!paired.hasInterval) return text + "; one chunk gives no interval.";
     text += fmt::format("; paired difference {:.3g} nats (95 % interval {:.3g} to {:.3g}).", paired.difference.mean,
                         paired.low, paired.high);
@@ -65,6 +67,7 @@ const char* titleOf(ContenderKind kind) {
     case ContenderKind::Heuristic: return "rule of thumb";
     case ContenderKind::Permuted: return "shuffled plan";
     case ContenderKind::Random: return "random plan";
+    case ContenderKind::Recipe: return "recipe";
     }
     return "";
 }
@@ -89,9 +92,13 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     out.contenders = contendersOf(request);
     eval::EvaluationPlan plan = request.text;
     plan.changes.clear();
-    for (const Contender& one : out.contenders)
-        plan.changes.push_back(eval::quantizedBy(one.mixture.name, one.mixture.name,
-                                                 specsOf(one.mixture, *request.options, request.locks)));
+    auto recipe = request.recipes.begin();
+    for (const Contender& one : out.contenders) {
+        const std::string& name = one.mixture.name;
+        const bool isRecipe = one.kind == ContenderKind::Recipe;
+        plan.changes.push_back(eval::quantizedBy(
+            name, name, isRecipe ? (recipe++)->specs : specsOf(one.mixture, *request.options, request.locks)));
+    }
     auto measured = eval::evaluate(request.model, plan, job);
     if (!measured) return tl::unexpected(measured.error());
     out.tokens = measured->tokens, out.chunks = measured->chunks;
@@ -114,7 +121,10 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
         if (one.kind == ContenderKind::Uniform && one.summary && one.againstPlan &&
             (!best || one.summary->divergence.mean < best->summary->divergence.mean))
             best = &one;
-    if (best) out.verdicts.push_back(verdictOnUniform(*best, out.contenders.front()));
+    if (best) out.verdicts.push_back(verdictOnOther(*best, out.contenders.front()));
+    for (const Contender& one : out.contenders)
+        if (one.kind == ContenderKind::Recipe && one.againstPlan)
+            out.verdicts.push_back(verdictOnOther(one, out.contenders.front()));
     return out;
 }
 
@@ -136,8 +146,8 @@ const Columns<Contender>& contenderColumns() {
         {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
          [](const Row& r) -> Value { return std::int64_t(r.mixture.bytes); }},
         {{"loss", "Predicted loss", "", Show::Scientific, 3, Direction::LowerIsBetter,
-          "The sum that the plan makes least. A prediction, not a measurement."},
-         [](const Row& r) -> Value { return r.mixture.loss; }},
+          "The sum that the plan makes least. A prediction, not a measurement. None: it lacks tensors."},
+         [](const Row& r) -> Value { return r.mixture.unmeasured == 0 ? Value(r.mixture.loss) : Value(); }},
         {{"kl_mean", "KL", "nats", Show::Significant, 4, Direction::LowerIsBetter,
           "Mean KL to the stored model, measured on chunks that no loss was measured on."},
          figure([](const auto& s) { return s.divergence.mean; })},

@@ -6,10 +6,13 @@
 #include "core/eval/run/evaluate.h"
 #include "core/eval/scores/paired.h"
 #include "core/plan/chance.h"
+#include "core/plan/known_recipe.h"
 
 namespace qs::plan {
 
-enum class ContenderKind { Plan, Uniform, Heuristic, Permuted, Random };
+/// Session files hold the numbers: a new kind goes to the end.
+enum class ContenderKind { Plan, Uniform, Heuristic, Permuted, Random, Recipe };
+constexpr int kContenderKinds = 6;
 const char* titleOf(ContenderKind kind);
 
 struct Contender {
@@ -22,9 +25,9 @@ struct Contender {
 
 struct PlanProof {
     std::size_t tokens = 0, chunks = 0; ///< inputs
-    std::vector<Contender> contenders;  ///< the plan first
+    std::vector<Contender> contenders;  ///< the plan first, then recipes
     std::optional<Chance> permuted, random;
-    /// Sentences on what was found: against each kind of chance and against the best uniform spec.
+    /// Sentences on what was found: against each kind of chance, the best uniform spec and each recipe.
     std::vector<std::string> verdicts;
 };
 
@@ -33,9 +36,10 @@ struct ProofRequest {
     const Options* options = nullptr;
     std::vector<TensorRule> locks;
     Mixture plan;
-    std::uint64_t budget = 0;  ///< bytes of the whole file, for uniform specs and rules of thumb
-    std::size_t draws = 19;    ///< of each kind of chance
-    eval::EvaluationPlan text; ///< chunks that no loss was measured on
+    std::uint64_t budget = 0;              ///< bytes of the whole file, for uniform specs and rules of thumb
+    std::size_t draws = 19;                ///< of each kind of chance
+    eval::EvaluationPlan text;             ///< chunks that no loss was measured on
+    std::vector<KnownRecipe> recipes = {}; ///< to measure too, whatever their size
 };
 /// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
 Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,

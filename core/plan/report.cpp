@@ -20,7 +20,7 @@ Plot proofPlot(const PlanProof& proof) {
     plot.title = "Measured KL against size", plot.xTitle = "MiB of the whole file",
     plot.yTitle = "mean KL, nats a token";
     for (const auto kind : {ContenderKind::Random, ContenderKind::Permuted, ContenderKind::Heuristic,
-                            ContenderKind::Uniform, ContenderKind::Plan}) {
+                            ContenderKind::Uniform, ContenderKind::Recipe, ContenderKind::Plan}) {
         Plot::Series series;
         series.name = titleOf(kind);
         for (const Contender& one : proof.contenders)
@@ -40,16 +40,25 @@ Plot frontierPlot(const PlanRecord& record) {
     plot.title = "Predicted loss against size", plot.xTitle = "bits per weight of the whole file",
     plot.yTitle = record.objective->isDivergence ? "predicted KL, nats a token" : record.objective->title;
     const double perByte = 8.0 / double(std::max<std::uint64_t>(1, record.options->elements));
-    Plot::Series least, uniform, plan;
+    Plot::Series least, uniform, recipes, plan;
     least.name = "the least for its size", uniform.name = "uniform", plan.name = "plan";
+    recipes.name = titleOf(ContenderKind::Recipe);
     for (const FrontierPoint& point : frontierOf(*record.options, 100))
         least.x.push_back(double(point.bytes) * perByte), least.y.push_back(point.loss);
     for (const Mixture& one : uniformMixtures(*record.options, record.options->mostBytes()))
         uniform.x.push_back(double(one.bytes) * perByte), uniform.y.push_back(one.loss);
+    for (const KnownRecipe& one : record.recipes)
+        if (one.mixture.unmeasured == 0)
+            recipes.x.push_back(double(one.mixture.bytes) * perByte), recipes.y.push_back(one.mixture.loss);
     plan.x.push_back(double(record.plan.bytes) * perByte), plan.y.push_back(record.plan.loss);
-    for (auto* series : {&least, &uniform, &plan})
+    for (auto* series : {&least, &uniform, &recipes, &plan})
         if (!series->x.empty()) plot.series.push_back(std::move(*series));
     return plot;
+}
+
+Table besideTable(const PlanRecord& record) {
+    return makeTable("The plan beside recipes", besideColumns(),
+                     besideRows(record.plan, record.recipes, *record.options));
 }
 
 } // namespace
@@ -96,6 +105,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     if (!record.losses->additivity.empty())
         report.more.emplace_back(
             "additivity", makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
+    if (!record.recipes.empty()) report.more.emplace_back("recipes", besideTable(record));
     if (record.proof) {
         report.more.emplace_back("contenders", makeTable("Contenders", contenderColumns(), record.proof->contenders));
         report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
@@ -116,6 +126,7 @@ std::vector<Section> planSections(const PlanRecord& record) {
     if (!record.losses->additivity.empty())
         section.tables.push_back(
             makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
+    if (!record.recipes.empty()) section.tables.push_back(besideTable(record));
     section.plots.push_back(frontierPlot(record));
     section.tables.push_back(
         makeTable("What each tensor becomes", mixtureColumns(), mixtureRows(record.plan, options)));

@@ -14,7 +14,9 @@ struct PlanRecord {
     std::shared_ptr<const Options> options;
     std::shared_ptr<const Losses> losses;
     Mixture plan;
-    std::uint64_t budget = 0; ///< bytes of the whole file
+    std::uint64_t budget = 0;                           ///< bytes of the whole file
+    std::vector<KnownRecipe> recipes = {};              ///< that it stands beside
+    std::shared_ptr<const StoredSizes> sizes = nullptr; ///< of every spec of the options
     std::optional<PlanProof> proof;
     eval::EvaluationText text; ///< empty path: none was used
     std::size_t context = 0;

@@ -36,7 +36,11 @@ Result<void> StoredSizes::add(const QuantSpec& spec, const Job& job) {
     std::vector<One> rows;
     for (const PlannedTensor& row : planned->tensors) {
         const bool isTaken = row.becomes == Becomes::Quantized;
-        rows.push_back({row.bytes, isTaken ? std::string() : row.reason.empty() ? "it is not quantized." : row.reason});
+        rows.push_back({row.bytes,
+                        isTaken              ? std::string()
+                        : row.reason.empty() ? "it is not quantized."
+                                             : row.reason,
+                        row.becomes == Becomes::Stays});
     }
     specs.push_back(spec);
     of.push_back(std::move(rows));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/session/kept_plan.h"
 
+#include "core/export/recipe.h"
 #include "core/session/kept_scores.h"
 
 namespace qs {
@@ -15,6 +16,7 @@ struct MixtureKept {
     std::string name;
     std::uint64_t bytes = 0;
     double loss = 0, error = 0;
+    std::optional<std::size_t> unmeasured; ///< none: 0
 };
 struct PairedKept {
     std::size_t tokens = 0;
@@ -45,6 +47,7 @@ struct PlannedKept {
     std::vector<std::string> specs, lossSpecs, groups;
     std::string layout, objective;
     std::optional<double> bpw;
+    std::optional<std::string> startName, startRules;
     std::size_t lossChunks = 0;
     std::vector<LossKept> losses;
     std::vector<MeasuredKept> measured;
@@ -60,6 +63,7 @@ template<class Io> void fields(Io& io, MixtureKept& one) {
     io("bytes", one.bytes);
     io("loss", one.loss);
     io("error", one.error);
+    io("unmeasured", one.unmeasured);
 }
 template<class Io> void fields(Io& io, PairedKept& one) {
     io("tokens", one.tokens);
@@ -107,6 +111,8 @@ template<class Io> void fields(Io& io, PlannedKept& all) {
     io("layout", all.layout);
     io("objective", all.objective);
     io("bpw", all.bpw);
+    io("start_name", all.startName);
+    io("start_rules", all.startRules);
     io("loss_chunks", all.lossChunks);
     io("losses", all.losses);
     io("measured", all.measured);
@@ -143,17 +149,18 @@ MeasuredKept keep(const plan::MeasuredPlan& one) {
     for (const plan::Contender& c : proof.contenders) {
         std::optional<PairedKept> paired;
         if (const auto& p = c.againstPlan) paired = {p->tokens, p->difference, p->low, p->high, p->hasInterval};
-        out.contenders.push_back({int(c.kind),
-                                  {c.mixture.name, c.mixture.bytes, c.mixture.loss, c.mixture.error},
-                                  c.summary,
-                                  c.reason,
-                                  paired});
+        out.contenders.push_back(
+            {int(c.kind),
+             {c.mixture.name, c.mixture.bytes, c.mixture.loss, c.mixture.error, c.mixture.unmeasured},
+             c.summary,
+             c.reason,
+             paired});
     }
     return out;
 }
 
 bool isSound(const ContenderKept& c) {
-    return c.kind >= 0 && c.kind <= int(plan::ContenderKind::Random) && std::isfinite(c.mixture.loss) &&
+    return c.kind >= 0 && c.kind < plan::kContenderKinds && std::isfinite(c.mixture.loss) &&
            isMeasure(c.mixture.error) && areWords({&c.mixture.name, &c.reason}) &&
            (!c.summary || isSummary(*c.summary)) &&
            (!c.paired ||
@@ -182,6 +189,7 @@ plan::MeasuredPlan back(MeasuredKept&& one) {
         contender.kind = plan::ContenderKind(c.kind), contender.summary = std::move(c.summary);
         contender.mixture.name = std::move(c.mixture.name), contender.mixture.bytes = c.mixture.bytes;
         contender.mixture.loss = c.mixture.loss, contender.mixture.error = c.mixture.error;
+        contender.mixture.unmeasured = c.mixture.unmeasured.value_or(0);
         contender.reason = std::move(c.reason);
         if (const auto& p = c.paired)
             contender.againstPlan = eval::PairedDifference{p->tokens, p->difference, p->low, p->high, p->hasInterval};
@@ -199,6 +207,7 @@ std::string keptPlan(const KeptPlan& plan) {
     for (const QuantSpec& spec : plan.losses.specs) all.lossSpecs.push_back(specText(spec));
     all.groups = plan.groups, all.layout = plan.layout, all.objective = plan.objective, all.bpw = plan.bpw;
     all.lossChunks = plan.lossChunks;
+    if (!plan.startName.empty()) all.startName = plan.startName, all.startRules = plan.startRules;
     for (const auto& [tensor, losses] : plan.losses.of) {
         kept::LossKept one{tensor, {}, {}};
         for (const auto& loss : losses) {
@@ -229,6 +238,8 @@ Result<KeptPlan> planKept(const std::string& text) {
         if (!kept::areWords({&group})) return damaged("its settings");
     out.layout = all->layout, out.objective = all->objective, out.groups = all->groups, out.bpw = all->bpw;
     out.lossChunks = all->lossChunks;
+    out.startName = all->startName.value_or(std::string()), out.startRules = all->startRules.value_or(std::string());
+    if (!kept::areWords({&out.startName}) || !parseRules(out.startRules)) return damaged("the recipe it began from");
     for (const kept::LossKept& one : all->losses) {
         if (one.values.size() > out.losses.specs.size() || one.errors.size() != one.values.size())
             return damaged("losses of a tensor");

@@ -11,7 +11,8 @@ struct KeptPlan {
     std::vector<QuantSpec> specs; ///< to choose from
     std::string layout, objective;
     std::vector<std::string> groups;
-    std::optional<double> bpw; ///< the budget
+    std::optional<double> bpw;         ///< the budget
+    std::string startName, startRules; ///< the recipe that it began from, a rule a line; "": none
     std::size_t lossChunks = 0;
     plan::Losses losses;                      ///< by the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct SessionStep {
         bool operator==(const Levels&) const = default;
     };
     Levels levels = {};
+    std::optional<double> budget = {}; ///< of the plan, bits per weight
     bool operator==(const SessionStep&) const = default;
 };
 

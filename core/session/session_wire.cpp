@@ -38,6 +38,12 @@ SessionStep::Levels levelsFrom(Fields& step) {
     return levels;
 }
 
+std::optional<double> budgetFrom(Fields& step) {
+    const double budget = step.number("budget");
+    if (!(budget > 0 && budget <= 1000)) step.refuse("'budget' is no number of bits per weight");
+    return budget;
+}
+
 } // namespace
 
 std::string sessionText(const SessionFile& session) {
@@ -52,6 +58,7 @@ std::string sessionText(const SessionFile& session) {
                     {"keeps_rest", step.keepsRest}};
         if (const auto& moved = step.levels; !moved.values.empty())
             one["levels"] = {{"format", moved.format}, {"values", moved.values}, {"how", moved.how}};
+        if (step.budget) one["budget"] = *step.budget;
         history.push_back(std::move(one));
     }
     json kept = json::array();
@@ -84,6 +91,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
         if (item.contains("rules")) // files of older versions have no rules
             step.rules = one.text("rules", kLongestRules), step.keepsRest = one.flag("keeps_rest");
         if (item.contains("levels")) step.levels = levelsFrom(one);
+        if (item.contains("budget")) step.budget = budgetFrom(one);
         session.history.push_back(std::move(step));
         fields.take(one);
     }

@@ -48,6 +48,7 @@ target_sources(qs_gui PRIVATE
   pages/plan/plan_measure.cpp
   pages/plan/plan_page.cpp
   pages/plan/plan_page_work.cpp
+  pages/plan/plan_start.cpp
   pages/plan/plan_units.cpp
   pages/plan/plan_work.cpp
   pages/overview/overview_cards.cpp

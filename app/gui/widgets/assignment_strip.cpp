@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace qs::gui {
 namespace {
@@ -36,7 +37,7 @@ void AssignmentStrip::setData(StripData data) {
         rows[std::size_t(cell.row)] += cell.bytes;
     }
     mostBytes_ = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
-    hover_ = -1;
+    hover_ = pressed_ = -1;
     update();
 }
 
@@ -151,8 +152,19 @@ bool AssignmentStrip::event(QEvent* event) {
 void AssignmentStrip::mousePressEvent(QMouseEvent* event) {
     const int cell = cellAt(event->position());
     if (cell < 0 || event->button() != Qt::LeftButton) return;
+    pressed_ = cell;
     setCurrent(data_.cells[std::size_t(cell)].unit);
     Q_EMIT unitClicked(current_);
+}
+
+void AssignmentStrip::mouseReleaseEvent(QMouseEvent* event) {
+    const int cell = std::exchange(pressed_, -1);
+    if (cell >= 0 && cell == cellAt(event->position())) open(cell);
+}
+
+void AssignmentStrip::open(int cell) {
+    const QRect box = cellRect(std::size_t(cell)).toAlignedRect();
+    Q_EMIT unitOpened(data_.cells[std::size_t(cell)].unit, {mapToGlobal(box.topLeft()), box.size()});
 }
 
 void AssignmentStrip::mouseMoveEvent(QMouseEvent* event) {
@@ -168,6 +180,8 @@ void AssignmentStrip::leaveEvent(QEvent*) {
 }
 
 void AssignmentStrip::keyPressEvent(QKeyEvent* event) {
+    const bool isEnter = event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter;
+    if (const int cell = cellOfCurrent(); isEnter && cell >= 0) return open(cell);
     const int step = event->key() == Qt::Key_Right ? 1 : event->key() == Qt::Key_Left ? -1 : 0;
     if (step == 0 || data_.cells.empty()) return QWidget::keyPressEvent(event);
     const int last = int(data_.cells.size()) - 1;

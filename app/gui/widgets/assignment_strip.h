@@ -45,12 +45,14 @@ public:
 
 Q_SIGNALS:
     void unitClicked(int unit);
+    void unitOpened(int unit, const QRect& cell); ///< by a whole click or Enter; in global pixels
     void unitMenuAsked(int unit, const QPoint& global);
 
 protected:
     bool event(QEvent*) override;
     void paintEvent(QPaintEvent*) override;
     void mousePressEvent(QMouseEvent*) override;
+    void mouseReleaseEvent(QMouseEvent*) override;
     void mouseMoveEvent(QMouseEvent*) override;
     void leaveEvent(QEvent*) override;
     void keyPressEvent(QKeyEvent*) override;
@@ -59,13 +61,14 @@ protected:
 private:
     int cellAt(QPointF position) const; ///< -1: none
     int cellOfCurrent() const;
+    void open(int cell);
     double labelWidth() const;
     double rowHeight() const;
     void paintLegend(QPainter& painter) const;
     StripData data_;
     std::vector<double> begins_; ///< of each cell: bytes before it in its row
     double mostBytes_ = 0;       ///< of a row
-    int current_ = -1, hover_ = -1;
+    int current_ = -1, hover_ = -1, pressed_ = -1;
     std::function<QString(int)> describe_;
 };
 

@@ -90,14 +90,18 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
         }
     }
     adjustSize();
-    auto at = cell.isValid() ? cell.bottomLeft() + QPoint(24, 6) : QCursor::pos();
-    if (const auto* screen = parentWidget()->screen()) {
-        const auto room = screen->availableGeometry();
-        if (at.y() + height() > room.bottom()) at.setY(cell.top() - height() - 6);
-        at.setX(std::clamp(at.x(), room.left(), std::max(room.left(), room.right() - width())));
-    }
-    move(at);
+    placeBeside(*this, cell);
     show();
+}
+
+void placeBeside(QWidget& popup, const QRect& cell) {
+    auto at = cell.isValid() ? cell.bottomLeft() + QPoint(24, 6) : QCursor::pos();
+    if (const auto* screen = popup.parentWidget()->screen()) {
+        const auto room = screen->availableGeometry();
+        if (at.y() + popup.height() > room.bottom()) at.setY(std::max(room.top(), cell.top() - popup.height() - 6));
+        at.setX(std::clamp(at.x(), room.left(), std::max(room.left(), room.right() - popup.width())));
+    }
+    popup.move(at);
 }
 
 void Peek::keyPressEvent(QKeyEvent* event) {

@@ -31,4 +31,7 @@ private:
     QGridLayout* rows_;
 };
 
+/// Moves a popup below a cell, or above it where there is no room. `cell`: in global pixels; not valid: at the mouse.
+void placeBeside(QWidget& popup, const QRect& cell);
+
 } // namespace qs::gui

@@ -2,9 +2,9 @@
 #include "app/gui/widgets/recipe_dialog.h"
 
 #include "app/gui/output_check.h"
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
-#include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/model/output/atomic_file.h"
 
@@ -14,85 +14,47 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QTableView>
-#include <QVBoxLayout>
 
 #include <algorithm>
 
 namespace qs::gui {
 namespace {
 
-QPushButton* dialogButton(const QString& text, const char* name) {
-    auto* button = new QPushButton(text);
-    button->setObjectName(QLatin1String(name));
-    button->setAutoDefault(false);
-    return button;
-}
-
 QString recipeText(const std::string& text) { return QString::fromStdString(text); }
 
 } // namespace
 
 RecipeDialog::RecipeDialog(Session& session, QWidget* parent)
-    : QDialog(parent), session_(session),
+    : FindingDialog("recipe", tr("Recipes of other programs"), parent), session_(session),
       rows_(
           new RowModel<ResolvedTensor>(resolvedColumns().pick({"tensor", "spec", "matched_by", "also", "note"}), this)),
-      headline_(new QLabel), remarks_(new QLabel), format_(new QComboBox),
-      use_(dialogButton(tr("Use for this model"), "useRecipe")),
-      save_(dialogButton(tr("Save as…"), "saveForeignRecipe")), status_(new StatusLine("recipeStatus")) {
-    setObjectName(QStringLiteral("recipeDialog"));
-    setWindowTitle(tr("Recipes of other programs"));
-    resize(900, 560);
+      remarks_(named(new QLabel, "recipeRemarks", "muted")), format_(named(new QComboBox, "recipeFormat")),
+      use_(button(tr("Use for this model"), "useRecipe")), start_(button(tr("Start the plan from it"), "startPlan")),
+      save_(button(tr("Save as…"), "saveForeignRecipe")) {
+    resize(960, 560);
     chooseOpen_ = [this](const QString& suggested) {
         return QFileDialog::getOpenFileName(this, tr("Open a recipe"), suggested, tr("All files (*)"));
     };
     chooseSave_ = [this](const QString& suggested) {
         return QFileDialog::getSaveFileName(this, tr("Save the recipe"), suggested);
     };
-    headline_->setObjectName(QStringLiteral("recipeHeadline"));
-    headline_->setWordWrap(true);
-    remarks_->setObjectName(QStringLiteral("recipeRemarks"));
     remarks_->setWordWrap(true);
     remarks_->setTextFormat(Qt::PlainText);
-    remarks_->setProperty("role", QStringLiteral("muted"));
-    auto* view = new QTableView;
-    auto* sorted = new QSortFilterProxyModel(this);
-    sorted->setSourceModel(rows_);
-    sorted->setSortRole(Qt::UserRole);
-    view->setObjectName(QStringLiteral("recipeRows"));
-    view->setModel(sorted);
-    view->setSortingEnabled(true);
-    view->sortByColumn(-1, Qt::AscendingOrder);
-    asDataTable(*view, tr("Matrices of the model with their specs and the rules that decide"));
-    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    auto* view = table(rows_, "recipeRows", tr("Matrices of the model with their specs and the rules that decide"));
     for (int column = 1; column < 4; ++column) view->setColumnWidth(column, column == 3 ? 96 : 220);
     view->horizontalHeader()->setStretchLastSection(true);
-    format_->setObjectName(QStringLiteral("recipeFormat"));
     format_->setAccessibleName(tr("The program to write the recipe for"));
     for (const RecipeFormat* row : recipeFormats()) {
         format_->addItem(QString::fromUtf8(row->title), QString::fromLatin1(row->id));
         format_->setItemData(format_->count() - 1, QString::fromUtf8(row->summary), Qt::ToolTipRole);
     }
-    auto* open = dialogButton(tr("Open…"), "openForeignRecipe");
-    auto* close = dialogButton(tr("Close"), "closeRecipes");
-    auto* buttons = new QHBoxLayout;
-    buttons->setSpacing(Theme::kGap);
-    buttons->addWidget(open);
-    buttons->addWidget(use_);
-    buttons->addStretch();
-    buttons->addWidget(format_);
-    buttons->addWidget(save_);
-    buttons->addWidget(close);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
-    column->setSpacing(Theme::kGap);
-    column->addWidget(headline_);
-    column->addWidget(view, 1);
-    column->addWidget(remarks_);
-    column->addWidget(status_);
-    column->addLayout(buttons);
-    status_->hideWhenEmpty();
+    use_->setToolTip(
+        tr("Its rules become those of the session, which every page shows; a plan leaves them as they are"));
+    start_->setToolTip(
+        tr("The page Plan chooses from its specs and shows it beside the plan; nothing of it is locked"));
+    auto* open = button(tr("Open…"), "openForeignRecipe");
+    lay({view, remarks_}, {open, use_, start_}, {format_, save_});
     connect(open, &QPushButton::clicked, this, [this] {
         if (const QString path = chooseOpen_({}); !path.isEmpty()) openFile(path);
     });
@@ -102,13 +64,10 @@ RecipeDialog::RecipeDialog(Session& session, QWidget* parent)
         if (const QString path = chooseSave_(name); !path.isEmpty()) saveFile(path);
     });
     connect(use_, &QPushButton::clicked, this, &RecipeDialog::use);
-    connect(close, &QPushButton::clicked, this, &QDialog::close);
-    connect(&task_, &Task::failed, this, [this](const QString& sentence) {
-        status_->say(sentence, true);
-        Q_EMIT settled();
-    });
-    use_->setEnabled(false);
-    save_->setEnabled(false);
+    connect(start_, &QPushButton::clicked, this, &RecipeDialog::startPlan);
+    status_->listenTo(task_);
+    connect(&task_, &Task::failed, this, &RecipeDialog::settled);
+    for (auto* one : {use_, start_, save_}) one->setEnabled(false);
 }
 
 void RecipeDialog::showSession() {
@@ -149,8 +108,7 @@ void RecipeDialog::present(Shown shown) {
     for (const std::string& remark : shown.resolved.remarks) remarks += u'\n' + recipeText(remark);
     remarks_->setText(remarks);
     rows_->setRows(shown.resolved.tensors);
-    use_->setEnabled(shown.resolved.problems == 0);
-    save_->setEnabled(shown.resolved.problems == 0);
+    for (auto* one : {use_, start_, save_}) one->setEnabled(shown.resolved.problems == 0);
     shown_ = std::move(shown);
     if (shown_->resolved.problems > 0)
         status_->say(tr("For %1 of %2 tensors it asks for what no spec says.")
@@ -162,9 +120,9 @@ void RecipeDialog::present(Shown shown) {
     Q_EMIT settled();
 }
 
-void RecipeDialog::use() {
+/// As few rules as say the same: the file of our own format is written for that.
+void RecipeDialog::asRules(std::function<void(const QString& rules)> take) {
     if (!shown_ || shown_->model != session_.model()) return;
-    // As few rules as say the same: the file of our own format is written for that.
     task_.run(
         {},
         [shown = *shown_](const Job&) -> Result<std::string> {
@@ -173,11 +131,25 @@ void RecipeDialog::use() {
             auto recipe = parseRecipe(written->text, "recipe");
             return recipe ? rulesText(recipe->rules) : tl::unexpected(recipe.error());
         },
-        [this](const std::string& lines) {
-            session_.setRules(recipeText(lines), true);
-            status_->say(tr("It is the recipe of this session now."));
+        [this, take = std::move(take)](const std::string& lines) {
+            take(recipeText(lines));
             Q_EMIT settled();
         });
+}
+
+void RecipeDialog::use() {
+    asRules([this](const QString& rules) {
+        session_.setRules(rules, true);
+        status_->say(tr("It is the recipe of this session now."));
+    });
+}
+
+void RecipeDialog::startPlan() {
+    asRules([this, name = shown_ ? shown_->name : QString()](const QString& rules) {
+        session_.setPlanStart(name, rules);
+        session_.showPage(kPlanPage);
+        status_->say(tr("The page Plan chooses from its specs now, and shows it beside the plan."));
+    });
 }
 
 void RecipeDialog::choose(const QString& format) { format_->setCurrentIndex(format_->findData(format)); }

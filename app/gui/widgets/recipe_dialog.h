@@ -5,9 +5,8 @@
 
 #include "app/gui/row_model.h"
 #include "app/gui/task.h"
+#include "app/gui/widgets/finding_dialog.h"
 #include "core/recipes/convert.h"
-
-#include <QDialog>
 
 #include <functional>
 #include <memory>
@@ -19,9 +18,8 @@ class QPushButton;
 namespace qs::gui {
 
 class Session;
-class StatusLine;
 
-class RecipeDialog : public QDialog {
+class RecipeDialog : public FindingDialog {
     Q_OBJECT
 public:
     explicit RecipeDialog(Session& session, QWidget* parent = nullptr);
@@ -29,14 +27,12 @@ public:
     void openFile(const QString& path);
     void saveFile(const QString& path); ///< in the chosen format
     void use();                         ///< makes what is shown the recipe of the session
+    void startPlan();                   ///< begins a plan from what is shown, and shows its page
     void choose(const QString& format); ///< the id of a format to save in
     using PathChooser = std::function<QString(const QString& suggested)>;
     void setOpenChooser(PathChooser chooser) { chooseOpen_ = std::move(chooser); }
     void setSaveChooser(PathChooser chooser) { chooseSave_ = std::move(chooser); }
     const ResolvedRecipe* shown() const { return shown_ ? &shown_->resolved : nullptr; }
-
-Q_SIGNALS:
-    void settled(); ///< a file was shown, saved or refused
 
 private:
     /// A recipe and what it says for the model.
@@ -48,15 +44,15 @@ private:
     };
     void resolve(std::function<Result<ForeignRecipe>()> read, const QString& name);
     void present(Shown shown);
+    void asRules(std::function<void(const QString& rules)> take);
 
     Session& session_;
     PathChooser chooseOpen_, chooseSave_;
     std::optional<Shown> shown_;
     RowModel<ResolvedTensor>* rows_;
-    QLabel *headline_, *remarks_;
+    QLabel* remarks_;
     QComboBox* format_;
-    QPushButton *use_, *save_;
-    StatusLine* status_;
+    QPushButton *use_, *start_, *save_;
     Task task_;
 };
 

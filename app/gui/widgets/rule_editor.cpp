@@ -147,6 +147,7 @@ void RuleEditor::open() {
     session_.setRules(QString::fromStdString(*lines), !recipe->rest);
     show();
     say({}, false);
+    said_->say(tr("These rules are the locks of a plan. Formats… starts a plan from them instead."));
 }
 
 void RuleEditor::save() {

@@ -23,6 +23,7 @@ target_sources(qs_gui PRIVATE
   widgets/tensor_tree.cpp
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
+  widgets/finding_dialog.cpp
   widgets/focus_keeper.cpp
   widgets/format_box.cpp
   widgets/inputs_button.cpp
@@ -34,6 +35,7 @@ target_sources(qs_gui PRIVATE
   widgets/recipe_dialog.cpp
   widgets/rule_editor.cpp
   widgets/shared_painting.cpp
+  widgets/spec_ticks.cpp
   widgets/plot_axis.cpp
   widgets/plot_chart.cpp
   widgets/plot_chart_view.cpp
@@ -52,5 +54,6 @@ target_sources(qs_gui PRIVATE
   widgets/data_table.cpp
   widgets/elided_label.cpp
   widgets/tick_list.cpp
+  widgets/unit_popup.cpp
   widgets/verify_dialog.cpp
 )

@@ -3,8 +3,6 @@
 
 #include "app/gui/output_check.h"
 #include "app/gui/session.h"
-#include "app/gui/theme.h"
-#include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/layouts/serve.h"
 #include "core/model/output/atomic_file.h"
@@ -14,33 +12,10 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QTableView>
-#include <QVBoxLayout>
 
 namespace qs::gui {
 namespace {
-
-QTableView* verifyTable(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
-    auto* view = new QTableView;
-    auto* sorted = new QSortFilterProxyModel(parent);
-    sorted->setSourceModel(model);
-    sorted->setSortRole(Qt::UserRole);
-    view->setObjectName(QLatin1String(name));
-    view->setModel(sorted);
-    view->setSortingEnabled(true);
-    view->sortByColumn(-1, Qt::AscendingOrder);
-    asDataTable(*view, accessible);
-    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    return view;
-}
-
-QPushButton* verifyButton(const QString& text, const char* name) {
-    auto* button = new QPushButton(text);
-    button->setObjectName(QLatin1String(name));
-    button->setAutoDefault(false);
-    return button;
-}
 
 const ReportWriter* writerOf(const QString& path) {
     for (const ReportWriter& writer : reportWriters())
@@ -51,48 +26,27 @@ const ReportWriter* writerOf(const QString& path) {
 } // namespace
 
 VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
-    : QDialog(parent), session_(session),
+    : FindingDialog("verify", tr("Verify an export against this model"), parent), session_(session),
       rows_(new RowModel<VerifiedTensor>(
           verifiedColumns().pick({"tensor", "spec", "derives", "nmse", "bpw", "differing", "status", "reason"}), this)),
-      claims_(new RowModel<Claim>(claimColumns(), this)), headline_(new QLabel),
-      save_(verifyButton(tr("Save report…"), "saveVerification")), status_(new StatusLine("verifyStatus")),
+      claims_(new RowModel<Claim>(claimColumns(), this)), save_(button(tr("Save report…"), "saveVerification")),
       task_(&session.tasks()) {
-    setObjectName(QStringLiteral("verifyDialog"));
-    setWindowTitle(tr("Verify an export against this model"));
     resize(1000, 640);
     chooseFile_ = [this] { return QFileDialog::getOpenFileName(this, tr("The export"), {}, tr("All files (*)")); };
     chooseFolder_ = [this] { return QFileDialog::getExistingDirectory(this, tr("The export")); };
-    headline_->setObjectName(QStringLiteral("verifyHeadline"));
-    headline_->setWordWrap(true);
     headline_->setText(
         tr("Choose an export of this model, made by any program. Every tensor is compared with the model, "
            "and with what specs make of it."));
-    auto* tensors = verifyTable(rows_, "verifyRows", tr("Tensors of the export against the model"), this);
+    auto* tensors = table(rows_, "verifyRows", tr("Tensors of the export against the model"));
     for (int column = 1; column < 7; ++column) tensors->setColumnWidth(column, column == 1 ? 200 : 88);
     tensors->horizontalHeader()->setStretchLastSection(true);
-    auto* claims = verifyTable(claims_, "verifyClaims", tr("What the export says of itself"), this);
+    auto* claims = table(claims_, "verifyClaims", tr("What the export says of itself"));
     claims->setMaximumHeight(160);
     claims->setColumnWidth(1, 200);
     claims->setColumnWidth(2, 320);
-    auto* file = verifyButton(tr("File…"), "verifyFile");
-    auto* folder = verifyButton(tr("Folder…"), "verifyFolder");
-    auto* close = verifyButton(tr("Close"), "closeVerify");
-    auto* buttons = new QHBoxLayout;
-    buttons->setSpacing(Theme::kGap);
-    buttons->addWidget(file);
-    buttons->addWidget(folder);
-    buttons->addStretch();
-    buttons->addWidget(save_);
-    buttons->addWidget(close);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin);
-    column->setSpacing(Theme::kGap);
-    column->addWidget(headline_);
-    column->addWidget(tensors, 1);
-    column->addWidget(claims);
-    column->addWidget(status_);
-    column->addLayout(buttons);
-    status_->hideWhenEmpty();
+    auto* file = button(tr("File…"), "verifyFile");
+    auto* folder = button(tr("Folder…"), "verifyFolder");
+    lay({tensors, claims}, {file, folder}, {save_});
     save_->setEnabled(false);
     const auto chosen = [this](const QString& path) {
         if (!path.isEmpty()) verify(path);
@@ -104,7 +58,6 @@ VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
             QFileDialog::getSaveFileName(this, tr("Save the report"), QStringLiteral("verification.html"));
         if (!path.isEmpty()) save(path);
     });
-    connect(close, &QPushButton::clicked, this, &QDialog::close);
     for (Task* task : {&task_, &saving_}) {
         status_->listenTo(*task);
         connect(task, &Task::failed, this, &VerifyDialog::settled);

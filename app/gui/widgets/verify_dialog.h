@@ -5,22 +5,19 @@
 
 #include "app/gui/row_model.h"
 #include "app/gui/task.h"
+#include "app/gui/widgets/finding_dialog.h"
 #include "core/verify/verify.h"
-
-#include <QDialog>
 
 #include <functional>
 #include <memory>
 
-class QLabel;
 class QPushButton;
 
 namespace qs::gui {
 
 class Session;
-class StatusLine;
 
-class VerifyDialog : public QDialog {
+class VerifyDialog : public FindingDialog {
     Q_OBJECT
 public:
     explicit VerifyDialog(Session& session, QWidget* parent = nullptr);
@@ -30,9 +27,6 @@ public:
     void setFileChooser(PathChooser chooser) { chooseFile_ = std::move(chooser); }
     void setFolderChooser(PathChooser chooser) { chooseFolder_ = std::move(chooser); }
     const Verification* found() const { return found_ ? &found_->verification : nullptr; }
-
-Q_SIGNALS:
-    void settled(); ///< a comparison or a report is done, or was refused
 
 private:
     struct Found {
@@ -46,9 +40,7 @@ private:
     std::shared_ptr<const Found> found_;
     RowModel<VerifiedTensor>* rows_;
     RowModel<Claim>* claims_;
-    QLabel* headline_;
     QPushButton* save_;
-    StatusLine* status_;
     Task task_, saving_;
 };
 

@@ -36,7 +36,10 @@ private Q_SLOTS:
     void aRecipeThatExportsAndEvaluates();
     void locksSkipsAndLimits();
     void againstChance();
+    void aRecipeBesideThePlan();
+    void aRecipeOfAnotherProgram();
     void badPlans();
+    void badRecipes();
 };
 
 void TestPlanCommand::aRecipeThatExportsAndEvaluates() {
@@ -105,6 +108,86 @@ void TestPlanCommand::againstChance() {
     QVERIFY(shuffled[s("words")].toString().startsWith(s("Against 2 shuffles of its own specs")));
     const bool inside = shuffled[s("low")].toDouble() <= 0 && shuffled[s("high")].toDouble() >= 0;
     QCOMPARE(shuffled[s("words")].toString().contains(s("inside the random band")), inside);
+}
+
+/// The recipe that a plan wrote has that plan's size and loss, and a plan of its size among the same specs is no better.
+void TestPlanCommand::aRecipeBesideThePlan() {
+    const auto made = plan({s("--budget"), s("14bpw"), s("--json"), s("-"), s("-o"), path("own.json")});
+    QVERIFY2(made.code == 0, made.err.constData());
+    const auto first = QJsonDocument::fromJson(made.out).object()[s("provenance")].toObject();
+    const auto ran = plan({s("--recipe"), path("own.json"), s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    const auto again = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+    QCOMPARE(again[s("budget_bytes")].toString(), first[s("bytes")].toString());
+    QCOMPARE(again[s("bytes")].toString(), first[s("bytes")].toString());
+    const auto beside = rows(ran.out, "recipes");
+    QCOMPARE(beside.size(), 2);
+    const auto own = beside[0].toObject(), other = beside[1].toObject();
+    QCOMPARE(other[s("name")].toString(), s("own.json"));
+    QCOMPARE(QString::number(other[s("bytes")].toInteger()), first[s("bytes")].toString());
+    QVERIFY(std::fabs(other[s("bpw")].toDouble() - first[s("bpw")].toString().toDouble()) < 1e-9);
+    QVERIFY(std::fabs(other[s("loss")].toDouble() / own[s("loss")].toDouble() - 1) < 1e-9);
+    // It locks nothing.
+    for (const auto& row : rows(ran.out)) QVERIFY(!row.toObject()[s("locked")].isString());
+    const auto text = plan({s("--recipe"), path("own.json")});
+    QVERIFY2(text.code == 0 && text.out.contains("own.json"), text.out.constData());
+}
+
+/// Specs of MaxText's words are to choose from, and the recipe is measured as uniform specs are.
+void TestPlanCommand::aRecipeOfAnotherProgram() {
+    QFile file(path("maxtext.json"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("{\"__default__\":{\"w_bits\":null},\".*/(query|key)\":{\"w_bits\":8},\".*/wo\":{\"w_bits\":4}}");
+    file.close();
+    const auto ran =
+        run({s("plan"), kTiny, s("--recipe"), path("maxtext.json"), s("--tensor"), s("proj"), s("--text"), kHeldOut,
+             s("--ctx"), s("64"), s("--null"), s("1"), s("--null-chunks"), s("2"), s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    for (const auto& row : rows(ran.out)) {
+        const QString spec = row.toObject()[s("spec")].toString();
+        QVERIFY2(spec.startsWith(s("int8")) || spec.startsWith(s("int4")), qPrintable(spec));
+    }
+    const auto recipe = rows(ran.out, "recipes")[1].toObject();
+    const auto contender = rows(ran.out, "contenders")[1].toObject();
+    QCOMPARE(contender[s("kind")].toString(), s("recipe"));
+    QCOMPARE(contender[s("name")].toString(), s("maxtext.json"));
+    QCOMPARE(contender[s("bytes")].toInteger(), recipe[s("bytes")].toInteger());
+    QVERIFY(contender[s("kl_mean")].toDouble() > 0 && recipe[s("loss")].toDouble() > 0);
+    // As eval measures it, on the same chunks.
+    const auto evaluated = run({s("eval"), kTiny, s("--recipe"), path("maxtext.json"), s("--text"), kHeldOut,
+                                s("--ctx"), s("64"), s("--chunks"), s("2"), s("--no-floor"), s("--json"), s("-")});
+    QVERIFY2(evaluated.code == 0, evaluated.err.constData());
+    const double kl = rows(evaluated.out)[0].toObject()[s("kl_mean")].toDouble();
+    QVERIFY2(std::fabs(contender[s("kl_mean")].toDouble() / kl - 1) < 1e-6, qPrintable(QString::number(kl)));
+}
+
+void TestPlanCommand::badRecipes() {
+    const auto put = [&](const char* name, const char* text) {
+        QFile file(path(name));
+        if (file.open(QIODevice::WriteOnly)) file.write(text);
+        return path(name);
+    };
+    const auto refused = [&](const QStringList& more, const char* why) {
+        const auto ran = run(QStringList{s("plan"), kTiny} + more);
+        QCOMPARE(ran.code, 1);
+        QVERIFY2(isSentence(ran.err) && ran.err.contains(why), ran.err.constData());
+    };
+    const QString one = put("one.json", "{\"version\":1,\"default\":\"keep\",\"rules\":[{\"tensor\":\"down_proj\","
+                                        "\"spec\":\"int8\"}]}");
+    refused({s("--recipe"), one}, "only int8");
+    refused({s("--recipe"), put("bad.json", "no recipe")}, "is not a recipe");
+    refused({s("--recipe"), put("none.json", "{\"version\":1,\"default\":\"keep\",\"rules\":[]}")},
+            "quantizes no matrix");
+    const QString ternary = put("ternary.json", "{\"version\":1,\"default\":\"keep\",\"rules\":[{\"tensor\":"
+                                                "\"down_proj\",\"spec\":\"ternary:scale=channel\"}]}");
+    refused({s("--recipe"), ternary, s("--spec"), s("int4:dialect=ct:block=32"), s("--layout"), s("compressed-tensors"),
+             s("--tensor"), s("proj")},
+            "does not take ternary");
+    const auto neither = run({s("plan"), kTiny, s("--spec"), s("int8"), s("--spec"), s("int4")});
+    QVERIFY(neither.code != 0 && neither.err.contains("--budget or --recipe"));
+    // An input is never overwritten.
+    const auto over = run({s("plan"), kTiny, s("--recipe"), one, s("--spec"), s("int4"), s("-o"), one});
+    QVERIFY(over.code != 0 && isSentence(over.err));
 }
 
 void TestPlanCommand::badPlans() {

@@ -9,11 +9,14 @@
 #include "tests/support/test_program.h"
 
 #include <QAbstractItemModelTester>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QElapsedTimer>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPointer>
+#include <QPushButton>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
@@ -143,20 +146,61 @@ private Q_SLOTS:
     void aClickOpensTheTensor() {
         Overview overview(*session_);
         session_->showPage(QStringLiteral("overview"));
+        const auto open = [] { // what has the focus in the popup
+            auto* popup = QApplication::activePopupWidget();
+            if (!popup || popup->objectName() != u"unitPopup" || !popup->focusWidget()) return false;
+            QTest::keyClick(popup->focusWidget(), Qt::Key_Return);
+            return QApplication::activePopupWidget() == nullptr;
+        };
         const auto grid = roleGrid(session_->weights());
         const std::size_t weight = session_->weights().size() / 2;
         const auto at = overview.map->cellRect(grid.rowOf[weight], grid.columnOf[weight]).center().toPoint();
         QTest::mouseClick(overview.map, Qt::LeftButton, {}, at);
         QCOMPARE(session_->tensor(), session_->weights()[weight]);
+        QCOMPARE(session_->page(), QStringLiteral("overview"));
+        QVERIFY(open());
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
 
         session_->showPage(QStringLiteral("overview"));
         const QString worst = overview.bars->bar(0).name;
         QTest::mouseClick(overview.bars->viewport(), Qt::LeftButton, {}, overview.bars->barRect(0).center());
         QVERIFY(QString::fromStdString(session_->tensor()->name).contains(worst));
+        QVERIFY(open());
         QCOMPARE(session_->page(), QStringLiteral("tensor"));
         QCOMPARE(overview.bars->current(), 0);
         session_->showPage(QStringLiteral("overview"));
+    }
+
+    /// A click on a bar, one on a spec: the recipe has it, and the map shows it.
+    void aClickChangesTheRecipe() {
+        Overview overview(*session_);
+        QTest::mouseClick(overview.bars->viewport(), Qt::LeftButton, {}, overview.bars->barRect(0).center());
+        QPointer<QWidget> popup = QApplication::activePopupWidget();
+        QVERIFY(popup);
+        auto* choices = popup->findChild<QTableView*>(QStringLiteral("unitChoices"));
+        const QAbstractItemModelTester tester(choices->model());
+        const auto rowOf = [&](const char* spec) {
+            for (int row = 0; row < choices->model()->rowCount(); ++row)
+                if (choices->model()->index(row, 1).data().toString() == QLatin1String(spec)) return row;
+            return -1;
+        };
+        const auto present = [&](int row) { return choices->model()->index(row, 0).data().toString() == u"●"; };
+        const int has = rowOf(specText(session_->spec()).c_str()), keep = rowOf("keep");
+        QVERIFY(has >= 0 && keep >= 0 && present(has) && !present(keep));
+        QVERIFY(!choices->model()->index(has, 4).data().toString().isEmpty()); // its NMSE
+        QTest::mouseClick(choices->viewport(), Qt::LeftButton, {},
+                          choices->visualRect(choices->model()->index(keep, 1)).center());
+        const std::string name = session_->tensor()->name;
+        QVERIFY(session_->recipe()->specOf(*session_->tensor()) == nullptr);
+        QVERIFY(popup && popup->isVisible());
+        QTRY_VERIFY(present(rowOf("keep")));
+        auto* locked = popup->findChild<QCheckBox*>(QStringLiteral("unitLocked"));
+        QVERIFY(locked->isChecked());
+        keepPicture(*popup, QStringLiteral("unit-popup"));
+        QTest::mouseClick(locked, Qt::LeftButton, {}, {8, locked->height() / 2});
+        QVERIFY(session_->rules().isEmpty());
+        QTest::keyClick(popup, Qt::Key_Escape);
+        QTRY_VERIFY(!popup);
     }
 
     void hoverNamesTheTensorAndLinks() {

@@ -6,10 +6,8 @@
 #include "app/gui/pages/plan/plan_chance.h"
 #include "app/gui/pages/plan/plan_charts.h"
 #include "app/gui/pages/plan/plan_choice.h"
-#include "app/gui/pages/plan/plan_page.h"
 #include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/pages/report/report_page.h"
-#include "app/gui/spec_history.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/heat_map.h"
@@ -17,7 +15,7 @@
 #include "app/gui/widgets/tick_list.h"
 #include "artefacts.h"
 #include "core/session/kept_plan.h"
-#include "opened_session.h"
+#include "opened_plan_page.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
@@ -31,29 +29,14 @@
 #include <QPushButton>
 #include <QSlider>
 #include <QTableView>
-#include <QTemporaryDir>
 #include <QToolButton>
 
 using namespace qs;
 using namespace qs::gui;
 
-class TestPlanPage : public QObject {
+class TestPlanPage : public OpenedPlanPage {
     Q_OBJECT
 
-    QTemporaryDir folder_;
-    std::unique_ptr<Session> session_;
-    std::unique_ptr<SpecHistory> history_;
-    std::unique_ptr<QWidget> page_;
-
-    template<class T> T* the(const char* name) const { return page_->findChild<T*>(QLatin1String(name)); }
-    PlanPage* plan() const { return static_cast<PlanPage*>(page_.get()); }
-    const PlanAnswer& answer() const { return *plan()->answer(); }
-    double bpw() const { return answer().plan.bpw(*answer().options); }
-    void click(const char* name) { QTest::mouseClick(the<QAbstractButton>(name), Qt::LeftButton); }
-    bool quiet() {
-        QTest::qWait(10);
-        return QTest::qWaitFor([&] { return !plan()->busy(); }, 150'000);
-    }
     /// Opens the menu of a unit by the keyboard's menu key on the strip, and takes an action by its name.
     bool take(int unit, const QString& action) {
         plan()->units()->strip()->setCurrent(unit);
@@ -70,29 +53,10 @@ class TestPlanPage : public QObject {
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         return on;
     }
-    int unitOf(const char* part) const {
-        const auto& units = answer().options->units;
-        for (std::size_t u = 0; u < units.size(); ++u)
-            if (units[u].name.find(part) != std::string::npos) return int(u);
-        return -1;
-    }
-    std::string specOf(int unit) const {
-        const auto& options = *answer().options;
-        const auto* spec = options.specOf(options.of[std::size_t(unit)][answer().plan.picked[std::size_t(unit)]]);
-        return spec ? specText(*spec) : "keep";
-    }
 
 private Q_SLOTS:
     void initTestCase() {
-        qputenv("XDG_CACHE_HOME", folder_.path().toLocal8Bit());
-        Theme::install(Theme::Mode::Dark);
-        session_ = std::make_unique<Session>();
-        history_ = std::make_unique<SpecHistory>(*session_);
-        page_.reset(createPlanPage(*session_, nullptr));
-        page_->resize(1356, 802); // the size left in a window of 1440x900
-        page_->show();
-        QVERIFY(QTest::qWaitForWindowExposed(page_.get(), qs::test::kWait));
-        QTest::qWait(50);
+        show();
         keepPicture(*page_, QStringLiteral("plan-empty"));
         QVERIFY(openModel(*session_, samplePath()));
         QVERIFY(quiet());
@@ -351,11 +315,7 @@ private Q_SLOTS:
         QCOMPARE(page->findChild<QComboBox*>(QStringLiteral("exportLayout"))->currentData().toString(), layout);
     }
 
-    void cleanupTestCase() {
-        page_.reset();
-        history_.reset();
-        session_.reset();
-    }
+    void cleanupTestCase() { close(); }
 };
 
 QS_TEST(TestPlanPage)

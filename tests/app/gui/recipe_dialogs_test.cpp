@@ -63,6 +63,15 @@ void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     QVERIFY2(session.rules().contains(QStringLiteral("q_proj")) && session.rules().contains(QStringLiteral("=int8")),
              qPrintable(session.rules()));
     QVERIFY(session.keepsRest());
+    // It starts a plan without locking anything.
+    session.setRules(QString(), false);
+    dialog.findChild<QAbstractButton*>(QStringLiteral("startPlan"))->click();
+    QVERIFY(settled.wait(10'000));
+    QVERIFY(session.rules().isEmpty());
+    QCOMPARE(session.page(), QStringLiteral("plan"));
+    QCOMPARE(session.planStart().name, QStringLiteral("r.json"));
+    QVERIFY(session.planStart().recipe->specs == std::vector{*parseSpec("int8")});
+    session.setRules(session.planStart().rules, true);
     dialog.choose(QStringLiteral("qwix"));
     dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
     dialog.findChild<QAbstractButton*>(QStringLiteral("saveForeignRecipe"))->click();

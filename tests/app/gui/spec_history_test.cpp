@@ -4,6 +4,7 @@
 #include "app/gui/session.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
+#include "opened_session.h"
 #include "tests/support/test_program.h"
 
 using namespace qs;
@@ -34,6 +35,36 @@ private Q_SLOTS:
         QVERIFY(!history.canRedo());
         history.undo();
         QVERIFY(!session.comparing());
+    }
+
+    /// The budget of a plan is a change like others, comes back from a file, and is forgotten with its model.
+    void budgetsAreSteps() {
+        Session session;
+        SpecHistory history(session);
+        session.setPlanBudget(4.5);
+        QVERIFY(history.canUndo() && history.undoText().contains(QStringLiteral("budget")));
+        session.setRules(QStringLiteral("a=keep"), false);
+        for (const double bpw : {4.25, 4.0, 3.75}) session.setPlanBudget(bpw); // keys that are held
+        QCOMPARE(history.at(), std::size_t(3));
+        history.undo();
+        QCOMPARE(session.planBudget(), std::optional(4.5));
+        QVERIFY(!session.rules().isEmpty());
+        const auto steps = history.steps();
+        QCOMPARE(steps[3].budget, std::optional(3.75));
+        QVERIFY(!steps[0].budget);
+        history.undo(), history.undo();
+        QVERIFY(!session.planBudget());
+        history.restore(steps, 3);
+        QCOMPARE(session.planBudget(), std::optional(3.75));
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(!session.planBudget());
+        while (history.canUndo()) { // the rules are left
+            history.undo();
+            QVERIFY(!session.planBudget());
+        }
+        QVERIFY(session.rules().isEmpty());
+        history.redo();
+        QCOMPARE(session.rules(), QStringLiteral("a=keep"));
     }
 };
 

@@ -129,6 +129,12 @@ void ChanceTest::proofOfTheSample() {
     const auto best = bestMixture(*options, budget);
     QVERIFY(best);
     ProofRequest request{*model, &*options, {}, *best, budget, 2, {}};
+    // A recipe of everything in the better spec, whatever its size.
+    const auto sizes = storedSizes(*model, wanted.tensors.front(), wanted.specs, "", Job());
+    QVERIFY(sizes);
+    const auto all = knownRecipe("all.json", specsOf(uniformMixture(1, *options), *options, {}), *sizes, *losses);
+    QVERIFY(all && all->mixture.bytes > budget);
+    request.recipes = {*all};
     QFile file(QStringLiteral("resources/samples/tiny-llama/heldout.txt"));
     QVERIFY(file.open(QIODevice::ReadOnly));
     for (const char byte : file.read(3 * 64 + 1)) request.text.text.tokens.push_back(std::uint8_t(byte));
@@ -138,9 +144,13 @@ void ChanceTest::proofOfTheSample() {
     QCOMPARE(proof->chunks, std::size_t(3));
     QVERIFY(proof->contenders.size() >= 4 && proof->contenders.front().kind == ContenderKind::Plan);
     std::size_t uniform = 0;
+    const Contender& recipe = proof->contenders[1];
+    QCOMPARE(recipe.kind, ContenderKind::Recipe);
+    QVERIFY(recipe.summary && recipe.summary->divergence.mean < proof->contenders.front().summary->divergence.mean);
+    QVERIFY(proof->verdicts.back().starts_with("Against all.json (") && proof->verdicts.back().ends_with("worse."));
     for (const Contender& one : proof->contenders) {
         QVERIFY2(one.summary, one.reason.c_str());
-        QVERIFY(one.mixture.bytes <= budget + budget / 500);
+        if (one.kind != ContenderKind::Recipe) QVERIFY(one.mixture.bytes <= budget + budget / 500);
         QCOMPARE(one.againstPlan.has_value(), one.kind != ContenderKind::Plan);
         if (one.kind != ContenderKind::Uniform) continue;
         ++uniform;

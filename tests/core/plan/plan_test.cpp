@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Plans of the sample model: bytes as the export writes them, locks, groups, recipes, budgets.
+// Plans of the sample model: bytes as the export writes them, locks, groups, budgets.
 #include "core/export/rule_book.h"
 #include "core/plan/budget.h"
 #include "core/plan/frontier.h"
 #include "core/plan/heuristic.h"
-#include "core/plan/mixture.h"
+#include "sample_plan.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
@@ -15,37 +15,6 @@
 
 using namespace qs;
 using namespace qs::plan;
-
-namespace {
-
-std::shared_ptr<const Model> sampleModel() {
-    const auto model = openModel("resources/samples/tiny-llama");
-    if (!model) qFatal("%s", model.error().message.c_str());
-    return *model;
-}
-
-OptionRequest requestOf(const std::shared_ptr<const Model>& model) {
-    OptionRequest out{model, {}, {}, "", {}, {}};
-    for (const char* spec : {"nf4:block=32", "int8", "ternary:scale=channel"}) out.specs.push_back(*parseSpec(spec));
-    for (const TensorInfo& tensor : model->tensors)
-        if (tensor.isWeight()) out.tensors.push_back(&tensor);
-    return out;
-}
-
-Losses lossesOf(const OptionRequest& request) {
-    const Objective& objective = objectives().front();
-    auto losses = objective.measure(objective, {request.model, request.tensors, request.specs, {}}, Job());
-    if (!losses) qFatal("%s", losses.error().message.c_str());
-    return std::move(*losses);
-}
-
-Options optionsOf(const OptionRequest& request) {
-    auto options = planOptions(request, lossesOf(request), Job());
-    if (!options) qFatal("%s", options.error().message.c_str());
-    return std::move(*options);
-}
-
-} // namespace
 
 class PlanTest : public QObject {
     Q_OBJECT
@@ -59,7 +28,6 @@ private Q_SLOTS:
     void layoutsDemandGroups();
     void oneDataIsOneUnit();
     void theFrontierIsTheBest();
-    void recipesHaveAPrice();
     void slopesHoldForAnySpec();
     void rulesByName();
     void uniformAndRulesOfThumb();
@@ -269,29 +237,6 @@ void PlanTest::theFrontierIsTheBest() {
     }
     QVERIFY(frontierOf(options, 12).size() <= 14);
     QCOMPARE(frontierOf(options, 12).back().bytes, points.back().bytes);
-}
-
-void PlanTest::recipesHaveAPrice() {
-    const auto request = requestOf(sampleModel());
-    const Losses losses = lossesOf(request);
-    const auto sizes = storedSizes(request.model, request.tensors.front(), request.specs, "", Job());
-    QVERIFY(sizes);
-    const auto options = planOptions(request, *sizes, losses);
-    QVERIFY(options);
-    const auto best = bestMixture(*options, (options->leastBytes() + options->mostBytes()) / 2);
-    QVERIFY(best);
-    const auto same = mixtureOfRecipe("x", specsOf(*best, *options, {}), *options, *sizes, losses);
-    QVERIFY(same);
-    QCOMPARE(same->bytes, best->bytes);
-    QVERIFY(std::fabs(same->loss - best->loss) < 1e-12 && same->unmeasured == 0);
-    const auto kept = mixtureOfRecipe(
-        "x", [](const TensorInfo&) { return nullptr; }, *options, *sizes, losses);
-    QVERIFY(kept);
-    QCOMPARE(kept->bytes, sizes->bytes);
-    QCOMPARE(kept->loss, 0.0);
-    const QuantSpec other = parseSpec("int6").value();
-    QVERIFY(!mixtureOfRecipe(
-        "x", [&](const TensorInfo&) { return &other; }, *options, *sizes, losses));
 }
 
 void PlanTest::slopesHoldForAnySpec() {

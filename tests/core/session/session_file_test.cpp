@@ -29,6 +29,7 @@ SessionFile made() {
     session.history = {{"nf4:block=64", "int8", false},
                        {"nf4:block=128", "int8", true, "down_proj=int8\nx=keep", true}};
     session.history[1].levels = {"nf4", {-1, -0.25, 0.5, 1}, "Lloyd-Max"};
+    session.history[1].budget = 4.25;
     session.at = 1;
     session.kept = {{"audit", "{\"findings\":[]}"}, {"bench", std::string(100'000, 'x')}};
     session.view = {{"page", "tensor"}, {"tensor", "layers.0.w\n\"x\""}};

@@ -6,7 +6,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/elided_label.h"
-#include "app/gui/widgets/tick_list.h"
+#include "app/gui/widgets/spec_ticks.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
 #include "core/export/recipe.h"
@@ -15,7 +15,6 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QFormLayout>
-#include <QLineEdit>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <QSpinBox>
@@ -51,7 +50,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
       reference_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
       tokens_(new QPushButton(tr("Token ids…"))), ownReference_(new QPushButton(tr("Use the model itself"))),
       context_(new PowerSpin), chunks_(new QSpinBox), scored_(new QComboBox), backend_(new QComboBox),
-      specs_(new TickList("evidenceSpecs", tr("Specs to evaluate"))), typed_(new QLineEdit) {
+      specs_(new SpecTicks("evidenceSpecs", tr("Specs to evaluate"), "evidenceAdd")) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -111,13 +110,8 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
 
     column->addWidget(evidenceCaption(tr("Specs")));
     column->addWidget(specs_, 1);
-    typed_->setObjectName(QStringLiteral("evidenceAdd"));
-    typed_->setFont(Theme::code());
-    typed_->setPlaceholderText(tr("Add a spec, e.g. int3:block=32"));
-    typed_->setAccessibleName(tr("Add a spec"));
-    column->addWidget(typed_);
-    connect(typed_, &QLineEdit::returnPressed, this, &EvidenceChoice::addTyped);
-    connect(specs_, &QListWidget::itemChanged, this, &EvidenceChoice::changed);
+    connect(specs_, &SpecTicks::refused, this, &EvidenceChoice::refused);
+    connect(specs_, &SpecTicks::changed, this, &EvidenceChoice::changed);
     setText({}, false);
     setBase({});
 }
@@ -128,9 +122,8 @@ EvidenceSettings EvidenceChoice::settings() const {
     out.context = std::size_t(context_->value()), out.chunks = std::size_t(chunks_->value());
     out.scored = eval::Scored(scored_->currentData().toInt());
     out.backend = backend_->currentData().toString().toStdString();
-    if (recipe_ && specs_->ticked(0)) out.recipe = recipe_;
-    for (std::size_t i = 0; i < listed_.size(); ++i)
-        if (specs_->ticked(lineOf(i))) out.specs.push_back(listed_[i]);
+    if (recipe_ && specs_->isFirstTicked()) out.recipe = recipe_;
+    out.specs = specs_->ticked();
     return out;
 }
 
@@ -142,9 +135,7 @@ void EvidenceChoice::setSettings(const EvidenceSettings& settings) {
     chunks_->setValue(int(std::min<std::size_t>(settings.chunks, kMostChunks)));
     setScored(settings.scored);
     setBackend(QString::fromStdString(settings.backend));
-    for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
-    if (recipe_ && settings.recipe) specs_->tick(0);
-    for (const QuantSpec& spec : settings.specs) add(spec, true);
+    specs_->tickOnly(settings.specs, settings.recipe && recipe_);
 }
 
 void EvidenceChoice::setText(const QString& path, bool ids) {
@@ -190,52 +181,29 @@ void EvidenceChoice::chooseText(bool ids) {
     dialog->open();
 }
 
-void EvidenceChoice::add(const QuantSpec& spec, bool ticked) {
-    const std::string canonical = canonicalText(spec);
-    for (std::size_t i = 0; i < listed_.size(); ++i)
-        if (canonicalText(listed_[i]) == canonical) {
-            if (ticked) specs_->tick(lineOf(i));
-            return;
-        }
-    listed_.push_back(spec);
-    specs_->add(QString::fromStdString(specText(spec)), ticked, QString::fromStdString(canonical));
-}
-
 /// The recipe where it is mixed, spec A, spec B while it is shown, what the session has measured, and one spec of each
 /// format. The ticks of A and B follow them, the others stay; a recipe that is new is ticked.
 void EvidenceChoice::followSpecs() {
-    const auto ticked = settings().specs;
-    const bool recipeOn = !recipe_ || specs_->ticked(0);
-    const bool first = listed_.empty();
-    const QuantSpec before = first ? session_.spec() : listed_.front();
+    const auto ticked = specs_->ticked();
+    const bool recipeOn = !recipe_ || specs_->isFirstTicked();
+    const QuantSpec before = specs_->listed().empty() ? session_.spec() : specs_->listed().front();
     DistinctSpecs all;
     all.add(session_.spec());
     if (session_.comparing()) all.add(session_.specB());
     for (const auto& spec : ticked) all.add(spec);
     for (const auto& spec : session_.analysedSpecs()) all.add(spec);
     for (const auto& spec : SpecSetView::presets()) all.add(spec);
-    const QSignalBlocker blocker(specs_);
-    specs_->clear();
-    listed_.clear();
     recipe_ = session_.recipe()->isMixed() ? session_.recipe() : nullptr;
     if (recipe_)
-        specs_->add(tr("this %1").arg(recipe_->title(session_.spec())), recipeOn,
-                    QString::fromStdString(recipeInWords(recipe_->asRecipe())));
-    for (const auto& spec : all.inOrder()) {
-        bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
-        if (spec == before && !(spec == session_.spec())) on = false; // the tick of A follows A
-        if (spec == session_.spec() || (session_.comparing() && spec == session_.specB())) on = true;
-        add(spec, on);
-    }
-    Q_EMIT changed();
-}
-
-void EvidenceChoice::addTyped() {
-    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
-    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().message)));
-    typed_->clear();
-    add(*spec, true);
-    specs_->scrollToBottom();
+        specs_->setFirst(tr("this %1").arg(recipe_->title(session_.spec())), recipeOn,
+                         QString::fromStdString(recipeInWords(recipe_->asRecipe())));
+    else
+        specs_->setFirst({}, false);
+    specs_->setSpecs(all.inOrder(), [&](std::size_t place) {
+        const QuantSpec& spec = all.inOrder()[place];
+        if (spec == session_.spec() || (session_.comparing() && spec == session_.specB())) return true;
+        return !(spec == before) && std::find(ticked.begin(), ticked.end(), spec) != ticked.end(); // A's tick follows A
+    });
     Q_EMIT changed();
 }
 

@@ -7,7 +7,6 @@
 #include <QWidget>
 
 class QComboBox;
-class QLineEdit;
 class QPushButton;
 class QSpinBox;
 
@@ -15,7 +14,7 @@ namespace qs::gui {
 
 class ElidedLabel;
 class Session;
-class TickList;
+class SpecTicks;
 
 class EvidenceChoice : public QWidget {
     Q_OBJECT
@@ -40,22 +39,15 @@ Q_SIGNALS:
     void refused(const QString& why);
 
 private:
-    void addTyped();
-    void add(const QuantSpec& spec, bool ticked);
-    /// Its line in the list; the recipe stands before all specs.
-    int lineOf(std::size_t spec) const { return int(spec) + (recipe_ ? 1 : 0); }
-    QWidget* field(const QString& title, const char* name, QWidget* widget);
     Session& session_;
     QString path_, base_;
     bool ids_ = false;
-    std::vector<QuantSpec> listed_;
     std::shared_ptr<const SessionRecipe> recipe_; ///< that is listed; null: spec A is for all weights
     ElidedLabel *file_, *reference_;
     QPushButton *text_, *tokens_, *ownReference_;
     QSpinBox *context_, *chunks_;
     QComboBox *scored_, *backend_;
-    TickList* specs_;
-    QLineEdit* typed_;
+    SpecTicks* specs_;
 };
 
 } // namespace qs::gui

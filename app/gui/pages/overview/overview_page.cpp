@@ -10,6 +10,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/inputs_button.h"
 #include "app/gui/widgets/staged_refresh.h"
+#include "app/gui/widgets/unit_popup.h"
 #include "core/base/text.h"
 
 #include <QButtonGroup>
@@ -181,9 +182,14 @@ void OverviewPage::connectTab() {
         [this, actions](QMenu& menu, int row, int column) { actions(menu, weightAt(row, column)); });
     bars_->setBarActions(
         [this, actions](QMenu& menu, int index) { actions(menu, picture_->ranking.order[std::size_t(index)]); });
-    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) { open(weightAt(row, column)); });
-    connect(bars_, &RankedBars::barClicked, this,
-            [this](int index) { open(picture_->ranking.order[std::size_t(index)]); });
+    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) {
+        const QRect cell = mapView_->cellRect(row, column).toAlignedRect();
+        open(weightAt(row, column), {mapView_->mapToGlobal(cell.topLeft()), cell.size()});
+    });
+    connect(bars_, &RankedBars::barClicked, this, [this](int index) {
+        const QRect bar = bars_->barRect(index);
+        open(picture_->ranking.order[std::size_t(index)], {bars_->viewport()->mapToGlobal(bar.topLeft()), bar.size()});
+    });
     connect(mapView_, &HeatMap::cellHovered, this, [this](int row, int column) {
         const int weight = row < 0 ? -1 : weightAt(row, column);
         bars_->setLinked(weight < 0 ? -1 : picture_->ranking.barOf[std::size_t(weight)]);
@@ -241,10 +247,11 @@ QString OverviewPage::unmeasured(const Metric& metric) const {
     return reason + u'.';
 }
 
-void OverviewPage::open(int weight) {
+void OverviewPage::open(int weight, const QRect& at) {
     if (weight < 0 || picture_->layout != session_.layout()) return;
-    session_.selectTensor(session_.weights()[std::size_t(weight)]);
-    session_.showPage(kTensorPage);
+    const TensorInfo& tensor = *session_.weights()[std::size_t(weight)];
+    session_.selectTensor(&tensor);
+    popUpUnit(*this, session_, UnitPopup::Of::Recipe, tensor, at);
 }
 
 void OverviewPage::follow() {

@@ -11,6 +11,7 @@
 #include <QSlider>
 
 #include <cmath>
+#include <utility>
 
 namespace qs::gui {
 namespace {
@@ -68,6 +69,9 @@ PlanBudget::PlanBudget(QWidget* parent)
     loss_ = figure("planLoss", tr("predicted loss ↓"), *row, 120);
     gap_ = figure("planGap", tr("gap to the optimum"), *row, 90);
     connect(slider_, &QSlider::valueChanged, this, [this](int position) { setBpw(bpwOf(position)); });
+    connect(slider_, &QSlider::sliderReleased, this, [this] {
+        if (const auto bpw = std::exchange(dragged_, std::nullopt)) Q_EMIT chosen(*bpw);
+    });
     connect(box_, &QDoubleSpinBox::valueChanged, this, &PlanBudget::setBpw);
     setEnabled(false);
 }
@@ -82,6 +86,10 @@ void PlanBudget::setBpw(double bpw) {
     }
     showBytes();
     Q_EMIT changed(bpw);
+    if (slider_->isSliderDown())
+        dragged_ = bpw;
+    else
+        Q_EMIT chosen(bpw);
 }
 
 void PlanBudget::showBytes() {
@@ -103,7 +111,8 @@ void PlanBudget::setAnswer(const PlanAnswer* answer) {
     {
         const QSignalBlocker quiet(slider_), too(box_);
         box_->setRange(std::ceil(least_ * 1e4) / 1e4, std::max(most_, std::ceil(least_ * 1e4) / 1e4));
-        if (!slider_->isSliderDown() && !box_->hasFocus()) { // the user is ahead of this answer
+        // The user may be ahead of this answer.
+        if (!slider_->isSliderDown() && (std::exchange(follows_, false) || !box_->hasFocus())) {
             box_->setValue(bpw);
             slider_->setValue(most_ > least_ ? int(std::lround((bpw - least_) / (most_ - least_) * kBudgetSteps)) : 0);
         }

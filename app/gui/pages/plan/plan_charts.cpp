@@ -161,6 +161,14 @@ void PlanCharts::draw() {
         recipe.notes << noteOf(tr("the recipe of the session"), current->bytes);
         all << recipe;
     }
+    for (const plan::KnownRecipe& one : answer_->start) {
+        if (one.mixture.unmeasured > 0) continue;
+        const QString name = QString::fromStdString(escapeForPeople(one.mixture.name, 40));
+        auto start = dots(name, kRecipeToken);
+        start.points << QPointF(xOf(one.mixture.bytes), one.mixture.loss);
+        start.notes << noteOf(name, one.mixture.bytes);
+        all << start;
+    }
     auto point = dots(tr("plan"), kPlanToken);
     point.points << QPointF(xOf(answer_->plan.bytes), answer_->plan.loss);
     point.notes << noteOf(tr("plan"), answer_->plan.bytes);
@@ -182,6 +190,7 @@ void PlanCharts::drawMeasured() {
         case plan::ContenderKind::Plan: return int(kPlanToken);
         case plan::ContenderKind::Uniform: return int(kUniformToken);
         case plan::ContenderKind::Heuristic: return int(kRulesToken);
+        case plan::ContenderKind::Recipe: return int(kRecipeToken);
         default: return int(kChanceToken);
         }
     };
@@ -203,7 +212,7 @@ void PlanCharts::drawMeasured() {
         shown << least;
     }
     for (const auto kind : {plan::ContenderKind::Random, plan::ContenderKind::Permuted, plan::ContenderKind::Heuristic,
-                            plan::ContenderKind::Uniform, plan::ContenderKind::Plan})
+                            plan::ContenderKind::Uniform, plan::ContenderKind::Recipe, plan::ContenderKind::Plan})
         if (const auto found = series.find(kind); found != series.end()) {
             sortByX(found->second);
             shown << found->second;

@@ -5,7 +5,7 @@
 #include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
-#include "app/gui/widgets/tick_list.h"
+#include "app/gui/widgets/spec_ticks.h"
 #include "core/base/text.h"
 
 #include <QCheckBox>
@@ -35,18 +35,14 @@ constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", 
 } // namespace
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), specs_(new TickList("planChoices", tr("Specs to choose from"))),
-      typed_(new QLineEdit), group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox) {
+    : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
+      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
-    addLine(*column, tr("Specs to choose from"), specs_, "planChoices", tr("Tensors get one of these"));
-    column->setStretchFactor(specs_, 1);
-    typed_->setObjectName(QStringLiteral("planAdd"));
-    typed_->setFont(Theme::code());
-    typed_->setPlaceholderText(tr("Add a spec, e.g. int3:block=32"));
-    typed_->setAccessibleName(tr("Add a spec"));
-    column->addWidget(typed_);
+    column->addWidget(planCaption(tr("Specs to choose from")));
+    specs_->setToolTip(tr("Tensors get one of these"));
+    column->addWidget(specs_, 1);
     layout_->addItem(tr("the first that takes most"), QString());
     for (const Layout& layout : layouts()) {
         layout_->addItem(QString::fromUtf8(layout.title), QString::fromUtf8(layout.id));
@@ -80,8 +76,8 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     group_->setAccessibleName(tr("Another group: a regular expression"));
     group_->setToolTip(tr("Tensors whose names are equal without what this matches get one spec"));
     column->addWidget(group_);
-    connect(typed_, &QLineEdit::returnPressed, this, &PlanChoice::addTyped);
-    connect(specs_, &QListWidget::itemChanged, this, &PlanChoice::changed);
+    connect(specs_, &SpecTicks::refused, this, &PlanChoice::refused);
+    connect(specs_, &SpecTicks::changed, this, &PlanChoice::changed);
     for (auto* box : {layout_, objective_}) connect(box, &QComboBox::currentIndexChanged, this, &PlanChoice::changed);
     connect(group_, &QLineEdit::editingFinished, this, [this] {
         const QRegularExpression regex(group_->text());
@@ -103,8 +99,7 @@ void PlanChoice::addLine(QVBoxLayout& column, const QString& title, QWidget* wid
 
 PlanSettings PlanChoice::settings() const {
     PlanSettings out;
-    for (int i = 0; i < specs_->count(); ++i)
-        if (specs_->ticked(i)) out.specs.push_back(listed_[std::size_t(i)]);
+    out.specs = specs_->ticked();
     out.layout = layout_->currentData().toString().toStdString();
     out.objective = objective_->currentData().toString().toStdString();
     for (const auto& [regex, box] : groups_)
@@ -116,8 +111,7 @@ PlanSettings PlanChoice::settings() const {
 
 void PlanChoice::setSettings(const PlanSettings& settings) {
     const QSignalBlocker blocker(this);
-    for (int i = 0; i < specs_->count(); ++i) specs_->item(i)->setCheckState(Qt::Unchecked);
-    for (const QuantSpec& spec : settings.specs) add(spec, true);
+    specs_->tickOnly(settings.specs);
     layout_->setCurrentIndex(std::max(0, layout_->findData(QString::fromStdString(settings.layout))));
     objective_->setCurrentIndex(std::max(0, objective_->findData(QString::fromStdString(settings.objective))));
     group_->clear();
@@ -132,19 +126,8 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
     }
 }
 
-void PlanChoice::add(const QuantSpec& spec, bool ticked) {
-    const std::string canonical = canonicalText(spec);
-    for (std::size_t i = 0; i < listed_.size(); ++i)
-        if (canonicalText(listed_[i]) == canonical) {
-            if (ticked) specs_->tick(int(i));
-            return;
-        }
-    listed_.push_back(spec);
-    specs_->add(QString::fromStdString(specText(spec)), ticked, QString::fromStdString(canonical));
-}
-
 void PlanChoice::followSpecs() {
-    const auto ticked = settings().specs;
+    const auto ticked = specs_->ticked();
     DistinctSpecs all;
     for (const auto& spec : ticked) all.add(spec);
     const bool isNew = ticked.empty();
@@ -157,11 +140,16 @@ void PlanChoice::followSpecs() {
     for (const auto& spec : session_.recipe()->specs) all.add(spec);
     for (const auto& spec : session_.analysedSpecs()) all.add(spec);
     for (const auto& spec : SpecSetView::presets()) all.add(spec);
-    const QSignalBlocker blocker(specs_);
-    specs_->clear();
-    listed_.clear();
-    for (std::size_t i = 0; i < all.inOrder().size(); ++i) add(all.inOrder()[i], i < on);
+    specs_->setSpecs(all.inOrder(), [on](std::size_t place) { return place < on; });
     if (isNew) Q_EMIT changed();
+}
+
+void PlanChoice::chooseFrom(std::vector<QuantSpec> specs) {
+    constexpr std::size_t kFewest = 2;
+    for (const QuantSpec& spec : specs_->ticked())
+        if (specs.size() < kFewest && std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+    specs_->tickOnly(specs);
+    Q_EMIT changed();
 }
 
 void PlanChoice::allowObjective(const std::string& also) {
@@ -182,18 +170,6 @@ void PlanChoice::followSensitivities() {
                              : tr("Not measured: page Evidence, tab Tensors, measures it."));
         if (!can && objective_->currentIndex() == int(row) - 1) objective_->setCurrentIndex(0);
     }
-}
-
-void PlanChoice::addTyped() {
-    const auto spec = parseSpec(typed_->text().trimmed().toStdString());
-    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().message)));
-    typed_->clear();
-    {
-        const QSignalBlocker blocker(specs_);
-        add(*spec, true);
-    }
-    specs_->scrollToBottom();
-    Q_EMIT changed();
 }
 
 } // namespace qs::gui

@@ -14,7 +14,7 @@ class QVBoxLayout;
 namespace qs::gui {
 
 class Session;
-class TickList;
+class SpecTicks;
 
 class PlanChoice : public QWidget {
     Q_OBJECT
@@ -22,7 +22,9 @@ public:
     explicit PlanChoice(Session& session, QWidget* parent = nullptr);
     PlanSettings settings() const;
     void setSettings(const PlanSettings& settings);
-    void followSpecs();         ///< lists the specs of the session
+    void followSpecs(); ///< lists the specs of the session
+    /// Ticks these alone; a single one keeps another that was ticked, because a plan chooses.
+    void chooseFrom(std::vector<QuantSpec> specs);
     void followSensitivities(); ///< objectives that were not measured cannot be chosen
     /// `also`: an objective whose losses are known from a session file.
     void allowObjective(const std::string& also);
@@ -33,14 +35,11 @@ Q_SIGNALS:
 
 private:
     void addLine(QVBoxLayout& column, const QString& title, QWidget* widget, const char* name, const QString& tip);
-    void addTyped();
-    void add(const QuantSpec& spec, bool ticked);
 
     Session& session_;
-    std::vector<QuantSpec> listed_;
     std::string known_; ///< see allowObjective()
-    TickList* specs_;
-    QLineEdit *typed_, *group_;
+    SpecTicks* specs_;
+    QLineEdit* group_;
     QComboBox *layout_, *objective_;
     std::vector<std::pair<std::string, QCheckBox*>> groups_; ///< expression, box
 };

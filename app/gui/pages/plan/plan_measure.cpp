@@ -21,7 +21,7 @@ Result<plan::MeasuredPlan> measurePlan(const MeasureRequest& request, const Job&
     if (!plan) return tl::unexpected(plan.error());
     plan->scored = request.text.scored;
     auto proof = plan::provePlan({model, answer.options.get(), answer.recipe->lines.own, answer.plan, answer.budget,
-                                  request.draws, std::move(*plan)},
+                                  request.draws, std::move(*plan), answer.start},
                                  job);
     if (!proof) return tl::unexpected(proof.error());
     plan::MeasuredPlan out;

@@ -6,6 +6,7 @@
 #include "app/gui/pages/plan/plan_chance.h"
 #include "app/gui/pages/plan/plan_charts.h"
 #include "app/gui/pages/plan/plan_choice.h"
+#include "app/gui/pages/plan/plan_start.h"
 #include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -67,6 +68,8 @@ QWidget* PlanPage::sidebar() {
     column->setContentsMargins({});
     column->setSpacing(4);
     choice_ = new PlanChoice(session_);
+    startLine_ = new PlanStartLine(session_);
+    column->addWidget(startLine_);
     column->addWidget(choice_, 1);
     start_ = new QPushButton(tr("Plan"));
     start_->setObjectName(QStringLiteral("planStart"));
@@ -154,6 +157,7 @@ QWidget* PlanPage::results() {
         solve();
     };
     connect(budget_, &PlanBudget::changed, this, ask);
+    connect(budget_, &PlanBudget::chosen, &session_, &Session::setPlanBudget);
     connect(charts_, &PlanCharts::budgetClicked, budget_, &PlanBudget::setBpw);
     return side;
 }
@@ -175,6 +179,8 @@ void PlanPage::connectSession() {
     connect(&session_, &Session::modelChanged, this, &PlanPage::modelChanged);
     connect(&session_, &Session::recipeChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
+    connect(&session_, &Session::planBudgetChanged, this, &PlanPage::budgetChanged);
+    connect(&session_, &Session::planStartChanged, this, &PlanPage::startChanged);
     connect(&session_, &Session::outputTextChanged, this, [this] {
         choice_->followSensitivities();
         if (ground_ && isVisible()) settle_.start();
@@ -191,7 +197,8 @@ bool PlanPage::busy() const {
 void PlanPage::modelChanged() {
     for (Task* task : {&grounding_, &solving_, &banding_, &measuring_, &restoring_}) task->drop();
     settle_.stop();
-    ground_.reset(), groundOf_.reset(), answer_.reset(), measured_.clear(), bpw_.reset();
+    ground_.reset(), groundOf_.reset(), answer_.reset(), measured_.clear();
+    bpw_ = session_.planBudget();
     again_ = false, fresh_ = true;
     status_->say({});
     const bool has = session_.model() && !session_.weights().empty();
@@ -207,6 +214,7 @@ void PlanPage::modelChanged() {
     charts_->setMeasured({});
     units_->setAnswer(nullptr);
     budget_->setAnswer(nullptr);
+    startLine_->setAnswer(nullptr);
     draw();
     if (isVisible()) showEvent(nullptr);
 }
@@ -218,6 +226,7 @@ void PlanPage::showEvent(QShowEvent* event) {
     choice_->followSpecs();
     settle_.stop(); // what follows asks
     if (takeRestored()) return;
+    if (session_.planStart().recipe) return startChanged();
     double work = 0;
     for (const auto* tensor : session_.weights()) work += double(tensor->elements);
     const std::size_t specs = choice_->settings().specs.size();

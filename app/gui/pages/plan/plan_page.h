@@ -21,6 +21,7 @@ class PlanBudget;
 class PlanChance;
 class PlanCharts;
 class PlanChoice;
+class PlanStartLine;
 class PlanUnits;
 class Session;
 class StatusLine;
@@ -49,6 +50,8 @@ private:
     void connectSession();
     void modelChanged();
     void recipeChanged();
+    void budgetChanged(); ///< elsewhere: undo, a session file
+    void startChanged();
     void ask();    ///< makes the ground if it is out of date, then the plan
     void ground(); ///< measures bytes and losses
     void solve();
@@ -70,13 +73,14 @@ private:
     std::shared_ptr<const SensitivityRows> groundOf_; ///< the sensitivities that the ground was made of
     std::shared_ptr<const PlanAnswer> answer_;
     std::vector<plan::MeasuredPlan> measured_;
-    std::optional<double> bpw_;
-    bool fresh_ = true;  ///< the user has not seen this model here yet
-    bool again_ = false; ///< the question has changed while it was answered
+    std::optional<double> bpw_; ///< the budget; while the slider is dragged ahead of the session's
+    bool fresh_ = true;         ///< the user has not seen this model here yet
+    bool again_ = false;        ///< the question has changed while it was answered
     QStackedLayout *stack_, *views_ = nullptr;
     EmptyState* empty_;
     QLabel *facts_, *verdict_ = nullptr;
     PlanChoice* choice_ = nullptr;
+    PlanStartLine* startLine_ = nullptr;
     StatusLine* status_ = nullptr;
     PlanBudget* budget_ = nullptr;
     PlanCharts* charts_ = nullptr;

@@ -6,6 +6,7 @@
 #include "app/gui/pages/plan/plan_choice.h"
 #include "app/gui/pages/plan/plan_measure.h"
 #include "app/gui/pages/plan/plan_page.h"
+#include "app/gui/pages/plan/plan_start.h"
 #include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/session.h"
 #include "app/gui/widgets/status_line.h"
@@ -13,6 +14,7 @@
 #include "core/session/kept_plan.h"
 
 #include <QComboBox>
+#include <QSignalBlocker>
 #include <QStackedLayout>
 #include <QToolButton>
 
@@ -42,9 +44,11 @@ bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b)
 bool PlanPage::isGroundFresh() const {
     if (!ground_ || ground_->model != session_.model() || !(ground_->settings == choice_->settings())) return false;
     if (ground_->objective->how && groundOf_ != session_.outputText().sensitivities) return false;
-    for (const QuantSpec& spec : lockedSpecs(*session_.recipe()))
-        if (!ground_->sizes->find(spec)) return false;
-    return true;
+    auto needed = lockedSpecs(*session_.recipe());
+    if (const auto& start = session_.planStart().recipe)
+        needed.insert(needed.end(), start->specs.begin(), start->specs.end());
+    return std::all_of(needed.begin(), needed.end(),
+                       [&](const QuantSpec& spec) { return ground_->sizes->find(spec).has_value(); });
 }
 
 void PlanPage::ask() {
@@ -64,6 +68,8 @@ void PlanPage::ground() {
     if (request.settings.specs.size() < 2 || request.settings.specs.size() > kMostChoices)
         return status_->say(tr("A plan chooses between 2 to %1 specs: tick more or fewer.").arg(kMostChoices), true);
     request.locked = lockedSpecs(*session_.recipe()), request.shown = session_.recipe()->specs;
+    if (const auto& start = session_.planStart().recipe)
+        request.shown.insert(request.shown.end(), start->specs.begin(), start->specs.end());
     for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));
     request.text = session_.outputText(), request.before = ground_;
     groundOf_ = request.text.sensitivities;
@@ -82,10 +88,10 @@ void PlanPage::ground() {
 }
 
 void PlanPage::solve() {
-    if (!ground_ || grounding_.running()) return;
+    if (!ground_ || !ground_->sizes || grounding_.running()) return; // without sizes it is of a session file
     again_ = solving_.running();
     if (again_) return;
-    PlanQuestion question{ground_, session_.recipe(), bpw_, nullptr};
+    PlanQuestion question{ground_, session_.recipe(), bpw_, session_.planStart(), nullptr};
     if (answer_ && answer_->ground == ground_ && areSame(answer_->recipe->lines.own, question.recipe->lines.own))
         question.options = answer_->options;
     using Answer = std::shared_ptr<const PlanAnswer>;
@@ -102,6 +108,7 @@ void PlanPage::take(std::shared_ptr<const PlanAnswer> answer) {
     if (!isSame) charts_->setBand({});
     charts_->setAnswer(answer_);
     units_->setAnswer(answer_);
+    startLine_->setAnswer(answer_.get());
     status_->say(options.remarks.empty() ? QString() : QString::fromStdString(options.remarks.front()));
     QStringList remarks;
     for (const auto& remark : options.remarks) remarks << QString::fromStdString(remark);
@@ -126,6 +133,23 @@ void PlanPage::recipeChanged() {
     settle_.stop();
     ask();
     draw();
+}
+
+void PlanPage::budgetChanged() {
+    if (session_.planBudget() == bpw_) return; // it was changed here
+    bpw_ = session_.planBudget();
+    budget_->follow();
+    solve();
+}
+
+/// Its specs are to choose from, and it stands beside the plan; its rules lock nothing.
+void PlanPage::startChanged() {
+    const PlanStart& start = session_.planStart();
+    startLine_->setAnswer(nullptr);
+    if (stack_->currentIndex() == 0 || fresh_ || restoring_.running()) return; // it is asked for when the page is shown
+    if (!start.recipe) return solve();
+    choice_->chooseFrom(start.recipe->specs);
+    ground();
 }
 
 RuleLines PlanPage::plannedLines() const {
@@ -180,6 +204,8 @@ void PlanPage::keep() {
     const PlanSettings& settings = ground_->settings;
     kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
     kept.groups = settings.groups, kept.bpw = bpw_, kept.lossChunks = ground_->lossChunks, kept.measured = measured_;
+    kept.startName = session_.planStart().name.toStdString(),
+    kept.startRules = session_.planStart().rules.toStdString();
     session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground_->losses]() mutable {
         KeptPlan whole = kept;
         whole.losses = *losses;
@@ -195,7 +221,7 @@ bool PlanPage::takeRestored() {
         [this](Result<KeptPlan> kept) {
             if (!kept) {
                 status_->say(QString::fromStdString(oneSentence(kept.error().sentence())), true);
-                return ground();
+                return session_.planStart().recipe ? startChanged() : ground();
             }
             choice_->allowObjective(kept->objective);
             choice_->setSettings({kept->specs, kept->layout, kept->objective, kept->groups});
@@ -205,8 +231,16 @@ bool PlanPage::takeRestored() {
             before->losses = std::make_shared<const plan::Losses>(std::move(kept->losses));
             if (!before->objective->how) before->nmse = before->losses;
             ground_ = std::move(before);
-            measured_ = std::move(kept->measured), bpw_ = kept->bpw;
+            measured_ = std::move(kept->measured);
             charts_->setMeasured(measured_);
+            if (!bpw_) session_.setPlanBudget(bpw_ = kept->bpw);    // of a file whose history has none
+            if (session_.planStart().recipe) return startChanged(); // somebody has chosen another since
+            {
+                const QSignalBlocker quiet(&session_); // the ticks are those of the file
+                session_.setPlanStart(QString::fromStdString(kept->startName),
+                                      QString::fromStdString(kept->startRules));
+            }
+            startLine_->setAnswer(nullptr);
             ground();
         });
     return true;

@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/unit_popup.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
@@ -62,6 +63,12 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     row->addWidget(tableCard_, 3);
     connect(strip_, &AssignmentStrip::unitClicked, this, &PlanUnits::choose);
     connect(strip_, &AssignmentStrip::unitMenuAsked, this, &PlanUnits::popUpMenu);
+    connect(strip_, &AssignmentStrip::unitOpened, this, &PlanUnits::popUp);
+    connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
+        if (index.column() != rows_->columnOf("spec")) return;
+        const QRect cell = table_->visualRect(index);
+        popUp(unitOfRow(index.row()), {table_->viewport()->mapToGlobal(cell.topLeft()), cell.size()});
+    });
     connect(table_, &QTableView::customContextMenuRequested, this, [this](const QPoint& at) {
         const QModelIndex index = table_->indexAt(at);
         if (index.isValid()) popUpMenu(unitOfRow(index.row()), table_->viewport()->mapToGlobal(at));
@@ -174,6 +181,11 @@ void PlanUnits::choose(int unit) {
     if (table_->currentIndex().row() != row.row()) table_->selectRow(row.row());
     if (answer_->ground->model == session_.model())
         session_.selectTensor(answer_->options->units[std::size_t(unit)].tensors.front());
+}
+
+void PlanUnits::popUp(int unit, const QRect& cell) {
+    if (!answer_ || unit < 0 || answer_->ground->model != session_.model()) return;
+    popUpUnit(*this, session_, UnitPopup::Of::Plan, *answer_->options->units[std::size_t(unit)].tensors.front(), cell);
 }
 
 void PlanUnits::popUpMenu(int unit, const QPoint& global) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What each tensor becomes: the strip over layers and roles, and the table of units with their locks. A menu on either
-// gives a unit a spec, locks it or opens its tensor.
+// What each tensor becomes: the strip over layers and roles, and the table of units with their locks. A click on a cell or
+// on the spec of a row, or a menu on either, gives a unit a spec, locks it or opens its tensor.
 
 #include "app/gui/pages/plan/plan_work.h"
 #include "app/gui/row_model.h"
@@ -29,7 +29,8 @@ public:
 
 private:
     void popUpMenu(int unit, const QPoint& global);
-    void choose(int unit); ///< marks it in both, and selects its tensor in the session
+    void popUp(int unit, const QRect& cell); ///< what the unit could be
+    void choose(int unit);                   ///< marks it in both, and selects its tensor in the session
     QString describe(int unit) const;
     StripData stripData() const;
 

@@ -146,7 +146,17 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
             out->heuristics.push_back(std::move(*mixture));
     out->rows = plan::mixtureRows(out->plan, options);
     const auto specOf = [&](const TensorInfo& tensor) { return question.recipe->specOf(tensor); };
-    out->current = plan::mixtureOfRecipe("recipe", specOf, options, *ground.sizes, *ground.losses);
+    if (auto current = plan::knownRecipe("recipe", specOf, *ground.sizes, *ground.losses))
+        out->current = std::move(current->mixture);
+    if (const auto start = question.start.recipe) {
+        auto known = plan::knownRecipe(
+            question.start.name.toStdString(), [start](const TensorInfo& tensor) { return start->specOf(tensor); },
+            *ground.sizes, *ground.losses);
+        if (known)
+            out->start.push_back(std::move(*known));
+        else
+            out->startProblem = known.error().sentence();
+    }
     out->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun).count();
     return out;
 }
@@ -175,6 +185,7 @@ std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer) {
     auto out = std::make_shared<plan::PlanRecord>();
     out->objective = answer.ground->objective, out->options = answer.options, out->losses = answer.ground->losses;
     out->plan = answer.plan, out->budget = answer.budget, out->lossChunks = answer.ground->lossChunks;
+    out->recipes = answer.start, out->sizes = answer.ground->sizes;
     return out;
 }
 

@@ -8,6 +8,7 @@
 #include "app/gui/session_recipe.h"
 #include "core/plan/frontier.h"
 #include "core/plan/heuristic.h"
+#include "core/plan/known_recipe.h"
 #include "core/plan/report.h"
 
 namespace qs::gui {
@@ -35,7 +36,7 @@ struct GroundRequest {
     std::shared_ptr<const ModelLayout> layout;
     PlanSettings settings;
     std::vector<QuantSpec> locked;                     ///< specs of locks, which need bytes and losses too
-    std::vector<QuantSpec> shown;                      ///< specs of the recipe: bytes, and losses where they are known
+    std::vector<QuantSpec> shown;                      ///< specs of recipes: bytes, and losses where they are known
     std::vector<std::pair<QuantSpec, ModelRows>> rows; ///< what the session has measured
     OutputText text;
     std::shared_ptr<const PlanGround> before; ///< what is known from the last time; may be null
@@ -47,6 +48,7 @@ struct PlanQuestion {
     std::shared_ptr<const PlanGround> ground;
     std::shared_ptr<const SessionRecipe> recipe;       ///< its own rules are the locks
     std::optional<double> bpw;                         ///< the budget; none: kUsualBudget, or the middle
+    PlanStart start = {};                              ///< stands beside the plan
     std::shared_ptr<const plan::Options> options = {}; ///< of the last answer, where ground and locks are the same
 };
 constexpr double kUsualBudget = 4.5; ///< bits per weight of the whole file
@@ -61,6 +63,8 @@ struct PlanAnswer {
     std::vector<plan::Mixture> uniform;    ///< all sizes
     std::vector<plan::Mixture> heuristics; ///< within the budget
     std::optional<plan::Mixture> current;  ///< the recipe of the session
+    std::vector<plan::KnownRecipe> start;  ///< the recipe that the plan began from; empty: none, or `startProblem`
+    std::string startProblem;              ///< a sentence
     std::vector<plan::MixtureRow> rows;    ///< of the plan
     double milliseconds = 0;               ///< that it took
 };

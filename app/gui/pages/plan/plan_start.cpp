@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/gui/pages/plan/plan_start.h"
+
+#include "app/gui/session.h"
+#include "app/gui/theme.h"
+#include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/recipe_dialog.h"
+#include "core/base/text.h"
+
+#include <QFileDialog>
+#include <QHBoxLayout>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+namespace qs::gui {
+
+PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
+    : QWidget(parent), session_(session), name_(named(new ElidedLabel(Qt::ElideMiddle), "planStartName")),
+      figures_(named(new ElidedLabel(Qt::ElideRight), "planStartFigures", "muted")) {
+    figures_->setFont(Theme::numbers(11));
+    const auto button = [](const char* name, const QString& text, const QString& tip) {
+        auto* made = named(new QToolButton, name, "quiet");
+        made->setText(text);
+        made->setToolTip(tip);
+        made->setAccessibleName(tip);
+        return made;
+    };
+    open_ = button("planStartOpen", tr("Start from a recipe…"),
+                   tr("Choose from the specs of a recipe of any program, and show it beside the plan"));
+    size_ = button("planStartSize", tr("Its size"), tr("Give the plan the size of this recipe"));
+    lock_ = button("planStartLock", tr("Lock"),
+                   tr("Make this recipe that of the session: its rules are locks of the plan"));
+    forget_ = button("planStartForget", tr("Forget"), tr("Take this recipe away from the plan; ticked specs stay"));
+    auto* row = new QHBoxLayout;
+    setSpaces(*row, 4);
+    for (auto* one : {open_, size_, lock_, forget_}) row->addWidget(one);
+    row->addStretch(1);
+    auto* column = new QVBoxLayout(this);
+    setSpaces(*column, 0);
+    column->addWidget(name_);
+    column->addWidget(figures_);
+    column->addLayout(row);
+    connect(open_, &QToolButton::clicked, this, &PlanStartLine::choose);
+    connect(size_, &QToolButton::clicked, this, [this] { session_.setPlanBudget(bpw_); });
+    connect(lock_, &QToolButton::clicked, this, [this] { session_.setRules(session_.planStart().rules, true); });
+    connect(forget_, &QToolButton::clicked, this, [this] { session_.setPlanStart({}, {}); });
+    setAnswer(nullptr);
+}
+
+void PlanStartLine::choose() {
+    auto* dialog = named(new QFileDialog(this, tr("Start from a recipe")), "planRecipeDialog");
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this,
+            [this](const QString& path) { showRecipes(session_, window(), path); });
+    dialog->open();
+}
+
+void PlanStartLine::setAnswer(const PlanAnswer* answer) {
+    const PlanStart& start = session_.planStart();
+    const bool has = start.recipe != nullptr;
+    open_->setHidden(has);
+    for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, size_, lock_, forget_}) one->setHidden(!has);
+    if (!has) return;
+    name_->setText(tr("from %1").arg(start.name));
+    name_->setToolTip(tr("The plan began from %1; it locks nothing").arg(start.name));
+    QString text;
+    bpw_ = 0;
+    if (answer && !answer->startProblem.empty()) {
+        text = QString::fromStdString(oneSentence(answer->startProblem));
+    } else if (answer && !answer->start.empty()) {
+        const plan::Mixture& mixture = answer->start.front().mixture;
+        bpw_ = mixture.bpw(*answer->options);
+        text = tr("%1 bpw, loss %2")
+                   .arg(QString::fromStdString(fixedText(bpw_, 4)),
+                        mixture.unmeasured ? tr("not known of %1 tensors").arg(mixture.unmeasured)
+                                           : QString::fromStdString(significantText(mixture.loss, 4)));
+    }
+    size_->setEnabled(bpw_ > 0);
+    figures_->setText(text);
+    figures_->setToolTip(text);
+}
+
+} // namespace qs::gui

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// What plans of the sample model are made of.
+
+#include "core/plan/mixture.h"
+
+namespace qs::plan {
+
+inline std::shared_ptr<const Model> sampleModel() {
+    const auto model = openModel("resources/samples/tiny-llama");
+    if (!model) qFatal("%s", model.error().message.c_str());
+    return *model;
+}
+
+inline OptionRequest requestOf(const std::shared_ptr<const Model>& model) {
+    OptionRequest out{model, {}, {}, "", {}, {}};
+    for (const char* spec : {"nf4:block=32", "int8", "ternary:scale=channel"}) out.specs.push_back(*parseSpec(spec));
+    for (const TensorInfo& tensor : model->tensors)
+        if (tensor.isWeight()) out.tensors.push_back(&tensor);
+    return out;
+}
+
+inline Losses lossesOf(const OptionRequest& request) {
+    const Objective& objective = objectives().front();
+    auto losses = objective.measure(objective, {request.model, request.tensors, request.specs, {}}, Job());
+    if (!losses) qFatal("%s", losses.error().message.c_str());
+    return std::move(*losses);
+}
+
+inline Options optionsOf(const OptionRequest& request) {
+    auto options = planOptions(request, lossesOf(request), Job());
+    if (!options) qFatal("%s", options.error().message.c_str());
+    return std::move(*options);
+}
+
+} // namespace qs::plan
