@@ -51,6 +51,18 @@ bool isUsable(const BenchmarkRow& row) {
            row.question.m > 0 && !row.answer.variant.approx && !row.answer.variant.experimental;
 }
 
+std::vector<BenchmarkRow> timesOf(std::span<const BenchmarkRow> rows) {
+    std::vector<BenchmarkRow> out;
+    for (const BenchmarkRow& row : rows) {
+        if (!isUsable(row)) continue;
+        BenchmarkRow& one = out.emplace_back();
+        one.question = row.question, one.verdict.status = row.verdict.status;
+        one.answer.variant.id = row.answer.variant.id;
+        one.timing.medianNs = row.timing.medianNs, one.timing.ciNs = row.timing.ciNs, one.timing.busy = row.timing.busy;
+    }
+    return out;
+}
+
 std::vector<LatencyCase> latencyCases(const Model& model, std::span<const BenchmarkRow> rows) {
     const auto shapes = shapesOf(model);
     std::vector<LatencyCase> out;

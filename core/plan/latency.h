@@ -21,6 +21,8 @@ struct LatencyCase {
 std::string caseText(const LatencyCase& one);
 /// Whether a plan can use the time: a product at M rows that was right, of no approximate or experimental variant.
 bool isUsable(const BenchmarkRow& row);
+/// The usable rows without their samples and texts.
+std::vector<BenchmarkRow> timesOf(std::span<const BenchmarkRow> rows);
 /// Of the usable rows at shapes of the model, in the order of the rows.
 std::vector<LatencyCase> latencyCases(const Model& model, std::span<const BenchmarkRow> rows);
 

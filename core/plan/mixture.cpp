@@ -109,6 +109,9 @@ std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& optio
         if (option.isMeasured) row.loss = option.loss;
         if (options.latencies && option.isTimed) row.ns = double(option.ns);
         for (const TensorInfo* tensor : options.units[u].tensors) row.elements += tensor->elements;
+        for (const RefusedSpec& one : options.refused[u])
+            row.refused +=
+                fmt::format("{}{}: {}", row.refused.empty() ? "" : "; ", specText(options.specs[one.spec]), one.reason);
         if (mixture.loss != 0) row.share = option.loss / mixture.loss;
         rows.push_back(std::move(row));
     }
@@ -139,7 +142,10 @@ const Columns<MixtureRow>& mixtureColumns() {
          [](const Row& r) -> Value { return r.ns ? Value(*r.ns) : Value(); }},
         {{"locked", "Locked by", "", Show::Text, 0, Direction::None,
           "The rule that decides for it instead of the plan."},
-         [](const Row& r) -> Value { return r.lock.empty() ? Value() : Value(r.lock); }}};
+         [](const Row& r) -> Value { return r.lock.empty() ? Value() : Value(r.lock); }},
+        {{"refused", "No choice", "", Show::Text, 0, Direction::None,
+          "Specs that it cannot have in this layout, on this target or in this time, and why."},
+         [](const Row& r) -> Value { return r.refused.empty() ? Value() : Value(r.refused); }}};
     return columns;
 }
 

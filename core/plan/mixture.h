@@ -56,6 +56,7 @@ struct MixtureRow {
     std::size_t tensors = 0;
     std::string lock;         ///< the rule that decides for it; empty: the plan does
     std::optional<double> ns; ///< of its products in one pass; none: not measured
+    std::string refused;      ///< specs that it cannot have, and why
 };
 const Columns<MixtureRow>& mixtureColumns();
 std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options);

@@ -22,11 +22,11 @@ std::uint64_t sumOf(const Options& options, std::uint64_t fixed, std::uint64_t U
     return fixed;
 }
 
-/// Times of a unit's products, and what has none.
+/// Which tensors are products, the times of these, and which have none. Empty without times and target.
 class KnownTimes {
 public:
     KnownTimes(const OptionRequest& request, const std::vector<QuantSpec>& specs) : of_(request.latencies.get()) {
-        if (!of_) return;
+        if (!of_ && !request.target) return;
         for (const QuantSpec& spec : specs) canonical_.push_back(canonicalText(spec));
         const auto products = modelProducts(*request.model);
         products_.insert(products.begin(), products.end());
@@ -60,9 +60,11 @@ public:
         }
     }
 
-private:
     /// A tensor of another rank is a product that no benchmark has a shape for.
     bool isProduct(const TensorInfo& tensor) const { return tensor.shape.size() > 2 || products_.contains(&tensor); }
+    const std::string& canonical(std::size_t spec) const { return canonical_[spec]; }
+
+private:
     const Latencies* of_;
     std::vector<std::string> canonical_; ///< of each spec of the options
     std::set<const TensorInfo*> products_;
@@ -102,8 +104,6 @@ public:
     Maker(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses, Options& out)
         : request_(request), sizes_(sizes), losses_(losses, out.specs), times_(request, out.specs), out_(out) {
         for (const QuantSpec& spec : out.specs) places_.push_back(*sizes.find(spec));
-        if (request.target)
-            for (const QuantSpec& spec : out.specs) canonical_.push_back(canonicalText(spec));
     }
 
     Result<void> make() {
@@ -140,8 +140,8 @@ private:
         for (const TensorInfo* tensor : unit.tensors) {
             const StoredSizes::One& size = sizes_.of[places_[option.spec]][sizes_.indexOf(*tensor)];
             if (!size.reason.empty()) return Refusal{size.reason};
-            if (request_.target)
-                if (auto why = request_.target->whyNot(*tensor, canonical_[option.spec]); !why.empty())
+            if (request_.target && times_.isProduct(*tensor))
+                if (auto why = request_.target->whyNot(*tensor, times_.canonical(option.spec)); !why.empty())
                     return Refusal{fmt::format("the backend {} does not take it: {}",
                                                escapeForPeople(request_.target->backend, 60), why),
                                    false};
@@ -277,7 +277,6 @@ private:
     KnownTimes times_;
     Options& out_;
     std::vector<std::size_t> places_;                      ///< of each spec in the sizes
-    std::vector<std::string> canonical_;                   ///< of each spec, if there is a target
     std::map<std::string, std::size_t> left_;              ///< reasons, with the number of units
     std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason
     std::vector<bool> isUntimed_;                          ///< of each spec: some unit has no time under it

@@ -6,22 +6,11 @@
 #include "core/plan/heuristic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs::plan {
 namespace {
-
-/// The rows that a plan can use, so that no other variant is the fastest of its shape.
-std::vector<BenchmarkRow> usable(std::span<const BenchmarkRow> rows) {
-    std::vector<BenchmarkRow> out;
-    for (const BenchmarkRow& row : rows) {
-        if (!isUsable(row)) continue;
-        BenchmarkRow& one = out.emplace_back();
-        one.question = row.question, one.answer.variant = row.answer.variant, one.verdict.status = row.verdict.status;
-        one.timing.medianNs = row.timing.medianNs, one.timing.ciNs = row.timing.ciNs, one.timing.busy = row.timing.busy;
-    }
-    return out;
-}
 
 LatencyCase caseOf(const ModelPassRow& pass) { return {pass.backend, pass.device, pass.op, pass.act, pass.cache, {}}; }
 bool areSame(const LatencyCase& a, const LatencyCase& b) {
@@ -73,6 +62,17 @@ std::vector<Crossover> crossoversOf(const std::vector<SpeedPoint>& points) {
 
 } // namespace
 
+double SpeedPoint::radius(std::uint64_t most) const {
+    constexpr double largest = 9, least = 2.4;
+    return most == 0 ? least : std::max(least, largest * std::sqrt(double(bytes) / double(most)));
+}
+
+std::uint64_t SpeedMap::mostBytes() const {
+    std::uint64_t most = 0;
+    for (const SpeedPoint& one : points) most = std::max(most, one.bytes);
+    return most;
+}
+
 bool SpeedMap::isMeasured() const {
     return std::any_of(points.begin(), points.end(), [](const SpeedPoint& one) { return one.kl.has_value(); });
 }
@@ -87,7 +87,7 @@ std::vector<std::int64_t> SpeedMap::ms() const {
 
 SpeedMap speedMap(const Options& options, std::span<const BenchmarkRow> rows, const PlanProof* proof) {
     SpeedMap out;
-    const auto passes = modelPasses(modelShapes(*options.model), usable(rows));
+    const auto passes = modelPasses(modelShapes(*options.model), timesOf(rows));
     for (std::size_t s = 0; s < options.choices; ++s) {
         const std::string canonical = canonicalText(options.specs[s]), text = specText(options.specs[s]);
         const auto remark = [&](const std::string& why) { out.remarks.push_back(text + " has no point: " + why); };

@@ -19,6 +19,7 @@ struct SpeedPoint {
     double loss = 0;            ///< sum over the tensors, by the objective of the plan
     std::optional<double> kl;   ///< mean KL, nats a token, measured on held-out text
     double nsPerToken() const { return ns / double(m); }
+    double radius(std::uint64_t most) const; ///< of its dot in pixels: the area is in proportion to the bytes
 };
 
 /// A spec that is faster than another from some M on.
@@ -31,9 +32,10 @@ struct Crossover {
 struct SpeedMap {
     std::vector<SpeedPoint> points; ///< by backend, then M, then spec
     std::vector<Crossover> crossovers;
-    std::vector<std::string> remarks; ///< specs without a point, and why: sentences
-    bool isMeasured() const;          ///< some point has a measured KL: that is its error then, else the loss is
-    std::vector<std::int64_t> ms() const;
+    std::vector<std::string> remarks;     ///< specs without a point, and why: sentences
+    bool isMeasured() const;              ///< some point has a measured KL: that is its error then, else the loss is
+    std::vector<std::int64_t> ms() const; ///< ascending
+    std::uint64_t mostBytes() const;      ///< of the points
 };
 /// `proof`: of a plan of the same options, whose uniform specs have a measured KL; null: none. Crossings are counted
 /// where the intervals of both times are apart.

@@ -14,7 +14,7 @@ constexpr std::size_t kMostPlots = 4, kMostCrossovers = 12;
 Plot plotOf(const SpeedMap& map, const Objective& objective, std::int64_t m) {
     Plot plot;
     plot.kind = Plot::Kind::Scatter;
-    plot.title = fmt::format("Speed and error at M = {}", m);
+    plot.title = fmt::format("Speed, error and size at M = {}; the area of a mark is the size of the file", m);
     plot.xTitle = "measured time a token of all products, µs", plot.yTitle = errorTitle(map, objective);
     plot.joined = false;
     for (const SpeedPoint& point : map.points) {
@@ -26,6 +26,7 @@ Plot plotOf(const SpeedMap& map, const Objective& objective, std::int64_t m) {
             at = plot.series.end() - 1;
         }
         at->x.push_back(point.nsPerToken() / 1e3), at->y.push_back(map.isMeasured() ? *point.kl : point.loss);
+        at->radii.push_back(point.radius(map.mostBytes()));
         at->notes.push_back(fmt::format("{}, {}", point.specText, bytesText(point.bytes)));
     }
     return plot;

@@ -11,7 +11,9 @@ struct KeptPlan {
     std::vector<QuantSpec> specs; ///< to choose from
     std::string layout, objective;
     std::vector<std::string> groups;
-    std::optional<double> bpw; ///< the budget
+    std::optional<double> bpw;         ///< the budget
+    std::optional<std::uint64_t> ns;   ///< the budget of time
+    std::optional<std::string> target; ///< id of a backend
     std::size_t lossChunks = 0;
     plan::Losses losses;                      ///< by the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`

@@ -41,7 +41,7 @@ private:
     std::string known_; ///< see allowObjective()
     TickList* specs_;
     QLineEdit *typed_, *group_;
-    QComboBox *layout_, *objective_;
+    QComboBox *layout_, *objective_, *target_;
     std::vector<std::pair<std::string, QCheckBox*>> groups_; ///< expression, box
 };
 
