@@ -2,6 +2,7 @@
 #include "core/plan/options.h"
 
 #include "core/base/text.h"
+#include "core/plan/layout_demands.h"
 #include "core/plan/units.h"
 
 #include <algorithm>
@@ -112,6 +113,7 @@ public:
         out_.fixedBytes = sizes_.bytes;
         refused_.resize(out_.choices);
         isUntimed_.resize(out_.specs.size());
+        together_ = refusedTogether(request_, sizes_, *units);
         for (LockedUnit& one : *units)
             if (one.lock)
                 addLocked(std::move(one));
@@ -208,7 +210,7 @@ private:
         std::vector<RefusedSpec> refused;
         for (std::size_t s = 0; s < out_.choices; ++s) {
             UnitOption option{s, 0, 0, 0, true};
-            auto why = fill(one.unit, option, true);
+            auto why = together_[s].empty() ? fill(one.unit, option, true) : std::optional(Refusal{together_[s]});
             for (const std::size_t i : one.limits) {
                 const SizeLimit& limit = request_.limits[i];
                 const auto bound = limitOf(one.unit, limit);
@@ -279,6 +281,7 @@ private:
     std::vector<std::size_t> places_;                      ///< of each spec in the sizes
     std::map<std::string, std::size_t> left_;              ///< reasons, with the number of units
     std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason
+    std::vector<std::string> together_;                    ///< see refusedTogether()
     std::vector<bool> isUntimed_;                          ///< of each spec: some unit has no time under it
     std::size_t unmeasured_ = 0, untimed_ = 0;             ///< locked units
 };
