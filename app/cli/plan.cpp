@@ -2,13 +2,13 @@
 #include "app/cli/declare.h"
 #include "app/cli/eval_changes.h"
 #include "app/cli/interrupt.h"
+#include "app/cli/latency_options.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
-#include "core/plan/budget.h"
 #include "core/plan/report.h"
 
 #include <algorithm>
@@ -21,9 +21,10 @@ namespace {
 constexpr std::size_t kMostPrinted = 40;
 
 struct PlanCommand {
-    std::string path, budget, by = plan::objectives().front().id, layout, output;
-    std::vector<std::string> specs, recipes, tensors, locks, skips, atLeast, atMost, groups;
+    std::string path, by = plan::objectives().front().id, layout, output;
+    std::vector<std::string> budgets, specs, recipes, tensors, locks, skips, atLeast, atMost, groups;
     unsigned draws = 19, proofChunks = 8;
+    LatencyOptions latency;
     TextOptions text;
     OutputFiles outputs;
     std::string commandLine;
@@ -59,9 +60,9 @@ Result<std::vector<RecipeOfModel>> recipesIn(const PlanCommand& options, const M
 }
 
 /// What was asked for; without --budget the size of the first recipe.
-Result<std::uint64_t> budgetOf(const PlanCommand& options, const plan::PlanRecord& record, std::uint64_t elements) {
-    if (options.budget.empty()) return record.recipes.front().mixture.bytes;
-    return plan::parseBudget(options.budget, elements);
+Result<plan::Budget> budgetOf(const PlanCommand& options, const plan::PlanRecord& record, std::uint64_t elements) {
+    if (options.budgets.empty()) return plan::Budget(record.recipes.front().mixture.bytes);
+    return plan::parseBudgets(options.budgets, elements);
 }
 
 /// REGEX=SPEC of an option called `name`.
@@ -109,8 +110,9 @@ Result<void> printPlan(const plan::PlanRecord& record) {
     const std::size_t all = rows.size();
     std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.loss > b.loss; });
     if (all > kMostPrinted) rows.resize(kMostPrinted);
-    std::string text =
-        tableText(withColumns(makeTable({}, plan::mixtureColumns(), rows), {"unit", "spec", "bpw", "loss", "share"}));
+    std::vector<std::string_view> ids = {"unit", "spec", "bpw", "loss", "share"};
+    if (record.options->latencies) ids.push_back("time_ns");
+    std::string text = tableText(withColumns(makeTable({}, plan::mixtureColumns(), rows), ids));
     if (all > kMostPrinted)
         text += fmt::format("... and {} more tensors; --csv and --json have them all.\n", all - kMostPrinted);
     for (const auto& remark : record.options->remarks) text += remark + "\n";
@@ -120,6 +122,14 @@ Result<void> printPlan(const plan::PlanRecord& record) {
                                            plan::besideRows(record.plan, record.recipes, *record.options)));
     if (!record.losses->additivity.empty())
         text += "\n" + tableText(makeTable({}, eval::additivityColumns(), record.losses->additivity));
+    if (record.speed) {
+        const plan::SpeedMap& speed = *record.speed;
+        text += "\nOne spec everywhere, measured times of the products of one pass:\n" +
+                tableText(withColumns(makeTable({}, plan::speedColumns(), speed.points),
+                                      {"backend", "m", "spec", "token_ns", "kl", "loss", "bytes"}));
+        for (const plan::Crossover& one : speed.crossovers) text += plan::crossoverText(one) + "\n";
+        for (const std::string& remark : speed.remarks) text += remark + "\n";
+    }
     if (record.proof) {
         text += "\nMeasured on chunks that no loss was measured on:\n" +
                 tableText(withColumns(makeTable({}, plan::contenderColumns(), record.proof->contenders),
@@ -136,7 +146,18 @@ Result<void> checkPlan(const PlanCommand& options, const plan::Objective& object
     return options.outputs.check();
 }
 
-Result<void> run(const PlanCommand& options) {
+/// Some budget is a time. Errors: a text that is no time of its unit.
+Result<bool> isByTime(const std::vector<std::string>& budgets) {
+    bool out = false;
+    for (const std::string& text : budgets) {
+        const auto time = plan::parseTime(text);
+        if (!time) return tl::unexpected(time.error());
+        out |= time->has_value();
+    }
+    return out;
+}
+
+Result<void> run(PlanCommand& options) {
     const plan::Objective& objective = *plan::findObjective(options.by);
     if (auto fine = checkPlan(options, objective); !fine) return fine;
     auto specs = specsIn(options);
@@ -156,6 +177,9 @@ Result<void> run(const PlanCommand& options) {
         std::erase_if(*selected, [](const TensorInfo* tensor) { return !tensor->isWeight(); });
         wanted.tensors = std::move(*selected);
     }
+    const auto byTime = isByTime(options.budgets);
+    if (!byTime) return tl::unexpected(byTime.error());
+    if (auto fine = options.latency.fill(wanted, *byTime, processJob()); !fine) return fine;
     plan::PlanRecord record;
     record.objective = &objective, record.context = options.text.context;
     if (!options.text.text.empty() || !options.text.tokens.empty()) {
@@ -201,6 +225,9 @@ Result<void> run(const PlanCommand& options) {
         if (!proof) return tl::unexpected(proof.error());
         record.proof = std::move(*proof);
     }
+    if (!options.latency.measured().empty())
+        record.speed = std::make_shared<const plan::SpeedMap>(
+            plan::speedMap(*record.options, options.latency.measured(), record.proof ? &*record.proof : nullptr));
     if (!options.output.empty()) {
         const std::string text = recipeText(plan::recipeOf(record.plan, *record.options, wanted.locks));
         if (auto written = writeWholeFile(options.output, text); !written) return written;
@@ -211,7 +238,7 @@ Result<void> run(const PlanCommand& options) {
     auto report = plan::planReport(**model, record, options.commandLine, processJob());
     if (!report) return tl::unexpected(report.error());
     auto paths = pathsOf(model->get());
-    paths.push_back(options.path), paths.push_back(record.text.path);
+    paths.insert(paths.end(), {options.path, record.text.path, options.latency.latency, options.latency.plugin});
     paths.insert(paths.end(), options.recipes.begin(), options.recipes.end());
     return options.outputs.write(std::move(*report), paths);
 }
@@ -236,10 +263,13 @@ Run declarePlan(CLI::App& app) {
             .type("FILE")
             .reads()
             .oneAtATime();
-    const Option budget = option(app, "--budget", options->budget,
-                                 "Size of the whole file: bits per weight, such as 4.5bpw, or bytes, such as "
-                                 "3.2GiB\n(default: the size of the first --recipe)")
-                              .type("SIZE");
+    const Option budget =
+        option(app, "--budget", options->budgets,
+               "Size of the whole file: bits per weight, such as 4.5bpw, or bytes, such as 3.2GiB;\nor the time of the "
+               "products of one pass, such as 12ms. Give a size and a time for both\n(default: the size of the first "
+               "--recipe)")
+            .type("SIZE|TIME")
+            .oneAtATime();
     requireEither(app, budget, recipe, "--budget or --recipe");
     option(app, "--by", options->by,
            "What the plan makes least: the sum of this figure over all tensors. nmse needs no\ntext; the others are "
@@ -269,6 +299,7 @@ Run declarePlan(CLI::App& app) {
         "layer")
         .type("REGEX")
         .oneAtATime();
+    options->latency.declare(app);
     options->text.declare(app);
     option(
         app, "--null", options->draws,
@@ -286,7 +317,7 @@ Run declarePlan(CLI::App& app) {
         std::string line = "quantscope-cli plan " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
         for (const auto& path : options->recipes) line += " --recipe " + path;
-        if (!options->budget.empty()) line += " --budget " + options->budget;
+        for (const auto& one : options->budgets) line += " --budget " + one;
         line += " --by " + options->by;
         if (!options->layout.empty()) line += " --layout " + options->layout;
         for (const auto& one : options->tensors) line += " --tensor " + one;
@@ -295,6 +326,7 @@ Run declarePlan(CLI::App& app) {
         for (const auto& one : options->atLeast) line += " --at-least " + one;
         for (const auto& one : options->atMost) line += " --at-most " + one;
         for (const auto& one : options->groups) line += " --group " + one;
+        line += options->latency.commandLine();
         if (!options->text.text.empty() || !options->text.tokens.empty())
             line += options->text.commandLine() +
                     fmt::format(" --null {} --null-chunks {}", options->draws, options->proofChunks);

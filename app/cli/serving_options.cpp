@@ -9,10 +9,8 @@
 #include <fmt/format.h>
 
 namespace qs::cli {
-namespace {
 
-/// The source that `id` names, with options of its own or without; of a plugin without an id the one that it adds.
-Result<BackendSource> sourceOf(const std::string& id, const std::vector<BackendSource>& sources) {
+Result<BackendSource> sourceNamed(const std::string& id, const std::vector<BackendSource>& sources) {
     std::string known;
     for (const BackendSource& source : sources) {
         if (id.empty() ? source.named : source.id == id) return source;
@@ -23,8 +21,6 @@ Result<BackendSource> sourceOf(const std::string& id, const std::vector<BackendS
                             "openblas:coretype=default.",
                             escapeForPeople(id, 60), escapeForPeople(known, 200)));
 }
-
-} // namespace
 
 void ServingOptions::declare(CLI::App& app) {
     std::vector<std::string> acts;
@@ -55,7 +51,7 @@ Result<void> ServingOptions::check() const {
 Result<std::shared_ptr<eval::LinearServer>> ServingOptions::open(const Job& job) const {
     const std::vector<std::string> plugins = plugin.empty() ? std::vector<std::string>() : std::vector{plugin};
     if (auto fine = pluginsExist(plugins); !fine) return tl::unexpected(fine.error());
-    auto source = sourceOf(backend, backendSources(plugins));
+    auto source = sourceNamed(backend, backendSources(plugins));
     if (!source) return tl::unexpected(source.error());
     serve::ServingChoice choice;
     choice.source = std::move(*source), choice.variant = variant, choice.act = act;

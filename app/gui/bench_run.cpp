@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 #include "core/bench/run/busy_rows.h"
+#include "core/plan/latency.h"
 #include "core/session/kept_results.h"
 
 namespace qs::gui {
@@ -10,11 +11,28 @@ namespace {
 constexpr const char* kBenchKept = "bench"; // name of the rows in session files
 }
 
+void takeKeptTimes(Session& session, Task& task) {
+    const auto text = session.restored(QLatin1String(kBenchKept));
+    if (!text || session.benchRows() || task.running()) return;
+    const auto work = [text, model = session.model()](const Job&) -> Result<Session::BenchRows> {
+        auto kept = benchKept(*text, model);
+        if (!kept) return tl::unexpected(kept.error());
+        return std::make_shared<const std::vector<BenchmarkRow>>(plan::timesOf(kept->run.rows));
+    };
+    task.run({}, work, [&session](Session::BenchRows rows) {
+        if (!session.benchRows()) session.setBenchRows(std::move(rows));
+    });
+}
+
 BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session_(session), task_(&session.tasks()) {
     for (Task* task : {&task_, &question_}) task->setInterval(100);
     for (const Task* task : {&task_, &question_, &restoring_}) connect(task, &Task::failed, this, &BenchRun::failed);
     for (auto news : {&BenchRun::rowsChanged, &BenchRun::finished}) connect(&task_, &Task::over, this, news);
     connect(&question_, &Task::over, this, &BenchRun::answersChanged);
+    connect(this, &BenchRun::finished, this, [this] {
+        session_.setBenchRows(
+            run_.rows.empty() ? nullptr : std::make_shared<const std::vector<BenchmarkRow>>(plan::timesOf(run_.rows)));
+    });
     connect(&session, &Session::jobCancelled, this, &BenchRun::stopAsking);
     connect(&session, &Session::modelChanged, this, [this] {
         // the rows stay

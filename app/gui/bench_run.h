@@ -15,6 +15,9 @@ namespace qs::gui {
 
 class Session;
 
+/// Gives the session the rows of an opened session file, where no page has taken them yet. They come a moment later.
+void takeKeptTimes(Session& session, Task& task);
+
 class BenchRun : public QObject {
     Q_OBJECT
 public:

@@ -50,6 +50,14 @@ constinit const PageTraits kEvidencePage = {
     .group = PageGroup::Check,
     .usesBrowser = false,
     .create = createEvidencePage};
+constinit const PageTraits kBackendsPage = {
+    .id = "backends",
+    .title = "Backends",
+    .icon = "backends",
+    .tip = "Quantized matrix products on every backend: right first, then how fast.",
+    .group = PageGroup::Check,
+    .usesBrowser = false,
+    .create = createBackendsPage};
 constinit const PageTraits kReportPage = {.id = "report",
                                           .title = "Report",
                                           .icon = "report",
@@ -108,14 +116,7 @@ std::span<const PageTraits> pages() {
          .group = PageGroup::Check,
          .usesSpecBar = false,
          .create = createAuditPage},
-        {.id = "backends",
-         .title = "Backends",
-         .icon = "backends",
-         .tip = "Quantized matrix products on every backend: right first, then how fast.",
-         .guide = "backends.md#comparing",
-         .group = PageGroup::Check,
-         .usesBrowser = false,
-         .create = createBackendsPage},
+        kBackendsPage,
         kReportPage,
         kExportPage,
     };

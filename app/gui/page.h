@@ -29,8 +29,8 @@ struct PageTraits {
 /// In rail order.
 std::span<const PageTraits> pages();
 /// The rows that other places lead to.
-extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kEvidencePage, kReportPage,
-    kExportPage, kPlanPage;
+extern const PageTraits kStartPage, kOverviewPage, kTensorPage, kCodebookPage, kComparePage, kEvidencePage,
+    kBackendsPage, kReportPage, kExportPage, kPlanPage;
 
 // One factory per file in pages/.
 QWidget* createStartPage(Session& session, QWidget* parent);

@@ -23,6 +23,7 @@
 #include <vector>
 
 namespace qs {
+struct BenchmarkRow;
 struct SessionFile;
 struct ProxyTrust;
 } // namespace qs
@@ -177,6 +178,13 @@ public:
     void setPlanBudget(std::optional<double> bpw);
     const PlanStart& planStart() const { return planStart_; }
     void setPlanStart(const QString& name, const QString& rules); ///< "", "": none
+    /// Rows of benchmarks with a time that plans can use, without samples; null: nothing was measured.
+    using BenchRows = std::shared_ptr<const std::vector<BenchmarkRow>>;
+    const BenchRows& benchRows() const { return benchRows_; }
+    void setBenchRows(BenchRows rows);
+    /// Specs that another page wants the page Backends to measure at all shapes of the model; empty: none does.
+    const std::vector<QuantSpec>& benchWish() const { return benchWish_; }
+    void askBench(std::vector<QuantSpec> specs);
     /// Layout of the page Export, as another page wishes it; "": none does.
     const QString& exportLayout() const { return exportLayout_; }
     void setExportLayout(const QString& id);
@@ -215,6 +223,8 @@ Q_SIGNALS:
     void planBudgetChanged();
     void planStartChanged();
     void exportLayoutChanged();
+    void benchRowsChanged();
+    void benchAsked();     ///< benchWish()
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -255,6 +265,8 @@ private:
     std::shared_ptr<const plan::PlanRecord> plan_;
     std::optional<double> planBudget_;
     PlanStart planStart_;
+    BenchRows benchRows_;
+    std::vector<QuantSpec> benchWish_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

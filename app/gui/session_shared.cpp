@@ -82,6 +82,15 @@ void Session::setExportLayout(const QString& id) {
     exportLayout_ = id;
     Q_EMIT exportLayoutChanged();
 }
+void Session::setBenchRows(BenchRows rows) {
+    if (benchRows_ == rows) return;
+    benchRows_ = std::move(rows);
+    Q_EMIT benchRowsChanged();
+}
+void Session::askBench(std::vector<QuantSpec> specs) {
+    benchWish_ = std::move(specs);
+    Q_EMIT benchAsked();
+}
 QString Session::sampleText() const {
     const QString sample = samplePath();
     if (!model_ || sample.isEmpty() || QFileInfo(QString::fromStdString(model_->path)) != QFileInfo(sample)) return {};

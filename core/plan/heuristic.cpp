@@ -51,16 +51,16 @@ std::vector<UnitPlace> placesOf(const Options& options) {
 
 std::span<const Heuristic> heuristics() { return kHeuristics; }
 
-std::vector<Mixture> uniformMixtures(const Options& options, std::uint64_t budget) {
+std::vector<Mixture> uniformMixtures(const Options& options, const Budget& budget) {
     std::vector<Mixture> out;
     for (std::size_t s = 0; s < options.choices; ++s)
-        if (auto mixture = uniformMixture(s, options); mixture.bytes <= budget && options.isEverywhere(s))
+        if (auto mixture = uniformMixture(s, options); isWithin(mixture, budget) && options.isEverywhere(s))
             out.push_back(std::move(mixture));
     std::stable_sort(out.begin(), out.end(), [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
     return out;
 }
 
-std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& options, std::uint64_t budget) {
+std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& options, const Budget& budget) {
     std::vector<Mixture> uniform;
     for (std::size_t s = 0; s < options.choices; ++s)
         if (options.isEverywhere(s)) uniform.push_back(uniformMixture(s, options));
@@ -72,7 +72,7 @@ std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& op
         for (std::size_t u = 0; u < picked.size(); ++u)
             if (rule.getsMore(places[u])) picked[u] = uniform[i - 1].picked[u];
         auto mixture = mixtureOf(rule.title, std::move(picked), options);
-        if (mixture.bytes <= budget) return mixture;
+        if (isWithin(mixture, budget)) return mixture;
     }
     return {};
 }

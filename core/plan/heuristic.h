@@ -21,10 +21,10 @@ struct Heuristic {
 };
 std::span<const Heuristic> heuristics();
 
-/// The rule with two neighbouring specs, the largest that stay within `budget` bytes of the whole file. None where not
+/// The rule with two neighbouring specs, the largest that stay within the budget. None where not
 /// even the smallest do.
-std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& options, std::uint64_t budget);
+std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& options, const Budget& budget);
 /// Every spec everywhere that stays within the budget, the largest first.
-std::vector<Mixture> uniformMixtures(const Options& options, std::uint64_t budget);
+std::vector<Mixture> uniformMixtures(const Options& options, const Budget& budget);
 
 } // namespace qs::plan

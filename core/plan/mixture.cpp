@@ -19,30 +19,14 @@ double Mixture::gap() const { return bound ? Selection{{}, loss, bytes, *bound}.
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options) {
     Mixture out;
     out.name = std::move(name), out.picked = std::move(picked), out.bytes = options.fixedBytes;
+    out.ns = options.fixedNs, out.nsRange = options.fixedNsRange, out.untimed = options.fixedUntimed;
     for (std::size_t u = 0; u < out.picked.size(); ++u) {
         const UnitOption& option = options.of[u][out.picked[u]];
         out.bytes += option.bytes, out.loss += option.loss, out.error += option.error;
         out.unmeasured += !option.isMeasured;
+        out.nsRange.low += option.nsRange.low, out.nsRange.high += option.nsRange.high;
+        out.ns += option.ns, out.untimed += !option.isTimed;
     }
-    return out;
-}
-
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget, std::size_t mostStates) {
-    const std::uint64_t least = options.leastBytes();
-    if (budget < least)
-        return fail(
-            fmt::format("The budget of {} bytes ({:.4g} bits per weight) is too small: the smallest choices need {} "
-                        "bytes ({:.4g} bits per weight).",
-                        budget, 8.0 * double(budget) / double(options.elements), least,
-                        8.0 * double(least) / double(options.elements)));
-    std::vector<std::vector<Choice>> classes;
-    for (const auto& unit : options.of) {
-        auto& choices = classes.emplace_back();
-        for (const UnitOption& option : unit) choices.push_back({option.loss, option.bytes});
-    }
-    const auto found = pickChoices(classes, budget - options.fixedBytes, mostStates);
-    Mixture out = mixtureOf("plan", found->picked, options);
-    out.bound = found->bound;
     return out;
 }
 
@@ -95,7 +79,11 @@ std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& optio
         row.unit = options.units[u].name, row.spec = spec ? specText(*spec) : "keep";
         row.bytes = option.bytes, row.tensors = options.units[u].tensors.size(), row.lock = options.units[u].lock;
         if (option.isMeasured) row.loss = option.loss;
+        if (options.latencies && option.isTimed) row.ns = double(option.ns);
         for (const TensorInfo* tensor : options.units[u].tensors) row.elements += tensor->elements;
+        for (const RefusedSpec& one : options.refused[u])
+            row.refused +=
+                fmt::format("{}{}: {}", row.refused.empty() ? "" : "; ", specText(options.specs[one.spec]), one.reason);
         if (mixture.loss != 0) row.share = option.loss / mixture.loss;
         rows.push_back(std::move(row));
     }
@@ -121,9 +109,15 @@ const Columns<MixtureRow>& mixtureColumns() {
          [](const Row& r) -> Value { return r.share; }},
         {{"elements", "Weights", "", Show::Integer, 0, Direction::None, "Number of weights."},
          [](const Row& r) -> Value { return std::int64_t(r.elements); }},
+        {{"time_ns", "Time", "µs", Show::Time, 4, Direction::LowerIsBetter,
+          "Measured time of its products in one pass over the model; empty: not measured."},
+         [](const Row& r) -> Value { return r.ns ? Value(*r.ns) : Value(); }},
         {{"locked", "Locked by", "", Show::Text, 0, Direction::None,
           "The rule that decides for it instead of the plan."},
-         [](const Row& r) -> Value { return r.lock.empty() ? Value() : Value(r.lock); }}};
+         [](const Row& r) -> Value { return r.lock.empty() ? Value() : Value(r.lock); }},
+        {{"refused", "No choice", "", Show::Text, 0, Direction::None,
+          "Specs that it cannot have in this layout, on this target or in this time, and why."},
+         [](const Row& r) -> Value { return r.refused.empty() ? Value() : Value(r.refused); }}};
     return columns;
 }
 

@@ -3,6 +3,7 @@
 // A plan: one spec for every unit.
 
 #include "core/export/recipe.h"
+#include "core/plan/budget.h"
 #include "core/plan/options.h"
 
 namespace qs::plan {
@@ -17,16 +18,21 @@ struct Mixture {
     std::size_t unmeasured = 0; ///< locked units, or tensors of a recipe, whose loss is not known: the sum lacks them
     /// Set where the mixture is an answer of bestMixture(): no mixture within the budget has a smaller loss.
     std::optional<double> bound;
+    std::uint64_t ns = 0;                     ///< of one pass over the model, where times are known
+    Interval nsRange = {};                    ///< of `ns`, from the intervals of the medians; NaN: one has none
+    std::size_t untimed = 0;                  ///< units and other products without a measured time, which the sum lacks
     double bpw(const Options& options) const; ///< of the whole file, 8 * bytes / elements
     double gap() const;                       ///< relative distance to the bound; 0 where it is proved or has none
 };
 
-/// With bytes and loss.
+/// With bytes, loss and time.
 Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Options& options);
-/// The least loss within `budget` bytes of the whole file. `mostStates`: see pickChoices(). Error: the budget is below
-/// Options::leastBytes().
-Result<Mixture> bestMixture(const Options& options, std::uint64_t budget,
+/// The least loss within the budget; within a size and a time it is the best that was found, and the gap says how far it
+/// may be from the least. `mostStates`: see pickChoices(). Errors: a part of the budget is below what the smallest or the
+/// fastest choices need, both together are, a time without Options::latencies.
+Result<Mixture> bestMixture(const Options& options, const Budget& budget,
                             std::size_t mostStates = std::size_t(1) << 20);
+bool isWithin(const Mixture& mixture, const Budget& budget);
 /// The spec everywhere; units that cannot take it get their smallest option.
 Mixture uniformMixture(std::size_t spec, const Options& options);
 
@@ -42,7 +48,9 @@ struct MixtureRow {
     std::optional<double> loss; ///< none: a locked spec that was not measured
     double share = 0;           ///< of the loss of all units
     std::size_t tensors = 0;
-    std::string lock; ///< the rule that decides for it; empty: the plan does
+    std::string lock;         ///< the rule that decides for it; empty: the plan does
+    std::optional<double> ns; ///< of its products in one pass; none: not measured
+    std::string refused;      ///< specs that it cannot have, and why
 };
 const Columns<MixtureRow>& mixtureColumns();
 std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options);

@@ -1,23 +1,75 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/options.h"
 
+#include "core/base/text.h"
+#include "core/plan/layout_demands.h"
 #include "core/plan/units.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <set>
 
 namespace qs::plan {
 namespace {
 
-template<class Pick> std::uint64_t sumOf(const Options& options, Pick pick) {
-    std::uint64_t sum = options.fixedBytes;
-    for (const auto& unit : options.of)
-        sum += pick(unit.begin(), unit.end(), [](const UnitOption& a, const UnitOption& b) {
-                   return a.bytes < b.bytes;
-               })->bytes;
-    return sum;
+/// `fixed` and the least, or the most, of every unit.
+std::uint64_t sumOf(const Options& options, std::uint64_t fixed, std::uint64_t UnitOption::*cost, bool isLeast) {
+    for (const auto& unit : options.of) {
+        std::uint64_t of = unit.front().*cost;
+        for (const UnitOption& option : unit) of = isLeast ? std::min(of, option.*cost) : std::max(of, option.*cost);
+        fixed += of;
+    }
+    return fixed;
 }
+
+/// Which tensors are products, the times of these, and which have none. Empty without times and target.
+class KnownTimes {
+public:
+    KnownTimes(const OptionRequest& request, const std::vector<QuantSpec>& specs) : of_(request.latencies.get()) {
+        if (!of_ && !request.target) return;
+        for (const QuantSpec& spec : specs) canonical_.push_back(canonicalText(spec));
+        const auto products = modelProducts(*request.model);
+        products_.insert(products.begin(), products.end());
+    }
+    /// Adds the time of a tensor to the option. Null, or why it has none.
+    std::optional<std::string> add(const TensorInfo& tensor, UnitOption& option) const {
+        if (!of_ || !isProduct(tensor)) return {};
+        const std::string spec = option.spec == kKeep ? storedSpec(tensor) : canonical_[option.spec];
+        if (const auto* time = of_->find(tensor, spec)) {
+            constexpr double none = std::numeric_limits<double>::quiet_NaN();
+            option.ns += std::uint64_t(std::llround(time->ns));
+            option.nsRange.low += time->ci ? time->ci->low : none,
+                option.nsRange.high += time->ci ? time->ci->high : none;
+            return {};
+        }
+        option.isTimed = false;
+        return fmt::format("no time of {} on {} at M = {} was measured.", shapeText(tensor.shape),
+                           escapeForPeople(of_->where.backend, 60), of_->m);
+    }
+    /// Products that a file holds, without those of units.
+    void addFixed(Options& out) const {
+        if (!of_) return;
+        std::set<const TensorInfo*> inUnits;
+        for (const PlanUnit& unit : out.units) inUnits.insert(unit.tensors.begin(), unit.tensors.end());
+        for (const TensorInfo& tensor : out.model->tensors) {
+            if (!tensor.isWeight() || inUnits.contains(&tensor)) continue;
+            UnitOption kept{kKeep, 0, 0, 0, true};
+            out.fixedUntimed += add(tensor, kept).has_value();
+            out.fixedNs += kept.ns;
+            out.fixedNsRange.low += kept.nsRange.low, out.fixedNsRange.high += kept.nsRange.high;
+        }
+    }
+
+    /// A tensor of another rank is a product that no benchmark has a shape for.
+    bool isProduct(const TensorInfo& tensor) const { return tensor.shape.size() > 2 || products_.contains(&tensor); }
+    const std::string& canonical(std::size_t spec) const { return canonical_[spec]; }
+
+private:
+    const Latencies* of_;
+    std::vector<std::string> canonical_; ///< of each spec of the options
+    std::set<const TensorInfo*> products_;
+};
 
 /// Losses of a tensor, and where those of each spec of the options are in them.
 class KnownLosses {
@@ -51,7 +103,7 @@ private:
 class Maker {
 public:
     Maker(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses, Options& out)
-        : request_(request), sizes_(sizes), losses_(losses, out.specs), out_(out) {
+        : request_(request), sizes_(sizes), losses_(losses, out.specs), times_(request, out.specs), out_(out) {
         for (const QuantSpec& spec : out.specs) places_.push_back(*sizes.find(spec));
     }
 
@@ -60,26 +112,47 @@ public:
         if (!units) return tl::unexpected(units.error());
         out_.fixedBytes = sizes_.bytes;
         refused_.resize(out_.choices);
+        isUntimed_.resize(out_.specs.size());
+        together_ = refusedTogether(request_, sizes_, *units);
         for (LockedUnit& one : *units)
             if (one.lock)
                 addLocked(std::move(one));
             else
                 addFree(std::move(one));
+        times_.addFixed(out_);
         remark(units->size());
-        if (out_.units.empty())
-            return fail(fmt::format("There is no tensor to plan{}.",
-                                    left_.empty() ? "" : fmt::format("; the first reason: {}", left_.begin()->first)));
+        if (out_.units.empty()) {
+            std::string why = left_.empty() ? "" : "; the first reason: " + left_.begin()->first;
+            if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
+            while (why.ends_with('.')) why.pop_back();
+            return fail(fmt::format("There is no tensor to plan{}.", why));
+        }
         return {};
     }
 
 private:
-    /// Null, or why the unit cannot have the spec.
-    std::optional<std::string> fill(const PlanUnit& unit, UnitOption& option, bool needsLoss) {
+    /// Why a unit cannot have a spec.
+    struct Refusal {
+        std::string reason;
+        bool isLayout = true; ///< it is the layout that refuses
+    };
+
+    /// Null, or why the unit cannot have the spec. `isFree`: the plan would choose it, so all its figures must be known.
+    std::optional<Refusal> fill(const PlanUnit& unit, UnitOption& option, bool isFree) {
         for (const TensorInfo* tensor : unit.tensors) {
             const StoredSizes::One& size = sizes_.of[places_[option.spec]][sizes_.indexOf(*tensor)];
-            if (!size.reason.empty()) return size.reason;
+            if (!size.reason.empty()) return Refusal{size.reason};
+            if (request_.target && times_.isProduct(*tensor))
+                if (auto why = request_.target->whyNot(*tensor, times_.canonical(option.spec)); !why.empty())
+                    return Refusal{fmt::format("the backend {} does not take it: {}",
+                                               escapeForPeople(request_.target->backend, 60), why),
+                                   false};
             const eval::Estimate* loss = losses_.find(*tensor, option.spec);
-            if (!loss && needsLoss) return losses_.whyMissing(*tensor);
+            if (!loss && isFree) return Refusal{losses_.whyMissing(*tensor)};
+            if (auto why = times_.add(*tensor, option)) {
+                isUntimed_[option.spec] = true;
+                if (isFree && request_.needsTimes) return Refusal{std::move(*why), false};
+            }
             option.bytes += size.bytes;
             if (loss)
                 option.loss += loss->mean, option.error += loss->byChunk.value_or(0);
@@ -107,51 +180,54 @@ private:
         return sum;
     }
 
-    void put(PlanUnit unit, std::vector<UnitOption> options) {
+    void put(PlanUnit unit, std::vector<UnitOption> options, std::vector<RefusedSpec> refused = {}) {
         out_.fixedBytes -= keptBytes(unit);
         for (const TensorInfo* tensor : unit.tensors) out_.matched += tensor->elements;
         out_.units.push_back(std::move(unit));
         out_.of.push_back(std::move(options));
+        out_.refused.push_back(std::move(refused));
     }
 
     void addLocked(LockedUnit one) {
         UnitOption option{kKeep, keptBytes(one.unit), 0, 0, true};
+        for (const TensorInfo* tensor : one.unit.tensors) times_.add(*tensor, option);
         if (const auto& spec = one.lock->spec) {
             UnitOption wanted{std::size_t(std::find(out_.specs.begin(), out_.specs.end(), *spec) - out_.specs.begin()),
                               0, 0, 0, true};
             if (const auto why = fill(one.unit, wanted, false))
-                out_.remarks.push_back(
-                    fmt::format("{} is locked to {} and stays as it is: {}", one.unit.name, specText(*spec), *why));
+                out_.remarks.push_back(fmt::format("{} is locked to {} and stays as it is: {}", one.unit.name,
+                                                   specText(*spec), why->reason));
             else
                 option = wanted;
             if (!option.isMeasured) ++unmeasured_;
         }
+        if (!option.isTimed) ++untimed_;
         put(std::move(one.unit), {option});
     }
 
     void addFree(LockedUnit one) {
         std::vector<UnitOption> options;
-        std::string reason;
+        std::vector<RefusedSpec> refused;
         for (std::size_t s = 0; s < out_.choices; ++s) {
             UnitOption option{s, 0, 0, 0, true};
-            auto why = fill(one.unit, option, true);
+            auto why = together_[s].empty() ? fill(one.unit, option, true) : std::optional(Refusal{together_[s]});
             for (const std::size_t i : one.limits) {
                 const SizeLimit& limit = request_.limits[i];
                 const auto bound = limitOf(one.unit, limit);
                 if (!why && bound && (limit.isLeast ? option.bytes < *bound : option.bytes > *bound))
-                    why = fmt::format("the limit of {} is {}.", limit.regex, specText(limit.spec));
+                    why = Refusal{fmt::format("the limit of {} is {}.", limit.regex, specText(limit.spec))};
             }
             if (!why) {
                 options.push_back(option);
                 continue;
             }
             if (refused_[s].first++ == 0) refused_[s].second = *why;
-            if (reason.empty()) reason = std::move(*why);
+            refused.push_back({s, std::move(why->reason)});
         }
         if (options.empty())
-            ++left_[reason];
+            ++left_[refused.empty() ? std::string() : refused.front().reason];
         else
-            put(std::move(one.unit), std::move(options));
+            put(std::move(one.unit), std::move(options), std::move(refused));
     }
 
     void remark(std::size_t units) {
@@ -160,24 +236,54 @@ private:
                                                count == 1 ? "1 unit" : fmt::format("{} units", count),
                                                reason.empty() ? "no spec fits." : reason));
         for (std::size_t s = 0; s < out_.choices; ++s)
-            if (const auto& [count, reason] = refused_[s]; count > left_.size() || (count > 0 && left_.empty()))
-                out_.remarks.push_back(fmt::format("{} is no choice for {} of {} units in the layout {}: {}",
-                                                   specText(out_.specs[s]), count, units, out_.layout->id, reason));
+            if (const auto& [count, why] = refused_[s]; count > left_.size() || (count > 0 && left_.empty()))
+                out_.remarks.push_back(
+                    fmt::format("{} is no choice for {} of {} units{}: {}", specText(out_.specs[s]), count, units,
+                                why.isLayout ? fmt::format(" in the layout {}", out_.layout->id) : "", why.reason));
         if (unmeasured_ > 0)
             out_.remarks.push_back(
                 fmt::format("{} locked to a spec whose loss was not measured: sums lack {}.",
                             unmeasured_ == 1 ? "1 unit is" : fmt::format("{} units are", unmeasured_),
                             unmeasured_ == 1 ? "it" : "them"));
+        remarkTimes();
+    }
+
+    void remarkTimes() {
+        for (std::size_t s = 0; s < isUntimed_.size(); ++s)
+            if (isUntimed_[s]) out_.untimedSpecs.push_back(s);
+        if (!request_.latencies) return;
+        if (!out_.untimedSpecs.empty()) out_.remarks.push_back(howToMeasure());
+        if (const std::size_t lacks = untimed_ + out_.fixedUntimed; lacks > 0)
+            out_.remarks.push_back(fmt::format(
+                "Times lack {}: no time was measured of what they are stored as or locked to.",
+                lacks == 1 ? "1 locked unit or tensor" : fmt::format("{} locked units and tensors", lacks)));
+        const auto& times = request_.latencies->times;
+        const auto busy = std::count_if(times.begin(), times.end(), [](const auto& one) { return one.second.busy; });
+        if (busy > 0)
+            out_.remarks.push_back(
+                fmt::format("{} of {} times were taken on a busy machine: they are too long.", busy, times.size()));
+    }
+
+    std::string howToMeasure() const {
+        std::vector<QuantSpec> specs;
+        for (const std::size_t s : out_.untimedSpecs) specs.push_back(out_.specs[s]);
+        return fmt::format(
+            "Times of {} are not measured for every tensor: `{}` measures them.",
+            specs.size() == 1 ? specText(specs.front()) : fmt::format("{} specs", specs.size()),
+            benchCommand(*request_.model, request_.latencies->where.backend, request_.latencies->m, specs));
     }
 
     const OptionRequest& request_;
     const StoredSizes& sizes_;
     KnownLosses losses_;
+    KnownTimes times_;
     Options& out_;
-    std::vector<std::size_t> places_;                          ///< of each spec in the sizes
-    std::map<std::string, std::size_t> left_;                  ///< reasons, with the number of units
-    std::vector<std::pair<std::size_t, std::string>> refused_; ///< of each spec: units, the first reason
-    std::size_t unmeasured_ = 0;
+    std::vector<std::size_t> places_;                      ///< of each spec in the sizes
+    std::map<std::string, std::size_t> left_;              ///< reasons, with the number of units
+    std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason
+    std::vector<std::string> together_;                    ///< see refusedTogether()
+    std::vector<bool> isUntimed_;                          ///< of each spec: some unit has no time under it
+    std::size_t unmeasured_ = 0, untimed_ = 0;             ///< locked units
 };
 
 } // namespace
@@ -190,13 +296,10 @@ bool Options::isEverywhere(std::size_t spec) const {
     return true;
 }
 
-std::uint64_t Options::leastBytes() const {
-    return sumOf(*this, [](auto begin, auto end, auto less) { return std::min_element(begin, end, less); });
-}
-
-std::uint64_t Options::mostBytes() const {
-    return sumOf(*this, [](auto begin, auto end, auto less) { return std::max_element(begin, end, less); });
-}
+std::uint64_t Options::leastBytes() const { return sumOf(*this, fixedBytes, &UnitOption::bytes, true); }
+std::uint64_t Options::mostBytes() const { return sumOf(*this, fixedBytes, &UnitOption::bytes, false); }
+std::uint64_t Options::leastNs() const { return sumOf(*this, fixedNs, &UnitOption::ns, true); }
+std::uint64_t Options::mostNs() const { return sumOf(*this, fixedNs, &UnitOption::ns, false); }
 
 std::vector<QuantSpec> OptionRequest::allSpecs() const {
     auto out = specs;
@@ -213,6 +316,7 @@ Result<Options> planOptions(const OptionRequest& request, const StoredSizes& siz
     Options out;
     out.model = request.model, out.layout = sizes.layout, out.elements = sizes.elements;
     out.specs = request.allSpecs(), out.choices = request.specs.size();
+    out.latencies = request.latencies, out.target = request.target;
     for (const QuantSpec& spec : out.specs)
         if (!sizes.find(spec)) return fail(fmt::format("The bytes of {} are not known.", specText(spec)));
     if (auto made = Maker(request, sizes, losses, out).make(); !made) return tl::unexpected(made.error());

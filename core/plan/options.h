@@ -3,8 +3,10 @@
 // What a plan chooses from: for every unit and every spec, the bytes that the layout stores and the loss.
 
 #include "core/plan/knapsack.h"
+#include "core/plan/latency.h"
 #include "core/plan/losses.h"
 #include "core/plan/sizes.h"
+#include "core/plan/target.h"
 
 #include <limits>
 
@@ -26,6 +28,15 @@ struct UnitOption {
     double loss = 0;
     double error = 0;       ///< standard error of the loss; 0 where the objective has none
     bool isMeasured = true; ///< false: a locked spec whose loss is not known; `loss` is 0 then
+    std::uint64_t ns = 0;   ///< of its products in one pass; 0 where no times are known
+    bool isTimed = true;    ///< false: a product without a measured time, which `ns` lacks
+    Interval nsRange = {};  ///< sums of the lower and of the upper ends of the medians' intervals; NaN: one has none
+};
+
+/// A spec that is no choice for a unit.
+struct RefusedSpec {
+    std::size_t spec = 0; ///< index into Options::specs
+    std::string reason;
 };
 
 struct Options {
@@ -33,16 +44,25 @@ struct Options {
     std::vector<QuantSpec> specs;       ///< to choose from; behind them those of locks and limits
     std::size_t choices = 0;            ///< how many of `specs` are to choose from
     std::vector<PlanUnit> units;
-    std::vector<std::vector<UnitOption>> of; ///< of each unit; never empty, one if it is locked
-    std::uint64_t fixedBytes = 0;            ///< of all other tensors of the file
-    std::uint64_t elements = 0;              ///< of all tensors of the file
-    std::uint64_t matched = 0;               ///< elements of the units
-    std::vector<std::string> remarks;        ///< tensors and specs that could not be chosen, and why: sentences
-    const Layout* layout = nullptr;          ///< whose bytes they are
+    std::vector<std::vector<UnitOption>> of;       ///< of each unit; never empty, one if it is locked
+    std::uint64_t fixedBytes = 0;                  ///< of all other tensors of the file
+    std::uint64_t elements = 0;                    ///< of all tensors of the file
+    std::uint64_t matched = 0;                     ///< elements of the units
+    std::vector<std::string> remarks;              ///< tensors and specs that could not be chosen, and why: sentences
+    const Layout* layout = nullptr;                ///< whose bytes they are
+    std::vector<std::vector<RefusedSpec>> refused; ///< of each unit: specs that it cannot have
+    std::shared_ptr<const Latencies> latencies;    ///< null: no times are known
+    std::shared_ptr<const Target> target;          ///< null: any backend
+    std::uint64_t fixedNs = 0;                     ///< of products that are of no unit
+    Interval fixedNsRange = {};
+    std::size_t fixedUntimed = 0;                             ///< products of no unit whose time is not known
+    std::vector<std::size_t> untimedSpecs;                    ///< specs that some unit has no time under
     std::vector<QuantSpec> toChooseFrom() const { return {specs.begin(), specs.begin() + std::ptrdiff_t(choices)}; }
     bool isEverywhere(std::size_t spec) const;                ///< every unit that is not locked can take the spec
     std::uint64_t leastBytes() const;                         ///< of the whole file at the smallest choices
     std::uint64_t mostBytes() const;                          ///< at the largest
+    std::uint64_t leastNs() const;                            ///< of one pass at the fastest choices
+    std::uint64_t mostNs() const;                             ///< at the slowest
     const QuantSpec* specOf(const UnitOption& option) const { ///< null: the unit is kept
         return option.spec == kKeep ? nullptr : &specs[option.spec];
     }
@@ -67,6 +87,9 @@ struct OptionRequest {
     /// and the same stored data.
     std::vector<std::string> groups;
     std::vector<SizeLimit> limits = {};
+    std::shared_ptr<const Latencies> latencies = {}; ///< null: times do not matter
+    bool needsTimes = false;                         ///< a spec without a measured time is no choice
+    std::shared_ptr<const Target> target = {};       ///< null: specs that no backend takes are choices too
     /// Every spec of the request: to choose from, of locks and of limits.
     std::vector<QuantSpec> allSpecs() const;
 };

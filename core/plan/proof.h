@@ -36,7 +36,7 @@ struct ProofRequest {
     const Options* options = nullptr;
     std::vector<TensorRule> locks;
     Mixture plan;
-    std::uint64_t budget = 0;              ///< bytes of the whole file, for uniform specs and rules of thumb
+    Budget budget;                         ///< for uniform specs and rules of thumb
     std::size_t draws = 19;                ///< of each kind of chance
     eval::EvaluationPlan text;             ///< chunks that no loss was measured on
     std::vector<KnownRecipe> recipes = {}; ///< to measure too, whatever their size

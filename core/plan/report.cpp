@@ -5,8 +5,10 @@
 #include "core/export/rule_book.h"
 #include "core/plan/frontier.h"
 #include "core/plan/heuristic.h"
+#include "core/plan/speed_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 
@@ -61,18 +63,42 @@ Table besideTable(const PlanRecord& record) {
                      besideRows(record.plan, record.recipes, *record.options));
 }
 
+/// "77.20 MiB of 77.91 MiB", with the part of the budget where there is one.
+std::string sizeUse(const PlanRecord& record) {
+    const double mib = 1 << 20;
+    std::string text = fmt::format("{:.2f} MiB", double(record.plan.bytes) / mib);
+    return record.budget.bytes ? text + fmt::format(" of {:.2f} MiB", double(*record.budget.bytes) / mib) : text;
+}
+
+/// "3.41 ms (3.38 to 3.47) of 4 ms on cpu at M = 1; "; "" without times.
+std::string timeUse(const PlanRecord& record) {
+    const auto& times = record.options->latencies;
+    if (!times) return {};
+    const Mixture& plan = record.plan;
+    std::string text = timeText(double(plan.ns));
+    if (std::isfinite(plan.nsRange.low) && plan.nsRange.high > 0)
+        text += fmt::format(" ({} to {})", timeText(plan.nsRange.low), timeText(plan.nsRange.high));
+    if (record.budget.ns) text += fmt::format(" of {}", timeText(double(*record.budget.ns)));
+    text += fmt::format(" for the products of one pass at M = {} ({})", times->m, caseText(times->where));
+    if (plan.untimed > 0)
+        text += fmt::format(", without {} that {} not timed", plan.untimed, plan.untimed == 1 ? "was" : "were");
+    return text + "; ";
+}
+
+std::string gapText(const PlanRecord& record) {
+    const double gap = record.plan.gap();
+    if (gap == 0) return "gap 0: no plan within the budget has a smaller sum of losses";
+    return fmt::format("gap {:.2g}: the best plan may be smaller by this share{}", gap,
+                       record.budget.bytes && record.budget.ns ? ", by the dual bound over the price of time" : "");
+}
+
 } // namespace
 
 std::string planSummary(const PlanRecord& record) {
     const Options& options = *record.options;
-    const double mib = 1 << 20;
-    std::string text = fmt::format(
-        "{:.4f} bits per weight of the whole file, {:.2f} MiB of {:.2f} MiB in the layout {}; {} units x {} specs; ",
-        record.plan.bpw(options), double(record.plan.bytes) / mib, double(record.budget) / mib, options.layout->id,
-        options.units.size(), options.specs.size());
-    const double gap = record.plan.gap();
-    return text + (gap == 0 ? "gap 0: no plan within the budget has a smaller sum of losses"
-                            : fmt::format("gap {:.2g}: the best plan may be smaller by this share", gap));
+    return fmt::format("{:.4f} bits per weight of the whole file, {} in the layout {}; {}{} units x {} specs; {}",
+                       record.plan.bpw(options), sizeUse(record), options.layout->id, timeUse(record),
+                       options.units.size(), options.specs.size(), gapText(record));
 }
 
 Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine,
@@ -85,10 +111,23 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     const auto say = [&](const char* key, std::string value) { provenance->emplace_back(key, std::move(value)); };
     say("objective", record.objective->id);
     say("layout", options.layout->id);
-    say("budget_bytes", std::to_string(record.budget));
+    if (record.budget.bytes) say("budget_bytes", std::to_string(*record.budget.bytes));
+    if (record.budget.ns) say("budget_ns", std::to_string(*record.budget.ns));
+    if (options.target) say("target", options.target->backend);
+    if (const auto& times = options.latencies) {
+        say("time_ns", std::to_string(record.plan.ns));
+        if (std::isfinite(record.plan.nsRange.low) && record.plan.nsRange.high > 0)
+            say("time_low_ns", fmt::format("{:.0f}", record.plan.nsRange.low)),
+                say("time_high_ns", fmt::format("{:.0f}", record.plan.nsRange.high));
+        say("time_lacks", std::to_string(record.plan.untimed));
+        say("time_backend", times->where.backend);
+        say("time_device", times->where.device);
+        say("time_m", std::to_string(times->m));
+    }
     say("bytes", std::to_string(record.plan.bytes));
     say("bpw", fmt::format("{}", record.plan.bpw(options)));
     say("predicted_loss", fmt::format("{}", record.plan.loss));
+    if (record.plan.bound) say("bound", fmt::format("{}", *record.plan.bound));
     say("gap", fmt::format("{}", record.plan.gap()));
     if (!record.text.path.empty()) {
         say("text_file", record.text.path);
@@ -106,6 +145,10 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
         report.more.emplace_back(
             "additivity", makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));
     if (!record.recipes.empty()) report.more.emplace_back("recipes", besideTable(record));
+    if (record.speed) {
+        report.more.emplace_back("speed", makeTable("Speed, error and size", speedColumns(), record.speed->points));
+        report.more.emplace_back("crossovers", makeTable("Crossovers", crossoverColumns(), record.speed->crossovers));
+    }
     if (record.proof) {
         report.more.emplace_back("contenders", makeTable("Contenders", contenderColumns(), record.proof->contenders));
         report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
@@ -130,6 +173,7 @@ std::vector<Section> planSections(const PlanRecord& record) {
     section.plots.push_back(frontierPlot(record));
     section.tables.push_back(
         makeTable("What each tensor becomes", mixtureColumns(), mixtureRows(record.plan, options)));
+    if (record.speed) out.push_back(speedSection(*record.speed, *record.objective));
     if (!record.proof) return out;
     Section proof;
     proof.title = "Against chance";

@@ -4,6 +4,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/plan/proof.h"
+#include "core/plan/speed.h"
 #include "core/report/report.h"
 
 namespace qs::plan {
@@ -14,9 +15,10 @@ struct PlanRecord {
     std::shared_ptr<const Options> options;
     std::shared_ptr<const Losses> losses;
     Mixture plan;
-    std::uint64_t budget = 0;                           ///< bytes of the whole file
+    Budget budget;
     std::vector<KnownRecipe> recipes = {};              ///< that it stands beside
     std::shared_ptr<const StoredSizes> sizes = nullptr; ///< of every spec of the options
+    std::shared_ptr<const SpeedMap> speed = nullptr;    ///< null: nothing was timed
     std::optional<PlanProof> proof;
     eval::EvaluationText text; ///< empty path: none was used
     std::size_t context = 0;

@@ -204,7 +204,8 @@ std::string scatterSvg(const Plot& plot, int width, int height) {
         const auto& s = plot.series[i];
         for (std::size_t k = 0; k < s.x.size() && k < s.y.size(); ++k)
             if (f.drawn(s.x[k], s.y[k]))
-                out += markAt(i, f.px(s.x[k]), f.py(s.y[k]), 3.2, k < s.notes.size() ? s.notes[k] : s.name);
+                out += markAt(i, f.px(s.x[k]), f.py(s.y[k]), k < s.radii.size() ? s.radii[k] : 3.2,
+                              k < s.notes.size() ? s.notes[k] : s.name);
     }
     if (plot.legend) legend(plot, 0, width - 12, height + 6, &out);
     return out + "</svg>";

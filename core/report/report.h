@@ -28,6 +28,7 @@ struct Plot {
         /// Bars: x is empty if there are `categories`; else the left edges of bins of equal width.
         std::vector<double> x, y;
         std::vector<std::string> notes = {}; ///< Scatter: a description of each mark
+        std::vector<double> radii = {};      ///< Scatter: empty, or the size of each mark in pixels
     };
     std::vector<Series> series;
     std::vector<double> verticals;           ///< positions of vertical lines, e.g. levels or percentiles

@@ -13,6 +13,8 @@ struct KeptPlan {
     std::vector<std::string> groups;
     std::optional<double> bpw;         ///< the budget
     std::string startName, startRules; ///< the recipe that it began from, a rule a line; "": none
+    std::optional<std::uint64_t> ns;   ///< the budget of time
+    std::optional<std::string> target; ///< id of a backend
     std::size_t lossChunks = 0;
     plan::Losses losses;                      ///< by the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`

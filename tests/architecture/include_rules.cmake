@@ -39,7 +39,7 @@ rule(core/solve "core/solve" "^$" "\"core/(analysis|plan|eval|bench|export|serve
 rule(core/export "core/export" "^$" "\"core/(value|solve|analysis|plan|eval|bench|serve|session|recipes|verify)/")
 rule(core/analysis "core/analysis" "^$" "\"core/(plan|eval|bench|export|serve|session|recipes|verify)/")
 rule(core/eval "core/eval" "^$" "\"core/(plan|bench|export|serve|session|recipes|verify)/")
-rule(core/plan "core/plan" "^$" "\"core/(bench|serve|session|recipes|verify)/")
+rule(core/plan "core/plan" "^$" "\"core/(serve|session|recipes|verify)/")
 rule(core/recipes "core/recipes" "^$" "\"core/(eval|plan|bench|serve|session|verify)/")
 rule(core/verify "core/verify" "^$" "\"core/(eval|plan|bench|serve|session|recipes)/")
 rule(core/bench "core/bench" "^$" "\"core/(value|solve|analysis|plan|eval|export|serve|session|recipes|verify)/")

@@ -48,7 +48,9 @@ target_sources(qs_gui PRIVATE
   pages/plan/plan_measure.cpp
   pages/plan/plan_page.cpp
   pages/plan/plan_page_work.cpp
+  pages/plan/plan_speed.cpp
   pages/plan/plan_start.cpp
+  pages/plan/plan_time.cpp
   pages/plan/plan_units.cpp
   pages/plan/plan_work.cpp
   pages/overview/overview_cards.cpp

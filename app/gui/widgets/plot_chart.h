@@ -33,8 +33,9 @@ struct PlotSeries {
     int dash = 0; ///< of a Line: 0 solid; 1, 2, 3: dash patterns that differ without colour
     /// of Bars, relative to the centre, in widths of a bar: for two series side by side
     double barFrom = -0.5, barTo = 0.5;
-    QStringList labels = {}; ///< empty, or a text for each point, printed above it where there is room
-    bool ring = false;       ///< of Dots: a ring around the dots marks the selection
+    QStringList labels = {};    ///< empty, or a text for each point, printed above it where there is room
+    bool ring = false;          ///< of Dots: a ring around the dots marks the selection
+    QVector<double> radii = {}; ///< of Dots: empty, or the radius of each dot in pixels
 };
 
 struct PlotMarker {

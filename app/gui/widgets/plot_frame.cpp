@@ -164,15 +164,21 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
 void PlotFrame::paintSeriesDots(QPainter& painter, const PlotSeries& series, bool hollow) const {
     const double radius = area_.width() / std::max(1, int(series.points.size())) < 4 ? 1.6 : 2.6;
     const QRectF near = area_.adjusted(-8, -8, 8, 8);
+    const QColor color = Theme::instance().data(series.token);
     QVector<QPointF> centers;
     centers.reserve(series.points.size());
-    for (const QPointF& point : series.points) {
+    for (qsizetype i = 0; i < series.points.size(); ++i) {
+        const QPointF& point = series.points[i];
         if (!std::isfinite(point.y()) || (logY && point.y() <= 0)) continue;
         const QPointF at(pixelX(point.x()), pixelY(logY ? std::log10(point.y()) : point.y()));
-        if (near.contains(at)) centers.append(at);
+        if (!near.contains(at)) continue;
+        if (i < series.radii.size())
+            paintDots(painter, {at}, series.radii[i], color, hollow);
+        else
+            centers.append(at);
     }
     // The second series is drawn as rings: both can be told apart where they coincide, and without colour.
-    paintDots(painter, centers, hollow ? radius + 0.6 : radius, Theme::instance().data(series.token), hollow);
+    paintDots(painter, centers, hollow ? radius + 0.6 : radius, color, hollow);
 }
 
 void PlotFrame::paintRings(QPainter& painter, const PlotSeries& series) const {

@@ -46,20 +46,43 @@ std::vector<double> roundMediansOf(const Json& row) {
     return medians;
 }
 
-BaselineRow rowOf(const Json& json) {
-    BenchmarkRow named;
-    named.question.backend = textAt(json, "backend");
-    named.question.device = textAt(json, "device");
-    named.question.spec = textAt(json, "spec");
-    named.question.op = textAt(json, "op");
-    named.question.act = textAt(json, "act");
-    named.answer.variant.id = textAt(json, "variant");
-    named.question.bias = json.contains("bias") && json["bias"].is_boolean() && json["bias"].get<bool>();
-    named.question.cache = textAt(json, "cache") == "warm" ? CacheState::Warm : CacheState::Cold;
-    named.question.m = wholeAt(json, "m");
-    named.question.n = wholeAt(json, "n");
-    named.question.k = wholeAt(json, "k");
-    named.question.threads = unsigned(wholeAt(json, "threads"));
+bool isTrueAt(const Json& row, const char* key) {
+    const auto at = row.find(key);
+    return at != row.end() && at->is_boolean() && at->get<bool>();
+}
+
+std::optional<Interval> intervalAt(const Json& row, const char* key) {
+    const auto at = row.find(key);
+    if (at == row.end() || !at->is_array() || at->size() != 2 || !(*at)[0].is_number() || !(*at)[1].is_number())
+        return {};
+    return Interval{(*at)[0].get<double>(), (*at)[1].get<double>()};
+}
+
+RowState stateOf(const std::string& text) {
+    for (int i = 0; i <= int(RowState::Cancelled); ++i)
+        if (text == rowStateText(RowState(i))) return RowState(i);
+    return RowState::Failed;
+}
+
+BenchmarkRow valuesOf(const Json& json) {
+    BenchmarkRow out;
+    auto& q = out.question;
+    q.backend = textAt(json, "backend"), q.device = textAt(json, "device");
+    q.spec = textAt(json, "spec"), q.specFull = textAt(json, "spec_full");
+    q.op = textAt(json, "op"), q.act = textAt(json, "act"), q.bias = isTrueAt(json, "bias");
+    q.cache = textAt(json, "cache") == cacheText(CacheState::Warm) ? CacheState::Warm : CacheState::Cold;
+    q.m = wholeAt(json, "m"), q.n = wholeAt(json, "n"), q.k = wholeAt(json, "k");
+    q.threads = unsigned(wholeAt(json, "threads"));
+    Variant& variant = out.answer.variant;
+    variant.id = textAt(json, "variant"), variant.approx = isTrueAt(json, "approx");
+    variant.experimental = isTrueAt(json, "experimental"), variant.baseline = isTrueAt(json, "baseline");
+    out.verdict.status = stateOf(textAt(json, "status")), out.verdict.reason = textAt(json, "reason");
+    out.timing.medianNs = figureAt(json, "median_ns"), out.timing.ciNs = intervalAt(json, "ci_ns");
+    out.timing.busy = isTrueAt(json, "busy"), out.verdict.speedup = figureAt(json, "speedup_vs_f32");
+    return out;
+}
+
+BaselineRow rowOf(const Json& json, const BenchmarkRow& named) {
     BaselineRow out;
     out.key = rowKey(named);
     out.parts = rowParts(named);
@@ -74,9 +97,7 @@ BaselineRow rowOf(const Json& json) {
     out.probeRead = giga("probe_read_gbps");
     out.probeF32 = giga("probe_f32_gflops");
     out.roundsNs = roundInterval(roundMediansOf(json));
-    if (const auto ci = json.find("ci_ns");
-        ci != json.end() && ci->is_array() && ci->size() == 2 && (*ci)[0].is_number() && (*ci)[1].is_number())
-        out.ciNs = Interval{(*ci)[0].get<double>(), (*ci)[1].get<double>()};
+    out.ciNs = named.timing.ciNs;
     return out;
 }
 
@@ -154,7 +175,8 @@ Result<BenchBaseline> parseBenchBaseline(std::string_view text, const std::strin
     for (const auto& row : *rows) {
         if (!row.is_object() || !row.contains("variant") || !row.contains("median_ns"))
             return fail(fmt::format("Row {} of {} is not a row of a benchmark.", out.rows.size() + 1, name), path);
-        out.rows.push_back(rowOf(row));
+        out.asRows.push_back(valuesOf(row));
+        out.rows.push_back(rowOf(row, out.asRows.back()));
     }
     if (const auto roofs = json.find("roofs"); roofs != json.end() && roofs->is_array())
         for (const auto& roof : *roofs)

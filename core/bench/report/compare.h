@@ -19,6 +19,8 @@ struct BaselineRow {
 };
 struct BenchBaseline {
     std::vector<BaselineRow> rows;
+    /// The same rows as values, as far as the file tells: question, variant, status, median with its interval, busy.
+    std::vector<BenchmarkRow> asRows;
     std::vector<MeasuredRoof> roofs;
     std::vector<std::pair<std::string, std::string>> provenance; ///< only entries that are text
 };

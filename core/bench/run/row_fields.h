@@ -111,6 +111,7 @@ template<class Io> void fields(Io& io, ModelPassRow& row) {
     io("missing", row.missing);
     io("busy", row.busy);
     io("ns", row.ns);
+    io("ns_ci", row.nsCi);
     io("tokens_per_second", row.tokensPerSecond);
     io("speedup", row.speedup);
     io("variants", row.variants);

@@ -35,16 +35,25 @@ bool isEmbedding(const std::string& role) { return role.find("embed") != std::st
 
 } // namespace
 
-std::vector<ModelShape> modelShapes(const Model& model) {
+std::vector<const TensorInfo*> modelProducts(const Model& model) {
     const bool head = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
         return tensor.isWeight() && placeOf(tensor.name).role == "lm_head";
     });
-    std::vector<ModelShape> out;
+    std::vector<const TensorInfo*> out;
     for (const auto& tensor : model.tensors) {
         if (!tensor.isWeight() || tensor.shape.size() != 2 || tensor.elements == 0) continue;
         const std::string role = placeOf(tensor.name).role;
         if (role.find("pos") != std::string::npos && isEmbedding(role)) continue;
         if (head && isEmbedding(role)) continue;
+        out.push_back(&tensor);
+    }
+    return out;
+}
+
+std::vector<ModelShape> modelShapes(const Model& model) {
+    std::vector<ModelShape> out;
+    for (const TensorInfo* one : modelProducts(model)) {
+        const TensorInfo& tensor = *one;
         auto at = std::find_if(out.begin(), out.end(), [&](const ModelShape& shape) {
             return shape.n == tensor.shape[0] && shape.k == tensor.shape[1];
         });
@@ -79,7 +88,8 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
         ModelPassRow pass;
         std::tie(pass.backend, pass.device, pass.spec, pass.op, pass.act, pass.m, pass.cache) = asked;
         double ns = 0, baseline = 0;
-        bool ratios = true;
+        Interval range;
+        bool ratios = true, ranges = true;
         std::set<std::string> variants;
         for (const auto& shape : shapes) {
             const auto* row = fastest(rows, asked, shape);
@@ -91,6 +101,9 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
             pass.products += shape.count;
             if (row->timing.busy) pass.busy += shape.count;
             ns += double(shape.count) * *row->timing.medianNs;
+            ranges &= row->timing.ciNs.has_value() && !row->timing.busy;
+            if (const auto& ci = row->timing.ciNs)
+                range.low += double(shape.count) * ci->low, range.high += double(shape.count) * ci->high;
             ratios &= row->verdict.speedup.has_value();
             if (row->verdict.speedup) baseline += double(shape.count) * *row->timing.medianNs * *row->verdict.speedup;
             variants.insert(row->answer.variant.id);
@@ -98,6 +111,7 @@ std::vector<ModelPassRow> modelPasses(std::span<const ModelShape> shapes, std::s
         for (const auto& variant : variants) pass.variants += (pass.variants.empty() ? "" : " ") + variant;
         if (pass.missing == 0 && pass.products > 0) {
             pass.ns = ns;
+            if (ranges) pass.nsCi = range;
             pass.tokensPerSecond = double(pass.m) * 1e9 / ns;
             if (pass.busy > 0)
                 pass.reason = fmt::format(

@@ -12,6 +12,8 @@ struct ModelShape {
     std::size_t count = 0;            ///< number of products with this shape in one pass over the model
     std::vector<std::string> tensors; ///< their names, in the order of the model
 };
+/// The float weights of rank 2 that are products in one pass: see modelShapes().
+std::vector<const TensorInfo*> modelProducts(const Model& model);
 /// The distinct shapes of float weights of rank 2, most weights first. An embedding table is left out if the model has
 /// an output head of its own, because looking up a row is no product. Otherwise it counts as the tied head.
 std::vector<ModelShape> modelShapes(const Model& model);
@@ -26,6 +28,7 @@ struct ModelPassRow {
     std::size_t products = 0, missing = 0; ///< measured, and not measured
     std::size_t busy = 0;                  ///< of the measured: timed while something else ran on the machine
     std::optional<double> ns;              ///< for m tokens; none if a product is missing
+    std::optional<Interval> nsCi;          ///< the sums of both ends; none if a product has no interval or was busy
     /// for the products only: attention, norms and sampling take additional time
     std::optional<double> tokensPerSecond;
     std::optional<double> speedup; ///< over openblas f32; none if a product was timed on a busy machine

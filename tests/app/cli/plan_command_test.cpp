@@ -4,6 +4,7 @@
 #include "tests/support/test_program.h"
 
 #include <QFileInfo>
+#include <QSet>
 #include <QTemporaryDir>
 
 #include <cmath>
@@ -26,6 +27,31 @@ class TestPlanCommand : public QObject {
                                s("nf4:block=32"), s("--spec"), s("int8"), s("--tensor"), s("proj")} +
                    more);
     }
+    /// A result of a benchmark with invented times: `perWeight` nanoseconds a weight, at every shape of the sample.
+    QString times(const char* name, const std::vector<std::tuple<const char*, int, double>>& specs) {
+        QJsonArray rows;
+        for (const auto& [n, k] : {std::pair(256, 192), {192, 544}, {544, 192}, {64, 192}, {192, 192}})
+            for (const auto& [spec, m, perWeight] : specs) {
+                const double ns = perWeight * n * k;
+                rows << QJsonObject{{s("backend"), s("cpu")},
+                                    {s("device"), s("cpu:0")},
+                                    {s("spec"), s(spec)},
+                                    {s("op"), s("matmul_t")},
+                                    {s("act"), s("f32")},
+                                    {s("cache"), s("cold")},
+                                    {s("m"), m},
+                                    {s("n"), n},
+                                    {s("k"), k},
+                                    {s("variant"), s("made_up")},
+                                    {s("status"), s("ok")},
+                                    {s("median_ns"), ns},
+                                    {s("ci_ns"), QJsonArray{0.99 * ns, 1.01 * ns}}};
+            }
+        QFile file(path(name));
+        if (!file.open(QIODevice::WriteOnly)) return {};
+        file.write(QJsonDocument(QJsonObject{{s("rows"), rows}}).toJson());
+        return path(name);
+    }
     void refuses(const QStringList& more, const char* why) {
         const auto ran = plan(more);
         QCOMPARE(ran.code, 1);
@@ -35,6 +61,8 @@ class TestPlanCommand : public QObject {
 private Q_SLOTS:
     void aRecipeThatExportsAndEvaluates();
     void locksSkipsAndLimits();
+    void timesAndSizes();
+    void aTarget();
     void againstChance();
     void aRecipeBesideThePlan();
     void aRecipeOfAnotherProgram();
@@ -82,6 +110,77 @@ void TestPlanCommand::locksSkipsAndLimits() {
         if (unit.contains(s("up_proj"))) QVERIFY(spec != s("int8"));
     }
     QVERIFY(locked > 1);
+}
+
+void TestPlanCommand::timesAndSizes() {
+    const QString file = times("times.json", {{"nf4:block=32", 1, 2.0},
+                                              {"int8", 1, 3.0},
+                                              {"ternary:scale=channel", 1, 1.0},
+                                              {"int8", 16, 8.0},
+                                              {"nf4:block=32", 16, 20.0},
+                                              {"bf16", 1, 4.0}});
+    const auto ran = plan({s("--budget"), s("6ms"), s("--latency"), file, s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
+    QCOMPARE(provenance[s("gap")].toString(), s("0"));
+    QVERIFY(!provenance.contains(s("budget_bytes")));
+    QCOMPARE(provenance[s("budget_ns")].toString(), s("6000000"));
+    QCOMPARE(provenance[s("time_m")].toString(), s("1"));
+    const auto all = provenance[s("time_ns")].toString().toLongLong();
+    QVERIFY2(all > 0 && all <= 6'000'000, qPrintable(provenance[s("time_ns")].toString()));
+    qint64 sum = 0;
+    QSet<QString> specs;
+    for (const auto& row : rows(ran.out)) {
+        sum += qint64(row.toObject()[s("time_ns")].toDouble());
+        specs << row.toObject()[s("spec")].toString();
+    }
+    QVERIFY2(specs.size() > 1, "a plan of one spec would prove nothing");
+    QCOMPARE(all - sum, qint64(4 * 256 * 192)); // the head stays as it is, as bf16
+    // One spec everywhere, and where another one becomes faster.
+    QCOMPARE(rows(ran.out, "speed").size(), 5);
+    const auto crossed = rows(ran.out, "crossovers");
+    QCOMPARE(crossed.size(), 1);
+    QCOMPARE(crossed[0].toObject()[s("spec")].toString(), s("int8"));
+    QCOMPARE(crossed[0].toObject()[s("m")].toInt(), 16);
+
+    // A size too: both hold, and the gap is in the JSON and in the words.
+    const QStringList both = {s("--budget"), s("6ms"), s("--budget"), s("14bpw"), s("--latency"), file};
+    const auto two = plan(both + QStringList{s("--json"), s("-")});
+    QVERIFY2(two.code == 0, two.err.constData());
+    provenance = QJsonDocument::fromJson(two.out).object()[s("provenance")].toObject();
+    const auto figure = [&](const char* key) { return provenance[s(key)].toString().toDouble(); };
+    QVERIFY(figure("bytes") <= figure("budget_bytes") && figure("time_ns") <= figure("budget_ns"));
+    QVERIFY(figure("bound") <= figure("predicted_loss") && figure("gap") >= 0);
+    const auto words = plan(both);
+    QVERIFY2(words.code == 0 && words.out.contains("gap ") && words.out.contains("of 6 ms"), words.out.constData());
+    QVERIFY(words.out.contains("On cpu int8 becomes faster than nf4:block=32 between M = 1 and M = 16."));
+
+    // What was not timed is no choice, and the command that times it is named.
+    const auto lacks = plan({s("--budget"), s("3ms"), s("--latency"), file, s("--rows"), s("16")});
+    QVERIFY2(lacks.code == 1 && isSentence(lacks.err), lacks.err.constData()); // 8 ns a weight is more than 3 ms
+    const auto fewer = plan({s("--budget"), s("30ms"), s("--latency"), file, s("--rows"), s("16")});
+    QVERIFY2(fewer.code == 0, fewer.err.constData());
+    QVERIFY2(fewer.out.contains("quantscope-cli bench --model") && fewer.out.contains("--shape 16"),
+             fewer.out.constData());
+    refuses({s("--budget"), s("3ms")}, "bench --model");
+    refuses({s("--budget"), s("1us"), s("--latency"), file}, "fastest choices need");
+    refuses({s("--budget"), s("3ms"), s("--budget"), s("4ms"), s("--latency"), file}, "Two budgets of time");
+    refuses({s("--budget"), s("3ms"), s("--latency"), file, s("--rows"), s("2")}, "M was 1, 16");
+    refuses({s("--budget"), s("3ms"), s("--latency"), file, s("--backend"), s("cuda")}, "no time of cuda");
+    refuses({s("--budget"), s("14bpw"), s("--backend"), s("cpu")}, "--latency");
+    refuses({s("--budget"), s("3ms"), s("--latency"), kTiny + s("/config.json")}, "no rows of a benchmark");
+}
+
+/// The backend of the processor is asked: it takes these specs, but not those of another program's blocks.
+void TestPlanCommand::aTarget() {
+    const auto ran =
+        run({s("plan"), kTiny, s("--spec"), s("int8"), s("--spec"), s("nf4:block=64"), s("--spec"), s("q4_k"),
+             s("--tensor"), s("mlp"), s("--budget"), s("15bpw"), s("--target"), s("cpu"), s("--json"), s("-")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    QCOMPARE(QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject()[s("target")].toString(), s("cpu"));
+    for (const auto& row : rows(ran.out)) QVERIFY(row.toObject()[s("spec")].toString() != s("q4_k"));
+    refuses({s("--budget"), s("14bpw"), s("--target"), s("nothing")}, "There is no backend");
+    refuses({s("--budget"), s("14bpw"), s("--plugin"), kHeldOut}, "--target");
 }
 
 void TestPlanCommand::againstChance() {

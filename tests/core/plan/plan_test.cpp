@@ -26,6 +26,7 @@ private Q_SLOTS:
     void aLockIsOneOfItsWholeGroup();
     void limitsOfRoles();
     void layoutsDemandGroups();
+    void whatOneFileCannotHold();
     void oneDataIsOneUnit();
     void theFrontierIsTheBest();
     void slopesHoldForAnySpec();
@@ -201,6 +202,30 @@ void PlanTest::layoutsDemandGroups() {
     request.layout = "gptq";
     const auto options = planOptions(request, lossesOf(request), Job());
     if (options) QVERIFY(options->units.size() == 1);
+}
+
+/// bitsandbytes has one 4-bit type for a model: the first one counts, or that of a lock; only its block may differ.
+void PlanTest::whatOneFileCannotHold() {
+    auto request = requestOf(sampleModel());
+    request.layout = "bnb", request.specs.clear();
+    for (const char* spec : {"nf4:dialect=bnb:block=64", "fp4:dialect=bnb:block=64", "nf4:dialect=bnb:block=32"})
+        request.specs.push_back(parseSpec(spec).value());
+    const Options options = optionsOf(request);
+    QVERIFY(options.isEverywhere(0) && !options.isEverywhere(1) && options.isEverywhere(2));
+    bool said = false;
+    for (const std::string& remark : options.remarks) said |= remark.find("one 4-bit type") != std::string::npos;
+    QVERIFY(said);
+    const auto best = bestMixture(options, (options.leastBytes() + options.mostBytes()) / 2);
+    QVERIFY(best);
+    QuantizeRequest export_;
+    export_.output = "x", export_.layout = request.layout;
+    recipeOf(*best, options, {}).applyTo(export_);
+    const auto planned = planExport(*request.model, export_);
+    QVERIFY2(planned && planned->problem.empty(), planned ? planned->problem.c_str() : "");
+    // A lock comes before the choices.
+    request.locks = {{"layers.0.mlp.down_proj", request.specs[1]}};
+    const Options locked = optionsOf(request);
+    QVERIFY(!locked.isEverywhere(0) && locked.isEverywhere(1) && !locked.isEverywhere(2));
 }
 
 /// Two names of the same bytes are tied.

@@ -67,6 +67,13 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
             specs_->spoil();
             if (isVisible()) specs_->refresh();
         });
+    const auto takeWish = [this] {
+        if (session_.benchWish().empty()) return;
+        specs_->wish(session_.benchWish());
+        shapes_->wishAll();
+    };
+    connect(&session, &Session::benchAsked, this, takeWish);
+    takeWish();
     setRunning(false);
 }
 

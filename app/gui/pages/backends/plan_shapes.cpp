@@ -47,6 +47,16 @@ std::vector<BenchShape> PlanShapes::ticked(std::span<const std::int64_t> ms) con
 
 void PlanShapes::fit() { list_->fit(); }
 
+void PlanShapes::wishAll() {
+    wishesAll_ = true;
+    {
+        const QSignalBlocker blocker(list_);
+        for (int i = 0; i < list_->count(); ++i)
+            if (shapes_[std::size_t(i)].count > 0) list_->tick(i);
+    }
+    Q_EMIT changed();
+}
+
 void PlanShapes::addTyped() {
     const auto shape = parseShape("1x" + typed_->text().trimmed().toStdString());
     if (!shape) return Q_EMIT complained(QString::fromStdString(oneSentence(shape.error().sentence())));
@@ -69,7 +79,7 @@ void PlanShapes::list() {
             QStringList names;
             for (const auto& name : shape.tensors)
                 if (names.size() < 8) names << QString::fromStdString(escapeForPeople(name, 80));
-            list_->add(text, i < kShapesTicked, names.join(u'\n'));
+            list_->add(text, i < kShapesTicked || wishesAll_, names.join(u'\n'));
         }
         Q_EMIT changed();
     };

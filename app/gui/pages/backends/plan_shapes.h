@@ -19,7 +19,8 @@ class PlanShapes : public QObject {
 public:
     PlanShapes(QVBoxLayout& column, Session& session, QWidget* parent);
     std::vector<BenchShape> ticked(std::span<const std::int64_t> ms) const; ///< each at every M
-    void fit();                                                             ///< sets the height of the list
+    void wishAll(); ///< ticks every shape of the model, now or once they are known
+    void fit();     ///< sets the height of the list
 
 Q_SIGNALS:
     void changed(); ///< ticked() has changed
@@ -32,6 +33,7 @@ private:
     TickList* list_;
     QLineEdit* typed_;
     std::vector<ModelShape> shapes_; ///< a row of the list each
+    bool wishesAll_ = false;
 };
 
 } // namespace qs::gui

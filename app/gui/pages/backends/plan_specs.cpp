@@ -40,6 +40,26 @@ std::vector<PlanSpecs::Spec> PlanSpecs::ticked() const {
 
 void PlanSpecs::fit() { list_->fit(); }
 
+void PlanSpecs::wish(const std::vector<QuantSpec>& specs) {
+    refresh();
+    {
+        const QSignalBlocker blocker(list_);
+        for (int i = 0; i < list_->count(); ++i) list_->item(i)->setCheckState(Qt::Unchecked);
+        for (const QuantSpec& spec : specs) {
+            if (whyNotCrossing(spec)) continue; // no backend takes it
+            const auto known =
+                std::find_if(specs_.begin(), specs_.end(), [&](const Spec& one) { return one.second == spec; });
+            if (known != specs_.end()) {
+                list_->tick(int(known - specs_.begin()));
+                continue;
+            }
+            specs_.emplace_back(specText(spec), spec);
+            list_->add(QString::fromStdString(specText(spec)), true);
+        }
+    }
+    Q_EMIT changed();
+}
+
 void PlanSpecs::addTyped() {
     const QString text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());

@@ -24,9 +24,10 @@ public:
     using Spec = std::pair<std::string, QuantSpec>; ///< as typed, and parsed
     PlanSpecs(QVBoxLayout& column, Session& session, QWidget* parent);
     std::vector<Spec> ticked() const;
-    void spoil() { stale_ = true; } ///< A, B or the recipe has changed
-    void refresh();                 ///< lists the specs again if they are out of date
-    void fit();                     ///< sets the height of the list
+    void wish(const std::vector<QuantSpec>& specs); ///< ticks these alone
+    void spoil() { stale_ = true; }                 ///< A, B or the recipe has changed
+    void refresh();                                 ///< lists the specs again if they are out of date
+    void fit();                                     ///< sets the height of the list
 
 Q_SIGNALS:
     void changed(); ///< ticked() has changed

@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/spec_ticks.h"
 #include "core/base/text.h"
+#include "core/bench/backend/backend.h"
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -36,7 +37,8 @@ constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", 
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox) {
+      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox),
+      target_(new QComboBox) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -49,6 +51,12 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
         layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
     }
     addLine(*column, tr("Layout"), layout_, "planLayout", tr("Whose stored bytes count, padding and scales included"));
+    target_->addItem(tr("any backend"), QString());
+    for (const BackendSource& source : backendSources({}))
+        if (source.built) target_->addItem(QString::fromStdString(source.id), QString::fromStdString(source.id));
+    addLine(*column, tr("Target"), target_, "planTarget",
+            tr("A backend is asked which specs its kernels take at the shape of each tensor, at M = 1; the others are "
+               "no choice"));
     for (const plan::Objective& objective : plan::objectives()) {
         const QString title = tr(objective.title);
         objective_->addItem(objective.isProxy ? tr("%1 (proxy)").arg(title) : title, QLatin1String(objective.id));
@@ -78,7 +86,8 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     column->addWidget(group_);
     connect(specs_, &SpecTicks::refused, this, &PlanChoice::refused);
     connect(specs_, &SpecTicks::changed, this, &PlanChoice::changed);
-    for (auto* box : {layout_, objective_}) connect(box, &QComboBox::currentIndexChanged, this, &PlanChoice::changed);
+    for (auto* box : {layout_, objective_, target_})
+        connect(box, &QComboBox::currentIndexChanged, this, &PlanChoice::changed);
     connect(group_, &QLineEdit::editingFinished, this, [this] {
         const QRegularExpression regex(group_->text());
         if (!regex.isValid())
@@ -102,6 +111,7 @@ PlanSettings PlanChoice::settings() const {
     out.specs = specs_->ticked();
     out.layout = layout_->currentData().toString().toStdString();
     out.objective = objective_->currentData().toString().toStdString();
+    out.target = target_->currentData().toString().toStdString();
     for (const auto& [regex, box] : groups_)
         if (box->isChecked()) out.groups.push_back(regex);
     if (const QRegularExpression regex(group_->text()); regex.isValid() && !group_->text().isEmpty())
@@ -114,6 +124,7 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
     specs_->tickOnly(settings.specs);
     layout_->setCurrentIndex(std::max(0, layout_->findData(QString::fromStdString(settings.layout))));
     objective_->setCurrentIndex(std::max(0, objective_->findData(QString::fromStdString(settings.objective))));
+    target_->setCurrentIndex(std::max(0, target_->findData(QString::fromStdString(settings.target))));
     group_->clear();
     for (const auto& [regex, box] : groups_) box->setChecked(false);
     for (const auto& regex : settings.groups) {

@@ -40,7 +40,7 @@ private:
     std::string known_; ///< see allowObjective()
     SpecTicks* specs_;
     QLineEdit* group_;
-    QComboBox *layout_, *objective_;
+    QComboBox *layout_, *objective_, *target_;
     std::vector<std::pair<std::string, QCheckBox*>> groups_; ///< expression, box
 };
 

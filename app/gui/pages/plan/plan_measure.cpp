@@ -20,7 +20,7 @@ Result<plan::MeasuredPlan> measurePlan(const MeasureRequest& request, const Job&
     auto plan = plan::heldOut(*text, context, answer.ground->lossChunks, kProofChunks);
     if (!plan) return tl::unexpected(plan.error());
     plan->scored = request.text.scored;
-    auto proof = plan::provePlan({model, answer.options.get(), answer.recipe->lines.own, answer.plan, answer.budget,
+    auto proof = plan::provePlan({model, answer.options.get(), answer.recipe->lines.own, answer.plan, answer.whole(),
                                   request.draws, std::move(*plan), answer.start},
                                  job);
     if (!proof) return tl::unexpected(proof.error());

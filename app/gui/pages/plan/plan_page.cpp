@@ -6,7 +6,9 @@
 #include "app/gui/pages/plan/plan_chance.h"
 #include "app/gui/pages/plan/plan_charts.h"
 #include "app/gui/pages/plan/plan_choice.h"
+#include "app/gui/pages/plan/plan_speed.h"
 #include "app/gui/pages/plan/plan_start.h"
+#include "app/gui/pages/plan/plan_time.h"
 #include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -93,7 +95,8 @@ QLayout* PlanPage::buttons() {
     auto* group = new QButtonGroup(this);
     const std::tuple<const char*, QString, QString> tabs[] = {
         {"planTabUnits", tr("Tensors"), tr("What each tensor becomes")},
-        {"planTabChance", tr("Against chance"), tr("The measured plan beside uniform specs and random plans")}};
+        {"planTabChance", tr("Against chance"), tr("The measured plan beside uniform specs and random plans")},
+        {"planTabSpeed", tr("Speed"), tr("Measured time, error and size of every spec on every backend")}};
     for (const auto& [name, title, tip] : tabs) {
         auto* tab = new QToolButton;
         tab->setObjectName(QLatin1String(name));
@@ -146,9 +149,12 @@ QWidget* PlanPage::results() {
     charts_ = new PlanCharts;
     units_ = new PlanUnits(session_);
     chance_ = new PlanChance;
+    time_ = new PlanTime(session_);
+    speed_ = new PlanSpeed(session_);
     views_ = new QStackedLayout;
-    for (QWidget* view : std::initializer_list<QWidget*>{units_, chance_}) views_->addWidget(view);
+    for (QWidget* view : std::initializer_list<QWidget*>{units_, chance_, speed_}) views_->addWidget(view);
     column->addWidget(budget_);
+    column->addWidget(time_);
     column->addWidget(charts_, 1);
     column->addLayout(buttons());
     column->addLayout(views_, 1);
@@ -159,6 +165,10 @@ QWidget* PlanPage::results() {
     connect(budget_, &PlanBudget::changed, this, ask);
     connect(budget_, &PlanBudget::chosen, &session_, &Session::setPlanBudget);
     connect(charts_, &PlanCharts::budgetClicked, budget_, &PlanBudget::setBpw);
+    connect(time_, &PlanTime::changed, this, &PlanPage::solve);
+    connect(speed_, &PlanSpeed::mapped, this, &PlanPage::publish);
+    connect(speed_, &PlanSpeed::pointClicked, this,
+            [this](const plan::SpeedPoint& point) { time_->take(point.where, point.m, point.ns); });
     return side;
 }
 
@@ -191,7 +201,7 @@ void PlanPage::connectSession() {
 
 bool PlanPage::busy() const {
     return settle_.isActive() || again_ || grounding_.running() || solving_.running() || banding_.running() ||
-           measuring_.running() || restoring_.running();
+           measuring_.running() || restoring_.running() || time_->busy() || speed_->busy();
 }
 
 void PlanPage::modelChanged() {
@@ -215,6 +225,10 @@ void PlanPage::modelChanged() {
     units_->setAnswer(nullptr);
     budget_->setAnswer(nullptr);
     startLine_->setAnswer(nullptr);
+    time_->setNs({});
+    time_->setPlan(nullptr, nullptr);
+    time_->follow();
+    speed_->setAnswer(nullptr, nullptr);
     draw();
     if (isVisible()) showEvent(nullptr);
 }

@@ -21,7 +21,9 @@ class PlanBudget;
 class PlanChance;
 class PlanCharts;
 class PlanChoice;
+class PlanSpeed;
 class PlanStartLine;
+class PlanTime;
 class PlanUnits;
 class Session;
 class StatusLine;
@@ -39,6 +41,8 @@ public:
     PlanCharts* charts() const { return charts_; }
     PlanUnits* units() const { return units_; }
     PlanChance* chance() const { return chance_; }
+    PlanTime* time() const { return time_; }
+    PlanSpeed* speed() const { return speed_; }
 
 protected:
     void showEvent(QShowEvent*) override;
@@ -58,6 +62,7 @@ private:
     void take(std::shared_ptr<const PlanAnswer> answer);
     void use();     ///< makes the plan the recipe of the session
     void measure(); ///< beside chance
+    void publish(); ///< gives the session the record of the plan
     void keep();
     bool takeRestored();
     void draw();
@@ -86,6 +91,8 @@ private:
     PlanCharts* charts_ = nullptr;
     PlanUnits* units_ = nullptr;
     PlanChance* chance_ = nullptr;
+    PlanTime* time_ = nullptr;
+    PlanSpeed* speed_ = nullptr;
     QComboBox* draws_ = nullptr;
     QPushButton *start_ = nullptr, *measure_ = nullptr, *stop_ = nullptr, *use_ = nullptr, *export_ = nullptr;
 };

@@ -6,7 +6,9 @@
 #include "app/gui/pages/plan/plan_choice.h"
 #include "app/gui/pages/plan/plan_measure.h"
 #include "app/gui/pages/plan/plan_page.h"
+#include "app/gui/pages/plan/plan_speed.h"
 #include "app/gui/pages/plan/plan_start.h"
+#include "app/gui/pages/plan/plan_time.h"
 #include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/session.h"
 #include "app/gui/widgets/status_line.h"
@@ -91,8 +93,12 @@ void PlanPage::solve() {
     if (!ground_ || !ground_->sizes || grounding_.running()) return; // without sizes it is of a session file
     again_ = solving_.running();
     if (again_) return;
-    PlanQuestion question{ground_, session_.recipe(), bpw_, session_.planStart(), nullptr};
-    if (answer_ && answer_->ground == ground_ && areSame(answer_->recipe->lines.own, question.recipe->lines.own))
+    PlanQuestion question{ground_, session_.recipe(), bpw_, session_.planStart(), nullptr, time_->latencies(),
+                          time_->ns()};
+    time_->setSpecs(ground_->settings.specs);
+    const bool isSameTime = answer_ && answer_->options->latencies == question.latencies &&
+                            answer_->ns.has_value() == (question.latencies && question.ns);
+    if (isSameTime && answer_->ground == ground_ && areSame(answer_->recipe->lines.own, question.recipe->lines.own))
         question.options = answer_->options;
     using Answer = std::shared_ptr<const PlanAnswer>;
     solving_.run(
@@ -113,7 +119,24 @@ void PlanPage::take(std::shared_ptr<const PlanAnswer> answer) {
     QStringList remarks;
     for (const auto& remark : options.remarks) remarks << QString::fromStdString(remark);
     status_->setToolTip(remarks.join(u'\n'));
+    time_->setPlan(&answer_->plan, answer_->options.get());
+    speed_->setAnswer(answer_, measured_.empty() ? nullptr : &measured_.back());
+    publish();
+    keep();
+    if (!again_ && !isSame)
+        banding_.run(
+            {}, [answer = answer_](const Job& job) { return randomBand(answer, job); },
+            [this](PlanBand band) { charts_->setBand(std::move(band)); });
+}
+
+void PlanPage::publish() {
+    if (!answer_) return;
     auto record = recordOf(*answer_);
+    if (speed_->map()) {
+        auto timed = std::make_shared<plan::PlanRecord>(*record);
+        timed->speed = speed_->map();
+        record = timed;
+    }
     if (const auto* measured = measuredNow()) {
         auto whole = std::make_shared<plan::PlanRecord>(*record);
         whole->proof = *measured->proof, whole->text.path = measured->textPath;
@@ -121,11 +144,6 @@ void PlanPage::take(std::shared_ptr<const PlanAnswer> answer) {
         record = whole;
     }
     session_.setPlan(std::move(record));
-    keep();
-    if (!again_ && !isSame)
-        banding_.run(
-            {}, [answer = answer_](const Job& job) { return randomBand(answer, job); },
-            [this](PlanBand band) { charts_->setBand(std::move(band)); });
 }
 
 void PlanPage::recipeChanged() {
@@ -203,7 +221,9 @@ void PlanPage::keep() {
     KeptPlan kept;
     const PlanSettings& settings = ground_->settings;
     kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
-    kept.groups = settings.groups, kept.bpw = bpw_, kept.lossChunks = ground_->lossChunks, kept.measured = measured_;
+    if (!settings.target.empty()) kept.target = settings.target;
+    kept.groups = settings.groups, kept.bpw = bpw_, kept.ns = time_->ns(), kept.lossChunks = ground_->lossChunks,
+    kept.measured = measured_;
     kept.startName = session_.planStart().name.toStdString(),
     kept.startRules = session_.planStart().rules.toStdString();
     session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground_->losses]() mutable {
@@ -224,7 +244,8 @@ bool PlanPage::takeRestored() {
                 return session_.planStart().recipe ? startChanged() : ground();
             }
             choice_->allowObjective(kept->objective);
-            choice_->setSettings({kept->specs, kept->layout, kept->objective, kept->groups});
+            choice_->setSettings(
+                {kept->specs, kept->layout, kept->objective, kept->groups, kept->target.value_or(std::string())});
             auto before = std::make_shared<PlanGround>();
             before->model = session_.model(), before->objective = plan::findObjective(kept->objective);
             before->lossChunks = kept->lossChunks;
@@ -241,6 +262,7 @@ bool PlanPage::takeRestored() {
                                       QString::fromStdString(kept->startRules));
             }
             startLine_->setAnswer(nullptr);
+            time_->setNs(kept->ns);
             ground();
         });
     return true;

@@ -37,8 +37,9 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stripCard_(new Card(tr("Assignment: layers × roles"))),
       tableCard_(new Card(tr("Units"))), strip_(new AssignmentStrip), table_(new QTableView),
       sorted_(new QSortFilterProxyModel(this)),
-      rows_(new RowModel<plan::MixtureRow>(
-          plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share", "locked"}), this)) {
+      rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share",
+                                                                        "time_ns", "locked", "refused"}),
+                                           this)) {
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins({});
     row->setSpacing(Theme::kGap);
@@ -170,6 +171,8 @@ QString PlanUnits::describe(int unit) const {
     text += u'\n' + (row.loss ? tr("loss %1, %2 % of the sum")
                                     .arg(words(significantText(*row.loss, 3)), words(fixedText(100 * row.share, 1)))
                               : tr("loss not measured"));
+    if (row.ns) text += u'\n' + tr("measured time %1").arg(words(plan::timeText(*row.ns)));
+    if (!row.refused.empty()) text += u'\n' + tr("No choice: %1").arg(words(row.refused));
     return row.lock.empty() ? text : text + u'\n' + tr("locked by %1").arg(words(escapeForPeople(row.lock)));
 }
 

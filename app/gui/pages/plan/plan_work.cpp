@@ -70,6 +70,22 @@ Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>
     return out;
 }
 
+/// What the target takes; what the last ground knows of it is used.
+Result<std::shared_ptr<const plan::Target>> targetOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted,
+                                                     const Job& job) {
+    using Answer = std::shared_ptr<const plan::Target>;
+    const std::string& id = request.settings.target;
+    if (id.empty()) return Answer();
+    const auto* before = request.before && request.before->model == request.model ? request.before.get() : nullptr;
+    if (before && before->target && before->target->backend == id && before->target->specs == wanted)
+        return before->target;
+    const auto source = sourceWithOptions(id, backendSources({}));
+    if (!source) return fail(fmt::format("There is no backend '{}'.", escapeForPeople(id, 60)));
+    auto asked = plan::askTarget({*source, request.model, wanted, 1, {}}, job);
+    if (!asked) return tl::unexpected(asked.error());
+    return std::make_shared<const plan::Target>(std::move(*asked));
+}
+
 } // namespace
 
 Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& request, const Job& job) {
@@ -93,6 +109,10 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
             if (auto added = sizes->add(spec, job); !added) return tl::unexpected(added.error());
     out->sizes = std::make_shared<const plan::StoredSizes>(std::move(*sizes));
 
+    auto target = targetOf(request, wanted, job);
+    if (!target) return tl::unexpected(target.error());
+    out->target = std::move(*target);
+
     auto nmse = nmseOf(request, wanted, job);
     if (!nmse) return tl::unexpected(nmse.error());
     out->nmse = std::make_shared<const Losses>(std::move(*nmse));
@@ -114,6 +134,12 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
     return out;
 }
 
+plan::Budget PlanAnswer::whole() const {
+    plan::Budget out(budget);
+    out.ns = ns;
+    return out;
+}
+
 Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& question, const Job&) {
     const auto begun = std::chrono::steady_clock::now();
     const PlanGround& ground = *question.ground;
@@ -124,6 +150,8 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
         request.model = ground.model, request.tensors = ground.weights, request.specs = ground.settings.specs;
         request.layout = ground.settings.layout, request.groups = ground.settings.groups;
         request.locks = question.recipe->lines.own;
+        request.target = ground.target, request.latencies = question.latencies;
+        request.needsTimes = question.latencies && question.ns;
         auto options = plan::planOptions(request, *ground.sizes, *ground.losses);
         if (!options) return tl::unexpected(options.error());
         out->options = std::make_shared<const plan::Options>(std::move(*options));
@@ -136,13 +164,14 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
     const double wanted = question.bpw ? *question.bpw * perBit : fits ? usual : double(least / 2 + most / 2);
     // A budget of a plan that was made before is met whatever its rounding; locks may have made the smallest file larger.
     out->budget = std::max<std::uint64_t>(least, std::uint64_t(std::llround(std::max(0.0, wanted))));
-    auto best = plan::bestMixture(options, out->budget, kLiveStates);
+    if (options.latencies) out->ns = question.ns;
+    auto best = plan::bestMixture(options, out->whole(), kLiveStates);
     if (!best) return tl::unexpected(best.error());
     out->plan = std::move(*best);
     out->frontier = plan::frontierOf(options);
     out->uniform = plan::uniformMixtures(options, std::numeric_limits<std::uint64_t>::max());
     for (const plan::Heuristic& rule : plan::heuristics())
-        if (auto mixture = plan::heuristicMixture(rule, options, out->budget))
+        if (auto mixture = plan::heuristicMixture(rule, options, out->whole()))
             out->heuristics.push_back(std::move(*mixture));
     out->rows = plan::mixtureRows(out->plan, options);
     const auto specOf = [&](const TensorInfo& tensor) { return question.recipe->specOf(tensor); };
@@ -184,7 +213,7 @@ Result<PlanBand> randomBand(const std::shared_ptr<const PlanAnswer>& answer, con
 std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer) {
     auto out = std::make_shared<plan::PlanRecord>();
     out->objective = answer.ground->objective, out->options = answer.options, out->losses = answer.ground->losses;
-    out->plan = answer.plan, out->budget = answer.budget, out->lossChunks = answer.ground->lossChunks;
+    out->plan = answer.plan, out->budget = answer.whole(), out->lossChunks = answer.ground->lossChunks;
     out->recipes = answer.start, out->sizes = answer.ground->sizes;
     return out;
 }

@@ -18,6 +18,7 @@ struct PlanSettings {
     std::string layout;              ///< id; "": the first that takes the most of the specs
     std::string objective;           ///< id
     std::vector<std::string> groups; ///< see plan::OptionRequest
+    std::string target = {};         ///< id of a backend; "": specs that no kernel takes are choices too
     bool operator==(const PlanSettings&) const = default;
 };
 
@@ -28,7 +29,8 @@ struct PlanGround {
     const plan::Objective* objective = nullptr;
     std::shared_ptr<const plan::StoredSizes> sizes;
     std::shared_ptr<const plan::Losses> losses, nmse;
-    std::size_t lossChunks = 0; ///< of the text, on which losses were measured
+    std::size_t lossChunks = 0;                 ///< of the text, on which losses were measured
+    std::shared_ptr<const plan::Target> target; ///< null: the settings have none
 };
 
 struct GroundRequest {
@@ -46,10 +48,13 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
 
 struct PlanQuestion {
     std::shared_ptr<const PlanGround> ground;
-    std::shared_ptr<const SessionRecipe> recipe;       ///< its own rules are the locks
-    std::optional<double> bpw;                         ///< the budget; none: kUsualBudget, or the middle
-    PlanStart start = {};                              ///< stands beside the plan
-    std::shared_ptr<const plan::Options> options = {}; ///< of the last answer, where ground and locks are the same
+    std::shared_ptr<const SessionRecipe> recipe; ///< its own rules are the locks
+    std::optional<double> bpw;                   ///< the budget; none: kUsualBudget, or the middle
+    PlanStart start = {};                        ///< stands beside the plan
+    /// Of the last answer, where ground, locks and times are the same.
+    std::shared_ptr<const plan::Options> options = {};
+    std::shared_ptr<const plan::Latencies> latencies = {}; ///< null: nothing was timed
+    std::optional<std::uint64_t> ns = {};                  ///< the budget of time; counts with `latencies`
 };
 constexpr double kUsualBudget = 4.5; ///< bits per weight of the whole file
 
@@ -58,7 +63,9 @@ struct PlanAnswer {
     std::shared_ptr<const SessionRecipe> recipe;
     std::shared_ptr<const plan::Options> options;
     plan::Mixture plan;
-    std::uint64_t budget = 0; ///< bytes of the whole file
+    std::uint64_t budget = 0;        ///< bytes of the whole file
+    std::optional<std::uint64_t> ns; ///< of the products of one pass; none: any time
+    plan::Budget whole() const;      ///< both
     std::vector<plan::FrontierPoint> frontier;
     std::vector<plan::Mixture> uniform;    ///< all sizes
     std::vector<plan::Mixture> heuristics; ///< within the budget

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/plan/layout_demands.h"
+
+#include <algorithm>
+
+namespace qs::plan {
+namespace {
+
+class Together {
+public:
+    Together(const Model& model, const StoredSizes& sizes, std::span<const LockedUnit> units)
+        : model_(model), sizes_(sizes), units_(units) {}
+
+    /// Puts the spec beside those that were added; "": the file can be described, or no unit takes the spec.
+    std::string add(const QuantSpec& spec) {
+        if (std::find(known_.begin(), known_.end(), spec) != known_.end()) return {};
+        const TensorInfo* tensor = freeTensor(spec);
+        if (!tensor) return {};
+        taken_.push_back({tensor, std::make_shared<const QuantSpec>(spec)});
+        const auto config = sizes_.layout->config(model_, taken_);
+        if (config || taken_.size() == 1) {
+            known_.push_back(spec);
+            return {};
+        }
+        taken_.pop_back();
+        return config.error().message;
+    }
+
+private:
+    /// Of a unit that has no spec here yet: tensors of one unit must be alike.
+    const TensorInfo* freeTensor(const QuantSpec& spec) const {
+        const auto at = sizes_.find(spec);
+        if (!at) return nullptr;
+        for (const LockedUnit& one : units_) {
+            const TensorInfo* tensor = one.unit.tensors.front();
+            const bool isUsed =
+                std::any_of(taken_.begin(), taken_.end(), [&](const TakenTensor& t) { return t.tensor == tensor; });
+            if (!isUsed && sizes_.of[*at][sizes_.indexOf(*tensor)].reason.empty()) return tensor;
+        }
+        return nullptr;
+    }
+
+    const Model& model_;
+    const StoredSizes& sizes_;
+    std::span<const LockedUnit> units_;
+    std::vector<TakenTensor> taken_;
+    std::vector<QuantSpec> known_;
+};
+
+} // namespace
+
+std::vector<std::string> refusedTogether(const OptionRequest& request, const StoredSizes& sizes,
+                                         std::span<const LockedUnit> units) {
+    std::vector<std::string> out(request.specs.size());
+    if (!sizes.layout->config || units.size() < 2) return out;
+    Together together(*request.model, sizes, units);
+    for (const TensorRule& lock : request.locks)
+        if (lock.spec) together.add(*lock.spec); // the user's own: if they differ, the export says so
+    for (std::size_t s = 0; s < out.size(); ++s) out[s] = together.add(request.specs[s]);
+    return out;
+}
+
+} // namespace qs::plan
