@@ -55,8 +55,8 @@ struct Options {
     std::shared_ptr<const Target> target;          ///< null: any backend
     std::uint64_t fixedNs = 0;                     ///< of products that are of no unit
     Interval fixedNsRange = {};
-    std::size_t fixedUntimed = 0;                             ///< products of no unit whose time is not known
-    std::vector<std::size_t> untimedSpecs;                    ///< specs that some unit has no time under
+    std::size_t fixedUntimed = 0;          ///< products of no unit whose time is not known
+    std::vector<std::size_t> untimedSpecs; ///< specs that some unit has no time under
     std::vector<QuantSpec> toChooseFrom() const { return {specs.begin(), specs.begin() + std::ptrdiff_t(choices)}; }
     bool isEverywhere(std::size_t spec) const;                ///< every unit that is not locked can take the spec
     std::uint64_t leastBytes() const;                         ///< of the whole file at the smallest choices

@@ -37,8 +37,7 @@ constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", 
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox),
-      target_(new QComboBox) {
+      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox), target_(new QComboBox) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);

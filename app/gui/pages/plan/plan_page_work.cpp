@@ -93,8 +93,8 @@ void PlanPage::solve() {
     if (!ground_ || !ground_->sizes || grounding_.running()) return; // without sizes it is of a session file
     again_ = solving_.running();
     if (again_) return;
-    PlanQuestion question{ground_, session_.recipe(), bpw_, session_.planStart(), nullptr, time_->latencies(),
-                          time_->ns()};
+    PlanQuestion question{ground_, session_.recipe(),  bpw_,       session_.planStart(),
+                          nullptr, time_->latencies(), time_->ns()};
     time_->setSpecs(ground_->settings.specs);
     const bool isSameTime = answer_ && answer_->options->latencies == question.latencies &&
                             answer_->ns.has_value() == (question.latencies && question.ns);
