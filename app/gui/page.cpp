@@ -55,6 +55,7 @@ constinit const PageTraits kBackendsPage = {
     .title = "Backends",
     .icon = "backends",
     .tip = "Quantized matrix products on every backend: right first, then how fast.",
+    .guide = "backends.md#comparing",
     .group = PageGroup::Check,
     .usesBrowser = false,
     .create = createBackendsPage};
