@@ -30,15 +30,15 @@ using Series = std::vector<const SpeedPoint*>;
 
 void addCrossovers(const Series& a, const Series& b, std::vector<Crossover>& out) {
     // The last M at which b was surely faster; a crosses it at the next M at which a surely is.
-    std::optional<std::int64_t> before;
+    const SpeedPoint* before = nullptr;
     for (const SpeedPoint* one : a) {
         const auto at = std::find_if(b.begin(), b.end(), [&](const SpeedPoint* other) { return other->m == one->m; });
         if (at == b.end()) continue;
         const Verdict verdict = compareTimes(one->ci, (*at)->ci);
-        if (verdict == Verdict::Slower) before = one->m;
+        if (verdict == Verdict::Slower) before = one;
         if (verdict != Verdict::Faster || !before) continue;
-        out.push_back({one->where, one->specText, (*at)->specText, one->m, *before});
-        before.reset();
+        out.push_back({one->where, one->specText, (*at)->specText, one->m, before->m});
+        before = nullptr;
     }
 }
 
