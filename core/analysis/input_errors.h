@@ -11,7 +11,8 @@ namespace qs {
 Result<InputErrors> errorsOnInputs(const TensorView& view, const SharedPlan& plan, std::span<const float> decoded,
                                    const LayerInputs& inputs, const AnalysisOptions& options, const Job& job);
 
-/// Of a file of calibration inputs, see core/solve/inputs.h, synthetic without one; null where it has none for the layer.
+/// The inputs of a layer from a file of calibration inputs (core/solve/inputs.h), or synthetic inputs without a file.
+/// Null if the file has none for this layer.
 Result<std::shared_ptr<const LayerInputs>> layerInputs(const Model* file, const TensorInfo& layer);
 
 } // namespace qs

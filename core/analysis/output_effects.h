@@ -18,16 +18,17 @@ struct OutputFigure {
     std::optional<double> error = {};
 };
 
-/// Of one tensor under one spec; nats a token where nothing else is said. None: not measured.
+/// What quantizing one tensor under one spec does to the output. The unit is nats per token unless a comment says
+/// otherwise. Empty figures were not measured.
 struct OutputEffect {
     std::optional<OutputFigure> alone;                    ///< KL with this tensor alone quantized
     std::optional<OutputFigure> saved;                    ///< KL of all quantized minus KL of all but this one
     std::optional<OutputFigure> slope;                    ///< KL a unit of NMSE: of the tensor, under any spec
     std::optional<OutputFigure> outputNmse, weightedNmse; ///< on the layer's inputs in the text; no unit
-    /// Of other programs: KL, perplexity with this tensor alone quantized, and the loss that GPTQ prints.
+    /// Figures from files of other programs: KL, perplexity with only this tensor quantized, the loss that GPTQ prints.
     std::optional<double> importedKl, importedPerplexity, importedLoss;
 
-    /// Takes what the other one has and this one lacks.
+    /// Copies the figures that this object does not have from the other one.
     void complete(const OutputEffect& other);
 };
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 bool isFile(const std::string& output) { return !fileEnding(output).empty(); }
 
-/// Of all threads of the process.
+/// CPU time of all threads of this process, in seconds.
 double cpuSeconds() {
     timespec now{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);

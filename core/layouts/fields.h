@@ -16,12 +16,13 @@ struct OutputField {
     std::string name;
     DType dtype = DType::F32;
     TensorShape shape;
-    /// One of these two makes the bytes. Of the values: codes, or what was measured of the whole tensor.
+    /// One of these two functions makes the bytes. This one makes them from the values: codes, or facts that were
+    /// measured over the whole tensor.
     std::function<Result<void>(MeasuredTensor&, SlabScales&, const PutBytes&)> fromValues = {};
-    /// Of the scales alone, which the function that is returned takes in order.
+    /// This one makes them only from the scales. It returns a function that takes the scales in order.
     std::function<TakeScales(MeasuredTensor&, const PutBytes&)> fromScales = {};
-    bool inOrder = true;                ///< bytes come in the order of the file
-    const PackedType* packed = nullptr; ///< of a field that is blocks: see TensorToWrite
+    bool inOrder = true;                ///< true: bytes are made in the order of the file
+    const PackedType* packed = nullptr; ///< set if the field consists of blocks: see TensorToWrite
 };
 
 /// The values that a reader of the file computes from codes, if it rounds between its steps. `group`: codes per scale.

@@ -30,11 +30,11 @@ public:
         : model_(model), layout_(layout), taken_(taken), solve_(solve), nonFinite_(std::move(nonFinite)), job_(job) {}
     ModelFields(const ModelFields&) = delete;
 
-    /// Of the tensor at a place of `taken`; valid until another one is asked for.
+    /// The fields of the tensor at this index of `taken`. The pointer is valid until another tensor is asked for.
     Result<TensorInLayout*> of(std::uint32_t index);
     /// Adds the fields to those of a file.
     Result<WrittenTensor> list(std::uint32_t index, std::vector<TensorToWrite>& file);
-    /// Frees what is in memory of the last tensor.
+    /// Frees the memory of the last tensor.
     void leave();
     /// What was warned about when the tensor was measured, after leave().
     std::vector<std::string> warningsOf(std::uint32_t index) const;

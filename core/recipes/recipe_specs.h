@@ -38,7 +38,7 @@ struct LayerRule {
 };
 /// In the order of the tensors. Several layers are one rule only where every layer gets the same.
 std::vector<LayerRule> layerRules(const Assignment& assignment);
-/// The spec that most tensors get; null: none gets one.
+/// The spec that most tensors get; null if no tensor gets one.
 const QuantSpec* mostUsedSpec(const Assignment& assignment);
 
 } // namespace qs

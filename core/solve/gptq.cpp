@@ -143,7 +143,7 @@ private:
         }
     }
 
-    /// Of an output and an input.
+    /// Index of the scale of a weight, given its output and its input.
     std::size_t scaleIndex(std::size_t output, std::size_t input) const {
         if (out_.params.size() == 1) return 0;
         const std::size_t row = inputsFirst_ ? input : output, column = inputsFirst_ ? output : input;

@@ -25,7 +25,7 @@ struct PassSizes {
     PassSizes(std::size_t context, std::size_t chunks);
     std::size_t context, chunks;     ///< chunks that go together
     std::size_t blocks, rowsOfBlock; ///< of a product; together at least chunks * context rows
-    /// Of the positions from `first` of every chunk on alone, within the same rows of a block.
+    /// Sizes for only the positions from `first` on in every chunk. The rows of a block stay the same.
     PassSizes from(std::size_t first) const;
     std::size_t tokens() const { return context * chunks; }
     std::size_t rows() const { return blocks * rowsOfBlock; }
@@ -37,7 +37,7 @@ struct Tail {
     std::size_t context; ///< of whole chunks
     std::size_t first;   ///< position; 0: all rows
     PassSizes sizes;     ///< of these rows alone
-    /// Of `tokens` rows of whole chunks, the last of which may be shorter.
+    /// The number of needed rows among `tokens` rows. They are whole chunks, but the last one may be shorter.
     std::size_t rows(std::size_t tokens) const;
     /// Copies rows of `width` values together, or back. `x`: [tokens, width]; both may begin at the same place.
     void gather(const float* x, std::size_t tokens, std::size_t width, float* rows) const;
@@ -54,7 +54,7 @@ struct PassRoom {
 
     PassSizes sizes;
     Workers workers;
-    /// Of a rope of the network, for a chunk of so many tokens.
+    /// The angles of a rope (rotary position embedding) of the network, for a chunk of this many tokens.
     const Angles& anglesOf(std::size_t rope, std::size_t tokens) const {
         return tokens > longFrom_[rope] ? longAngles_[rope] : angles_[rope];
     }

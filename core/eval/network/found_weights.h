@@ -24,9 +24,9 @@ struct NetworkTensors {
 /// See NetworkWeights::of().
 Result<NetworkTensors> findWeights(const Model& model, Network& network);
 
-/// Of a weight, as [outputs, inputs].
+/// The shape that a weight must have, as [outputs, inputs].
 std::vector<std::int64_t> shapeOf(WeightRole role, const Network& network);
-/// The first name of a role in files of one kind; "" where they have none.
+/// The first name of a role in GGUF files or in other files; "" if these have no name for it.
 std::string nameOf(std::span<const WeightName> names, WeightRole role, bool isGguf);
 
 } // namespace qs::eval

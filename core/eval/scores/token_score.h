@@ -27,11 +27,11 @@ enum class ReferenceKind {
 };
 
 /// From the logits of both networks after the same input; both have a value for every token of the vocabulary.
-/// Sums are f64, in one order whatever the processor is. KL = sum p (ln p - ln q), p = softmax(reference), q = softmax(other). A
-/// logit of the reference may be minus infinity, but not that of `token`.
-/// Of log-probabilities, KL = sum (p (ln p - ln q) - p + q) over the tokens that the file does not cut. No term is below 0, and over
-/// all tokens the sum is the KL of two distributions. So cut tokens add nothing, and rounding in the file adds only its square;
-/// with p divided by its sum, every cut token would add its probability to the KL of equal networks.
+/// Sums are f64, in one order whatever the processor is. KL = sum p (ln p - ln q), p = softmax(reference), q =
+/// softmax(other). A logit of the reference may be minus infinity, but not that of `token`. For log-probabilities KL =
+/// sum (p (ln p - ln q) - p + q) over the tokens that the file does not cut. No term is below 0. Over all tokens the
+/// sum is the KL of two distributions. So cut tokens add nothing, and rounding in the file adds only its square. If p
+/// were divided by its sum instead, the KL of two equal networks would not be 0.
 TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token,
                       ReferenceKind kind = ReferenceKind::Logits);
 

@@ -35,7 +35,7 @@ RunScores scoresOf(const std::vector<double>& numbers) {
     return out;
 }
 
-/// Of the arithmetic of runs and of the numbers that are kept of them.
+/// Version of the arithmetic of runs and of the numbers that are stored. Stored runs of other versions are not used.
 constexpr int kRecordsVersion = 2;
 
 /// Everything on which all runs of a model and a text depend.

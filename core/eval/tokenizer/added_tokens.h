@@ -28,7 +28,7 @@ Result<AddedToken> readAddedToken(const nlohmann::json& entry);
 /// Finds tokens from left to right; of those that begin at one place the longest.
 class AddedTokens {
 public:
-    /// Of two with the same text the first counts.
+    /// Adds a token. If two tokens have the same text, the first one counts.
     void add(AddedToken token);
     bool empty() const { return tokens_.empty(); }
     const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -43,7 +43,8 @@ public:
 private:
     const AddedToken* at(std::string_view text, std::size_t at) const;
     std::vector<AddedToken> tokens_;
-    /// A tree of their bytes: the node below a node (0: the root) by a byte. So a place costs no more than the longest token.
+    /// A tree of their bytes: the node below a node (0: the root) by a byte. So a place costs no more than the longest
+    /// token.
     std::unordered_map<std::uint64_t, std::uint32_t> below_;
     std::vector<std::int32_t> endsAt_ = {-1}; ///< of every node: the token that ends there; -1: none
     std::array<bool, 256> begins_{};          ///< bytes that a token begins with

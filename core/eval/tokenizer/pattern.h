@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Patterns that cut a text: the regular expressions of known tokenizers by hand, so that they are fast and follow our own
-// tables; texts; classes of characters; and any other regular expression by PCRE2 with a limit of steps.
+// Patterns that cut a text: the regular expressions of known tokenizers by hand, so that they are fast and follow our
+// own tables; texts; classes of characters; and any other regular expression by PCRE2 with a limit of steps.
 
 #include "core/base/result.h"
 
@@ -48,7 +48,7 @@ PatternPtr numberPattern(std::size_t most);
 PatternPtr literalPattern(std::string text);
 /// Errors are the end of a sentence: "has the pattern ...".
 Result<PatternPtr> regexPattern(const std::string& expression);
-/// Of {"Regex": ...} or {"String": ...}.
+/// Reads a pattern from {"Regex": ...} or {"String": ...}.
 Result<PatternPtr> readPattern(const nlohmann::json& pattern);
 
 } // namespace qs::eval

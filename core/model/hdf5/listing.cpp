@@ -16,7 +16,7 @@ constexpr std::size_t kLongestText = 20'000, kMostDims = 32, kMostMetadata = 16;
 constexpr std::uint64_t kBombBytes = std::uint64_t(4) << 30, kBombRatio = 1000;
 constexpr std::uint64_t kMaxSize = std::uint64_t(INT64_MAX) / 8;
 
-/// Of what HDF5 has; the type of two opaque bytes is told apart by Keras's attribute.
+/// The types that the reader reports by name. Two opaque bytes are a type that only Keras's attribute "dtype" names.
 constexpr DType kTypes[] = {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8,  DType::I16, DType::I32,
                             DType::I64, DType::U8,   DType::U16, DType::U32, DType::U64, DType::Bool};
 
