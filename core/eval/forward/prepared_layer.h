@@ -23,7 +23,7 @@ public:
     /// Changes `x`, [tokens, hidden], in place. It holds whole chunks, but the last one may be shorter. Rows that are
     /// not needed do not change. Errors: the job is cancelled, or an expert cannot be loaded.
     Result<void> operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
-    std::size_t bytes() const; ///< of the repacked matrices
+    std::size_t bytes() const; ///< size of the repacked matrices
 
 private:
     bool attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
@@ -33,7 +33,7 @@ private:
     void leave(std::span<float> results, std::span<const float> norm, std::span<const float> bias, const PassRoom& room,
                float* x) const;
     const Network& net_;
-    LayerWeights w_; ///< without its matrices
+    LayerWeights w_; ///< norms and biases; the matrices were moved out
     Tail tail_;
     Attention attention_;
     std::optional<FeedForward> feedForward_;

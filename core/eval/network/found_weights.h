@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Which tensors of a model are the weights of a network. Every name and every shape is checked; nothing is loaded.
+// Finds the tensors of a model that are the weights of a network. Every name and every shape is checked; nothing is
+// loaded.
 
 #include "core/eval/network/architecture.h"
 #include "core/model/model.h"
@@ -18,7 +19,7 @@ using FoundWeights = std::map<WeightRole, FoundWeight>;
 
 struct NetworkTensors {
     bool isGguf = false;
-    FoundWeights outside; ///< of the layers
+    FoundWeights outside; ///< weights that belong to no layer
     std::vector<FoundWeights> layers;
 };
 /// See NetworkWeights::of().
