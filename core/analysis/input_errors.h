@@ -6,8 +6,8 @@
 
 namespace qs {
 
-/// The error of a tensor under a spec as its layer's inputs see it. `decoded`: the reconstruction where it is at hand,
-/// else empty. Values that are not finite are left out.
+/// The error of a tensor under a spec, weighted by its layer's inputs. `decoded`: the decoded values, if they are
+/// known, else empty. Values that are not finite are left out.
 Result<InputErrors> errorsOnInputs(const TensorView& view, const SharedPlan& plan, std::span<const float> decoded,
                                    const LayerInputs& inputs, const AnalysisOptions& options, const Job& job);
 

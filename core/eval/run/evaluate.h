@@ -29,9 +29,9 @@ struct ReferenceRows {
 
 /// What an evaluation has finished of a text: whole chunks, one part behind the other.
 struct EvaluationPart {
-    std::size_t chunks = 0;                      ///< in this part
-    std::vector<std::vector<TokenScore>> scores; ///< of every change, of these chunks; empty for one that has failed
-    std::vector<std::string> reasons;            ///< of every change, as in Evaluation
+    std::size_t chunks = 0;                      ///< chunks of this part
+    std::vector<std::vector<TokenScore>> scores; ///< for each change, in these chunks; empty for one that has failed
+    std::vector<std::string> reasons;            ///< for each change, see Evaluation::reasons
 };
 using EvaluationParts = std::vector<std::shared_ptr<const EvaluationPart>>;
 
@@ -57,12 +57,12 @@ struct EvaluationPlan {
 
 struct Evaluation {
     std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
-    std::vector<std::vector<TokenScore>> scores; ///< of every change, in the order of the text
-    std::vector<std::string> reasons;            ///< of every change: why it has no scores; empty: it has
+    std::vector<std::vector<TokenScore>> scores; ///< for each change, in the order of the text
+    std::vector<std::string> reasons;            ///< for each change: why it has no scores; "" if it has
     /// Of the layers of a reference that is a network; those that are stored quantized. 0 where it is read from
     /// elsewhere.
     std::size_t matrices = 0, quantizedMatrices = 0;
-    std::optional<double> floor; ///< what selfNoise() says, where it was asked for; nats
+    std::optional<double> floor; ///< result of selfNoise() in nats; empty if it was not asked for
 };
 
 /// Errors: there are no tokens to score, a token is not in the vocabulary, the job is cancelled, and the errors of

@@ -33,7 +33,7 @@ void readType(Fields& fields, Hdf5Row& row) {
     if (id == "opaque2" && attribute != "bfloat16") {
         row.reason = "holds opaque bytes";
     } else if (attribute == "bfloat16" && (id == "opaque2" || id == "U16" || id == "I16")) {
-        row.dtype = DType::BF16; // as Keras writes what NumPy has no name for
+        row.dtype = DType::BF16; // NumPy has no bfloat16, so Keras stores it as two bytes with this attribute
     } else if (known && std::find(std::begin(kTypes), std::end(kTypes), *known) != std::end(kTypes)) {
         row.dtype = *known;
     } else {
