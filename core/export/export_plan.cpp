@@ -128,7 +128,7 @@ Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, co
     return all;
 }
 
-/// Why nothing would be written, or the entries of config.json.
+/// The entries of config.json, or an error: why nothing would be written.
 Result<std::string> configOf(const Model& model, const QuantizeRequest& request, const Layout& layout,
                              const Decided& all) {
     if (const auto can = checkModel(model, layout); !can) return tl::unexpected(can.error());

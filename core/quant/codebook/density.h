@@ -53,7 +53,7 @@ struct CodebookFit {
     int dead = 0;
     double sqnrDb() const; ///< infinite where nothing is lost
 };
-/// Without boundaries: nearest level.
+/// Without boundaries each value takes the nearest level.
 CodebookFit fitOf(const Density& density, std::span<const double> levels, std::span<const double> boundaries = {});
 
 /// Levels at the quantiles of the cube root of the density, the best for many levels (Panter and Dite 1951).

@@ -72,7 +72,7 @@ struct Dialect {
 
 /// All rows, in the order in which they are listed.
 std::span<const Dialect* const> dialects();
-/// Those of a format, the default first.
+/// The dialects of a format, the default first.
 std::vector<const Dialect*> dialectsOf(const FormatTraits& format);
 std::vector<std::string_view> dialectIds(const FormatTraits& format);
 /// Null: the format does not have it.

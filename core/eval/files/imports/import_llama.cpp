@@ -57,7 +57,7 @@ bool isLlamaTable(std::string_view text) {
     return false;
 }
 
-/// A cell; one that holds no number was not measured.
+/// Reads a cell. If it holds no number, the figure was not measured.
 void addCell(std::string_view model, const std::string& column, std::string_view cell,
              std::vector<ImportedFigure>& into) {
     ImportedFigure figure{"", std::string(model), column, {}, {}};

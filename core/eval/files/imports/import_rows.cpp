@@ -11,7 +11,7 @@ struct LabelledColumn {
     std::string_view label, column;
 };
 
-/// Labels with single spaces, as llama-perplexity prints them now and in its README's tables.
+/// Labels that llama-perplexity prints now, and those in the tables of its README. Spaces are single.
 constexpr LabelledColumn kLabels[] = {{"Mean PPL(Q)", "ppl"},
                                       {"Mean PPL", "ppl"},
                                       {"PPL", "ppl"},
