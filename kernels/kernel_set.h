@@ -127,7 +127,7 @@ struct KernelSet {
     /// Max |x|; NaN if x has a NaN and finiteOnly is false
     float (*absMax)(const float* x, std::size_t n, bool finiteOnly);
     double (*sumAbs)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
-    /// Of the finite |x| above the threshold
+    /// Sum and number of the finite |x| above the threshold.
     AboveSum (*sumAbsAbove)(const float* x, std::size_t n, float threshold);
     double (*sum)(const float* x, std::size_t n, bool finiteOnly, std::uint64_t* count);
     double (*sumSquaredDeviation)(const float* x, std::size_t n, float mean,

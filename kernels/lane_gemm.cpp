@@ -28,7 +28,8 @@ void transpose4(const std::uint32_t* from, std::size_t row, std::uint32_t* to, s
     std::memcpy(to + 2 * toRow, &c, 16), std::memcpy(to + 3 * toRow, &d, 16);
 }
 
-/// out[j, i] = from[i, j] for `count` rows of `words` words, a multiple of 16, which are one cache line. `row`: words from row to row.
+/// out[j, i] = from[i, j] for `count` rows of `words` words, a multiple of 16, which are one cache line. `row`: words
+/// from row to row.
 void packWords(const std::uint32_t* from, std::size_t row, std::size_t count, std::size_t words, std::uint32_t* out) {
     const std::size_t fours = count / 4 * 4;
     for (std::size_t j = 0; j < words; j += 16, out += 16 * count) {
@@ -229,8 +230,8 @@ private:
         }
     }
 
-    /// Of the thread that runs: all weights share it, clones too. So many prepared weights have one working memory, and
-    /// the first run of a clone finds its weights in memory without page faults of buffers.
+    /// The working memory of the calling thread. All prepared weights share it, their clones included. So it exists
+    /// only once, and the first run of a clone causes no page faults in new buffers.
     static Room& roomOfThread() {
         thread_local Room room;
         return room;

@@ -206,7 +206,7 @@ GivenRecipe withRemarks(Recipe recipe, const Model& model) {
         out.remarks.push_back(fmt::format("The rule '{}' matches no tensor.", escapeForPeople(rule, 100)));
     return out;
 }
-/// Of a file in any format of recipes.
+/// Reads a recipe from a file in any recipe format.
 Result<GivenRecipe> givenRecipe(const std::string& path, const Model& model) {
     auto read = readAndResolve(path, model);
     if (!read) return tl::unexpected(read.error());

@@ -29,7 +29,7 @@ bool narrowTerminal();
 Result<void> print(std::string_view text);
 /// Prints one line to stderr.
 void warn(std::string_view sentence);
-/// The same for what is no warning.
+/// The same for a message that is not a warning.
 void note(std::string_view sentence);
 
 /// Redraws the progress line on stderr, at most ten times a second, and only on a terminal. Thread-safe.

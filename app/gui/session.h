@@ -141,8 +141,9 @@ public:
     void setEffects(std::shared_ptr<const OutputEffects> effects);
     /// How far a proxy ranks tensors under a spec as their effect on the output does; null: not measured.
     const ProxyTrust* trust(const Metric& proxy, const QuantSpec& spec) const;
-    QString trustText(const Metric& proxy, const QuantSpec& spec) const; ///< one line; empty for what is no proxy
-    QString trustTip(const Metric& proxy, const QuantSpec& spec) const;  ///< sentences; names what it misjudges
+    QString trustText(const Metric& proxy,
+                      const QuantSpec& spec) const; ///< one line; empty if the metric is not a proxy
+    QString trustTip(const Metric& proxy, const QuantSpec& spec) const; ///< sentences; names what it misjudges
     QString metricTip(const Metric& metric) const; ///< its formula, and what to think of it under spec A
     /// Shows the page that imports figures, which then asks for a file.
     void askForImport();

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kPauseMs = 150; ///< rows arrive many times a second
 
-/// Of all proxies; nothing where no row knows of the output.
+/// The trust in all proxies. Empty if no row has a figure of the model's output.
 std::vector<ProxyTrust> trustsOf(const TrustKeeper::Measured& measured) {
     std::vector<AnalysisRow> rows;
     bool any = false;

@@ -32,7 +32,7 @@ struct Worker {
     std::vector<GroupParams> params;
     std::uint64_t binned = 0;
     FloatHistogram error, value;
-    // Of a range whose codes were decided before: what its own rounding would give, of which only the clipping counts.
+    // For a range whose codes were chosen by a solver: the result of plain rounding. Only its clipping is used.
     ErrorSums rounded;
     std::vector<std::uint32_t> roundedBins;
     std::vector<std::uint64_t> roundedCodes;
@@ -155,7 +155,8 @@ private:
                            out.groupAbsMax);
     }
 
-    /// Sums, the error's histogram and the picture from the decided values; the values' histogram from the range itself.
+    /// Sums, the error's histogram and the picture from the decided values; the values' histogram from the range
+    /// itself.
     void addDecided(Worker& worker, const PassRange& range) {
         RunOut unused = worker.roundedOutputs();
         worker.encoder(range.run, unused);

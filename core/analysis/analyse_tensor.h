@@ -14,11 +14,11 @@ using ElementsDone = std::function<void(std::uint64_t elements)>;
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                      const AnalysisOptions& options, const Job& job, const ElementsDone& onElements);
 
-/// The elements of one pass as progress of a longer job, which stood at `start`.
+/// Reports the elements of one pass as progress of a longer job. The job was at `start` when the pass began.
 struct ScanProgress {
     const Job& job;
     Progress start;
-    double elementBytes; ///< less than one where bits are packed
+    double elementBytes; ///< bytes of an element; less than 1 if bits are packed
     std::atomic<std::uint64_t> elements{0};
 
     void operator()(std::uint64_t n) {

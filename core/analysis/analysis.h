@@ -38,7 +38,7 @@ struct TensorStatistics {
 /// Max-pooled picture of the error: cell = max NMSE of the blocks it covers (sum E^2 / sum W^2; NaN when empty).
 struct BlockMap {
     int rows = 0, columns = 0;                     ///< cells
-    std::int64_t tensorRows = 0, blocksPerRow = 0; ///< what they cover
+    std::int64_t tensorRows = 0, blocksPerRow = 0; ///< rows and blocks that the cells cover
     std::int64_t blockElements = 0;
     std::vector<float> nmse; ///< rows * columns
 };
@@ -54,12 +54,12 @@ enum class Detail {
     Inspect, ///< plus block map and channel profile
 };
 
-/// What a layer was given: E[x_j^2] per input, and the inputs [rows, K] where they are known; K: inputsOfLayer().
+/// The inputs of a layer: E[x_j^2] for each input and, if they are known, the inputs [rows, K]; K is inputsOfLayer().
 struct LayerInputs {
     std::vector<float> columnWeights;
     std::shared_ptr<const value::Tensor> rows;
 };
-/// The error as those inputs see it; what is missing was not given, or the output is 0.
+/// The error weighted by the inputs of a layer. A figure is empty if the inputs were not given or the output is 0.
 struct InputErrors {
     std::optional<double> weightedNmse, outputNmse, hessianTrace;
 };
@@ -74,10 +74,10 @@ struct DecodedAsTraits {
 };
 std::span<const DecodedAsTraits> decodedAsChoices();
 
-/// Where values and errors lie, of one tensor or of many together: 262 KB.
+/// The distribution of values and errors of one tensor, or of many together. It takes 262 KB.
 struct Distribution {
-    FloatHistogram error; ///< of E = V - W
-    FloatHistogram value; ///< of W / scale: the axis on which the levels stand
+    FloatHistogram error; ///< histogram of E = V - W
+    FloatHistogram value; ///< histogram of W / scale, in the unit of the levels
     void merge(const Distribution& other) {
         error.merge(other.error);
         value.merge(other.value);
@@ -88,10 +88,10 @@ struct Distribution {
 struct Inspection {
     BlockMap blockMap;
     ChannelProfile channels; ///< rows
-    ChannelProfile columns;  ///< of the weights alone
+    ChannelProfile columns;  ///< only of the weights, not of the error
 };
 
-/// Figures, and what is larger behind pointers: copies share it, and users of the figures alone drop it.
+/// The figures of a tensor. Larger parts are behind pointers, so that copies share them and can drop them.
 struct TensorAnalysis {
     std::string tensor;
     DType dtype = DType::F32;
@@ -103,15 +103,15 @@ struct TensorAnalysis {
     std::string reason; ///< why refused, failed, or why a figure is missing
     std::uint64_t bytesBefore = 0, bytesAfter = 0;
     double bpw = 0;
-    DType decodedAs = DType::F32; ///< type of the reconstruction that the error is of
+    DType decodedAs = DType::F32; ///< type of the decoded values that the error is measured on
     ErrorSums sums;
     std::uint64_t nan = 0, inf = 0;
-    std::vector<float> levels;                    ///< that codes decode to, in units of the scale
+    std::vector<float> levels;                    ///< values that codes decode to, in units of the scale
     std::vector<std::uint64_t> codeCounts;        ///< per level
-    double p50 = 0, p95 = 0, p99 = 0;             ///< of |E|
+    double p50 = 0, p95 = 0, p99 = 0;             ///< percentiles of |E|
     std::optional<double> lloydGapDb;             ///< see lloyd_gap.h
-    std::optional<InputErrors> onInputs;          ///< where the layer's inputs were given
-    std::shared_ptr<const OutputEffect> onOutput; ///< what is known of the model's output; null: nothing
+    std::optional<InputErrors> onInputs;          ///< empty if the layer's inputs were not given
+    std::shared_ptr<const OutputEffect> onOutput; ///< figures of the model's output; null: none are known
     bool solved = false;                          ///< codes are a solver's: clipping and the Lloyd gap are not measured
     std::optional<TensorStatistics> statistics;
     std::shared_ptr<const Distribution> distribution; ///< null: not measured, or not kept
@@ -171,7 +171,8 @@ struct AnalysisResult {
     double seconds = 0;
     std::uint64_t sourceBytes = 0; ///< read
 };
-/// The whole plan; rows are handed out as they are finished (any thread). Those keep their distributions, the result's rows do not.
+/// The whole plan; rows are handed out as they are finished (any thread). Those keep their distributions, the result's
+/// rows do not.
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow = {});
 
@@ -204,8 +205,8 @@ const Metric& outputNmseMetric();   ///< of the output of the layer
 const Metric& klAloneMetric();
 const Metric& klPredictedMetric();
 
-/// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric (with "_se" behind the id its standard
-/// error), nan, inf, bytes, reason.
+/// Columns of `analyze`: tensor, shape, spec, spec_full, status, bpw, every metric (with "_se" behind the id its
+/// standard error), nan, inf, bytes, reason.
 const Columns<AnalysisRow>& analysisColumns();
 
 /// Totals per spec over the rows that were measured: bytes, bpw, nmse and sqnr_db of the concatenated tensors.

@@ -11,10 +11,10 @@ struct ReportContents {
     bool summary = true, heatMaps = true, ranking = true, histograms = true, tensors = true, codebooks = true;
     bool folders = false; ///< of the files, in the provenance; applied by who knows all paths: see withoutFolders()
 };
-/// Of an analysis with more rows than memory should hold: what is said of all of them. The result has some alone, those of
-/// whole tensors, and the plan just these tensors.
+/// Facts about all rows of an analysis that has more rows than memory should hold. The result then has only some rows,
+/// those of whole tensors, and the plan has only these tensors.
 struct WholeAnalysis {
-    const AnalysisPlan* plan = nullptr; ///< of all
+    const AnalysisPlan* plan = nullptr; ///< the plan of all rows
     std::vector<SpecTotal> totals;
     std::vector<std::string> remarks;
     std::size_t refused = 0; ///< rows
@@ -22,7 +22,7 @@ struct WholeAnalysis {
 /// What there is of such a report: plots of how all tensors lie are left out.
 inline constexpr ReportContents kPartContents{true, false, true, false, true, false};
 using Provenance = std::vector<std::pair<std::string, std::string>>;
-/// Of what is measured on a model: its files with their SHA-256, the specs, the machine.
+/// The provenance of a measurement on a model: its files with their SHA-256, the specs, the machine.
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
                                    const Job& job = {});
 /// Says a seed that was used, in place of "none"; several stand behind each other.

@@ -11,7 +11,7 @@ namespace {
 /// Figures that are not of the weights alone.
 bool isOfOutput(const Metric& metric) { return metric.onOutput || (metric.proxy && !metric.isOfWeights); }
 
-/// Of the first figure that is there: what is measured comes before what is estimated.
+/// Plots of the first figure that exists. A measured figure comes before an estimated one.
 std::vector<Plot> effectPlots(const AnalysisPlan& plan, const RowsBySpec& specs) {
     for (const bool measured : {true, false})
         for (const Metric& metric : metrics())

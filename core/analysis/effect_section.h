@@ -5,8 +5,8 @@
 
 namespace qs {
 
-/// What is known of the model's output beside the weights, and how far proxies rank tensors in the same order. `data`: the
-/// table of all rows. Nothing where no row knows of the output.
+/// A section of a report: figures of the model's output, and how well proxies rank tensors in the same order. `data` is
+/// the table of all rows. Nullopt if no row has a figure of the output.
 std::optional<Section> effectSection(const AnalysisPlan& plan, const RowsBySpec& specs, const Table& data);
 
 } // namespace qs

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A row's codebook against the best one of its size, and against what no code of its rate can pass. Both are about
-// W / scale, under the row's scales, from its histogram of 1/32-wide bins.
+// Compares the codebook of a row with the best codebook of its size, and with the limit for any code of its rate. Both
+// are about W / scale under the scales of the row. They come from its histogram, whose bins are 1/32 wide.
 
 #include "core/analysis/analysis.h"
 #include "core/quant/codebook/density.h"
 
 namespace qs {
 
-/// W / scale as a density. Where no value can lie beyond the outermost level, what the histogram has there lies on it.
+/// The density of W / scale. If no value can lie beyond the outermost level, values that the histogram has there are
+/// moved to that level.
 Density scaledDensity(const TensorAnalysis& row);
 
 struct LloydGap {
     CodebookFit fit;           ///< the row's levels and boundaries
-    std::vector<double> best;  ///< Lloyd-Max of as many levels
+    std::vector<double> best;  ///< levels of the Lloyd-Max codebook of the same size
     double bestDb = 0;         ///< its signal to noise
     double boundDb = 0;        ///< Shannon's lower bound at log2(levels) bits
     double entropyBoundDb = 0; ///< the same at the entropy of the codes
     double gapDb() const { return bestDb - fit.sqnrDb(); }
 };
-/// nullopt where boundaries differ from group to group, nothing is lost, or there is nothing to lose.
+/// Nullopt if decision boundaries differ between groups, if there is no error, or if there are no values.
 std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& density);
 
 } // namespace qs

@@ -40,7 +40,8 @@ Figure cosine(const Row& row) {
     if (!measured(row) || !(sums.sw2 > 0) || !(sums.sv2 > 0)) return std::nullopt;
     const double w = std::sqrt(sums.sw2), v = std::sqrt(sums.sv2);
     // Where the error is small out of it: 1 - cos of a good format is smaller than what the sums of the products keep.
-    // Else out of <W, V>: a large error is nearly all the difference of the norms, and would cancel.
+    // For a large error compute it from <W, V>. The other formula would lose digits: most of the error is then the
+    // difference of the norms.
     if (!(sums.se2 < kSmallError * w * v)) return finite(sums.swv / w / v);
     const double difference = (sums.sv2 - sums.sw2) / (w + v);
     return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));

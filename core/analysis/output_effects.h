@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What single tensors do to the output of the model, as it was measured on a text (core/eval/sensitivity) or as another
-// program says. An analysis puts it beside the figures of the weights, so that every page and report shows both.
+// The effect of single tensors on the output of the model. It was measured on a text (core/eval/sensitivity) or by
+// another program. An analysis stores it in its rows, so that every page and report shows it beside the figures of the
+// weights.
 
 #include "core/quant/spec/spec.h"
 
@@ -12,30 +13,32 @@
 
 namespace qs {
 
-/// `error`: its standard error when chunks of the text are independent; none: not known.
+/// `error` is the standard error, if chunks of the text are independent; empty if it is not known.
 struct OutputFigure {
     double mean = 0;
     std::optional<double> error = {};
 };
 
-/// Of one tensor under one spec; nats a token where nothing else is said. None: not measured.
+/// What quantizing one tensor under one spec does to the output. The unit is nats per token unless a comment says
+/// otherwise. Empty figures were not measured.
 struct OutputEffect {
     std::optional<OutputFigure> alone;                    ///< KL with this tensor alone quantized
     std::optional<OutputFigure> saved;                    ///< KL of all quantized minus KL of all but this one
-    std::optional<OutputFigure> slope;                    ///< KL a unit of NMSE: of the tensor, under any spec
+    std::optional<OutputFigure> slope;                    ///< KL per unit of NMSE of the tensor; the same for all specs
     std::optional<OutputFigure> outputNmse, weightedNmse; ///< on the layer's inputs in the text; no unit
-    /// Of other programs: KL, perplexity with this tensor alone quantized, and the loss that GPTQ prints.
+    /// Figures from files of other programs: KL, perplexity with only this tensor quantized, the loss that GPTQ prints.
     std::optional<double> importedKl, importedPerplexity, importedLoss;
 
-    /// Takes what the other one has and this one lacks.
+    /// Copies the figures that this object does not have from the other one.
     void complete(const OutputEffect& other);
 };
 
 class OutputEffects {
 public:
-    /// `spec`: canonicalText(); empty: the figures hold under every spec. A later figure replaces one of its kind.
+    /// `spec` is canonicalText(); "" means that the figures are valid for every spec. A later figure replaces an
+    /// earlier one of the same kind.
     void add(const std::string& tensor, const std::string& spec, const OutputEffect& effect);
-    /// Null: nothing is known of the tensor under this spec.
+    /// The effect of a tensor under a spec; null if it is not known.
     std::shared_ptr<const OutputEffect> of(const std::string& tensor, const QuantSpec& spec) const;
     /// Mean KL of the model with all its layers under a spec.
     void addModel(const std::string& spec, const OutputFigure& kl) { models_[spec] = kl; }

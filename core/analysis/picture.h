@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Where the pictures of a pass come together: any worker may raise any cell, and the result does not depend on the
-// order.
+// Collects the pictures of a pass from all workers. Any worker may raise any cell, and the result does not depend on
+// the order.
 
 #include "core/analysis/analysis.h"
 
@@ -22,7 +22,7 @@ public:
         while (seen < bits && !at.compare_exchange_weak(seen, bits, std::memory_order_relaxed)) {
         }
     }
-    std::vector<float> values() const; ///< NaN where nothing was given
+    std::vector<float> values() const; ///< NaN for cells that got no value
 
 private:
     std::vector<std::uint32_t> cells_;
@@ -39,7 +39,7 @@ public:
     void addBlocks(std::uint64_t row, std::uint64_t column, std::size_t n, const float* sse, const float* ssw,
                    const float* absMax);
 
-    void finish(); ///< once, after the pass: puts the parts of long rows together
+    void finish(); ///< call it once after the pass; it joins the parts of long rows
     BlockMap map() const;
     ChannelProfile channels() const;
 
@@ -48,14 +48,14 @@ private:
     bool inspect_ = false;
     std::int64_t rows_ = 0, features_ = 0, blockElements_ = 64, blocksPerRow_ = 0;
     int mapRows_ = 0, mapColumns_ = 0;
-    std::vector<std::uint32_t> columnCell_; ///< map column of a block
+    std::vector<std::uint32_t> columnCell_; ///< for each block of a row its column in the map
     MaxCells cells_, channelMax_, channelNmse_;
     struct RowPart {
         double sse = 0, ssw = 0;
         float absMax = 0;
     };
     std::size_t unit_ = 0, unitsPerRow_ = 0;
-    std::vector<RowPart> parts_; ///< of rows that are longer than a unit
+    std::vector<RowPart> parts_; ///< parts of rows that are longer than a unit
 };
 
 } // namespace qs

@@ -30,8 +30,8 @@ std::optional<RankAgreement> rankAgreement(std::span<const double> proxy, std::s
 /// Items whose order against the others the proxy has wrong most often.
 struct Misjudged {
     std::size_t item = 0;
-    double share = 0;     ///< of its pairs that differ in both figures
-    bool tooHigh = false; ///< mostly ranked above where it belongs
+    double share = 0;     ///< share of wrong pairs among its pairs that differ in both figures
+    bool tooHigh = false; ///< true: the proxy mostly ranks it too high
 };
 /// The worst first, at most `most`; those with a share of 1/4 and more. NaN as above. Looks at all pairs.
 std::vector<Misjudged> misjudged(std::span<const double> proxy, std::span<const double> measured, std::size_t most);

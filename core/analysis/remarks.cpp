@@ -8,7 +8,7 @@
 namespace qs {
 namespace {
 
-/// Of the rows of one spec that store more bits than their sources.
+/// Counts the rows of one spec that store more bits than their sources.
 struct LargerRows {
     std::string spec;
     std::size_t rows = 0, measured = 0;

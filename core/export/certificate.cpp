@@ -35,7 +35,7 @@ Json jsonOf(const TensorProof& one) {
     return row;
 }
 
-/// Without the rows of its tensors, and without the previous one.
+/// The certificate as JSON, without the rows of its tensors and without the previous certificate.
 Json certificateJson(const Certificate& c) {
     Json json;
     json["quantscope"] = c.version;

@@ -15,28 +15,27 @@ struct CertifiedFile {
     std::string sha256;
 };
 struct Certificate {
-    std::string version;      ///< of the program
+    std::string version;      ///< version of the program
     std::string source;       ///< name of the model's file or folder
     std::string sourceFormat; ///< "safetensors"
     std::string layout;
     std::vector<CertifiedFile> files;
-    std::vector<LeftOut> leftOut; ///< of the source's folder: not copied
+    std::vector<LeftOut> leftOut; ///< files of the source's folder that were not copied
     Proof proof;
-    /// Of what had the file's name before: while a file changes its name, the certificate beside it speaks of both. It
-    /// may have a previous one too, where several exports were stopped.
+    /// The certificate of the older file with the same name. While a new file replaces the old one, the certificate
+    /// describes both. It may itself have a previous one, if several exports were stopped.
     std::shared_ptr<Certificate> previous = {};
-    /// Of the quantized tensors.
-    double bitsPerWeight() const;
-    double bitsPerWeightOfAll() const; ///< of all tensors, copied ones too
+    double bitsPerWeight() const;      ///< bits per weight of the quantized tensors
+    double bitsPerWeightOfAll() const; ///< bits per weight of all tensors, the copied ones included
 };
 std::string certificateText(const Certificate& certificate);
-/// Texts of a certificate are made in pieces, because it may have a million tensors.
+/// The text of a certificate is made in pieces, because it may have a million tensors.
 using TakeText = std::function<Result<void>(std::string_view)>;
-/// `previous`: a file with the certificate of what has the file's name now; null: there is none.
+/// `previous` holds the certificate of the older file with the same name; null if there is none.
 Result<void> eachCertificatePiece(const Certificate& certificate, const TakeText& take,
                                   const MappedFile* previous = nullptr);
 Result<void> writeCertificate(const std::string& path, const Certificate& certificate);
-/// Its tensors alone as a JSON array of rows: "tensor" beside the fields that the certificate has.
+/// Writes only the tensors, as a JSON array of rows. A row has "tensor" and the fields of the certificate.
 Result<void> eachCertificateRow(const Certificate& certificate, const TakeText& take);
 
 /// Whether the list Proof::tensors is read. If not, only the sums of the proof are set.
@@ -49,21 +48,21 @@ Result<Certificate> readCertificate(const std::string& path, ProofRows rows = Pr
 /// Hashes of a written file, or of every file of a folder but the certificate itself.
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job);
 
-/// A file that a certificate speaks of, as it is now.
+/// A file that a certificate names, compared with the file that exists now.
 struct CheckedFile {
     CertifiedFile certified;
-    std::string differs; ///< "" where size and SHA-256 are the certified ones; else the reason
+    std::string differs; ///< "" if size and SHA-256 are those of the certificate; else what differs
 };
-/// A certificate and whether it speaks of what lies beside it.
+/// A certificate, and whether the files beside it are those that it describes.
 struct CheckedCertificate {
     Certificate certificate;
     std::vector<CheckedFile> files;
     bool holds() const;
 };
-/// Reads a certificate and the files that it names, which lie in its folder. Of those that an interrupted export left,
-/// the one that holds.
+/// Reads a certificate and checks the files that it names, which lie in its folder. If an interrupted export left two
+/// certificates, it returns the one that holds.
 Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job, ProofRows rows = ProofRows::Kept);
-/// "All 3 files are as certified.", or which is not and why.
+/// "All 3 files are as certified.", or which file is not and why.
 std::string checkText(const CheckedCertificate& checked);
 
 /// "4.5000 bpw in 10 quantized tensors, 5.6021 bpw over all 12 tensors of the file; 1.20 MiB of tensors written ..."

@@ -43,8 +43,8 @@ Result<void> CertificateChange::before() {
     const std::string old = certificateOf(output_), path = certificatePathFor(output_);
     if (old.empty()) return {};
     const auto previous = readCertificate(old, ProofRows::Counted);
-    if (!previous) return removeCertificate(output_); // it speaks of nothing
-    if (previous->previous) { // an export was stopped between the names: the one that speaks of what is there is kept
+    if (!previous) return removeCertificate(output_); // it cannot be read, so it describes no file
+    if (previous->previous) { // an earlier export was stopped between two steps: keep the certificate that holds
         const auto checked = checkCertificate(old, {});
         if (!checked) return tl::unexpected(checked.error());
         if (auto kept = putNow(old, checked->certificate, nullptr); !kept) return kept;

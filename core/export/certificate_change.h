@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A file and the certificate beside it change together, though no call renames two files at once. First the certificate
-// beside the old file is replaced by one that speaks of the new file and holds the old certificate as "previous"; then
-// the new file gets its name; then the certificate drops the old one. So whenever the process
-// ends, the certificate describes the file that is there. If there was none, it is written after the file.
+// Replaces a file and the certificate beside it together, although no system call renames two files at once. There are
+// three steps. 1: the old certificate is replaced by the new one, which holds the old one as "previous". 2: the new
+// file gets its name. 3: "previous" is removed. So the certificate describes the file at any time, even if the process
+// ends between two steps. If there was no old file, the certificate is written after the file.
 
 #include "core/export/certificate.h"
 #include "core/model/output/atomic_file.h"
@@ -14,10 +14,10 @@ namespace qs {
 
 class CertificateChange {
 public:
-    /// Writes the certificate of a file that has no name yet, so that a full disk is known before the name.
-    /// `certificate` must stay where it is.
+    /// Writes the certificate before the file gets its name, so that a full disk is noticed early. `certificate` must
+    /// live as long as the returned object.
     static Result<CertificateChange> prepare(const Certificate& certificate, const std::string& output, const Job& job);
-    /// Right before and right after the file gets its name, under the lock of the folder.
+    /// Call these directly before and directly after the file gets its name, while the folder is locked.
     Result<void> before();
     Result<void> after();
 
@@ -26,7 +26,7 @@ private:
         : certificate_(&certificate), output_(std::move(output)), bytes_(bytes), whole_(std::move(whole)) {}
     const Certificate* certificate_;
     std::string output_;
-    std::uint64_t bytes_; ///< of its text
+    std::uint64_t bytes_; ///< size of the certificate's text
     AtomicFile whole_;
 };
 

@@ -179,8 +179,8 @@ private:
     ProofRows rows_;
     ListBudget budget_;
     bool isObject_ = false;
-    std::vector<Certificate> all_; ///< each is the previous one of that before it
-    std::size_t level_ = 0;        ///< of the one that is read now, from 1
+    std::vector<Certificate> all_; ///< all_[i + 1] is the previous certificate of all_[i]
+    std::size_t level_ = 0;        ///< level of the certificate that is read now, from 1
     std::vector<Place> places_;
     std::string key_;
     CertifiedFile file_;

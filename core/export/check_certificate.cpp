@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whether a certificate speaks of the files that lie beside it.
+// Checks whether the files beside a certificate are those that it describes.
 #include "core/base/text.h"
 #include "core/export/certificate.h"
 #include "core/model/output/confined_folder.h"

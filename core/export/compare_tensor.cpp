@@ -20,7 +20,8 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t(1) << 20;
-constexpr std::uint64_t kKeptValues = std::uint64_t(16) << 20; ///< bytes that were decoded of the written files
+constexpr std::uint64_t kKeptValues = std::uint64_t(16)
+                                      << 20; ///< bytes of decoded values of the written files that may stay in memory
 
 /// Values of readers that do not compute level * scale.
 void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range, RunEncoder& encode, float* values) {
@@ -95,7 +96,7 @@ private:
     std::atomic<std::uint64_t> bytes_{0};
 };
 
-/// The least of what several threads find.
+/// The smallest of the numbers that several threads find.
 class FirstDifference {
 public:
     void at(std::uint64_t element) {
@@ -116,7 +117,7 @@ public:
         : there_(there), pages_(pages), first_(first), size_(std::size_t(info(there.dtype).bits) / 8) {}
     std::uint64_t compared() const { return compared_; }
     std::uint64_t differing() const { return differing_; }
-    /// Where the values of the next range go.
+    /// The memory for the values of the next range.
     float* room(std::uint64_t begin, std::size_t n) {
         if (held_ > 0 && (begin != begin_ + held_ || held_ + n > kHeld)) flush();
         if (held_ == 0) begin_ = begin;
@@ -145,7 +146,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kHeld = 2 * kChunk; ///< elements: both sides stay in the cache
+    static constexpr std::size_t kHeld = 2 * kChunk; ///< elements; both sides then fit the cache
     const Reading& there_;
     PageKeeper& pages_;
     FirstDifference& first_;
@@ -195,7 +196,7 @@ Result<std::optional<Reading>> readingOf(const Model& written, const std::string
 Result<Differences> countDifferences(TensorInLayout& source, const Layout& layout, const Reading& there,
                                      const Model& written, std::uint64_t mostUnits) {
     MeasuredTensor& tensor = source.tensor;
-    tensor.forget(); // measured anew
+    tensor.forget(); // it is measured again later
     const auto made = tensor.pass();
     if (!made) return tl::unexpected(made.error());
     const TensorPass& pass = **made;

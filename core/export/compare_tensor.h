@@ -15,20 +15,20 @@ struct Reading {
     DType dtype = DType::F32;
     std::string type;
     std::vector<std::int64_t> shape;
-    /// `n` elements from `begin` on, in that type; called from several threads.
+    /// Reads `n` elements from `begin` on, in the type `dtype`. Several threads may call it.
     std::function<void(std::uint64_t begin, std::size_t n, std::byte* into)> read;
-    std::function<Result<void>()> unchanged; ///< null: as the files
+    std::function<Result<void>()> unchanged; ///< fails if its file has changed; null: ask the files of the model
 };
 
-/// None: no reader here decodes this layout.
+/// Nullopt if no reader of this program decodes this layout.
 Result<std::optional<Reading>> readingOf(const Model& written, const std::string& name);
 
 /// Values of a tensor that differ from those of a spec.
 struct Differences {
     std::uint64_t compared = 0, differing = 0;
-    std::uint64_t first = 0; ///< the first element that differs, where some do
+    std::uint64_t first = 0; ///< the first element that differs; valid if differing > 0
 };
-/// Counts them on all cores, in at most `mostUnits` units of the pass (see TensorPass).
+/// Counts the differences on all cores, in at most `mostUnits` units of the pass (see TensorPass).
 Result<Differences> countDifferences(TensorInLayout& source, const Layout& layout, const Reading& there,
                                      const Model& written, std::uint64_t mostUnits = ~std::uint64_t(0));
 /// Compares values computed from the source with values decoded from the files, on all cores.

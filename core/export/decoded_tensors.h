@@ -5,7 +5,7 @@
 
 namespace qs {
 
-/// Tensors that the source holds quantized, that no spec took, and that were written as the values that they decode to.
+/// Tensors that are quantized in the source, have no spec, and were written as decoded values.
 std::uint64_t decodedTensors(const Model& source, const Certificate& certificate);
 
 } // namespace qs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Two streams of values are the same bit for bit, but for the sign of zeros.
+// Compares two streams of values bit for bit. Zeros may differ in their sign.
 
 #include "core/model/dtype.h"
 
@@ -8,8 +8,8 @@
 
 namespace qs {
 
-/// How many of the first `n` values are equal before one differs. Of other types than F16, BF16, F32 and F64 bytes of
-/// elements are compared.
+/// Number of equal values before the first one that differs, at most `n`. For other types than F16, BF16, F32 and F64
+/// it compares the bytes of elements.
 std::size_t equalValues(DType dtype, const std::byte* a, const std::byte* b, std::size_t n);
 
 } // namespace qs

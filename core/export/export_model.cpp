@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 
 bool isFile(const std::string& output) { return !fileEnding(output).empty(); }
 
-/// Of all threads of the process.
+/// CPU time of all threads of this process, in seconds.
 double cpuSeconds() {
     timespec now{};
     ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
     return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
-/// The proof, and the hashes of the files beside it on a thread of their own.
+/// Makes the proof. Meanwhile another thread computes the hashes of the files.
 Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
                           const WrittenModel& what, Certificate& certificate, const Job& job) {
     auto hashing = std::async(std::launch::async, [&] { return certifyFiles(path, output, job); });

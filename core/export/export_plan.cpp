@@ -77,7 +77,7 @@ std::vector<PlanOffer> offersOf(const std::map<const QuantSpec*, Given>& given, 
             offers.push_back({rule, std::move(one)});
     };
     add({}, request.spec);
-    // Of one at a time: the next rule's come when this one is mended.
+    // Offers changes for the first wrong rule only. The next rule gets its offers after this one is corrected.
     for (std::size_t i = 0; i < request.rules.size() && offers.empty(); ++i)
         if (request.rules[i].spec) add(i, *request.rules[i].spec);
     return offers;
@@ -128,7 +128,7 @@ Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, co
     return all;
 }
 
-/// Why nothing would be written, or the entries of config.json.
+/// The entries of config.json, or an error: why nothing would be written.
 Result<std::string> configOf(const Model& model, const QuantizeRequest& request, const Layout& layout,
                              const Decided& all) {
     if (const auto can = checkModel(model, layout); !can) return tl::unexpected(can.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What an export would write, tensor by tensor, before anything is written. It asks the layout what quantizeModel()
-// asks. NaN, Inf and a full disk are found only by writing.
+// A plan of an export: what would be written, tensor by tensor. It asks the layout the same questions as
+// quantizeModel(). NaN, Inf and a full disk are found only while files are written.
 
 #include "core/base/column.h"
 #include "core/base/shared_text.h"
@@ -13,40 +13,40 @@ enum class Becomes {
     Quantized,
     Copied,
     Decoded, ///< stored quantized in the source, written as the values that it decodes to
-    Stays,   ///< would be quantized, but the layout's readers take it as it is
-    Refused  ///< asked for, and the layout cannot: nothing is written
+    Stays,   ///< not quantized, because the layout's readers expect it as it is
+    Refused  ///< the layout cannot write it as asked; then nothing is written
 };
 
 struct PlannedTensor {
     std::string name;
     SharedText spec;  ///< "" unless Quantized or Refused
-    SharedText dtype; ///< of the source
+    SharedText dtype; ///< dtype in the source
     TensorShape shape;
     std::uint64_t elements = 0;
-    std::uint64_t bytes = 0; ///< that the layout will write; 0 when refused
+    std::uint64_t bytes = 0; ///< bytes that the layout will write; 0 if refused
     Becomes becomes = Becomes::Copied;
-    std::string reason; ///< of Stays and Refused
+    std::string reason; ///< why it stays or is refused
 };
 
-/// A spec that the layout writes for all tensors that the request's own spec, or that of a rule, is for.
+/// A spec that the layout can write, offered in the place of the request's spec or of the spec of one of its rules.
 struct PlanOffer {
-    std::optional<std::size_t> rule; ///< of the request's rules; none: in the place of the request's spec
+    std::optional<std::size_t> rule; ///< index of the rule; empty: it replaces the request's spec
     QuantSpec spec;
 };
 
 struct ExportPlan {
     std::vector<PlannedTensor> tensors;    ///< in the order of the model
-    std::string problem;                   ///< why nothing can be written as it stands, one sentence; "": nothing known
-    std::string warning;                   ///< what readers of the layout do not do with it; "": nothing to say
-    std::vector<PlanOffer> offers;         ///< in the place of specs that are refused, the nearest first
+    std::string problem;                   ///< one sentence: why nothing can be written; "" if no reason is known
+    std::string warning;                   ///< what readers of the layout cannot do with it; "" if nothing
+    std::vector<PlanOffer> offers;         ///< specs in the place of refused ones, the nearest first
     std::vector<std::string> unmatched;    ///< rules that match no tensor
     std::vector<std::string> remarks;      ///< see writingRemarks()
-    std::uint64_t bytes = 0, elements = 0; ///< of all tensors
+    std::uint64_t bytes = 0, elements = 0; ///< sums over all tensors
     std::uint64_t quantized = 0, quantizedElements = 0, quantizedBytes = 0;
     std::uint64_t decoded = 0, stays = 0, refused = 0;
 };
 
-/// Fails on a rule that is no regular expression, a spec that is none, a layout that does not exist.
+/// Fails if a rule is not a regular expression, a spec is not valid, or the layout does not exist.
 Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job = {});
 /// "42 of 75 tensors at 4.5000 bpw, 3.41 MiB"
 std::string summaryText(const ExportPlan& plan);

@@ -11,7 +11,7 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kKeptPages = std::uint64_t(16) << 20; ///< of the written files, in memory
+constexpr std::uint64_t kKeptPages = std::uint64_t(16) << 20; ///< bytes of the written files that may stay in memory
 
 Result<void> proveOne(const Model& original, const WrittenTensor& record, const Layout& layout, TensorInLayout* source,
                       const Model& written, TensorProof& proof, const Job& job) {

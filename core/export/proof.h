@@ -11,16 +11,16 @@ namespace qs {
 enum class Comparison {
     Equal,      ///< every value is what was analysed
     Copied,     ///< byte for byte what the source holds
-    NotCompared ///< no reader here decodes it: not proved
+    NotCompared ///< no reader of this program decodes it, so it is not proved
 };
 
-const char* idOf(Comparison result); ///< in certificates: "equal", "copied", "not compared"
+const char* idOf(Comparison result); ///< text in certificates: "equal", "copied", "not compared"
 
 struct TensorProof {
     std::string name;
-    SharedText spec, specFull; ///< "" of a tensor that was copied
-    SharedText dtype;          ///< of the source
-    SharedText readAs;         ///< what the reader calls it: "bnb-nf4"
+    SharedText spec, specFull; ///< "" if the tensor was copied
+    SharedText dtype;          ///< dtype in the source
+    SharedText readAs;         ///< the reader's name for its type: "bnb-nf4"
     TensorShape shape;
     std::uint64_t elements = 0;
     std::uint64_t bytesPredicted = 0, bytesWritten = 0;
@@ -32,19 +32,19 @@ struct TensorProof {
 struct Proof {
     std::vector<TensorProof> tensors; ///< in the order of the model
     std::uint64_t bytesPredicted = 0, bytesWritten = 0;
-    std::uint64_t quantized = 0;         ///< tensors
-    std::uint64_t quantizedElements = 0; ///< of them
-    std::uint64_t quantizedBytes = 0;    ///< as written
-    std::uint64_t elements = 0;          ///< of all tensors
+    std::uint64_t quantized = 0;         ///< number of quantized tensors
+    std::uint64_t quantizedElements = 0; ///< their elements
+    std::uint64_t quantizedBytes = 0;    ///< their bytes in the written files
+    std::uint64_t elements = 0;          ///< elements of all tensors
     std::uint64_t equal = 0, copied = 0, notCompared = 0;
-    std::string whyNotCompared; ///< of the first
+    std::string whyNotCompared; ///< reason of the first tensor that was not compared
     void add(TensorProof one);
-    void count(const TensorProof& one);                                ///< add(), but the row is not kept
-    std::uint64_t all() const { return equal + copied + notCompared; } ///< tensors
+    void count(const TensorProof& one);                                ///< like add(), but does not store the row
+    std::uint64_t all() const { return equal + copied + notCompared; } ///< number of tensors
     bool proved() const { return notCompared == 0; }
 };
 
-/// `path`: a file or folder that was just written. An error says which tensor differs, and where.
+/// Proves a file or folder that was just written. An error says which tensor differs, and where.
 Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job);
 
 } // namespace qs

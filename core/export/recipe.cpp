@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostRecipe = std::size_t(16) << 20;
 constexpr std::string_view kKeep = "keep";
 
-/// Nothing for "keep".
+/// The spec of a text; empty for "keep".
 Result<std::optional<QuantSpec>> specOrKeep(const std::string& text) {
     if (text == kKeep) return std::optional<QuantSpec>();
     auto spec = parseSpec(text);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kPlanLine = "# plan: ";
 
-/// The name that a regular expression of regexOfName() is for; none: it is another expression.
+/// The inverse of regexOfName(). Nullopt if the expression was not made by it.
 std::optional<std::string> nameOf(const std::string& regex) {
     if (regex.size() < 2 || regex.front() != '^' || regex.back() != '$') return {};
     std::string name;
@@ -30,7 +30,7 @@ std::optional<std::string> nameOf(const std::string& regex) {
 struct RuleBook::Pages {
     std::vector<TensorRule> rules;
     std::unordered_map<std::string, std::size_t> byName;            ///< the first rule of each name
-    std::vector<std::pair<std::size_t, QRegularExpression>> others; ///< in their order
+    std::vector<std::pair<std::size_t, QRegularExpression>> others; ///< in the order of the recipe
 };
 
 std::string regexOfName(const std::string& tensor) {
@@ -85,7 +85,7 @@ Result<RuleLines> parseRuleLines(const std::string& lines) {
     RuleLines out;
     const auto at = lines.starts_with(kPlanLine) ? 0 : lines.find("\n" + std::string(kPlanLine));
     const bool isPlanned = at != lines.npos;
-    auto rules = parseRules(lines); // the whole first: errors name the line
+    auto rules = parseRules(lines); // parse the whole text first, so that errors name the right line
     if (!rules) return tl::unexpected(rules.error());
     out.own = std::move(*rules);
     if (!isPlanned) return out;

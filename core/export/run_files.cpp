@@ -75,7 +75,7 @@ void RunFiles::reads(const Model& model) {
     const std::string as = "a file of the opened " + shownOutput(model.title);
     for (const auto& file : model.files) {
         reads(file.path, as);
-        // The very file that is open, whatever has its name now.
+        // Compares the open file itself; another file may have its name now.
         if (file.mapping) inputs_.back().id.emplace(file.mapping->device(), file.mapping->inode());
     }
     for (const auto& path : configPaths(model)) reads(path, as);
@@ -87,7 +87,7 @@ void RunFiles::writes(const std::string& path, const std::string& as) {
 }
 
 void RunFiles::exports(const std::string& path, const std::string& as, bool certified) {
-    if (path.empty()) return; // what is wrong with it, the export says
+    if (path.empty()) return; // the export reports an empty path itself
     writes(path, as);
     const auto certificate = certificatePathFor(path);
     if (pathLiesIn(certificate, path)) return;
@@ -118,7 +118,7 @@ Result<void> RunFiles::apart() const {
                 if (auto fine = apart(gone, input); !fine) return fine;
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
         const Place& output = outputs_[i];
-        if (output.isSpecial) continue; // /dev/null, a pipe: nothing is lost
+        if (output.isSpecial) continue; // writing to /dev/null or a pipe destroys no data
         for (std::size_t j = 0; j < i; ++j)
             if (same(outputs_[j], output))
                 return fail(fmt::format("{} and {} both name {}; give each its own file.", outputs_[j].as, output.as,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// All files that one run reads and writes, known before it writes any. An input is never written: not under another
-// name, through a link, as a hard link, nor as a file of a folder that is read. Two outputs are never one file.
+// Lists all files that a run reads and writes, before it writes any. Checks that no output is an input: not under
+// another name, through a link, as a hard link, nor as a file in a folder that is read. Two outputs must not be the
+// same file.
 
 #include "core/base/result.h"
 #include "core/model/model.h"
@@ -14,20 +15,21 @@ namespace qs {
 
 class RunFiles {
 public:
-    /// A file or a folder; `as` is how people know it: "--recipe", "the opened model".
+    /// Adds an input: a file or a folder. `as` is its name in messages: "--recipe", "the opened model".
     void reads(const std::string& path, const std::string& as);
-    /// The files of a model that was opened, its folder, and what lies beside it and says how it is quantized.
+    /// Adds the files of an opened model, its folder, and the files beside it that say how it is quantized.
     void reads(const Model& model);
     void writes(const std::string& path, const std::string& as);
-    /// A file that is exported, or a folder; and its certificate, which is written, or goes with what is replaced.
+    /// Adds an exported file or folder, and its certificate. The certificate is written or, if `certified` is false,
+    /// the one of a replaced file is removed.
     void exports(const std::string& path, const std::string& as, bool certified);
-    /// The sentence names the output and the input.
+    /// Fails if an output is an input or another output. The error names both.
     Result<void> apart() const;
 
 private:
     struct Place {
         std::string path, as, canonical;
-        std::optional<std::pair<std::uint64_t, std::uint64_t>> id; ///< device and inode, where it is there
+        std::optional<std::pair<std::uint64_t, std::uint64_t>> id; ///< device and inode; empty if it does not exist
         bool isFolder = false, isSpecial = false;
     };
     static Place placeOf(const std::string& path, const std::string& as);

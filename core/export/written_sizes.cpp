@@ -67,7 +67,7 @@ WrittenSizes::Key WrittenSizes::keyOf(std::string_view name) {
 }
 
 void WrittenSizes::sort() {
-    // Of two of a name, as two files may have them, the last counts.
+    // Two files may have a tensor with the same name. The last one counts.
     std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Bytes of the tensors that written files hold.
+// The sizes in bytes of the tensors in written files.
 
 #include "core/model/model.h"
 
@@ -8,15 +8,15 @@
 
 namespace qs {
 
-/// Looks into the list of the model first, and into the headers of the files if a name is missing there: the list leaves
-/// out duplicates and parts of computed tensors.
+/// Looks into the list of the model first, and into the headers of the files if a name is missing there: the list
+/// leaves out duplicates and parts of computed tensors.
 class WrittenSizes {
 public:
     explicit WrittenSizes(const Model& written);
     Result<std::optional<std::uint64_t>> find(std::string_view name);
 
 private:
-    /// 128 bits of a name: there may be a million.
+    /// 128 bits of the hash of a name. Names are not stored, because there may be a million.
     using Key = std::pair<std::uint64_t, std::uint64_t>;
     struct Row {
         Key key;

@@ -8,8 +8,8 @@
 
 namespace qs {
 
-/// Which modules are Conv1D. `entries`: what the output's config.json gets. If it does not name bitsandbytes, no module
-/// is one.
+/// The modules that are Conv1D. `entries` are the entries of the output's config.json. If they do not name
+/// bitsandbytes, the list is empty.
 class Conv1dLayers {
 public:
     Conv1dLayers(const Model& model, const std::string& entries);

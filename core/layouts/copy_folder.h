@@ -16,11 +16,11 @@ bool isIndexName(const std::string& name);
 /// config.json of the source without its quantization entries; the order of the others stays. Empty if there is none.
 Result<nlohmann::ordered_json> sourceConfig(const Model& model);
 
-/// Copies everything of the source folder that is not a shard, an index or hidden, and gives the names. A symbolic link
-/// becomes what it points to, when that lies in the folder, or in the blobs of the hub's cache that the folder belongs
-/// to; other links, and what is no regular file, go into `leftOut`. Neither copied nor named are the output, which may
-/// lie in the folder, what other runs are writing there, and what is said of the source alone: how it is quantized,
-/// when the output says that, and the certificate of its bytes.
+/// Copies the files of the source folder that are not shards, indexes or hidden, and returns their names. A symbolic
+/// link becomes a copy of its target, if the target lies in the folder or in the blobs of the same cache of Hugging
+/// Face's hub. Other links, and all that is not a regular file, are listed in `leftOut`. These are neither copied nor
+/// listed: the output itself, which may lie in the folder; files that other runs are writing there; the certificate of
+/// the source; and the files that say how the source is quantized, if the output says that for itself (`configures`).
 Result<std::vector<std::string>> copyUntouched(const Model& model, const std::filesystem::path& into,
                                                const std::filesystem::path& output, bool configures,
                                                std::vector<LeftOut>& leftOut, const Job& job);

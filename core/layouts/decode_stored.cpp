@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From the fields of the eformer and native layouts back to values, chunk by chunk.
+// Decodes the fields of the eformer and native layouts to values, chunk by chunk.
 #include "core/base/text.h"
 #include "core/layouts/slabs.h"
 #include "core/layouts/stored.h"

@@ -16,15 +16,16 @@ struct OutputField {
     std::string name;
     DType dtype = DType::F32;
     TensorShape shape;
-    /// One of these two makes the bytes. Of the values: codes, or what was measured of the whole tensor.
+    /// One of these two functions makes the bytes. This one makes them from the values: codes, or facts that were
+    /// measured over the whole tensor.
     std::function<Result<void>(MeasuredTensor&, SlabScales&, const PutBytes&)> fromValues = {};
-    /// Of the scales alone, which the function that is returned takes in order.
+    /// This one makes them only from the scales. It returns a function that takes the scales in order.
     std::function<TakeScales(MeasuredTensor&, const PutBytes&)> fromScales = {};
-    bool inOrder = true;                ///< bytes come in the order of the file
-    const PackedType* packed = nullptr; ///< of a field that is blocks: see TensorToWrite
+    bool inOrder = true;                ///< true: bytes are made in the order of the file
+    const PackedType* packed = nullptr; ///< set if the field consists of blocks: see TensorToWrite
 };
 
-/// The values that a reader of the file computes from codes, if it rounds between its steps. `group`: codes per scale.
+/// Computes values from codes as a reader of the file does, if it rounds between its steps. `group` is codes per scale.
 using ReadAs = std::function<void(std::span<const std::uint8_t> codes, std::span<const float> scales,
                                   std::span<const float> zeros, std::size_t group, float* values)>;
 
@@ -36,21 +37,21 @@ struct OutputFields {
 /// Writes the fields whose place is not null. One pass over the values makes codes and scales, unless the scales depend
 /// on the whole tensor.
 Result<void> writeFields(MeasuredTensor& tensor, std::span<const OutputField> fields, std::span<const PutBytes> places);
-/// One field, in the order of the file.
+/// Writes one field, in the order of the file.
 Result<void> writeField(MeasuredTensor& tensor, const OutputField& field, const TensorToWrite::Sink& sink);
 /// Whether the file writer should make all fields in one pass: for large tensors with fields made of scales.
 bool areWrittenTogether(const MeasuredTensor& tensor, const OutputFields& fields);
-/// The fields for writers of files. They share the tensor.
+/// Converts fields for the writers of files. All of them share the tensor.
 std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>& tensor, OutputFields fields);
 
-/// Puts bytes one after another.
+/// A sink that puts bytes one after another.
 TensorToWrite::Sink oneAfterAnother(const PutBytes& put);
 Result<void> putFloats(const PutBytes& put, DType dtype, std::span<const float> values);
 
 // Fields that several layouts have. `name` is the whole name.
 
 OutputField codeField(std::string name, DType dtype, TensorShape shape, SlabCoder coder);
-/// One number a group, as `of` says.
+/// One number for each group, computed by `of`.
 OutputField floatsOfScales(std::string name, DType dtype, TensorShape shape, float (*of)(const GroupParams&));
 /// The scales in the spec's scale type.
 OutputField scaleField(const MeasuredTensor& tensor, std::string name);
@@ -61,17 +62,17 @@ OutputField biasField(const MeasuredTensor& tensor, std::string name);
 /// Some numbers that are known once the tensor is measured.
 OutputField measuredField(std::string name, std::int64_t count,
                           std::function<std::vector<float>(const TensorPass&)> of);
-/// What the stored scales were multiplied by.
+/// The factor by which the stored scales were multiplied.
 OutputField tensorScaleField(std::string name);
-/// What scales of 8 bits are relative to: the maximum of every kNestedBlock of them.
+/// The second-level scales of 8-bit scales: the maximum of every kNestedBlock of them.
 OutputField nestedScaleField(const MeasuredTensor& tensor, std::string name);
 OutputField constantField(std::string name, DType dtype, TensorShape shape, std::vector<std::byte> bytes);
 OutputField constantFloats(std::string name, std::vector<float> values);
-/// Integers or bits of floats, a byte each.
+/// Writes each code as one byte: an integer, or the bits of an 8-bit float.
 SlabCoder byteCoder(const QuantSpec& spec);
-/// Decoded values as a float dtype.
+/// Writes decoded values in a float dtype.
 SlabCoder valueCoder(const MeasuredTensor& tensor, DType dtype);
-/// Blocks of a format that has its scales in them.
+/// Writes blocks, for a format whose blocks contain the scales.
 SlabCoder blockCoder(const BlockCodec& codec);
 
 } // namespace qs

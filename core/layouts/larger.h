@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Specs that store more bits than the source: with a scale for every few values, or blocks that are mostly padding.
+// Finds specs that store more bits than the source: they have a scale for every few values, or blocks that are mostly
+// padding.
 
 #include "core/quant/encode/quantizer.h"
 

@@ -55,7 +55,8 @@ struct Layout {
     /// Writes files of another kind than safetensors; null: writeModel().
     Result<WrittenFiles> (*writeFiles)(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                        const Job& job, const Finish& finish) = nullptr;
-    const char* fileEnding = nullptr; ///< of the one file that it writes: ".npz"; null: *.safetensors, or a folder
+    const char* fileEnding =
+        nullptr; ///< ending of the one file that it writes: ".npz"; null: *.safetensors or a folder
     /// Writes a tensor that is not quantized; null: copyOf().
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
     /// The value that readers compute from a level and a scale. It is within 2 ulp of their product. Null: the product.
@@ -82,15 +83,15 @@ struct TensorRule {
 /// A tensor of the source and what becomes of it.
 struct WrittenTensor {
     const TensorInfo* original = nullptr;
-    const QuantSpec* spec = nullptr; ///< null: copied, under its own name
-    std::uint64_t bytes = 0;         ///< as the layout says before anything is written
-    std::uint32_t taken = 0;         ///< of the quantized: a place in the list of taken tensors
+    const QuantSpec* spec = nullptr; ///< null: it is copied under its own name
+    std::uint64_t bytes = 0;         ///< size that the layout predicts before anything is written
+    std::uint32_t taken = 0;         ///< for a quantized tensor: its index in the list of taken tensors
 };
-/// What the proof must know of what was written.
+/// What the proof must know about the written files.
 struct WrittenModel {
     const Layout* layout = nullptr;
     std::vector<WrittenTensor> tensors = {}; ///< in the order of the source
-    /// The fields of a quantized one; valid until those of another one are asked for.
+    /// The fields of a quantized tensor; valid until the fields of another one are asked for.
     std::function<Result<TensorInLayout*>(const WrittenTensor&)> fieldsOf = {};
 };
 struct LeftOut;
@@ -101,7 +102,7 @@ using Prove = std::function<Result<void>(const std::string& path, const WrittenM
 struct QuantizeRequest {
     QuantSpec spec;
     std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
-    std::string layout;      ///< "" = what writes files that end as the output does, else eformer
+    std::string layout;      ///< "" = the layout for files that end like the output, else eformer
     std::string output;      ///< *.safetensors: one file; else a Hugging Face directory
     /// Runs a solver for every taken tensor; null: no solver.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
@@ -126,11 +127,11 @@ struct WrittenFiles {
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
-    std::uint64_t keptByLayout = 0;          ///< of the copied: see Layout::holds
-    std::string whyKept = {};                ///< of the first
-    std::vector<SkippedTensor> skipped = {}; ///< of the copied: see QuantizeRequest::skipRefused
-    std::vector<std::string> warnings = {};  ///< of the layout, and about tensors that were quantized; sentences
-    std::vector<std::string> remarks = {};   ///< see writingRemarks(); a sentence each
+    std::uint64_t keptByLayout = 0;          ///< number of tensors that were copied because of Layout::holds
+    std::string whyKept = {};                ///< the reason for the first of them
+    std::vector<SkippedTensor> skipped = {}; ///< tensors that were copied because of QuantizeRequest::skipRefused
+    std::vector<std::string> warnings = {};  ///< sentences of the layout and about quantized tensors
+    std::vector<std::string> remarks = {};   ///< sentences, see writingRemarks()
     std::vector<LeftOut> leftOut = {};
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.

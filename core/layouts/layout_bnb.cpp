@@ -70,8 +70,8 @@ std::string pythonFloat(double value) {
     return text;
 }
 
-/// json.dumps() of what is no tensor in the state. With double quantization it holds the offset, so that its length is
-/// known only when the scales are.
+/// json.dumps() of the parts of the state that are not tensors. With double quantization it holds the offset, so its
+/// length is known only when the scales are.
 Result<std::string> stateText(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     std::string text =

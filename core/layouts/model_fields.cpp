@@ -10,7 +10,7 @@
 namespace qs {
 namespace {
 
-// Of very many tensors, what was measured of the small ones is not kept: they are measured again.
+// With very many tensors, measurements of small tensors are not kept. They are measured again when they are needed.
 constexpr std::size_t kManyTaken = 1024;
 constexpr std::uint64_t kMeasuredAgain = std::uint64_t(1) << 16; ///< elements: reading larger ones again takes time
 

@@ -5,8 +5,8 @@
 
 namespace qs {
 
-/// A short regular expression that takes tensors of `taken` but none of `refused` or of the others; "" when there is no
-/// short one.
+/// A short regular expression that matches tensors of `taken`, but none of `refused` and no other tensor; "" if there
+/// is no short one.
 std::string filterWithout(const Model& model, const std::vector<const TensorInfo*>& taken,
                           const std::vector<const TensorInfo*>& refused);
 

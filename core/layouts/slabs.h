@@ -42,7 +42,7 @@ struct SlabCoder {
     /// one byte behind its last one.
     bool bitwise = false;
 };
-/// In slabs of a few MiB of output.
+/// Encodes a tensor in slabs of a few MiB of output.
 Result<void> streamSlabs(MeasuredTensor& tensor, const SlabCoder& coder, SlabScales& scales,
                          const TensorToWrite::Sink& sink);
 

@@ -23,14 +23,14 @@ struct LayerCoding {
     enum class Scales { Floats, Exponents, E4m3 }; ///< Exponents: powers of two in a byte
     Levels levels = Levels::Integers;
     unsigned bits = 0;
-    std::uint64_t columns = 0;    ///< that share a scale; of `flat` layers elements of the flattened tensor
-    std::uint64_t rows = 1;       ///< that share a scale
-    bool isFlat = false;          ///< groups run over the ends of rows
-    bool hasOffsets = false;      ///< zero points or biases
-    bool hasTensorScale = false;  ///< one number for all scales
-    bool hasNestedScales = false; ///< scales are quantized themselves
+    std::uint64_t columns = 0;    ///< columns that share a scale; if isFlat, elements of the flattened tensor
+    std::uint64_t rows = 1;       ///< rows that share a scale
+    bool isFlat = false;          ///< true: a group may continue in the next row
+    bool hasOffsets = false;      ///< true: it has zero points or biases
+    bool hasTensorScale = false;  ///< true: one number multiplies or divides all scales
+    bool hasNestedScales = false; ///< true: the scales are themselves quantized
     Scales scales = Scales::Floats;
-    DType scaleType = DType::F32; ///< of Floats
+    DType scaleType = DType::F32; ///< type of the scales, for Scales::Floats
 };
 
 class DerivedTensor {
@@ -54,7 +54,7 @@ public:
     virtual Result<void> unchanged() const = 0;
     /// Called after a scan: frees the pages of the stored tensors.
     virtual void release() const {}
-    /// None: it is no quantized layer, or one whose groups follow no simple rule.
+    /// Nullopt if it is not a quantized layer, or if its groups follow no simple rule.
     virtual std::optional<LayerCoding> coding() const { return {}; }
 };
 

@@ -22,7 +22,7 @@ Result<void> addSafetensors(Model& model, const std::string& path);
 void addTensors(Model& model, std::vector<TensorInfo> tensors);
 /// Stable; digits inside names compare as numbers.
 void sortByName(Model& model);
-/// Of several tensors with the same name, keeps the first and adds a warning. The list must be sorted.
+/// If several tensors have the same name, keeps the first one and adds a warning. The list must be sorted.
 void dropDuplicates(Model& model);
 /// Gives tensors with the same name different ones ("w", "w #2"), adds a warning, and sorts the list.
 void nameApart(Model& model);

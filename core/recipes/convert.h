@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A recipe in the words of another program.
+// Writes a recipe in the format of another program.
 
 #include "core/recipes/resolve.h"
 
 namespace qs {
 
-/// The recipe as a file of the format `to`. What was written is read again and resolved for the same model: it gives every
-/// tensor the same, but for what its program decides by itself (its dialect, and the floats of its scales). Without a
-/// model (null) every rule must be for one name. Errors: what the format cannot say, with what would work; names that
-/// cannot be translated.
+/// Converts a recipe to the format `to`. The text is read again and resolved for the same model, and must give every
+/// tensor the same spec. Only what its program decides itself may differ (the dialect, the float type of scales).
+/// Without a model (null) every rule must be for one name. Errors: the format cannot say something, with an offer; a
+/// name cannot be translated.
 Result<WrittenRecipe> convertRecipe(const ForeignRecipe& recipe, const RecipeFormat& to, const Model* model);
-/// The same for a recipe of our own.
+/// The same for a recipe in our own format.
 Result<WrittenRecipe> convertRecipe(const Recipe& recipe, const RecipeFormat& to, const Model& model);
 
 } // namespace qs

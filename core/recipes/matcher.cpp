@@ -9,7 +9,7 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kLongestRegex = 8000; ///< characters
-/// Of PCRE, which QRegularExpression is: steps and KiB of memory of one match.
+/// Limits of one match, for PCRE, which QRegularExpression uses: steps, and memory in KiB.
 constexpr const char* kLimits = "(*LIMIT_MATCH=200000)(*LIMIT_HEAP=8192)";
 constexpr std::string_view kMeta = "\\^$.|?*+()[]{}";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The text of a recipe, and its tree where it is JSON or YAML. Texts come from other people: their size, depth and number
-// of entries are limited before anything is built.
+// The text of a recipe and, if it is JSON or YAML, its tree. Texts are not trusted, so their size, depth and number of
+// entries are checked before the tree is built.
 
 #include "core/base/result.h"
 
@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json; ///< the order of entries decides which rul
 
 struct RecipeSource {
     std::string path, text;
-    Json tree;                ///< null: neither a JSON nor a YAML text with entries
-    std::string problem = {}; ///< why there is no tree, where the text looks as if there should be one
+    Json tree;                ///< null if the text is neither JSON nor YAML with entries
+    std::string problem = {}; ///< why there is no tree, if the text looks like JSON or YAML
     bool isObject() const { return tree.is_object(); }
     /// The object under "quantization_config" or "quantization" if there is one, as in config.json; else the root.
     const Json& settings() const;
@@ -26,12 +26,12 @@ struct RecipeSource {
 };
 Result<RecipeSource> recipeSource(std::string text, const std::string& path);
 
-/// The value under a key; null where `object` is no object or lacks the key.
+/// The value of a key; null if `object` is not an object or does not have the key.
 const Json& entryOf(const Json& object, std::string_view key);
 std::string textOf(const Json& object, std::string_view key); ///< "" if there is no text
 bool flagOf(const Json& object, std::string_view key, bool otherwise);
-std::optional<std::int64_t> wholeOf(const Json& object, std::string_view key); ///< none: no whole number
-std::optional<double> numberOf(const Json& object, std::string_view key);      ///< none: no number
+std::optional<std::int64_t> wholeOf(const Json& object, std::string_view key); ///< nullopt if it is not a whole number
+std::optional<double> numberOf(const Json& object, std::string_view key);      ///< nullopt if it is not a number
 /// A short form of a value for messages.
 std::string shownValue(const Json& value);
 

@@ -194,7 +194,7 @@ Result<ReadRecipe> readAndResolve(const std::string& path, const Model& model) {
     auto resolved = resolveRecipe(*foreign, model);
     if (!resolved) return failAt(shownPath(path), resolved.error());
     ReadRecipe out{{}, foreign->format, std::move(*resolved)};
-    // Our own recipes stay as they were written: their rules may also name what is no matrix.
+    // Our own recipes are not changed. Their rules may also match tensors that are not matrices.
     auto recipe = foreign->format == &kOwnRecipes ? readRecipe(path) : recipeOf(out.resolved, path);
     if (!recipe) return tl::unexpected(recipe.error());
     out.recipe = std::move(*recipe);

@@ -63,7 +63,7 @@ template<class Io> static void fields(Io& io, BenchKept& all) {
 
 std::string keptBenchRow(const BenchmarkRow& row) { return kept::textOf(row); }
 
-/// Of a run of a hundred million samples the figures are kept.
+/// Removes samples and program texts from a row. A run may have a hundred million samples; only its figures are stored.
 static std::string withoutSamples(const std::string& row) {
     auto json = nlohmann::json::parse(row, nullptr, false);
     if (!json.is_object()) return row;

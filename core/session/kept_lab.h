@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a lab kept of one tensor under a spec, read back: what all labs check.
+// Reads the result of a lab for one tensor under a spec from a session file, with the checks that all labs share.
 
 #include "core/model/model.h"
 #include "core/quant/spec/spec.h"
@@ -9,12 +9,12 @@
 namespace qs::kept {
 
 template<class T> struct KeptLab {
-    T all; ///< as it was written; has `tensor` and `spec`, their texts
+    T all; ///< the fields of the text, among them `tensor` and `spec` as texts
     const TensorInfo* tensor = nullptr;
     QuantSpec spec;
 };
 
-/// `what`: the beginning of a sentence, "products are".
+/// `what` is the beginning of a sentence: "products are".
 inline tl::unexpected<Error> damaged(const char* what, const std::string& why) {
     return fail(fmt::format("the kept {} damaged: {}", what, why));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the page plan keeps as a text of a session file; see kept_results.h. The plan itself is not kept: it follows from
-// the losses, the budget and the recipe.
+// The results of the page Plan as a text of a session file; see kept_results.h. The plan itself is not stored, because
+// it follows from the losses, the budget and the recipe.
 
 #include "core/plan/report.h"
 
@@ -16,7 +16,7 @@ struct KeptPlan {
     std::optional<std::uint64_t> ns;   ///< the budget of time
     std::optional<std::string> target; ///< id of a backend
     std::size_t lossChunks = 0;
-    plan::Losses losses;                      ///< by the objective, without additivity
+    plan::Losses losses;                      ///< losses of the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`
 };
 std::string keptPlan(const KeptPlan& plan);

@@ -6,7 +6,7 @@
 #include "core/session/kept_json.h"
 
 namespace qs {
-namespace eval { // where the fields are looked for
+namespace eval { // the lists of fields must stand in the namespace of their structures
 
 template<class Io> void fields(Io& io, Estimate& one) {
     io("mean", one.mean);
@@ -39,7 +39,7 @@ namespace kept {
 inline bool isEstimate(const eval::Estimate& one) {
     return std::isfinite(one.mean) && isMeasure(one.independent) && isMeasure(one.byChunk);
 }
-/// Those that are there.
+/// The values that exist.
 inline bool areEstimates(std::initializer_list<const std::optional<eval::Estimate>*> all) {
     for (const auto* one : all)
         if (*one && !isEstimate(**one)) return false;

@@ -19,7 +19,7 @@ std::string textOf(const json& object) { return object.dump(-1, ' ', false, json
 std::vector<std::string> textsFrom(Fields& fields, const char* key) {
     std::vector<std::string> texts;
     for (const auto& item : fields.array(key, kMostTensors)) {
-        if (!item.is_string()) fields.refuse(fmt::format("'{}' holds what is no text", key));
+        if (!item.is_string()) fields.refuse(fmt::format("'{}' holds something that is not a text", key));
         texts.push_back(item.is_string() ? item.get<std::string>() : std::string());
     }
     return texts;
@@ -107,7 +107,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
     for (const auto& name : head.kept)
         if (name.empty() || name.size() > kLongestName ||
             name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != name.npos)
-            fields.refuse("'kept' holds what is no name of a page's results");
+            fields.refuse("'kept' holds a wrong name of a page's results");
     if (fields.problem()) return fail(*fields.problem());
     return head;
 }

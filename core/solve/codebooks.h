@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Learned codebooks for many tensors: one each, one for those of a role in all layers, or one for all; columns weighted
-// by calibration inputs where there are any.
+// Learns codebooks for many tensors: one for each tensor, one for each role in all layers, or one for all tensors.
+// Columns are weighted by calibration inputs if there are any.
 
 #include "core/quant/codebook/learn.h"
 
@@ -18,8 +18,8 @@ struct ShareTraits {
 std::span<const ShareTraits> shares();
 
 using Codebooks = std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>;
-/// For the tensors that the spec takes; the others get none. `activations` may be null. Tensors without activations are
-/// not weighted.
+/// Learns codebooks for the tensors that the spec takes; other tensors get none. `activations` may be null. Tensors
+/// without activations are not weighted.
 Result<Codebooks> learnCodebooks(const Model& model, std::span<const TensorInfo* const> tensors, const QuantSpec& spec,
                                  Share share, const Model* activations, const Job& job);
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kRows = 64; ///< rows that a core rounds at once
 
-/// Scales of the values as they are before anything is rounded.
+/// The scales of the values before anything is rounded.
 Result<std::vector<GroupParams>> measured(const TensorView& view, const QuantSpec& spec, Solved& solved,
                                           const Job& job) {
     auto tensor = MeasuredTensor::of(view, spec, job);
@@ -143,7 +143,7 @@ private:
         }
     }
 
-    /// Of an output and an input.
+    /// Index of the scale of a weight, given its output and its input.
     std::size_t scaleIndex(std::size_t output, std::size_t input) const {
         if (out_.params.size() == 1) return 0;
         const std::size_t row = inputsFirst_ ? input : output, column = inputsFirst_ ? output : input;
@@ -171,7 +171,7 @@ private:
             float* x = &columns[i * n];
             for (std::size_t r = 0; r < n; ++r) {
                 GroupParams& param = out_.params[scaleIndex(begin + r, column)];
-                // Measured on the values after the corrections of earlier blocks, as in the authors' program.
+                // Scales are measured after the corrections of earlier blocks, as in the program of the authors.
                 if (follows_ && at % group == 0)
                     param = encoder.params(run_, &w_[(begin + r) * k_ + at], std::min(group, k_ - at));
                 params[r] = param;
@@ -218,7 +218,7 @@ private:
     bool inputsFirst_;               ///< the weights are stored [inputs, outputs]
     std::size_t k_, rows_;           ///< inputs, outputs
     std::vector<float> w_, factor_;  ///< w_: [outputs, inputs]
-    std::vector<std::size_t> order_; ///< columns as they are worked on
+    std::vector<std::size_t> order_; ///< columns in the order in which they are rounded
     std::vector<RunEncoder> encoders_;
     Run run_;
     bool follows_ = false; ///< scales are measured group by group while the columns are rounded

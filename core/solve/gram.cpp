@@ -11,7 +11,7 @@ std::vector<double> gram(const value::Tensor& x, std::size_t first, std::size_t 
     constexpr std::size_t kWide = 64, kDeep = 256;
     const auto m = std::size_t(x.shape[0]), k = std::size_t(x.shape[1]);
     std::vector<double> out(n * n);
-    // Stripes of columns, a slab of inputs at a time as doubles.
+    // Computes stripes of columns. The inputs are converted to f64 slab by slab.
     const std::size_t stripes = (n + kWide - 1) / kWide;
     std::vector<double> slab;
     for (std::size_t top = 0; top < m && !job.cancelled(); top += kDeep) {

@@ -26,7 +26,7 @@ Result<value::Tensor> loaded(const Model& file, const TensorInfo& tensor) {
     return values;
 }
 
-/// NAME, or NAME without ".weight", which is how inputs are called where a module's are recorded.
+/// Finds NAME, or NAME without ".weight": files that record the inputs of modules use the module's name.
 const TensorInfo* inputTensor(const Model& file, const TensorInfo& layer) {
     const TensorInfo* found = file.find(layer.name);
     std::string_view name = layer.name;
@@ -34,10 +34,10 @@ const TensorInfo* inputTensor(const Model& file, const TensorInfo& layer) {
     return found;
 }
 
-/// An importance matrix's part for the layer, called as in GGUF.
+/// The part of an importance matrix for a layer, under its name in GGUF files.
 struct Importance {
     const TensorInfo *sums = nullptr, *counts = nullptr;
-    int expert = -1; ///< whose sums are the layer's; -1: all
+    int expert = -1; ///< the expert whose sums belong to the layer; -1: all experts
 };
 Importance importanceOf(const Model& file, const TensorInfo& layer) {
     for (const auto& place : {GgufPlace{layer.name}, ggufPlaceOf(layer.name)})
@@ -47,7 +47,7 @@ Importance importanceOf(const Model& file, const TensorInfo& layer) {
     return {};
 }
 
-/// X^T X of the layer; null where the file has none.
+/// X^T X of the layer; null if the file has none.
 const TensorInfo* gramOf(const Model& file, const TensorInfo& layer) { return file.find(layer.name + ".gram"); }
 
 Result<std::vector<double>> loadedGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
@@ -70,7 +70,7 @@ Result<std::vector<double>> loadedGram(const Model& file, const TensorInfo& gram
     return out;
 }
 
-/// How many inputs an X^T X was added up from.
+/// The number of inputs that were added up in an X^T X.
 Result<double> rowsBehind(const Model& file, const TensorInfo& layer) {
     const TensorInfo* rows = file.find(layer.name + ".rows");
     std::int64_t count = 0;
@@ -96,7 +96,7 @@ Result<std::optional<std::vector<float>>> usableWeights(const Model& file, const
     return std::optional(std::move(weights));
 }
 
-/// Rows whose products of columns are those of the gram: the transposed Cholesky factor.
+/// Rows R with R^T R = X^T X: the transposed Cholesky factor.
 Result<value::Tensor> rowsOfGram(const Model& file, const TensorInfo& gram, const TensorInfo& layer) {
     auto values = loadedGram(file, gram, layer);
     if (!values) return tl::unexpected(values.error());
@@ -213,7 +213,7 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
     const Importance importance = found ? Importance() : importanceOf(file, layer);
     if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
-    // Files before GGUF have the experts one after another, as one axis.
+    // In the older format the experts follow each other along one axis.
     const bool isOfMany = importance.expert >= 0 && found->elements % std::uint64_t(inputsOfLayer(layer)) == 0;
     if (auto ok = isOfMany ? Result<void>() : fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
     auto values = loaded(file, *found);

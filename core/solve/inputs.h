@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Calibration inputs of layers, out of a file: a tensor of the layer's name holds the inputs [..., K], K as
-// inputsOfLayer() says, or, with one axis,
-// the column weights E[x^2] alone; so does an importance matrix of llama.cpp (NAME.in_sum2 over NAME.counts; of a
-// tensor that holds all experts they are added up, and one that no token has reached has weights of 1). NAME.gram, F64 [K, K], is X^T X of all inputs, and NAME.rows, I64 [1], their number.
+// Reads the calibration inputs of layers from a file. A tensor with the layer's name holds the inputs [..., K], with K
+// from inputsOfLayer(). If it has one axis, it holds only the column weights E[x^2]. An importance matrix of llama.cpp
+// also holds column weights: NAME.in_sum2 / NAME.counts. If a tensor holds all experts, their sums are added; an expert
+// that no token has reached has weights of 1. NAME.gram, F64 [K, K], is X^T X of all inputs, and NAME.rows, I64 [1],
+// their number.
 
 #include "core/value/tensor.h"
 
@@ -11,10 +12,10 @@
 
 namespace qs::solve {
 
-/// [rows, K], at most `most` rows from the first on; synthetic ones without a file. Where the file has X^T X instead: K
-/// rows R with R^T R = X^T X, so that ||R E^T|| = ||X E^T|| for any E; an error where `asTheyWere`.
+/// The first inputs of a layer, [rows, K], at most `most` rows; without a file synthetic ones. If the file has only X^T
+/// X, returns K rows R with R^T R = X^T X, so that ||R E^T|| = ||X E^T|| for any E. With `asTheyWere` that is an error.
 Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most, bool asTheyWere = false);
-/// E[x_j^2] per index of the layer's inputs (core/model/output_axis.h); none where the file has nothing for the layer.
+/// E[x_j^2] for each input j of the layer (core/model/output_axis.h); nullopt if the file has nothing for this layer.
 Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer);
 
 } // namespace qs::solve

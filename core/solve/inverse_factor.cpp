@@ -9,7 +9,7 @@
 namespace qs::solve {
 namespace {
 
-constexpr std::size_t kWide = 64; ///< columns that are worked on together: a row of them stays in registers and L1
+constexpr std::size_t kWide = 64; ///< columns that are computed together; a row of them fits registers and L1
 
 /// into[0..w) -= sum over k of a[k] * rows[k][0..w), rows `stride` apart.
 void subtractProducts(double* into, const double* a, const double* rows, std::size_t stride, std::size_t n,
@@ -64,7 +64,7 @@ Result<void> cholesky(std::vector<double>& a, std::size_t n, const Job& job) {
 } // namespace
 
 Result<std::vector<double>> inverseFactor(std::vector<double> a, std::size_t n, const Job& job) {
-    // From the last row up: the same as from the first down in the matrix turned around.
+    // Goes from the last row up. This equals going from the first row down in the reversed matrix.
     std::reverse(a.begin(), a.end());
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < i; ++j) a[i * n + j] = a[j * n + i]; // what was the lower triangle

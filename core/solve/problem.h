@@ -10,13 +10,13 @@ Result<void> checkProblem(const Problem& problem);
 std::vector<float> weightsOf(const TensorView& weight);
 /// The decoded values of a solution, without padding, divided by the column scales.
 Result<std::vector<float>> decodedOf(const Problem& problem, const Solved& solved, const Job& job);
-/// The values of a layer [outputs, K], of those that are stored as [K, outputs] too; and back.
+/// Converts stored values of a layer to [outputs, K]; they may be stored as [K, outputs]. asStored() converts back.
 std::vector<float> outputsFirst(const TensorInfo& layer, std::vector<float> stored);
 std::vector<float> asStored(const TensorInfo& layer, std::vector<float> outputsFirst);
-/// ||X (V - W)^T||^2 of values [outputs, K], with V = 0 where `decoded` is empty; none when cancelled.
+/// ||X (V - W)^T||^2 for values V, W of [outputs, K]. If `decoded` is empty, V is 0. Nullopt if cancelled.
 std::optional<double> outputPower(const value::Tensor& inputs, std::span<const float> w, std::span<const float> decoded,
                                   const Job& job);
-/// An f32 tensor in memory of the weight's name and shape.
+/// Describes an f32 tensor in memory with the name and shape of the weight.
 TensorInfo f32Info(const TensorInfo& like);
 
 /// E[x_j^2] per column of the inputs.
@@ -29,7 +29,7 @@ Result<void> gptqAccepts(const QuantSpec& spec, const Settings& settings);
 Result<Solved> runGptq(const Problem& problem, std::string& remark, const Job& job);
 Result<void> awqAccepts(const QuantSpec& spec, const Settings& settings);
 Result<Solved> runAwq(const Problem& problem, std::string& remark, const Job& job);
-/// The scales of `values` (columns scaled) by the best of ten clips for each group of a row.
+/// The scales of `values`, whose columns are already scaled. For each group it tries ten clips and takes the best.
 Result<std::vector<GroupParams>> clippedParams(const Problem& problem, const std::vector<float>& values,
                                                const std::vector<float>& columnScales,
                                                const std::shared_ptr<const LearnedLevels>& levels, const Job& job);

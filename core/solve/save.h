@@ -5,7 +5,7 @@
 
 namespace qs::solve {
 
-/// One tensor in the native layout, as `quantize --solver` writes it; returns the bytes written.
+/// Writes one tensor in the native layout, as `quantize --solver` does. Returns the number of bytes written.
 Result<std::uint64_t> saveSolved(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                  const std::shared_ptr<const Solved>& solved, const std::string& path, const Job& job);
 

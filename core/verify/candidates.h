@@ -7,10 +7,11 @@
 
 namespace qs {
 
-/// By what is stored: every dialect and type of scales of the formats with these levels.
+/// All specs that can store such a coding: every dialect and type of scales of the formats with these levels.
 std::vector<QuantSpec> specsOfCoding(const LayerCoding& coding, const std::vector<std::int64_t>& shape);
-/// Of a tensor of the exported model: what a certificate says of it, what the file's metadata says, what its type is.
-/// `exported` is the model as it was opened, not decoded. The likeliest first; empty: nothing is known.
+/// The specs that a tensor of the exported model may have, the most likely first; empty if nothing is known. They
+/// follow from the certificate, the metadata of the file, and the type of the tensor. `exported` is the model as it was
+/// opened, not decoded.
 std::vector<QuantSpec> candidateSpecs(const Model& exported, const std::string& name, const Certificate* certificate);
 
 } // namespace qs

@@ -38,7 +38,7 @@ Reading inOrderOf(Reading reading, const Placement& placement, std::int64_t colu
     return reading;
 }
 
-/// Why a pair cannot be compared with what a spec makes of A.
+/// Why a pair of tensors cannot be compared with the values that a spec makes of A.
 std::string whyNot(const DiffRow& row) {
     if (row.inA) return "the original holds it as a part of a fused tensor";
     if (row.placement.transposed) return "the export holds it transposed, so its groups are others";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Whether a tensor of an export is what a spec makes of the original.
+// Finds out whether a tensor of an export derives from the original: whether it is what a spec makes of the original.
 
 #include "core/analysis/diff/diff.h"
 #include "core/export/compare_tensor.h"
@@ -9,29 +9,32 @@
 
 namespace qs {
 
-/// What was found of one tensor.
+/// The result for one tensor.
 struct Derivation {
-    std::string spec; ///< that it derives from, or comes nearest to; "": none was tried
+    std::string spec; ///< the spec that the tensor derives from, or comes nearest to; "" if none was tried
     Differences differences;
     bool isExact() const { return !spec.empty() && differences.differing == 0; }
-    std::string reason; ///< why no spec was tried; that it was not the original's own values that were quantized
+    std::string reason; ///< why no spec was tried, or that other values than the original's were quantized
 };
 
-/// Finds derivations of one export. It remembers what fitted before: most tensors of a model are made alike.
+/// Finds the derivations of one export. It first tries the spec that fitted the last similar tensor, because most
+/// tensors of a model are made in the same way.
 class Deriving {
 public:
     Deriving(const Model& original, const Model& exported, const Certificate* certificate, const Job& job)
         : original_(original), exported_(exported), certificate_(certificate), job_(job) {}
-    /// `row`: a pair of the two models, the tensor of A whole and in the order of rows that its placement says.
+    /// Finds the derivation of a pair of tensors. The tensor of A must be whole, with its rows in the order of the
+    /// placement.
     Result<Derivation> of(const DiffRow& row);
 
 private:
-    /// Values of a spec as one reader computes them: level x scale (null), or as a layout's own reader does.
+    /// A spec and the way in which its values are computed: level x scale if `layout` is null, else as the layout's
+    /// reader does it.
     struct Attempt {
         QuantSpec spec;
         const Layout* layout = nullptr;
-        bool isRounded = false;      ///< the original rounded to the type of the export first
-        std::uint64_t differing = 0; ///< in the sample
+        bool isRounded = false;      ///< true: the original is first rounded to the type of the export
+        std::uint64_t differing = 0; ///< number of values in the sample that differ
     };
     Result<std::optional<Differences>> tried(const Attempt& attempt, const TensorView& source, const Reading& there,
                                              std::uint64_t mostUnits);
@@ -41,7 +44,7 @@ private:
     const Model& exported_;
     const Certificate* certificate_;
     const Job& job_;
-    /// By type of storage: what fitted the last tensor that is stored so.
+    /// For each type of storage, the attempt that fitted the last tensor stored in this way.
     std::map<std::string, Attempt> last_;
 };
 

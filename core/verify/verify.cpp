@@ -55,7 +55,7 @@ VerifyStatus statusOf(const DiffRow& row) {
     }
 }
 
-/// Of a pair whose values were compared.
+/// Finds the derivation of a pair of tensors whose values were compared.
 Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out) {
     const bool isSame = row.status == DiffStatus::Equal && !out.isQuantized;
     if (isSame) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// An exported checkpoint against the model that it was made from, whoever made it: the error of every tensor, whether it
-// is bit for bit what a spec makes of the original, its true bits per weight, and what its settings say against what its
-// files hold.
+// Compares an exported checkpoint, made by any program, with the model that it was made from. The result has the error
+// of every tensor, whether it is bit for bit what a spec makes of the original, and its true bits per weight. It also
+// compares what the settings of the export say with what its files hold.
 
 #include "core/base/column.h"
 #include "core/export/certificate.h"
@@ -13,7 +13,7 @@ namespace qs {
 
 enum class Derives {
     Exact,   ///< every value is what the spec makes of the original
-    Differs, ///< of what is known of its storage, no spec makes all of its values
+    Differs, ///< no spec that fits its storage makes all of its values
     Unknown  ///< no spec says how it is stored, or there is nothing to compare
 };
 const char* derivesId(Derives derives); ///< "exact", "differs" or "unknown"
@@ -22,39 +22,39 @@ enum class VerifyStatus { Ok, Missing, Added, Refused };
 const char* verifyStatusId(VerifyStatus status); ///< "ok", "missing", "added", "refused"
 
 struct VerifiedTensor {
-    std::string tensor;   ///< in the original; of an added one in the export
-    std::string other;    ///< in the export; "" of a missing one
-    std::string aligned;  ///< how they were found to be one: see DiffRow
+    std::string tensor;   ///< its name in the original; if it was added, its name in the export
+    std::string other;    ///< its name in the export; "" if it is missing there
+    std::string aligned;  ///< how the two names were matched: see DiffRow
     std::string storedAs; ///< the type of its elements in the export: "bnb-nf4"
-    std::string spec;     ///< that it derives from, or comes nearest to; "keep" of a copy; "": none is known
+    std::string spec;     ///< the spec that it derives from, or comes nearest to; "keep" for a copy; "" if not known
     Derives derives = Derives::Unknown;
     VerifyStatus status = VerifyStatus::Ok;
     std::optional<double> nmse; ///< ||exported - original||^2 / ||original||^2
     std::uint64_t elements = 0;
-    std::uint64_t bytes = 0;     ///< in the files of the export: codes, scales and all else that decoding needs
-    std::uint64_t differing = 0; ///< values that differ from those of the spec
-    bool isQuantized = false;    ///< it is stored in fewer bits than a float has
+    std::uint64_t bytes = 0;     ///< size in the export: codes, scales and all else that decoding needs
+    std::uint64_t differing = 0; ///< number of values that differ from those of the spec
+    bool isQuantized = false;    ///< true: it is stored in fewer bits than a float has
     std::string reason;          ///< what differs, or why nothing is known
     std::optional<double> bpw() const;
 };
 
-/// Something that the settings of the export, its name or its certificate say.
+/// A statement in the settings of the export, its name or its certificate, and what the files show.
 struct Claim {
-    std::string who;   ///< "config.json: bits"
-    std::string says;  ///< "4"
-    std::string found; ///< in the files: "8 in 210 layers"
+    std::string who;   ///< where the statement stands: "config.json: bits"
+    std::string says;  ///< what it says: "4"
+    std::string found; ///< what the files show: "8 in 210 layers"
     bool holds = true;
 };
 
 struct Verification {
     std::vector<VerifiedTensor> tensors; ///< in the order of the original, then added ones
     std::vector<Claim> claims;
-    std::optional<CheckedCertificate> certificate;                          ///< that lies beside the export
+    std::optional<CheckedCertificate> certificate;                          ///< the certificate beside the export
     std::uint64_t quantized = 0, quantizedElements = 0, quantizedBytes = 0; ///< tensors stored in fewer bits
     std::uint64_t elements = 0, bytes = 0;                                  ///< of all tensors of the export
     double seconds = 0;
-    double bpw() const;      ///< of the quantized tensors; NaN: there are none
-    double bpwOfAll() const; ///< of all tensors
+    double bpw() const;      ///< bits per weight of the quantized tensors; NaN if there are none
+    double bpwOfAll() const; ///< bits per weight of all tensors
     std::size_t count(Derives derives) const;
     std::size_t count(VerifyStatus status) const;
     std::size_t falseClaims() const;
@@ -64,17 +64,17 @@ struct Verification {
 struct VerifyRequest {
     std::shared_ptr<const Model> original; ///< with its stored tensors decoded: see servedModel()
     std::shared_ptr<const Model> exported; ///< as it was opened
-    std::string exportedPath;              ///< whose certificate is looked for
+    std::string exportedPath;              ///< path of the export; its certificate is searched there
 };
-/// Fails if the job is cancelled, or a file changed. Memory is bounded but for a row for every tensor.
+/// Fails if the job is cancelled or a file has changed. Apart from one row for each tensor, the memory is bounded.
 Result<Verification> verifyExport(const VerifyRequest& request, const Job& job);
 
-/// Claims of the settings beside the weights, of names and metadata.
+/// The claims of the settings beside the weights, of file names and of metadata.
 std::vector<Claim> claimsOf(std::shared_ptr<const Model> exported, const Verification& found);
 
-/// The words of --fail-on.
+/// The limits that the option --fail-on accepts.
 std::span<const LimitKind> verifyLimits();
-/// The first limit that is broken, as a sentence; "": none is.
+/// One sentence about the first limit that is not kept; "" if all are kept.
 std::string brokenLimit(const Verification& found, std::span<const Limit> limits);
 
 /// "210 of 272 tensors are quantized at 4.5000 bpw ...; 210 derive exactly, ..."

@@ -25,8 +25,8 @@ struct RowMath {
     /// y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 * factor; a null factor is 1.
     void (*geluTanh)(const float* x, const float* factor, std::size_t n, float* y);
     /// Softmax of columns without its division. `x`: [rows, width], width a multiple of 16. x = x * scale, capped where
-    /// cap > 0 (-Inf stays), then exp(x - largest of the column). `inverse`: 1 / sum of each column, width of them; columns of -Inf
-    /// alone have NaN.
+    /// cap > 0 (-Inf stays), then exp(x - largest of the column). `inverse`: 1 / sum of each column, width of them;
+    /// columns of -Inf alone have NaN.
     void (*softmaxColumns)(float* x, std::size_t rows, std::size_t width, float scale, float cap, float* inverse);
     /// y = (x - mean) * inverse * (factor + one) + bias; a null bias is 0.
     void (*normed)(const float* x, std::size_t n, float mean, float inverse, const float* factor, float one,
@@ -37,13 +37,13 @@ struct RowMath {
     double (*squares)(const float* x, std::size_t n, double mean);    ///< sum of (x - mean)^2
     float (*largest)(const float* x, std::size_t n);                  ///< n > 0; NaN where one is NaN or +Inf
     double (*sumOfExps)(const float* x, std::size_t n, double shift); ///< sum of exp(x - shift) in f64
-    /// Kullback-Leibler divergence of two softmaxes of logits a and b, in nats: sum of exp(a - lnA) ((a - lnA) - (b - lnB)).
-    /// lnA, lnB: ln of the sum of all exp of a, of b. Terms with a probability below exp(-700) are 0, whatever
-    /// b is: a may be -Inf.
+    /// Kullback-Leibler divergence of two softmaxes of logits a and b, in nats: sum of exp(a - lnA) ((a - lnA) - (b -
+    /// lnB)). lnA, lnB: ln of the sum of all exp of a, of b. Terms with a probability below exp(-700) are 0, whatever b
+    /// is: a may be -Inf.
     double (*divergence)(const float* a, double lnA, const float* b, double lnB, std::size_t n);
 };
 const RowMath& rowMathOf(const KernelSet& kernels);
-/// Of bestKernels().
+/// The functions for the same processor as bestKernels().
 const RowMath& rowMath();
 
 const RowMath& scalarRowMath();

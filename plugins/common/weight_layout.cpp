@@ -81,7 +81,7 @@ std::string readPacking(const qs_format& format, WeightLayout& to) {
                "-bit codes is not read here";
     to.order = found->order, to.perByte = 8 / to.bits, to.packAxis = format.pack_axis;
     if (to.packAxis == 0 && to.order == CodeOrder::Planar) {
-        if (to.rows % to.perByte) return "the rows of W must be a multiple of the codes in a byte";
+        if (to.rows % to.perByte) return "the number of rows of W must be a multiple of the codes in a byte";
         to.storedRows = to.rows / to.perByte, to.rowBytes = to.columns;
         return {};
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The table of the backend "cuda". Options: device is the number of the device, default 0. path is the folder of cuBLAS
-// and cuBLASLt.
+// The table of the backend "cuda". Its options are `device`, the number of the device (default 0), and `path`, the
+// folder of cuBLAS and cuBLASLt.
 #include "kernels/cuda/ptx.h"
 #include "plugins/common/json_text.h"
 #include "plugins/common/variant_rows.h"

@@ -10,12 +10,12 @@
 namespace qs::pjrt {
 namespace {
 
-constexpr std::size_t kLongestMessage = 900; ///< fits qs_error::msg with a few words around it
+constexpr std::size_t kLongestMessage = 900; ///< bytes; leaves room for a few more words in qs_error::msg
 
 std::string firstLine(const char* text, std::size_t size) {
     if (text == nullptr || size == 0) return "no message";
     std::string line(text, std::min(size, kLongestMessage));
-    // Vendor messages go on with stack traces and tables.
+    // In vendor messages the first line is followed by stack traces and tables.
     if (const auto end = line.find('\n'); end != std::string::npos) line.resize(end);
     return line.empty() ? "no message" : line;
 }
@@ -106,7 +106,7 @@ void Api::check(Slot slot, void* error) const {
     Fault fault{QS_INTERNAL, {}};
     Padded<TextArgs> message;
     message.f.handle = error;
-    if (has(Slot::ErrorMessage)) // returns nothing
+    if (has(Slot::ErrorMessage)) // this function returns no error, so invoke() cannot call it
         reinterpret_cast<void (*)(void*)>(table_->slots[std::size_t(Slot::ErrorMessage)])(&message);
     fault.sentence = std::string(slotName(slot)) + ": " + firstLine(message.f.text, message.f.size);
     Padded<CodeArgs> code;
@@ -126,7 +126,7 @@ void Api::destroy(Slot slot, void* handle) const noexcept {
     Padded<HandleArgs> args;
     args.f.handle = handle;
     if (slot == Slot::ErrorDestroy) {
-        reinterpret_cast<void (*)(void*)>(table_->slots[0])(&args); // returns nothing
+        reinterpret_cast<void (*)(void*)>(table_->slots[0])(&args); // this function returns no error
         return;
     }
     void* error = reinterpret_cast<void* (*)(void*)>(table_->slots[std::size_t(slot)])(&args);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The table of a PJRT plugin with C++ manners: the version gate, a test of every slot before its use, and errors as
-// Faults. One thread; the library stays loaded for the life of the process.
+// Calls the functions of a PJRT plugin. It checks the version, checks that a function exists before it is called, and
+// throws errors as Fault. Only one thread may use it. The library stays loaded until the process ends.
 
 #include "plugins/common/entry.h"
 #include "plugins/pjrt/pjrt_abi.h"
@@ -13,30 +13,31 @@
 
 namespace qs::pjrt {
 
-/// What goes wrong inside is thrown and caught at the edge: every call of a PJRT plugin can fail.
+/// Every call of a PJRT plugin can fail. Errors are thrown as Fault and caught in backend.cpp.
 using Fault = plugin::Refusal;
 
 using Log = std::function<void(int level, const std::string&)>; ///< 0 debug, 1 info, 2 warning, 3 error
 
 class Api {
 public:
-    /// Loads `path` (and first, for a CUDA plugin, the vendor libraries that lie beside it) and calls GetPjrtApi.
+    /// Loads the plugin at `path` and calls GetPjrtApi. For a CUDA plugin it first loads NVIDIA's libraries beside it.
     static Api load(const std::string& path, const Log& log);
-    /// Refuses a NULL table, another major version, minor versions before 58 and a table without room for its version.
+    /// Throws if the table is NULL, has another major version than 0 or a minor version before 58, or is too short.
     explicit Api(const void* table);
 
     int major() const { return table_->major; }
     int minor() const { return table_->minor; }
     bool has(Slot slot) const;
 
-    /// Calls a slot that returns an error. A slot that is missing is declined.
+    /// Calls a function that returns an error, and throws it. If the plugin does not have the function, it throws a
+    /// Fault with QS_UNIMPLEMENTED.
     template<class Fields> void call(Slot slot, Padded<Fields>& args) const { check(slot, invoke(slot, &args)); }
-    /// Destroys anything; NULL and errors are nothing to worry about.
+    /// Destroys an object of any kind. NULL and errors are ignored.
     void destroy(Slot slot, void* handle) const noexcept;
-    /// Waits, then destroys the event; NULL is an event that has happened.
+    /// Waits for an event, then destroys it. NULL counts as an event that has already happened.
     void await(void* event, const char* what) const;
 
-    /// A text out of a handle: names and kinds.
+    /// Reads the name or the kind of an object.
     std::string text(Slot slot, void* handle) const;
     std::int64_t number(Slot slot, void* handle) const;
 
@@ -46,11 +47,11 @@ private:
     const Table* table_;
 };
 
-/// Name and value as JSON values: what Plugin_Attributes and cost analyses give.
+/// A name and its value as JSON text. Plugin_Attributes and the cost analysis return such pairs.
 struct Attribute {
     std::string name, json;
 };
 std::vector<Attribute> attributes(const NamedValue* values, std::size_t count);
-std::string jsonText(const std::string& text); ///< with its quotes; what is no UTF-8 is replaced
+std::string jsonText(const std::string& text); ///< quotes and escapes a text; replaces bytes that are not UTF-8
 
 } // namespace qs::pjrt

@@ -8,7 +8,7 @@
 namespace qs::pjrt {
 namespace {
 
-/// Bytes of the UTF-8 sequence that begins at `at`, 0 when it is none.
+/// Length in bytes of the UTF-8 sequence that begins at `at`; 0 if the bytes are not UTF-8.
 std::size_t sequence(const std::string& text, std::size_t at) {
     const auto byte = [&](std::size_t i) {
         return i < text.size() ? unsigned(static_cast<unsigned char>(text[i])) : 0u;
@@ -55,7 +55,7 @@ std::string jsonText(const std::string& text) {
 }
 
 std::vector<Attribute> attributes(const NamedValue* values, std::size_t count) {
-    constexpr std::size_t kMost = 4096; // a plugin's counts are not trusted
+    constexpr std::size_t kMost = 4096; // a limit, because counts from a plugin are not trusted
     std::vector<Attribute> result;
     if (values == nullptr) return result;
     for (std::size_t i = 0; i < count && i < kMost; ++i) {

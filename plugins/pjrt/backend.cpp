@@ -18,13 +18,13 @@ void demand(bool good, const char* text) {
     if (!good) throw Fault{QS_INVALID_ARGUMENT, text};
 }
 
-/// Fills the caller's struct as far as it reaches; its size stays what the caller said.
+/// Writes the fields that the caller's struct has, and does not change its struct_size. Throws if there is no struct.
 template<class T> void give(T* to, const T& from) {
     demand(to != nullptr && to->struct_size >= 2 * sizeof(std::uint32_t), "an output struct is missing or has no size");
     plugin::give(to, from);
 }
 
-/// A struct as the caller knew it, the rest zero.
+/// Copies a struct of the caller. Fields that the caller's struct does not have become 0. Throws if there is no struct.
 template<class T> T take(const T* from) {
     demand(from != nullptr && from->struct_size >= 2 * sizeof(std::uint32_t),
            "an input struct is missing or has no size");
@@ -52,7 +52,7 @@ Operands operandsOf(const qs_problem* problem) {
 }
 
 void demandDevice(qs_ctx* ctx, std::uint32_t dev) {
-    demand(ctx != nullptr, "no context");
+    demand(ctx != nullptr, "the context is missing");
     demand(dev == 0, "the pjrt backend uses device 0 only");
 }
 
@@ -104,13 +104,13 @@ std::int32_t probe(const qs_host*, const qs_kv* options, std::uint32_t n, qs_pro
 std::int32_t open(const qs_host* host, const qs_kv* options, std::uint32_t n, qs_ctx** out, qs_error* error) {
     if (out != nullptr) *out = nullptr;
     return guarded(error, [&] {
-        demand(out != nullptr, "nowhere to put the context");
+        demand(out != nullptr, "the place for the context is missing");
         const auto settings = readSettings(options, n);
         const auto usable = examine(settings);
         if (usable.state != QS_PROBE_AVAILABLE && usable.state != QS_PROBE_COMPILE_ONLY)
             throw Fault{usable.state == QS_PROBE_NEEDS_CONFIG ? QS_FAILED_PRECONDITION : QS_UNAVAILABLE, usable.reason,
                         usable.hint};
-        // Before the library is loaded: it polls a server of the cloud for ever otherwise.
+        // Must be set before the library is loaded. Otherwise libtpu asks a cloud server without end.
         if (usable.skipMetadata) setenv("TPU_SKIP_MDS_QUERY", "1", 0);
         auto context = std::make_unique<qs_ctx>();
         if (host != nullptr) context->host = take(host);
@@ -134,8 +134,8 @@ std::int32_t describe(qs_ctx* ctx, char* buf, std::uint64_t cap, std::uint64_t* 
 
 std::int32_t deviceCount(qs_ctx* ctx, std::uint32_t* out, qs_error* error) {
     return guarded(error, [&] {
-        demand(ctx != nullptr && out != nullptr, "no context or nowhere to put the count");
-        *out = 1; // one replica on one device; further ones of the plugin stay idle
+        demand(ctx != nullptr && out != nullptr, "the context or the place for the count is missing");
+        *out = 1; // programs run on one device; other devices of the plugin are not used
     });
 }
 
@@ -162,7 +162,7 @@ std::int32_t roof(qs_ctx* ctx, std::uint32_t dev, const char* kind, const qs_run
                   double* work, qs_error* error) {
     return guarded(error, [&] {
         demandDevice(ctx, dev);
-        demand(kind != nullptr && work != nullptr, "no kind of roof or nowhere to put its work");
+        demand(kind != nullptr && work != nullptr, "the kind of roof or the place for its work is missing");
         demandDevicePresent(*ctx);
         demandRoom(result);
         ctx->cancelled = false;
@@ -223,7 +223,8 @@ std::int32_t prepareKernel(qs_ctx* ctx, std::uint32_t dev, const qs_problem* pro
     if (out != nullptr) *out = nullptr;
     return guarded(error, [&] {
         demandDevice(ctx, dev);
-        demand(variant != nullptr && out != nullptr && (in != nullptr || n == 0), "a variant or a place is missing");
+        demand(variant != nullptr && out != nullptr && (in != nullptr || n == 0),
+               "the variant, the inputs or the place for the kernel are missing");
         ctx->cancelled = false;
         const auto operands = operandsOf(problem);
         const auto variants = variantsFor(operands);
@@ -271,7 +272,7 @@ const char* outputRole(std::size_t index) { return index == 0 ? "out" : "out_sca
 std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, qs_tensor* const* outs,
                      std::uint32_t nOuts, qs_error* error) {
     return guarded(error, [&] {
-        demand(kernel != nullptr && outs != nullptr, "no kernel or no outputs");
+        demand(kernel != nullptr && outs != nullptr, "the kernel or the outputs are missing");
         demandDevicePresent(*kernel->context);
         auto& k = *kernel->prepared.kernel;
         const auto& results = k.program().results;
@@ -290,7 +291,7 @@ std::int32_t execute(qs_kernel* kernel, const qs_tensor* const* act, std::uint32
 std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t n, const qs_run_opts* opts,
                    qs_run_result* result, qs_error* error) {
     return guarded(error, [&] {
-        demand(kernel != nullptr, "no kernel");
+        demand(kernel != nullptr, "the kernel is missing");
         demandDevicePresent(*kernel->context);
         demandRoom(result);
         auto& k = *kernel->prepared.kernel;
@@ -308,16 +309,16 @@ std::int32_t bench(qs_kernel* kernel, const qs_tensor* const* act, std::uint32_t
 std::int32_t artifact(qs_kernel* kernel, const char* what, char* buf, std::uint64_t cap, std::uint64_t* need,
                       qs_error* error) {
     return guarded(error, [&] {
-        demand(kernel != nullptr && what != nullptr, "no kernel or no name");
+        demand(kernel != nullptr && what != nullptr, "the kernel or the name of the text is missing");
         const auto& k = *kernel->prepared.kernel;
         const std::string name = what;
         if (name == "stablehlo")
             giveText(k.program().text, buf, cap, need);
         else if (name == "hlo_with_config") {
             const std::string program = k.optimizedProgram(), text = hloText(program);
-            giveText(text.empty() ? base64(program) : text, buf, cap, need); // some plugins have programs of their own
+            giveText(text.empty() ? base64(program) : text, buf, cap, need); // some plugins use a format of their own
         } else
-            throw Fault{QS_NOT_FOUND, "a PJRT program has the texts stablehlo and hlo_with_config, no " + name};
+            throw Fault{QS_NOT_FOUND, "a PJRT program has the texts stablehlo and hlo_with_config, but not " + name};
     });
 }
 

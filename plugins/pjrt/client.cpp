@@ -33,7 +33,7 @@ std::uint64_t nowNs() {
 double millisecondsSince(std::uint64_t ns) { return double(nowNs() - ns) * 1e-6; }
 
 std::string compileOptions() {
-    // executable_build_options (3) { num_replicas (4): 1, num_partitions (5): 1 }
+    // Field numbers in brackets: executable_build_options (3) { num_replicas (4): 1, num_partitions (5): 1 }
     return std::string("\x1a\x04\x20\x01\x28\x01", 6);
 }
 
@@ -55,7 +55,7 @@ Client::Client(Api api, const ClientRequest& request, const Log& log) : api_(api
 
 void Client::openClient(const ClientRequest& request) {
     Padded<ClientCreateArgs> create;
-    const auto preallocate = named("preallocate", NamedValue::Bool); // false
+    const auto preallocate = named("preallocate", NamedValue::Bool); // its value is false
     if (request.gpu) {
         create.f.options = &preallocate;
         create.f.optionCount = 1;
@@ -119,7 +119,7 @@ std::optional<std::int64_t> Client::deviceMemory() const {
         args.f.device = firstDevice();
         api_.call(Slot::DeviceMemoryStats, args);
         if (args.f.limitIsSet && args.f.limit > 0) return args.f.limit;
-    } catch (const Fault&) { // the CPU plugin does not say
+    } catch (const Fault&) { // the CPU plugin does not report its memory
     }
     return std::nullopt;
 }
@@ -175,7 +175,7 @@ Owned Client::upload(const ArraySpec& spec, const void* data) const {
     args.f.type = std::int32_t(spec.type);
     args.f.dims = spec.dims.data();
     args.f.rank = spec.dims.size();
-    args.f.semantics = 0; // copied during the call
+    args.f.semantics = 0; // the plugin copies the data during the call
     args.f.device = firstDevice();
     api_.call(Slot::BufferFromHostBuffer, args);
     Owned buffer(&api_, Slot::BufferDestroy, args.f.buffer);
@@ -211,7 +211,7 @@ void* Client::execute(const Executable& executable, std::span<void* const> argum
 }
 
 void Client::download(const Owned& buffer, const ArraySpec& spec, void* out) const {
-    std::vector<std::int64_t> order; // row-major: the last axis is the minor one
+    std::vector<std::int64_t> order; // axes from minor to major; row-major begins with the last axis
     for (auto axis = std::int64_t(spec.dims.size()); axis-- > 0;) order.push_back(axis);
     Padded<MemoryLayout> layout;
     layout.f.tiled.structSize = sizeof(TiledLayout);
@@ -220,8 +220,8 @@ void Client::download(const Owned& buffer, const ArraySpec& spec, void* out) con
     Padded<ToHostArgs> args;
     args.f.buffer = buffer.get();
     args.f.layout = &layout;
-    api_.call(Slot::BufferToHostBuffer, args); // asks for the size
-    api_.await(args.f.done, "the question for a result's size");
+    api_.call(Slot::BufferToHostBuffer, args); // without memory it only returns the size
+    api_.await(args.f.done, "reading the size of a result");
     if (args.f.size != spec.bytes())
         throw Fault{QS_INTERNAL, "the PJRT plugin gives a result of " + std::to_string(args.f.size) + " bytes where " +
                                      std::to_string(spec.bytes()) + " were expected"};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Devices, buffers and executables of a PJRT plugin. What owns something ends it; buffers and executables before their
-// client.
+// Devices, buffers and executables of a PJRT plugin. Buffers and executables must be destroyed before their client.
 
 #include "plugins/pjrt/api.h"
 
@@ -16,7 +15,7 @@
 
 namespace qs::pjrt {
 
-/// A handle that is destroyed through one slot of the table.
+/// Owns an object of the plugin and destroys it with one function of the table.
 class Owned {
 public:
     Owned() = default;
@@ -50,7 +49,7 @@ struct ArraySpec {
     bool operator==(const ArraySpec&) const = default;
 };
 
-/// What the compiler says a program takes; nullopt: it does not say.
+/// Memory and work of a program, as the compiler reports them; nullopt if it does not.
 struct CompiledFigures {
     std::optional<std::int64_t> argumentBytes, outputBytes, tempBytes, peakBytes, codeBytes;
     std::optional<double> flops, bytesAccessed;
@@ -61,45 +60,47 @@ public:
     Executable(const Api* api, Owned loaded, Owned executable);
     void* loaded() const { return loaded_.get(); }
     CompiledFigures figures() const;
-    std::vector<ArraySpec> outputs() const; ///< as the compiler says; empty when it does not
-    std::string optimizedProgram() const;   ///< serialized "hlo_with_config"
+    std::vector<ArraySpec> outputs() const; ///< as the compiler reports them; empty if it does not
+    std::string optimizedProgram() const;   ///< a serialized "hlo_with_config"
 
 private:
     const Api* api_;
     Owned loaded_, executable_;
 };
 
-/// Kept by its text: a problem that comes again (a layer of the same shape, a roof) is not compiled again.
+/// A compiled program. The client keeps the latest ones by their text, so the same program (a layer of the same shape,
+/// a roof) is compiled only once.
 struct Compiled {
     Executable executable;
-    double ms; ///< what compiling took, when it did
+    double ms; ///< time that compiling took, in milliseconds
 };
 
 struct ClientRequest {
-    bool gpu = false;     ///< XLA's GPU client is told not to take 75 % of the memory at once; others refuse options
-    std::string topology; ///< "v6e:2x2": compile for these devices without having them
-    std::vector<std::int64_t> chipsPerHostBounds; ///< of the topology; empty: the plugin's own
+    bool gpu = false;     ///< true: send an option so that XLA does not take 75 % of the memory at once. Only XLA's GPU
+                          ///< client accepts it
+    std::string topology; ///< "v6e:2x2": compile for these devices, which need not be there; "" for real devices
+    std::vector<std::int64_t> chipsPerHostBounds; ///< an option of the topology; empty: the plugin's default
 };
 
 class Client {
 public:
-    /// Calls Plugin_Initialize, then creates a client, or a topology when one is asked for.
+    /// Calls Plugin_Initialize, then creates a client, or a topology if the request names one.
     Client(Api api, const ClientRequest& request, const Log& log);
-    Client(const Client&) = delete; ///< handles point at its table
+    Client(const Client&) = delete; ///< not copied, because handles point to its member api_
     Client& operator=(const Client&) = delete;
 
     const Api& api() const { return api_; }
     bool compileOnly() const { return bool(topology_); }
     const std::string& platform() const { return platform_; }               ///< "cpu", "cuda", "tpu"
-    const std::string& platformVersion() const { return platformVersion_; } ///< any text
+    const std::string& platformVersion() const { return platformVersion_; } ///< a text of the plugin's own choice
     const std::vector<Attribute>& pluginAttributes() const { return attributes_; }
     std::size_t deviceCount() const { return devices_.size(); }
     std::string deviceKind() const;
     std::optional<std::int64_t> deviceMemory() const;
 
     std::shared_ptr<const Compiled> compile(const std::string& stablehlo);
-    Owned upload(const ArraySpec& spec, const void* data) const; ///< copied when it returns
-    /// One run; outputs are not complete before `done` is awaited.
+    Owned upload(const ArraySpec& spec, const void* data) const; ///< `data` may be freed when it returns
+    /// Starts one run and returns an event. The outputs are complete only after the caller has awaited it.
     void* execute(const Executable& executable, std::span<void* const> arguments, std::vector<Owned>& outputs,
                   std::size_t outputCount) const;
     void download(const Owned& buffer, const ArraySpec& spec, void* out) const;
@@ -113,16 +114,16 @@ private:
 
     Api api_;
     Owned client_, topology_;
-    std::vector<void*> devices_; ///< of a topology: descriptions
+    std::vector<void*> devices_; ///< devices or, with a topology, descriptions of devices
     std::string platform_, platformVersion_;
     std::vector<Attribute> attributes_;
-    std::deque<std::pair<std::string, std::shared_ptr<const Compiled>>> compiled_; ///< the latest, by program text
+    std::deque<std::pair<std::string, std::shared_ptr<const Compiled>>> compiled_; ///< program text -> latest programs
 };
 
 std::uint64_t nowNs();
 double millisecondsSince(std::uint64_t ns);
 
-/// CompileOptionsProto: one replica, one partition. Empty options abort the process on some plugins.
+/// A serialized CompileOptionsProto: one replica, one partition. With empty options some plugins abort the process.
 std::string compileOptions();
 
 } // namespace qs::pjrt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the opaque handles of the ABI are here.
+// The context and the kernel of the pjrt backend, which the C interface passes as opaque pointers.
 
 #include "plugins/pjrt/options.h"
 #include "plugins/pjrt/prepare.h"
@@ -14,7 +14,7 @@ struct qs_ctx {
     std::string path;
     std::string topology;
     std::unique_ptr<qs::pjrt::Client> client;
-    std::map<std::string, std::unique_ptr<qs::pjrt::Kernel>> roofs; ///< measured again and again in a run
+    std::map<std::string, std::unique_ptr<qs::pjrt::Kernel>> roofs; ///< kept, because roofs are measured many times
     std::atomic<bool> cancelled{false};
 
     bool stop() const { return cancelled.load() || (host.should_stop != nullptr && host.should_stop(host.user) != 0); }
@@ -27,9 +27,9 @@ struct qs_kernel {
 
 namespace qs::pjrt {
 
-/// JSON about plugin, client and device.
+/// The JSON text for describe(): plugin, client and device.
 std::string describeJson(const qs_ctx& context);
-/// One of the roofs: samples and the work of one run.
+/// Measures a roof. Returns the samples in ns; sets `work` to the bytes or operations of one run.
 std::vector<std::uint64_t> measureRoof(qs_ctx& context, const std::string& kind, const BenchOptions& options,
                                        double& work);
 std::string base64(const std::string& bytes);

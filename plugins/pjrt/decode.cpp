@@ -7,11 +7,11 @@
 namespace qs::pjrt {
 namespace {
 
-/// eformer's fit of nf4's levels by a polynomial in the code, highest power first.
+/// eformer's polynomial, which approximates the levels of nf4 from the code. The highest power comes first.
 constexpr float kTerms[] = {1.82943132356953e-5f, -0.00068587779130373f, 0.0100420261313669f,
                             -0.0722703570217226f, 0.346075459755188f,    -0.994166218659335f};
-constexpr float kRounding = 1e-5f;  ///< of an f32 sum of terms up to 14
-constexpr float kFarthest = 0.015f; ///< from nf4's own levels it is 0.0148 away, at code 1
+constexpr float kRounding = 1e-5f;  ///< possible rounding error of the f32 sum, whose terms are up to 14
+constexpr float kFarthest = 0.015f; ///< largest accepted distance to a level; from nf4's own it is 0.0148, at code 1
 
 } // namespace
 
@@ -66,7 +66,7 @@ Value Decoder::decode(const Value& codes, const std::string& element) {
 }
 
 Value Decoder::selectTree(const Value& codes) {
-    // The constants serve every plane: planes have one shape.
+    // All planes have the same shape, so they share these constants.
     if (levels_.empty())
         for (const float level : w_.levels) levels_.push_back(p_.constant(level, "f32", codes.dims));
     const auto zero = p_.constant(std::string("0"), "ui8", codes.dims);
@@ -89,7 +89,7 @@ Value Decoder::polynomial(const Value& codes) {
 }
 
 Value Decoder::affine(const Value& codes, const std::string& element) {
-    // Codes of eight bits leave the range of i8 before the bias brings them back.
+    // Codes of 8 bits do not fit an i8 before the bias is added, so that sum is computed in i32.
     const bool wide = codes.element == "ui8" && w_.bits == 8 && element == "i8";
     const std::string inner = wide ? "i32" : element;
     const bool integer = inner == "i8" || inner == "i32";
@@ -104,7 +104,7 @@ Value Decoder::affine(const Value& codes, const std::string& element) {
 
 Value Decoder::blockScales(int index, const Dims& dims) {
     const bool joined = v_.planes == Planes::Joined, contiguous = v_.planes == Planes::Contiguous;
-    Value scale = scale_; // [rows, blocks] or [blocks, cols]
+    Value scale = scale_; // its shape is [rows, blocks] or [blocks, cols]
     if (w_.share == ScaleShare::BlockOfRows) {
         if (contiguous)
             scale = p_.slice(scale, 1, index * dims[1], (index + 1) * dims[1]);

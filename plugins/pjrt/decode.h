@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The part of a program that turns stored codes into numbers.
+// Writes the part of a program that turns stored codes into numbers.
 
 #include "plugins/pjrt/geometry.h"
 #include "plugins/pjrt/stablehlo.h"
@@ -9,8 +9,8 @@
 
 namespace qs::pjrt {
 
-/// What eformer's polynomial in the code gives when it is close enough to stand for the weight's table (nf4's, or its own
-/// with decode=poly); else empty.
+/// eformer decodes nf4 with a polynomial in the code. Returns its values, if they are close enough to the levels of the
+/// weight; else an empty list. The weight may have nf4's own levels, or those of decode=poly.
 std::vector<float> polynomialLevels(const Weight& weight);
 
 class Decoder {
@@ -20,7 +20,8 @@ public:
         : p_(program), w_(weight), v_(variant), g_(geometry), codes_(codes), scale_(scale), table_(table) {}
 
     int planes() const { return v_.planes == Planes::Joined ? 1 : w_.perByte; }
-    /// Numbers of one plane (of all when joined), times their block scales, as `element`.
+    /// The numbers of one plane, times their block scales, in the type `element`. If the planes are joined there is
+    /// one.
     Value plane(int index, const std::string& element);
 
 private:
@@ -37,7 +38,7 @@ private:
     const Variant& v_;
     const Geometry& g_;
     Value codes_, scale_, table_;
-    std::vector<Value> levels_; ///< constants of the select tree
+    std::vector<Value> levels_; ///< the levels as constants, for the tree of selects
 };
 
 } // namespace qs::pjrt

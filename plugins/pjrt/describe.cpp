@@ -11,7 +11,7 @@ std::string describeJson(const qs_ctx& context) {
     std::string kind;
     try {
         kind = client.deviceKind();
-    } catch (const Fault&) { // a name is no reason to fail
+    } catch (const Fault&) { // the name is not needed
     }
     return "{\"plugin\":" + jsonText(context.path) + ",\"pjrt_api\":\"" + std::to_string(client.api().major()) + "." +
            std::to_string(client.api().minor()) + "\",\"platform\":" + jsonText(client.platform()) +

@@ -28,7 +28,7 @@ private:
     Quantized quantize(const Value& x);
     Value matmul();
     Value dequantize();
-    Value activation(); ///< [M, padded K] in the type of the products
+    Value activation(); ///< x as [M, padded K], in the type of the products
     Value planeOfX(const Value& x, int plane, int planes);
     Value sumOfPlanes(const std::vector<Value>& parts);
     Value blockDot(const Value& x, const Value& weights);
@@ -103,7 +103,7 @@ Value Writer::activation() {
 }
 
 Value Writer::planeOfX(const Value& x, int plane, int planes) {
-    if (planes == 1 || w_.kn) return x; // planes of [K,N] are columns of the result
+    if (planes == 1 || w_.kn) return x; // planes of a [K,N] weight are columns of the result, so all need the whole x
     const auto length = x.dims[1] / planes;
     if (v_.planes == Planes::Contiguous) return p_.slice(x, 1, plane * length, (plane + 1) * length);
     return p_.slice(x, 1, plane, x.dims[1], planes);
@@ -122,13 +122,13 @@ Value Writer::sumOfPlanes(const std::vector<Value>& parts) {
     return p_.reshape(p_.concatenate(columns, 2), {o_.m, g_.cols});
 }
 
-/// A dot for each block of K, scaled, added up.
+/// Computes a dot for each block of K, multiplies each by its scale, and adds them.
 Value Writer::blockDot(const Value& x, const Value& weights) {
     const auto blocks = x.dims[1] / w_.block;
     const auto x3 = p_.reshape(x, {o_.m, blocks, w_.block});
     const auto w3 = p_.reshape(weights, w_.kn ? Dims{blocks, w_.block, g_.cols} : Dims{g_.rows, blocks, w_.block});
     const auto sums = p_.dot(x3, w3, w_.kn ? DotAxes{2, 1, {1}, {0}} : DotAxes{2, 2, {1}, {1}}, "i32", false);
-    const auto f = p_.convert(sums, "f32"); // [blocks, M, N]
+    const auto f = p_.convert(sums, "f32"); // its shape is [blocks, M, N]
     const auto scales = p_.broadcast(scale_, w_.kn ? Dims{0, 2} : Dims{2, 0}, f.dims);
     return p_.reduce("add", p_.binary("multiply", f, scales), 0, 0.0f);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// From operands and a variant to a StableHLO module. Weights, scales and tables are arguments of @main: as constants
-// they would be folded into a dense matrix.
+// Writes the StableHLO module for operands and a variant. Weights, scales and tables are arguments of @main. If they
+// were constants, the compiler would decode them once and store a dense matrix.
 
 #include "plugins/pjrt/client.h"
 #include "plugins/pjrt/geometry.h"
@@ -15,7 +15,7 @@ namespace qs::pjrt {
 enum class Role {
     Act,
     ActScale,
-    ActMax, ///< the scalar 127: as a constant, XLA would multiply by its reciprocal and move a rounding
+    ActMax, ///< the number 127. Not a constant: XLA would then multiply by 1 / 127, which rounds differently
     Codes,
     Scale,
     Table,
@@ -29,16 +29,16 @@ struct Argument {
 
 struct Emitted {
     std::string text;
-    std::vector<Argument> arguments; ///< in their order
+    std::vector<Argument> arguments; ///< in the order of @main
     std::vector<ArraySpec> results;
-    std::uint64_t decodedBytes = 0; ///< the largest decoded weight that the program speaks of: a plane, or all
+    std::uint64_t decodedBytes = 0; ///< size of the largest decoded weight in the program: one plane, or all
 };
 
-/// `codeType` is the type in which the host stores unpacked codes (packed ones are U8).
+/// `codeType` is the type in which the host stores codes that are not packed. Packed codes are U8.
 Emitted emit(const Operands& operands, const Variant& variant, const Geometry& geometry, ElementType codeType);
 
-/// The roof programs: "f32", "bf16", "i8" multiply two square matrices of `side`; "read_bw" adds up a [side, side] f32
-/// matrix by a dot with ones, "read_bw_reduce" by a reduction.
+/// Writes the program of a roof. "f32", "bf16" and "i8" multiply two [side, side] matrices. "read_bw" sums a [side,
+/// side] f32 matrix with a dot by ones; "read_bw_reduce" sums it with a reduction.
 Emitted emitRoof(const std::string& kind, std::int64_t side);
 
 const char* elementName(ElementType type);

@@ -44,7 +44,7 @@ CompiledFigures Executable::figures() const {
         figures.tempBytes = known(args.f.temp);
         if (args.f.peak > 0) figures.peakBytes = args.f.peak;
         if (args.f.code > 0) figures.codeBytes = args.f.code;
-    } catch (const Fault&) { // a plugin may not say
+    } catch (const Fault&) { // some plugins do not report this
     }
     try {
         const auto code = api_->number(Slot::ExecutableCodeSize, executable_.get());
@@ -103,7 +103,7 @@ std::string Executable::optimizedProgram() const {
     Padded<OptimizedProgramArgs> args;
     args.f.executable = executable_.get();
     args.f.program = &program;
-    api_->call(Slot::ExecutableOptimizedProgram, args); // asks for the size
+    api_->call(Slot::ExecutableOptimizedProgram, args); // without memory it only returns the size
     if (program.f.codeSize > kLargest)
         throw Fault{QS_INTERNAL,
                     "the optimized program is said to have " + std::to_string(program.f.codeSize) + " bytes"};

@@ -11,7 +11,7 @@ namespace {
 
 std::int64_t roundUp(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// Byte and shift of element i in a row of `bytes` packed bytes.
+/// Where a code lies: its byte in the row, and its first bit in that byte.
 struct Place {
     std::int64_t byte;
     int shift;
@@ -44,7 +44,7 @@ bool planesFit(const Weight& w, Planes planes) {
     if (planes == Planes::Joined) return true;
     if (planes == Planes::Interleaved)
         return w.order != CodeOrder::Planar && (w.share != ScaleShare::BlockOfColumns || w.block % w.perByte == 0);
-    return geometryFor(w, planes).cols <= 2 * roundUp(w.columns, w.perByte); // no worse than half padding
+    return geometryFor(w, planes).cols <= 2 * roundUp(w.columns, w.perByte); // at most half of it is padding
 }
 
 bool repacks(const Weight& w, const Variant& variant) {
@@ -58,14 +58,14 @@ std::vector<std::byte> repackCodes(const Weight& w, const Geometry& g, std::span
     std::vector<std::byte> out(std::size_t(g.rows * g.rowBytes * elementBytes));
     const std::int64_t target = g.rowBytes * elementBytes;
     const bool move = g.order != w.order || (g.order == CodeOrder::Planar && rowBytes != target);
-    if (!move) { // rows become longer or shorter, codes keep their place
+    if (!move) { // rows become longer or shorter, but codes keep their order
         const auto bytes = std::min(rowBytes, target);
         for (std::int64_t r = 0; r < w.rows; ++r)
             std::memcpy(out.data() + r * target, codes.data() + r * rowBytes, std::size_t(bytes));
         return out;
     }
     const unsigned mask = (1u << w.bits) - 1;
-    std::vector<unsigned char> row(std::size_t(g.cols)); // one code each
+    std::vector<unsigned char> row(std::size_t(g.cols)); // one code in each element
     for (std::int64_t r = 0; r < w.rows; ++r) {
         const auto* from = reinterpret_cast<const unsigned char*>(codes.data()) + r * rowBytes;
         auto* to = reinterpret_cast<unsigned char*>(out.data()) + r * target;
@@ -73,7 +73,7 @@ std::vector<std::byte> repackCodes(const Weight& w, const Geometry& g, std::span
             const auto at = place(w.order, w.bits, w.perByte, rowBytes, i);
             row[std::size_t(i)] = static_cast<unsigned char>((from[at.byte] >> at.shift) & mask);
         }
-        for (int plane = 0; plane < w.perByte; ++plane) // the target is planar
+        for (int plane = 0; plane < w.perByte; ++plane) // codes are moved only to make them planar
             for (std::int64_t j = 0; j < g.rowBytes; ++j)
                 to[j] =
                     static_cast<unsigned char>(to[j] | row[std::size_t(plane * g.rowBytes + j)] << (plane * w.bits));

@@ -13,11 +13,11 @@
 namespace qs::pjrt {
 namespace {
 
-constexpr int kMostDepth = 16; ///< of tuples within tuples
+constexpr int kMostDepth = 16; ///< most levels of tuples within tuples
 
-/// One field of a message of protocol buffers.
+/// One field of a protocol buffers message.
 struct Field {
-    std::uint32_t number = 0, type = 0; ///< type 0: value, 1 and 5: bytes of a number, 2: bytes
+    std::uint32_t number = 0, type = 0; ///< type 0: integer in `value`; 1, 5: fixed number and 2: data, both in `bytes`
     std::uint64_t value = 0;
     std::string_view bytes;
 };
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> takeVarint(std::string_view& in) {
     return std::nullopt;
 }
 
-/// All fields in their order; nothing when the bytes are no message.
+/// All fields in order; nullopt if the bytes are not a message.
 std::optional<std::vector<Field>> fieldsOf(std::string_view in) {
     std::vector<Field> out;
     while (!in.empty()) {
@@ -59,7 +59,7 @@ std::optional<std::vector<Field>> fieldsOf(std::string_view in) {
     return out;
 }
 
-/// A message whose fields are asked for by number.
+/// A message. Its fields are found by number.
 class Message {
 public:
     explicit Message(std::string_view bytes) : fields_(fieldsOf(bytes).value_or(std::vector<Field>())) {}
@@ -77,7 +77,7 @@ public:
             if (field.number == number && field.type == 2) out.push_back(field.bytes);
         return out;
     }
-    /// Repeated numbers, packed or not.
+    /// The numbers of a repeated field, which may be packed.
     std::vector<std::int64_t> numbers(std::uint32_t number) const {
         std::vector<std::int64_t> out;
         for (const Field& field : fields_) {
@@ -109,7 +109,7 @@ std::string joined(const std::vector<std::int64_t>& numbers) {
     return out;
 }
 
-/// xla.PrimitiveType: other numbers than PJRT's.
+/// The name of an xla.PrimitiveType. Its numbers differ from those of PJRT's element types.
 std::string typeName(std::int64_t type) {
     constexpr std::array<const char*, 30> kNames = {
         "invalid",  "pred", "s8",  "s16",           "s32",        "s64",        "u8",   "u16",   "u32",    "u64",
@@ -118,7 +118,7 @@ std::string typeName(std::int64_t type) {
     return type >= 0 && type < std::int64_t(kNames.size()) ? kNames[std::size_t(type)] : "type" + std::to_string(type);
 }
 
-/// "f32[4,8]{1,0}", "(f32[4], s32[])".
+/// The text of a shape: "f32[4,8]{1,0}", "(f32[4], s32[])".
 std::string shapeText(std::string_view bytes, int depth = 0) {
     const Message shape(bytes);
     const auto parts = shape.all(4);
@@ -137,7 +137,7 @@ template<class Number> std::string shortest(Number value) {
     return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-/// The value of a constant of one element of the usual types, else XLA's {...}.
+/// The value of a constant with one element of a common type; for others XLA's text {...}.
 std::string literalText(std::string_view bytes) {
     const Message literal(bytes);
     for (const std::int64_t dim : Message(literal.text(1)).numbers(3))
@@ -147,7 +147,7 @@ std::string literalText(std::string_view bytes) {
         std::memcpy(&value, floats.data(), 4);
         return shortest(value);
     }
-    for (const std::uint32_t field : {4u, 5u, 6u, 7u}) // s32 s64 u32 u64
+    for (const std::uint32_t field : {4u, 5u, 6u, 7u}) // the fields for s32, s64, u32 and u64
         if (const auto values = literal.numbers(field); values.size() == 1) return shortest(values[0]);
     if (const auto values = literal.text(2); values.size() == 1) return values[0] != 0 ? "true" : "false";
     if (const auto values = literal.text(3); values.size() == 1) return shortest(int(std::uint8_t(values[0])));
@@ -178,7 +178,7 @@ std::string dotText(const Message& dot) {
     return out;
 }
 
-/// What the operation says beside its operands.
+/// The attributes of an instruction, which follow its operands.
 std::string attributesText(const Message& instruction, std::string_view opcode, const Names& names) {
     std::string out;
     const auto add = [&](const char* key, std::string_view value) {
@@ -230,7 +230,7 @@ std::string moduleText(const Message& module) {
     std::string out = "HloModule " + std::string(module.text(1)) + "\n";
     for (const Message& computation : computations) {
         const bool entry = computation.number(5) == module.number(6);
-        names.instructions.clear(); // ids are of a computation
+        names.instructions.clear(); // ids are unique only within a computation
         for (const auto part : computation.all(2)) {
             const Message instruction(part);
             names.instructions[instruction.number(35).value_or(0)] = instruction.text(1);
@@ -251,7 +251,7 @@ std::string hloText(std::string_view serialized) {
     const auto fields = fieldsOf(serialized);
     if (!fields || fields->empty()) return {};
     const Message outer(serialized);
-    std::string text = moduleText(Message(outer.text(1))); // with a configuration beside it
+    std::string text = moduleText(Message(outer.text(1))); // a message that holds the module and a configuration
     return text.empty() ? moduleText(outer) : text;
 }
 

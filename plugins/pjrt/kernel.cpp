@@ -17,11 +17,11 @@ std::string describe(const ArraySpec& spec) {
 
 int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::uint64_t decoded) {
     if (!figures.argumentBytes || !figures.tempBytes) return QS_FUSION_UNKNOWN;
-    // A plugin that fills nothing in says 0 arguments and 0 outputs; no program of ours has none.
+    // A plugin that reports nothing leaves 0 for arguments and outputs. Every program of ours has both.
     if (*figures.argumentBytes == 0 && figures.outputBytes.value_or(0) == 0) return QS_FUSION_UNKNOWN;
     if (std::uint64_t(*figures.argumentBytes) < weights) return QS_FUSION_FOLDED;
-    // What is needed beside arguments and results. XLA's CPU plugin leaves temporaries out of its peak, libtpu counts
-    // large ones there alone.
+    // Memory besides arguments and results. XLA's CPU plugin does not count temporaries in the peak; libtpu counts
+    // large temporaries only there. So take the larger of both.
     const auto known = *figures.argumentBytes + figures.outputBytes.value_or(0);
     const auto beside = std::max(*figures.tempBytes, figures.peakBytes.value_or(0) - known);
     return beside >= std::int64_t(decoded) ? QS_FUSION_MATERIALISED : QS_FUSION_FUSED;
@@ -70,7 +70,7 @@ void Kernel::readResult(std::size_t index, void* out) const {
 }
 
 void Kernel::copySets(std::size_t sets) {
-    if (sets_.size() > sets) sets_.resize(sets); // copies are as large as the weights
+    if (sets_.size() > sets) sets_.resize(sets); // frees copies that are not needed, because they are large
     if (sets_.size() == sets) return;
     std::vector<std::pair<const ArraySpec*, std::vector<std::byte>>> constants;
     for (const auto& argument : program_.arguments) {
@@ -87,8 +87,8 @@ void Kernel::copySets(std::size_t sets) {
 }
 
 void Kernel::sample(const BenchOptions& options, std::size_t& next) {
-    // Independent runs may overlap on a device with several queues (XLA's CPU client has them): then each is awaited
-    // before the next starts, and a sample is a sum of latencies.
+    // XLA's CPU client has several queues, so independent runs would overlap there. Each run is then awaited before the
+    // next one starts.
     const bool serial = client_.platform() == "cpu";
     std::vector<std::vector<Owned>> outputs(options.chain);
     std::vector<void*> done;

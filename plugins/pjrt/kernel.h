@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A compiled program with its weights on the device: what prepare() makes, execute() runs and bench() times.
+// A compiled program with its weights on the device. prepare() makes it, execute() runs it, bench() times it.
 
 #include "plugins/pjrt/emit.h"
 
@@ -19,16 +19,17 @@ struct BenchOptions {
 
 class Kernel {
 public:
-    /// Compiles and checks what the compiler says about the outputs. Constants are uploaded one by one afterwards.
+    /// Compiles the program and checks that its outputs are those that were asked for. The caller then uploads the
+    /// constants one by one.
     Kernel(Client& client, Emitted program);
 
-    /// Of the arguments that are not per run, in order.
+    /// Uploads the next of the arguments that are the same in every run (weights, scales, tables).
     void uploadConstant(const void* data);
-    void setActivation(std::size_t index, const void* data); ///< index among the per-run arguments
-    void run();                                              ///< and waits
+    void setActivation(std::size_t index, const void* data); ///< `index` counts only the arguments of each run
+    void run();                                              ///< runs once and waits for the result
     void readResult(std::size_t index, void* out) const;
-    /// Times runs; every sample ends when its last run is complete. `stop` ends it with CANCELLED. Copies of the weights
-    /// stay for the next call that wants as many.
+    /// Times runs. Every sample ends when its last run is complete. Throws QS_CANCELLED if stop() is true. The copies
+    /// of the weights are kept for the next call.
     std::vector<std::uint64_t> bench(const BenchOptions& options, const ShouldStop& stop);
 
     const Emitted& program() const { return program_; }
@@ -48,12 +49,12 @@ private:
     std::shared_ptr<const Compiled> compiled_;
     CompiledFigures figures_;
     std::vector<Owned> act_;
-    std::vector<std::vector<Owned>> sets_{1}; ///< copies of all other arguments
+    std::vector<std::vector<Owned>> sets_{1}; ///< copies of the arguments that are the same in every run
     std::vector<Owned> outputs_;
 };
 
-/// Fused, materialised or folded, from what the compiler says of memory. `weights` is what the weights take packed,
-/// `decoded` what the largest decoded weight of the program would take.
+/// QS_FUSION_*: decided from the memory that the compiler reports. `weights` is the size of the packed weights and
+/// `decoded` the size of the largest decoded weight in the program, both in bytes.
 int fusionVerdict(const CompiledFigures& figures, std::uint64_t weights, std::uint64_t decoded);
 
 } // namespace qs::pjrt

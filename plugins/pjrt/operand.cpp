@@ -13,7 +13,7 @@ constexpr std::int64_t kLargestSide = std::int64_t(1) << 24, kMostElements = std
 
 std::string text(const char* value, const char* absent = "") { return value == nullptr ? absent : value; }
 
-/// Levels that are step * code + bias with whole numbers in the range of an i8.
+/// True if each level is step * code + bias, where step, bias and all levels are integers of the range of i8.
 bool evenlySpaced(std::span<const float> levels, int& step, int& bias) {
     if (levels.size() < 2) return false;
     const float first = levels[0], gap = levels[1] - levels[0];
@@ -30,7 +30,7 @@ bool evenlySpaced(std::span<const float> levels, int& step, int& bias) {
 }
 
 std::string readWeight(const qs_problem& p, Operands& o) {
-    if (p.weight == nullptr || p.weight->format == nullptr) return "the problem names no weight format";
+    if (p.weight == nullptr || p.weight->format == nullptr) return "the problem does not name the format of the weight";
     const auto f = plugin::given(p.weight);
     auto& w = o.weight;
     const bool kn = (p.flags & QS_PROBLEM_W_IS_KN) != 0;
@@ -44,7 +44,7 @@ std::string readWeight(const qs_problem& p, Operands& o) {
     } else if (w.meaning == CodeMeaning::Level) {
         const std::span<const float> levels(w.levels.data(), w.levelsGiven);
         for (const float level : levels)
-            if (w.bits <= 4 && !std::isfinite(level)) return "a codebook with a level that is not finite";
+            if (w.bits <= 4 && !std::isfinite(level)) return "the codebook has a level that is not finite";
         w.isAffine = evenlySpaced(levels, w.step, w.offset);
     }
     return {};
@@ -55,12 +55,12 @@ std::string readAct(const qs_problem& p, Operands& o) {
     const bool dynamic = (p.flags & QS_PROBLEM_DYNAMIC_ACT) != 0;
     if (format == "int8") {
         if (!dynamic && (p.act->block != 0 || (text(p.act->scale_dtype, "f32") != "f32")))
-            return "int8 activations need one f32 scale a row";
+            return "int8 activations need one f32 scale per row";
         o.act = dynamic ? Act::Int8Dynamic : Act::Int8Given;
         return {};
     }
     if (dynamic) return "activations can be quantized to int8 only, not to " + format;
-    if (format != "f32" && format != "bf16") return "activations of type \"" + format + "\"";
+    if (format != "f32" && format != "bf16") return "activations of type \"" + format + "\" are not read here";
     o.act = format == "f32" ? Act::F32 : Act::BF16;
     return {};
 }
@@ -73,9 +73,10 @@ std::string readOperands(const qs_problem& p, Operands& o) {
     o.n = p.n;
     o.k = p.k;
     for (const auto side : {p.m, p.n, p.k})
-        if (side < 1 || side > kLargestSide) return "a side of " + std::to_string(side) + " elements";
+        if (side < 1 || side > kLargestSide)
+            return "the size " + std::to_string(side) + " is not within 1 and " + std::to_string(kLargestSide);
     if (p.n * p.k > kMostElements || p.m * p.k > kMostElements || p.m * p.n > kMostElements)
-        return "a matrix of more than 2^34 elements";
+        return "a matrix has more than 2^34 elements";
     o.out = text(p.out, "f32");
     o.compute = text(p.compute);
     o.accum = text(p.accum);
@@ -92,7 +93,7 @@ std::string readOperands(const qs_problem& p, Operands& o) {
         o.act = Act::Int8Dynamic;
         return {};
     }
-    if (o.out != "f32" && o.out != "bf16") return "results of type \"" + o.out + "\"";
+    if (o.out != "f32" && o.out != "bf16") return "results must be f32 or bf16, not \"" + o.out + "\"";
     if (auto no = readWeight(p, o); !no.empty()) return no;
     return o.op == Op::Dequantize ? "" : readAct(p, o);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a problem's operands are: shapes, the stored weight, the activations.
+// The operands of a problem: shapes, the stored weight and the activations.
 
 #include "plugins/common/weight_layout.h"
 
@@ -11,9 +11,9 @@ using plugin::CodeOrder;
 using plugin::ScaleShare;
 
 struct Weight : plugin::WeightLayout {
-    bool kn = false;              ///< stored as [K,N]; else [N,K]
-    std::int64_t rowMultiple = 1; ///< stored rows hold a multiple of so many codes
-    /// Codes are integers, or levels with one distance between them: value = step * code + offset.
+    bool kn = false;              ///< true: stored as [K,N]; false: [N,K]
+    std::int64_t rowMultiple = 1; ///< each stored row is padded to a multiple of this number of codes
+    /// True if value = step * code + offset: the codes are integers, or the levels are evenly spaced.
     bool isAffine = false;
     int step = 1, offset = 0;
 
@@ -34,10 +34,10 @@ struct Operands {
     Act act = Act::F32;
     bool bias = false;
     std::string out = "f32";
-    std::string compute, accum; ///< demanded; empty: any
+    std::string compute, accum; ///< required types of products and sums; empty: any
 };
 
-/// Empty, or one sentence about what cannot be done.
+/// Reads a problem. Returns "" or one sentence: why it cannot be done.
 std::string readOperands(const qs_problem& problem, Operands& out);
 
 } // namespace qs::pjrt

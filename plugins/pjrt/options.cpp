@@ -65,7 +65,7 @@ Usability examine(const Settings& s) {
     u.topology = s.topology;
     const bool tpu = s.path.find("libtpu") != std::string::npos ||
                      std::any_of(library.defined.begin(), library.defined.end(), [](std::string_view name) {
-                         return name == "GetLibtpuSdkApi" || name.starts_with("TpuDriver_"); // the TPU runtime
+                         return name == "GetLibtpuSdkApi" || name.starts_with("TpuDriver_"); // symbols of libtpu
                      });
     const auto presence = findTpu(s.sysRoot);
     u.skipMetadata = tpu && !presence.onBus;

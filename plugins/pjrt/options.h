@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the user set, and what a plugin file can be used for without loading it.
+// Reads the options of the user, and finds out without loading a plugin whether and how it can be used.
 
 #include "plugins/abi/quantscope_backend.h"
 #include "plugins/pjrt/client.h"
@@ -11,20 +11,20 @@ namespace qs::pjrt {
 
 struct Settings {
     std::string path;
-    std::string topology; ///< "v6e:2x2"
+    std::string topology; ///< "v6e:2x2"; empty: none
     std::vector<std::int64_t> chipsPerHostBounds;
-    std::string sysRoot = "/"; ///< for tests of the PCI check
-    std::string problem;       ///< an option that makes no sense
+    std::string sysRoot = "/"; ///< another root folder, for tests of the search for a TPU
+    std::string problem;       ///< which option is wrong; empty: none
 };
-/// Options: path, topology, chips_per_host_bounds ("1,1,1"), sys_root.
+/// The options are path, topology, chips_per_host_bounds ("1,1,1") and sys_root.
 Settings readSettings(const qs_kv* options, std::uint32_t count);
 
 struct Usability {
     std::int32_t state = QS_PROBE_UNAVAILABLE; ///< QS_PROBE_*
     std::string reason, hint;
-    std::string topology; ///< to open with: the user's, or the default where a TPU plugin meets no TPU
+    std::string topology; ///< topology to open: the user's, or a default for a TPU plugin without a TPU
     bool gpu = false;
-    bool skipMetadata = false; ///< libtpu must not ask the cloud for the machine's TPUs: there are none
+    bool skipMetadata = false; ///< true: there is no TPU, so libtpu must not ask a cloud server for one
 };
 Usability examine(const Settings& settings);
 

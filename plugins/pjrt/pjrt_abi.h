@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a PJRT plugin's C interface looks like in memory, version 0.58 and later: the table, its slots and the arguments
-// of the calls that are used here. Written from offsets that are equal in all known versions; no foreign header is
+// The C interface of a PJRT plugin as it lies in memory, version 0.58 and later: the table of functions and the
+// arguments of the calls that are used here. The offsets are equal in all known versions, so no header of PJRT is
 // needed. All is 64-bit little-endian.
 //
-// A callee compares the size in a struct with its own and refuses a smaller one, a larger one is always welcome.
-// Structs grow, so every argument struct goes out with a zeroed tail (Padded): an input that we do not know is
-// "absent", an output has room.
+// A plugin refuses a struct that is smaller than its own, and accepts a larger one. Structs grow in later versions. So
+// every struct is sent with zeros behind it (Padded): inputs that we do not know are 0, and outputs have room.
 
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +54,7 @@ enum class Slot : std::uint32_t {
 };
 const char* slotName(Slot slot); ///< "PJRT_Client_Create"
 
-inline constexpr int kMajor = 0, kLeastMinor = 58; ///< slots were last moved in 0.57
+inline constexpr int kMajor = 0, kLeastMinor = 58; ///< after 0.57 no slot has moved
 
 struct Table {
     std::size_t structSize;
@@ -63,11 +62,11 @@ struct Table {
     std::size_t versionStructSize;
     void* versionExtensions;
     std::int32_t major, minor;
-    void* slots[1]; ///< really (structSize - 40) / 8
+    void* slots[1]; ///< there are (structSize - 40) / 8 of them
 };
 static_assert(offsetof(Table, major) == 32 && offsetof(Table, minor) == 36 && offsetof(Table, slots) == 40);
 
-/// Element types of buffers; not the numbering of XLA's FFI.
+/// Element types of buffers. XLA's FFI uses other numbers.
 enum class ElementType : std::int32_t {
     Invalid = 0,
     S8 = 2,
@@ -80,7 +79,7 @@ enum class ElementType : std::int32_t {
     F8E4M3FN = 17
 };
 
-struct NamedValue { ///< frozen: arrays of it cross the interface
+struct NamedValue { ///< never changes, because the interface passes arrays of it
     std::size_t structSize;
     void* extensions;
     const char* name;
@@ -94,18 +93,18 @@ struct NamedValue { ///< frozen: arrays of it cross the interface
         float real;
         bool truth;
     };
-    std::size_t count; ///< characters or elements; 1 for scalars
+    std::size_t count; ///< number of characters or elements; 1 for a single number
     enum Kind { String = 0, Integer = 1, Integers = 2, Float = 3, Bool = 4 };
 };
 static_assert(sizeof(NamedValue) == 56 && offsetof(NamedValue, name) == 16 && offsetof(NamedValue, type) == 32 &&
               offsetof(NamedValue, text) == 40 && offsetof(NamedValue, count) == 48);
 
-/// Every struct below begins like this.
+/// The beginning of every argument struct.
 struct Head {
     std::size_t structSize;
     void* extensions;
 };
-/// `Fields` with the head before and room behind: what is handed to a plugin.
+/// What is passed to a plugin: the head, the fields of the call, and zeros behind them.
 template<class Fields> struct Padded {
     Head head{sizeof(Padded), nullptr};
     Fields f{};
@@ -115,10 +114,10 @@ template<class Fields> struct Padded {
 struct NoFields {
     std::uint64_t none;
 };
-struct HandleArgs { ///< Destroy of anything, Error_Destroy
+struct HandleArgs { ///< for all Destroy functions
     void* handle;
 };
-struct TextArgs { ///< Error_Message, names and kinds: a handle in, text that is not NUL-terminated out
+struct TextArgs { ///< for Error_Message, names and kinds; the text is not NUL-terminated
     void* handle;
     const char* text;
     std::size_t size;
@@ -131,7 +130,7 @@ struct ValuesOut { ///< Plugin_Attributes
     const NamedValue* values;
     std::size_t count;
 };
-struct CostAnalysisArgs { ///< count and pointer are the other way round here
+struct CostAnalysisArgs { ///< here the count comes before the pointer
     void* executable;
     std::size_t count;
     const NamedValue* values;
@@ -151,13 +150,13 @@ struct ListOutArgs { ///< AddressableDevices, OutputElementTypes, GetDeviceDescr
 struct DimensionsArgs {
     void* executable;
     std::size_t count;
-    const std::int64_t* dims; ///< of all outputs, one after the other
+    const std::int64_t* dims; ///< dims of the first output, then of the second, and so on
     const std::size_t* ranks;
 };
 struct ClientCreateArgs {
     const NamedValue* options;
     std::size_t optionCount;
-    void* callbacks[4]; ///< key-value store: not used
+    void* callbacks[4]; ///< functions of a key-value store, which are not used
     void* client;       ///< out
 };
 struct ProgramText {
@@ -178,7 +177,7 @@ struct CompileArgs {
     const Padded<ProgramText>* program;
     const char* options;
     std::size_t optionsSize;
-    void* client;     ///< NULL: compile only
+    void* client;     ///< NULL if the program is only compiled
     void* executable; ///< out
 };
 struct TopologyCreateArgs {
@@ -195,14 +194,14 @@ struct FromHostArgs {
     std::int32_t pad0;
     const std::int64_t* dims;
     std::size_t rank;
-    const std::int64_t* strides; ///< NULL: dense
+    const std::int64_t* strides; ///< NULL if the data is dense
     std::size_t strideCount;
-    std::int32_t semantics; ///< 0: copied during the call
+    std::int32_t semantics; ///< 0: the plugin copies the data during the call
     std::int32_t pad1;
     void* device;
     void* memory;
     void* layout;
-    void* done;   ///< out: event
+    void* done;   ///< out: an event
     void* buffer; ///< out
 };
 struct ExecuteOptions {
@@ -214,8 +213,8 @@ struct ExecuteArgs {
     void* const* const* arguments; ///< [device][argument]
     std::size_t deviceCount;
     std::size_t argumentCount;
-    void** const* outputs; ///< [device][output], the caller's
-    void** done;           ///< [device] events, the caller's
+    void** const* outputs; ///< [device][output]; the caller's array, filled in
+    void** done;           ///< [device]; the caller's array, filled with events
     void* device;
 };
 struct TiledLayout {
@@ -233,25 +232,25 @@ struct MemoryLayout {
 };
 struct ToHostArgs {
     void* buffer;
-    const Padded<MemoryLayout>* layout; ///< NULL: the device's own, which may be transposed
-    void* out;                          ///< NULL: only asks for the size
+    const Padded<MemoryLayout>* layout; ///< NULL: the layout on the device, which may be transposed
+    void* out;                          ///< NULL: the call only returns the size
     std::size_t size;
     void* done; ///< out: event
 };
 struct OptimizedProgramArgs {
     void* executable;
-    Padded<ProgramText>* program; ///< code NULL: only asks for the size
+    Padded<ProgramText>* program; ///< if its code is NULL, the call only returns the size
 };
 struct MemoryStatsArgs {
     void* executable;
-    std::int64_t code, arguments, outputs, alias, temp; ///< out, on the device
+    std::int64_t code, arguments, outputs, alias, temp; ///< out: bytes on the device
     std::int64_t host[5];
-    std::int64_t peak; ///< out; 0 where the plugin does not know it
+    std::int64_t peak; ///< out; 0 if the plugin does not know it
 };
 struct DeviceMemoryArgs {
     void* device;
     std::int64_t inUse, peak;
-    std::int64_t others[5]; ///< flags and counts in between
+    std::int64_t others[5]; ///< other counts with their flags, which are not used
     std::int64_t limit;
     bool limitIsSet;
 };

@@ -9,7 +9,7 @@ namespace {
 [[noreturn]] void refuse(const std::string& text) { throw Fault{QS_INVALID_ARGUMENT, text}; }
 
 std::int64_t elementsOf(const qs_tensor& t) {
-    if (t.rank > 4) refuse("a tensor of rank " + std::to_string(t.rank));
+    if (t.rank > 4) refuse("a tensor has rank " + std::to_string(t.rank) + ", more than 4");
     std::int64_t count = 1;
     for (std::uint32_t i = 0; i < t.rank; ++i)
         if (t.dims[i] < 0 || __builtin_mul_overflow(count, t.dims[i], &count))
@@ -17,7 +17,7 @@ std::int64_t elementsOf(const qs_tensor& t) {
     return count;
 }
 
-/// Data as it lies there: element size and count, checked against the bytes.
+/// The data of a tensor, whose size has been checked.
 struct Stored {
     std::span<const std::byte> bytes;
     std::int64_t elements = 0, elementBytes = 0;
@@ -32,7 +32,7 @@ Stored stored(const qs_tensor* t, const char* role, std::size_t elementBytes) {
     return s;
 }
 
-/// In which type unpacked codes reach the program.
+/// The type of the program's argument that holds the codes.
 ElementType codeTypeFor(const Weight& w, const Variant& v, const qs_tensor* t) {
     if (w.perByte > 1) return ElementType::U8;
     if (v.decode == Decode::Convert && w.isTable())
@@ -43,7 +43,7 @@ ElementType codeTypeFor(const Weight& w, const Variant& v, const qs_tensor* t) {
     return given == ElementType::U8 ? ElementType::U8 : ElementType::S8;
 }
 
-/// Where the codes lie that are uploaded: in `moved`, or where the host has them when they fit as they are.
+/// The codes to upload. They lie in the host's memory if their layout fits, else repacked in `moved`.
 const std::byte* codesOf(const Weight& w, const Geometry& g, ElementType type, const qs_tensor* t,
                          std::vector<std::byte>& moved) {
     const auto size = elementBytes(type);

@@ -9,7 +9,7 @@ namespace {
 std::unique_ptr<Kernel> roofKernel(Client& client, const std::string& kind, std::int64_t side) {
     auto kernel = std::make_unique<Kernel>(client, emitRoof(kind, side));
     for (const auto& argument : kernel->program().arguments) {
-        // Small numbers that are no zeros: neither overflow nor denormals.
+        // Small numbers, so that nothing overflows. They are not 0 and not denormal.
         const std::uint64_t bytes = argument.spec.bytes();
         std::vector<std::byte> data(bytes, std::byte{0x3f}); // f32 0.747, bf16 0.746, i8 63
         if (kind == "i8") std::fill(data.begin(), data.end(), std::byte{1});
@@ -41,8 +41,8 @@ std::vector<std::uint64_t> measureRoof(qs_ctx& context, const std::string& kind,
         return kept->bench(plain, stop);
     }
     if (kind != "read_bw") throw Fault{QS_UNIMPLEMENTED, "there is no program for the roof \"" + kind + "\""};
-    // 256 MiB on a CPU, 1 GiB elsewhere: beyond any cache. A plugin may be slow at one way to read memory: the faster
-    // of two programs is the roof.
+    // Reads 256 MiB on a CPU and 1 GiB elsewhere, more than any cache holds. A plugin may be slow with one way to read
+    // memory, so the roof is the faster of two programs.
     const std::int64_t side = cpu ? 8192 : 16384;
     work = double(side) * double(side) * 4;
     if (kept) return kept->bench(plain, stop);

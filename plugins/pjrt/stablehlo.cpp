@@ -22,7 +22,7 @@ std::string Value::type() const {
 }
 
 std::string floatLiteral(float value) {
-    char digits[64]; // 9 digits after the point name every float
+    char digits[64]; // 9 digits after the point distinguish all f32 numbers
     return {digits, std::to_chars(digits, digits + sizeof digits, value, std::chars_format::scientific, 9).ptr};
 }
 

@@ -9,7 +9,7 @@ namespace qs::pjrt {
 namespace fs = std::filesystem;
 
 TpuPresence findTpu(const std::string& root) {
-    // PCI device ids below vendor 0x1ae0.
+    // PCI device ids of TPUs. The vendor id of Google is 0x1ae0.
     static constexpr std::pair<const char*, const char*> kGenerations[] = {
         {"0x0027", "v3"},  {"0x005e", "v4"},    {"0x0062", "v5p"},   {"0x0063", "v5e"},
         {"0x006f", "v6e"}, {"0x0076", "tpu7x"}, {"0x0083", "tpu8i"}, {"0x007c", "tpu8t"},

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Is there a TPU in this machine? Asked of the PCI bus, because libtpu without one polls a cloud server for ever.
+// Finds out from the PCI bus whether this machine has a TPU. libtpu cannot be asked: without a TPU it asks a cloud
+// server without end.
 
 #include <string>
 
 namespace qs::pjrt {
 
 struct TpuPresence {
-    bool onBus = false;     ///< a device of Google's with the id of a TPU
-    bool hasDevice = false; ///< /dev/accel* or /dev/vfio/* is there to open it with
-    std::string generation; ///< "v6e"; empty when none
+    bool onBus = false;     ///< the PCI bus has a device of Google with the id of a TPU
+    bool hasDevice = false; ///< /dev/accel* or /dev/vfio/* exists and can be opened
+    std::string generation; ///< e.g. "v6e"; empty if there is no TPU
 };
-/// `root` stands for "/" in tests.
+/// Tests give another root folder.
 TpuPresence findTpu(const std::string& root = "/");
 
 } // namespace qs::pjrt

@@ -8,9 +8,9 @@
 namespace qs::pjrt {
 namespace {
 
-/// Two factors rounded by up to 2^-9 each, and some cancellation in short sums.
+/// Both factors are rounded by up to 2^-9 of their value. Short sums may lose more by cancellation.
 constexpr double kBf16Nmse = 5e-5;
-constexpr std::int64_t kLongestInt8Sum = 131071; ///< 128 * 128 * K stays below 2^31
+constexpr std::int64_t kLongestInt8Sum = 131071; ///< largest K for which 128 * 128 * K is below 2^31
 
 struct Words {
     const char* id;

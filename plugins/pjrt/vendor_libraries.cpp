@@ -38,7 +38,7 @@ std::string preloadVendorLibraries(const std::string& plugin, const Log& log) {
     const auto folders = vendorFolders(plugin);
     std::string missing;
     for (const char* name : kLibraries) {
-        // Where the loader looks first: LD_LIBRARY_PATH and the system's folders.
+        // First try LD_LIBRARY_PATH and the folders of the system.
         bool loaded = dlopen(name, RTLD_NOW | RTLD_GLOBAL) != nullptr;
         for (std::size_t i = 0; !loaded && i < folders.size(); ++i)
             loaded = dlopen((folders[i] + "/" + name).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// XLA's CUDA plugin is linked with NVIDIA libraries that live in other packages beside it, where the loader does not
-// look.
+// XLA's CUDA plugin needs NVIDIA libraries. They are in other Python packages beside it, where the loader does not
+// search.
 
 #include "plugins/pjrt/api.h"
 
@@ -9,11 +9,11 @@
 
 namespace qs::pjrt {
 
-/// Folders that hold such libraries, seen from .../jax_plugins/<name>/<plugin>.so: nvidia/*/lib beside jax_plugins.
+/// The folders of these libraries. For the plugin .../jax_plugins/<name>/<plugin>.so they are .../nvidia/*/lib.
 std::vector<std::string> vendorFolders(const std::string& plugin);
 bool needsCuda(const std::string& plugin);
-/// Loads for a CUDA plugin what it needs, dependencies first; nothing for any other. Returns what is nowhere to be
-/// found, separated by ", ".
+/// For a CUDA plugin: loads the libraries that it needs, dependencies first. Returns the names of those that were not
+/// found, separated by ", ". For another plugin it does nothing.
 std::string preloadVendorLibraries(const std::string& plugin, const Log& log);
 
 } // namespace qs::pjrt

@@ -43,7 +43,7 @@ struct TensorFacts {
     std::vector<float> rowRms; ///< RMS of each row; empty above 32,768 rows; 0 for a row with NaN or Inf
     /// At most 64 finite rows, evenly distributed; of each the first 4,096 values at most.
     std::vector<std::vector<float>> sample;
-    /// Of the sample of a 16-bit tensor, read as its own type and as the other 16-bit float.
+    /// The spread of the sample of a 16-bit tensor, read as its own type and as the other 16-bit float type.
     LogSpread asLabelled, asOther;
     std::string grain; ///< why the tensor seems to have been quantized before; "" if it does not
     bool isConstant() const { return hasValues && nan + inf == 0 && low == high; }

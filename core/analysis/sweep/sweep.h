@@ -35,13 +35,13 @@ struct SweepPlan {
     std::vector<const TensorInfo*> tensors;
     std::vector<SweepSpec> specs;
     DecodedAs decodedAs = DecodedAs::F32;
-    std::shared_ptr<const OutputEffects> effects = {}; ///< what is known of the model's output; null: nothing
+    std::shared_ptr<const OutputEffects> effects = {}; ///< effects on the model's output; null: none are known
 };
 
-/// A sum over tensors of what each does to the output by itself, nats a token.
+/// The sum over tensors of the effect of each one alone on the output, in nats per token.
 struct EffectSum {
     double sum = 0;
-    double error = 0; ///< the sum of their standard errors, which is the largest that it can be
+    double error = 0; ///< the sum of their standard errors: an upper limit of the error of the sum
     std::uint64_t tensors = 0;
 };
 
@@ -59,16 +59,16 @@ struct SweepPoint {
     bool frontier = false;   ///< no other spec has fewer bits and no more error, or equal bits and less error
     std::string worstTensor; ///< the measured tensor with the least SQNR
     double worstNmse = -1;
-    EffectSum alone, predicted;               ///< of KL alone and of KL predicted
-    std::optional<OutputFigure> modelKl = {}; ///< of the class of all tensors: mean KL of the model under this spec
-    std::string reason;                       ///< of the first refusal
+    EffectSum alone, predicted;               ///< sum of KL alone; sum of KL predicted
+    std::optional<OutputFigure> modelKl = {}; ///< only for the class of all tensors: mean KL of the model
+    std::string reason;                       ///< reason of the first refusal
 
     bool complete() const { return tensors > 0 && measured == tensors; }
     // Empty unless complete().
     std::optional<double> bpw() const;    ///< stored bits per weight, with scales and padding
-    std::optional<double> nmse() const;   ///< of all tensors of the class taken together
-    std::optional<double> sqnrDb() const; ///< in dB; also empty if nothing differs, where it would be infinite
-    /// The sum of an effect over all tensors of the class; none where one is not measured.
+    std::optional<double> nmse() const;   ///< NMSE of all tensors of the class together
+    std::optional<double> sqnrDb() const; ///< in dB; also empty if there is no error, because it would be infinite
+    /// The sum of an effect over all tensors of the class; nullopt if one of them is not measured.
     std::optional<OutputFigure> whole(const EffectSum& effect) const;
 };
 
@@ -88,10 +88,10 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
 void markFrontier(SweepResult& result);
 
 const Columns<SweepPoint>& sweepColumns();
-/// `ids` and, behind "nmse", those of effects on the output that a point has.
+/// `ids` and, after "nmse", the ids of effects on the output that some point has.
 std::vector<std::string_view> columnsWithEffects(const std::vector<SweepPoint>& points,
                                                  std::vector<std::string_view> ids);
-/// What the errors of a sweep are, and how far they rank specs as the measured output does: sentences.
+/// Sentences: what the errors of a sweep are, and how well they rank specs in the same order as the measured output.
 std::string sweepRemark(const SweepResult& result);
 /// The report: a plot per class with its frontier, a table of the frontiers, and all points.
 Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, const std::string& commandLine,

@@ -40,11 +40,12 @@ struct BenchmarkRow {
 
     /// Correctness. The error of the kernel and that of the format are separate.
     struct Check {
-        /// Of the variant against f64 by its own rule, on the same quantized operands at this shape.
+        /// NMSE of the variant against an f64 evaluation of its own rule, with the same quantized operands and this
+        /// shape.
         std::optional<double> nmse;
         std::optional<double> worstNmse; ///< the largest of the tail shapes
         std::optional<double> nmseLimit; ///< the largest NMSE that passes; 0: exact
-        /// of the product with quantized weights against that with W, same x, in f64
+        /// NMSE of the product with quantized weights against the product with W, for the same x, in f64.
         std::optional<double> formatNmse;
         std::optional<double> approxNmse; ///< of an approximate variant against the format's own values, in f64
         /// how many were compared with f64, and their number (all are checked for NaN and Inf)

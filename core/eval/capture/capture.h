@@ -12,28 +12,28 @@ namespace qs::eval {
 
 struct CapturePlan {
     EvaluationText text;
-    std::size_t context = 512; ///< tokens of a chunk; whole chunks are taken
-    std::size_t chunks = 0;    ///< at most; 0: all
-    std::size_t rows = 1024;   ///< of each matrix at most, spread evenly over the text; 0: all. Only for "rows"
+    std::size_t context = 512; ///< tokens of a chunk; only whole chunks are used
+    std::size_t chunks = 0;    ///< most chunks to use; 0: all
+    std::size_t rows = 1024;   ///< most rows of a matrix, spread evenly over the text; 0: all. Only for kind "rows"
 };
 
 struct Captured {
     std::size_t tokens = 0, chunks = 0, matrices = 0;
-    std::uint64_t bytes = 0; ///< of the file
+    std::uint64_t bytes = 0; ///< size of the file
 };
 
 /// What can be captured. A file is written whole or not at all.
 struct CaptureKind {
     const char* id;
     const char* title;
-    const char* extension; ///< of its file: ".gguf"
-    bool limitsRows;       ///< CapturePlan::rows has an effect
+    const char* extension; ///< how the name of its file ends: ".gguf"
+    bool limitsRows;       ///< true: CapturePlan::rows has an effect
     Result<Captured> (*write)(std::shared_ptr<const Model> model, const CapturePlan& plan, const std::string& path,
                               const Job& job);
 };
 std::span<const CaptureKind> captureKinds();
-/// The kind for a path, by its ending. `id` chooses among kinds with the same ending; empty: the first. The error lists what
-/// works.
+/// The kind whose extension the path has. `id` chooses among kinds with the same extension; if it is empty, the first
+/// one is taken. The error lists the kinds.
 Result<const CaptureKind*> captureKindOf(std::string_view path, std::string_view id);
 
 } // namespace qs::eval

@@ -11,32 +11,33 @@
 
 namespace qs::eval {
 
-/// Inputs that are gathered together: of a role in a layer, and of an expert (-1: of no expert, or of all).
+/// Names the inputs that are gathered together: by layer, role and expert (-1: no expert, or all of them).
 struct InputPlace {
     std::size_t layer = 0;
     WeightRole role{};
     int expert = -1;
     auto operator<=>(const InputPlace&) const = default;
 };
-/// Those of a matrix.
+/// The place of the inputs of a matrix.
 inline InputPlace placeOf(const LayerMatrix& matrix) { return {matrix.layer, inputsOf(matrix.role), matrix.expert}; }
 
 class InputPass {
 public:
-    /// Errors: no network, tokens that do not fit, a text shorter than a chunk.
+    /// Errors: the model is no network, the tokens do not fit its vocabulary, or the text is shorter than a chunk.
     static Result<InputPass> of(std::shared_ptr<const Model> model, const CapturePlan& plan, const Job& job);
 
-    /// Matrices of all layers, in their order.
+    /// The matrices of all layers, in the order of the layers.
     const std::vector<LayerMatrix>& matrices() const { return matrices_; }
-    /// Routers of the layers with experts.
+    /// The routers of the layers with experts.
     std::vector<LayerMatrix> routers() const { return weights_->routers(); }
     const Network& network() const { return *network_; }
     std::size_t tokens() const { return text_.inputs; }
     std::size_t chunks() const { return text_.chunks; }
-    static std::size_t inputsOfMatrix(const LayerMatrix& matrix); ///< values of one of its inputs
+    static std::size_t inputsOfMatrix(const LayerMatrix& matrix); ///< number of values in one input row
 
-    /// `sees` gets the inputs of some chunks or less, in the order of the text, for each role that stands for matrices with
-    /// the same inputs (inputsOf()), and of every expert apart; then `layerDone` is called. May be called once.
+    /// Runs the pass; may be called once. For each layer it calls `sees` with the inputs of some chunks or fewer, in
+    /// the order of the text. Matrices with the same inputs are reported under one role (inputsOf()), each expert
+    /// separately. Then it calls `layerDone`.
     Result<void> run(const std::function<void(std::size_t layer, const TappedInputs& inputs)>& sees,
                      const std::function<Result<void>(std::size_t layer)>& layerDone, const Job& job);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inputs and products of inputs as safetensors, written layer by layer: one layer's are in memory.
+// Writes inputs and products of inputs as safetensors, layer by layer. Only those of one layer are in memory.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/eval/capture/input_pass.h"
@@ -16,10 +16,10 @@ namespace {
 struct Kept {
     std::vector<float> rows;  ///< [taken, inputs]
     std::vector<double> gram; ///< [inputs, inputs], complete
-    std::size_t seen = 0;     ///< rows that went by
+    std::size_t seen = 0;     ///< rows that were seen so far
 };
 
-/// X^T X of some rows is added to `into`; sums run over rows in order.
+/// Adds X^T X of some rows to `into`, in the order of the rows.
 void addGram(std::span<const float> x, std::size_t inputs, std::vector<double>& into) {
     into.resize(inputs * inputs);
     const std::size_t rows = x.size() / inputs;
@@ -59,7 +59,8 @@ std::map<InputPlace, std::size_t> widthsOf(std::span<const LayerMatrix> matrices
     return out;
 }
 
-/// How many inputs each place has over the whole text. Which tokens come to an expert is known after a pass alone.
+/// The number of inputs of each place in the whole text. It needs a pass, because the tokens of an expert are not
+/// known.
 Result<std::map<InputPlace, std::size_t>> countRows(SharedModel model, const CapturePlan& plan, const InputPass& like,
                                                     const Job& job) {
     std::map<InputPlace, std::size_t> out;
@@ -96,9 +97,9 @@ writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> te
     together->produce = [&, names = together->names](std::span<const Place> places) {
         std::map<std::string, const Place*> byName;
         for (std::size_t i = 0; i < names.size(); ++i) byName[names[i]] = &places[i];
-        std::map<InputPlace, Kept> kept; // of one layer
+        std::map<InputPlace, Kept> kept; // the inputs of one layer
         const auto sees = [&, widths = widthsOf(pass.matrices())](std::size_t layer, const TappedInputs& inputs) {
-            // The matrices of all experts as one tensor have the inputs of all.
+            // A tensor that holds the matrices of all experts gets the inputs of all of them.
             for (const int expert : {inputs.expert, -1})
                 if (const auto width = widths.find({layer, inputs.role, expert}); width != widths.end())
                     return keep(kept[width->first], width->first, width->second, inputs.values);
@@ -169,7 +170,7 @@ Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const st
     };
     const auto write = [&](const LayerMatrix& matrix, const Kept& kept, const auto& place) -> Result<void> {
         const std::size_t inputs = InputPass::inputsOfMatrix(matrix);
-        const std::vector<double> nothing(kept.gram.empty() ? inputs * inputs : 0); // an expert without a token
+        const std::vector<double> nothing(kept.gram.empty() ? inputs * inputs : 0); // for an expert that got no token
         const std::vector<std::int64_t> count = {std::int64_t(kept.seen)};
         if (auto done = place(matrix.tensor->name + ".gram")(0, bytesOf(kept.gram.empty() ? nothing : kept.gram));
             !done)

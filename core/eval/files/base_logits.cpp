@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kMagic = "_logits_";
 constexpr std::size_t kHeaderBytes = 20;
-constexpr float kCut = 16.0f;        ///< nats below the largest logit, where the codes begin
-constexpr float kLeastRange = 15.9f; ///< nats: a row of at least this range may have been cut
+constexpr float kCut = 16.0f;        ///< code 0 is this many nats below the largest logit
+constexpr float kLeastRange = 15.9f; ///< nats; a row with at least this range may have been cut
 constexpr std::size_t kMostSize = std::size_t(1) << 24;
 
 tl::unexpected<Error> refuseBase(const std::string& path, const std::string& why) {
@@ -26,7 +26,7 @@ tl::unexpected<Error> refuseBase(const std::string& path, const std::string& why
         path);
 }
 
-/// To the nearest, halves to even; of values from 0 to 65535.
+/// Rounds a value from 0 to 65535 to the nearest integer, half to even.
 std::uint16_t nearestCode(float value) { return std::uint16_t(std::lrintf(value)); }
 
 struct RowScale {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // The base-logits file of llama.cpp (`llama-perplexity --save-all-logits F`, `--kl-divergence-base F`): the
-// log-probabilities of a reference in the second half of every chunk, in 16 bits for each token of the vocabulary. Little-endian:
+// log-probabilities of a reference in the second half of every chunk, in 16 bits for each token of the vocabulary.
+// Little-endian:
 //   char[8] "_logits_"; int32 tokens of a chunk, vocabulary, chunks; int32 tokens[chunks * context], as they are in the
-//   text; then for each scored token a row: f32 scale, f32 least, uint16 code of every token, one more where their number
-//   is odd. ln p = scale * code + least.
-// The writer of llama.cpp cuts 16 nats below the largest, that of ik_llama.cpp 24, under the same magic: there code 0 is
-// a floor and no value.
+//   text; then for each scored token a row: f32 scale, f32 least, uint16 code of every token, one more where their
+//   number is odd. ln p = scale * code + least.
+// The writer of llama.cpp cuts 16 nats below the largest, that of ik_llama.cpp 24, under the same magic: there code 0
+// is a floor and no value.
 
 #include "core/base/job.h"
 #include "core/model/mapped_file.h"
@@ -18,11 +19,11 @@
 
 namespace qs::eval {
 
-/// uint16 words of a row.
+/// Number of uint16 words in a row.
 constexpr std::size_t baseRowWords(std::size_t vocabulary) { return 2 * ((vocabulary + 1) / 2) + 4; }
-/// Bit for bit what llama.cpp writes for finite logits. `row`: baseRowWords() long.
+/// Encodes finite logits exactly as llama.cpp does, bit for bit. `row` has baseRowWords() words.
 void encodeBaseRow(std::span<const float> logits, std::span<std::uint16_t> row);
-/// ln p in f32, as llama.cpp reads it; where code 0 is a floor, minus infinity for all tokens but `next`.
+/// Decodes ln p to f32, as llama.cpp reads it. If code 0 is a floor, it becomes minus infinity, except for `next`.
 void decodeBaseRow(std::span<const std::uint16_t> row, std::int32_t next, std::span<float> logProbabilities);
 
 struct BaseHeader {
@@ -30,19 +31,19 @@ struct BaseHeader {
     std::size_t rowsOfChunk() const { return context - 1 - context / 2; }
 };
 
-/// Whether a file begins as such files do.
+/// True if the file begins with the magic of such files.
 bool looksLikeBase(const std::string& path);
 
 class BaseFile {
 public:
-    /// Errors name the file: not such a file, impossible sizes, a file that is shorter or longer than its sizes.
+    /// Errors name the file. It is not such a file, its sizes are impossible, or its length does not fit its sizes.
     static Result<BaseFile> open(const std::string& path);
     static Result<BaseFile> of(std::shared_ptr<MappedFile> file);
     const BaseHeader& header() const { return header_; }
     const std::string& path() const { return file_->path(); }
     std::vector<std::int32_t> tokens() const; ///< [chunks * context]
-    /// ln p of `count` scored tokens from `row` on, in the order of the text. Errors: rows beyond the file, a row whose
-    /// scale or least is not finite, a file that has changed.
+    /// Reads ln p of `count` scored tokens from `row` on, in the order of the text. Errors: the rows lie beyond the
+    /// file, scale or least of a row are not finite, or the file has changed.
     Result<void> read(std::size_t row, std::size_t count, std::span<float> logProbabilities) const;
 
 private:
@@ -51,14 +52,14 @@ private:
     BaseHeader header_;
 };
 
-/// Writes such a file row by row; it is there after finish() alone.
+/// Writes such a file row by row. The file exists only after finish().
 class BaseWriter {
 public:
     static Result<BaseWriter> create(const std::string& path, const BaseHeader& header,
                                      std::span<const std::int32_t> tokens);
-    /// [rows, vocabulary] of the next scored tokens. Error: a logit that is not finite.
+    /// Adds the logits of the next scored tokens, [rows, vocabulary]. Error: a logit is not finite.
     Result<void> add(std::span<const float> logits);
-    /// Error: rows are missing.
+    /// Gives the file its name. Error: rows are missing.
     Result<void> finish(const Job& job);
 
 private:

@@ -13,14 +13,14 @@ namespace qs::eval {
 /// Attention of one layer with its products prepared.
 class Attention {
 public:
-    /// Takes the matrices out of `weights`; the rest of it must live as long.
-    /// `tail`: the rows whose results are needed.
+    /// Moves the matrices out of `weights`. The rest of `weights` must live as long as this object. `tail` says which
+    /// rows of the result are needed.
     Attention(const Network& network, LayerWeights& weights, const LayerPlan& plan, const PassRoom& room,
               const Tail& tail);
-    /// room.input to room.result, the needed rows together, for `tokens` tokens from the start of a chunk on; rows beyond are 0. False:
-    /// cancelled.
+    /// Computes room.result from room.input for `tokens` tokens, which begin at the start of a chunk. The needed rows
+    /// are stored together; rows behind them are 0. Returns false if the job is cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
-    std::size_t bytes() const { return qkv_.bytes() + output_.bytes(); } ///< of the products
+    std::size_t bytes() const { return qkv_.bytes() + output_.bytes(); } ///< size of the prepared products
 
 private:
     void prepareHeads(std::size_t tokens, PassRoom& room) const;
@@ -29,7 +29,7 @@ private:
     const LayerWeights& w_;
     const LayerPlan& plan_;
     const Tail& tail_;
-    std::size_t queries_, keys_; ///< values of all heads of a token
+    std::size_t queries_, keys_; ///< values of all heads together, for one token
     mutable Linear qkv_, output_;
 };
 

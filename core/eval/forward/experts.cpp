@@ -31,7 +31,7 @@ std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const f
         std::copy_n(scores.data() + t * experts, experts, shares.data());
         softmax(shares);
         std::iota(order.begin(), order.end(), std::size_t(0));
-        // A share that is NaN has no order: then all are, and the first experts are taken.
+        // If one share is NaN, all are. They cannot be ordered then, so the first experts are taken.
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
         float sum = 0;
@@ -113,7 +113,7 @@ Result<void> Experts::operator()(const float* input, std::size_t tokens, float* 
         if (!keeps_) experts_[e].reset();
         if (!done) return cancelledError();
     }
-    if (keeps_) load_ = {}; // all are there; it may hold values of whole tensors
+    if (keeps_) load_ = {}; // all experts are loaded; frees the function, which may hold values of whole tensors
     return {};
 }
 

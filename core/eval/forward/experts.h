@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The mixture of experts of one layer: every token goes through a few MLPs of many. A router scores the experts; softmax
-// over all scores in f32; the largest are taken, of equal ones the first. An expert multiplies only the tokens that come to it.
-// The outputs of a token's experts are added in the order of the experts' numbers.
+// The mixture of experts of one layer: each token goes through a few of many MLPs. A router scores the experts. A
+// softmax over all scores is computed in f32, and the experts with the largest values are used; of equal ones the
+// first. An expert computes only the tokens that are sent to it. The outputs of a token's experts are added in the
+// order of the experts' numbers.
 
 #include "core/base/job.h"
 #include "core/eval/forward/input_tap.h"
@@ -14,20 +15,20 @@
 
 namespace qs::eval {
 
-/// The tokens of each expert, ascending. `scores`: [tokens, experts], of the router.
+/// For each expert its tokens, in ascending order. `scores` are those of the router: [tokens, experts].
 std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const float> scores);
 
-/// The MLPs of one layer. Those of an expert are loaded when tokens come to it, once for all tokens of a call.
+/// The MLPs of one layer. The MLP of an expert is loaded when it gets tokens, once for all tokens of a call.
 class Experts {
 public:
-    /// Takes the matrices out of `weights`. `sizes`: of the rows that go through the router at once. `keeps`: whether experts stay
-    /// prepared for the next call.
+    /// Moves the matrices out of `weights`. `sizes` are those of the rows that the router takes at once. With `keeps`
+    /// the experts stay prepared for the next call.
     Experts(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers, bool keeps);
-    /// Rows of `input`, [blocks of sizes.rowsOfBlock, hidden], of which `tokens` count; `result`: [tokens, hidden]. Errors: cancelled, an
-    /// expert cannot be loaded.
+    /// `input` has whole blocks of sizes.rowsOfBlock rows, [rows, hidden]; the first `tokens` rows are used. `result`
+    /// is [tokens, hidden]. Errors: the job is cancelled, or an expert cannot be loaded.
     Result<void> operator()(const float* input, std::size_t tokens, float* result, PassRoom& room, const Job& job,
                             const InputTap& tap) const;
-    std::size_t bytes() const; ///< of the products that are there
+    std::size_t bytes() const; ///< size of the products that are prepared now
 
 private:
     struct Products {
@@ -39,7 +40,7 @@ private:
 
     const Network& net_;
     PassSizes sizes_;
-    std::size_t inner_; ///< values between the two products of an expert, of a token
+    std::size_t inner_; ///< values of a token between the two products of an expert
     const Workers& workers_;
     bool keeps_;
     mutable Linear router_;

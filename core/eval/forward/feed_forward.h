@@ -13,19 +13,20 @@ namespace qs::eval {
 /// The MLP of one layer with its products prepared.
 class FeedForward {
 public:
-    /// Takes the matrices out of `weights`; the rest of it must live as long.
-    /// `sizes`: of the rows that go through it.
+    /// Moves the matrices out of `weights`. The rest of `weights` must live as long as this object. `sizes` are those
+    /// of the rows that go through it.
     FeedForward(const Network& network, LayerWeights& weights, const PassSizes& sizes, const Workers& workers);
-    /// room.input to room.result for `tokens` rows; those beyond are 0. False: cancelled.
+    /// Computes room.result from room.input for `tokens` rows. Rows behind them are 0. Returns false if the job is
+    /// cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
-    std::size_t bytes() const { return gateUp_.bytes() + down_.bytes(); } ///< of the products
+    std::size_t bytes() const { return gateUp_.bytes() + down_.bytes(); } ///< size of the prepared products
 
 private:
     void activate(std::size_t tokens, PassRoom& room) const;
     const Network& net_;
     const LayerWeights& w_;
     PassSizes sizes_;
-    std::size_t inner_; ///< values between the two products, of a token
+    std::size_t inner_; ///< values of a token between the two products
     bool isGated_;
     mutable Linear gateUp_, down_;
 };

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Logits out of hidden states: final norm, head, soft cap.
+// Computes logits from hidden states: final norm, head, soft cap.
 
 #include "core/eval/forward/hidden_states.h"
 
 namespace qs::eval {
 
-/// Rows of logits that are computed at once, so that only so many are in memory.
+/// Rows of logits that are computed at once. No more rows are in memory.
 constexpr std::size_t kLogitRows = 96;
 
 class Head {
 public:
-    /// `change`: of the head's matrix; null: as it is stored. Errors: those of NetworkWeights::head().
+    /// `change` changes the head's matrix; null means that it stays as it is stored. Errors: those of
+    /// NetworkWeights::head().
     static Result<Head> load(const Network& network, const NetworkWeights& weights, const WeightChange* change,
                              const Job& job);
 
-    /// Logits after the tokens first ... first + count - 1. `count`: at most kLogitRows. `out`: [kLogitRows, vocabulary],
-    /// of which `count` rows count. False: cancelled.
+    /// Computes the logits after tokens first ... first + count - 1; `count` is at most kLogitRows. `out` becomes
+    /// [kLogitRows, vocabulary]; its first `count` rows are valid. Returns false if the job is cancelled.
     bool operator()(const HiddenStates& states, std::size_t first, std::size_t count, std::vector<float>& out,
                     const Job& job);
 

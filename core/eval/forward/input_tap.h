@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The inputs of a layer's matrices, seen while a text goes forward.
+// A tap sees the inputs of a layer's matrices during a forward pass.
 
 #include "core/eval/network/architecture.h"
 
@@ -12,20 +12,20 @@ namespace qs::eval {
 
 /// A token that goes through an expert.
 struct Routed {
-    std::size_t token = 0; ///< its row
-    float factor = 0;      ///< on the output of the expert
+    std::size_t token = 0; ///< row of the token
+    float factor = 0;      ///< the output of the expert is multiplied by it
 };
 
-/// Inputs of a matrix, or of several that have the same inputs: [rows, inputs of the matrix], in the order of the text.
+/// The inputs of a matrix, or of several matrices with the same inputs: [rows, inputs], in the order of the text.
 struct TappedInputs {
-    WeightRole role{}; ///< that stands for all of them, see inputsOf()
+    WeightRole role{}; ///< one role for all of these matrices, see inputsOf()
     std::span<const float> values;
-    int expert = -1; ///< whose matrix it is; -1: of no expert, and every token has a row
-    /// The token of each row of an expert, counted among the rows that its router has seen last.
+    int expert = -1; ///< number of the expert; -1: no expert, and every token has a row
+    /// For an expert: the token of each row. It counts the rows of the last call for the router.
     std::span<const Routed> tokens = {};
 };
-/// Called with the inputs of some chunks or less. The router of a layer comes before its experts. Empty: inputs are not
-/// reported.
+/// Called with the inputs of some chunks or fewer. The router of a layer comes before its experts. If the function is
+/// empty, inputs are not reported.
 using InputTap = std::function<void(const TappedInputs& inputs)>;
 
 /// The role under which a tap sees the inputs of a matrix: QueryKeyValue for queries, keys and values, GateUp for gate

@@ -35,7 +35,7 @@ Result<void> PreparedLayer::operator()(std::span<float> x, PassRoom& room, const
     return experts_ ? mix(x, room, job, tap) : Result<void>();
 }
 
-/// Attention, and the MLP where it is no mixture, over at most PassSizes::tokens() tokens.
+/// Computes attention and the MLP for at most PassSizes::tokens() tokens. A mixture of experts is computed in mix().
 bool PreparedLayer::attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
     enter(x, tokens, w_.attentionNorm, w_.attentionNormBias, room,
@@ -75,7 +75,7 @@ Result<void> PreparedLayer::mix(std::span<float> x, PassRoom& room, const Job& j
     return {};
 }
 
-/// The products take all rows of `into`: those beyond `tokens` are 0.
+/// Normalizes `tokens` rows into `into`. Rows behind them become 0, because the products take all rows.
 void PreparedLayer::enter(const float* x, std::size_t tokens, std::span<const float> norm, std::span<const float> bias,
                           const PassRoom& room, std::span<float> into) const {
     const auto hidden = std::size_t(net_.hidden);

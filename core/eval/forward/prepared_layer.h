@@ -12,18 +12,18 @@ namespace qs::eval {
 
 class PreparedLayer {
 public:
-    /// For passes with rooms of the same sizes and workers as `room`. `first`: rows of positions below it are needed by nobody: the
-    /// last layer of a network need not compute them.
-    /// `keepsExperts`: experts that a pass has loaded stay for the next.
+    /// Passes must use rooms with the same sizes and workers as `room`. Rows of positions below `first` are not
+    /// computed; the last layer of a network uses this, because nothing reads these rows. With `keepsExperts` the
+    /// experts that a pass has loaded stay in memory for the next pass.
     PreparedLayer(const Network& network, LayerWeights weights, const LayerPlan& plan, const PassRoom& room,
                   std::size_t first = 0, bool keepsExperts = false);
     PreparedLayer(const PreparedLayer&) = delete;
     PreparedLayer& operator=(const PreparedLayer&) = delete;
 
-    /// Changes `x`, [tokens, hidden], in place: whole chunks but for the last. Rows that are not needed stay as they are. Errors:
-    /// cancelled, an expert cannot be loaded.
+    /// Changes `x`, [tokens, hidden], in place. It holds whole chunks, but the last one may be shorter. Rows that are
+    /// not needed do not change. Errors: the job is cancelled, or an expert cannot be loaded.
     Result<void> operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
-    std::size_t bytes() const; ///< of the repacked matrices
+    std::size_t bytes() const; ///< size of the repacked matrices
 
 private:
     bool attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
@@ -33,7 +33,7 @@ private:
     void leave(std::span<float> results, std::span<const float> norm, std::span<const float> bias, const PassRoom& room,
                float* x) const;
     const Network& net_;
-    LayerWeights w_; ///< without its matrices
+    LayerWeights w_; ///< norms and biases; the matrices were moved out
     Tail tail_;
     Attention attention_;
     std::optional<FeedForward> feedForward_;

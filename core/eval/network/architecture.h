@@ -27,7 +27,7 @@ enum class WeightRole {
     Output,            ///< [hidden, heads * head size]
     QueryNorm,         ///< [head size], or of the whole projection
     KeyNorm,
-    AfterAttentionNorm, ///< [hidden], on the output of attention: before it is added, or on the sum (Network::normsSums)
+    AfterAttentionNorm, ///< [hidden], on the output of attention or on its sum with the input (Network::normsSums)
     MlpNorm,            ///< [hidden], before the MLP
     Gate,               ///< [intermediate, hidden]
     Up,                 ///< as Gate
@@ -41,7 +41,7 @@ enum class WeightRole {
     AfterMlpNorm        ///< [hidden], on the output of the MLP; as AfterAttentionNorm
 };
 
-/// Whether it is the matrix of an expert, or of all.
+/// True for a matrix of one expert or of all experts.
 constexpr bool isOfExperts(WeightRole role) {
     return role == WeightRole::ExpertGate || role == WeightRole::ExpertUp || role == WeightRole::ExpertGateUp ||
            role == WeightRole::ExpertDown;
@@ -53,16 +53,16 @@ enum class Layers { All, Dense, WithExperts };
 /// A weight under one of its names. Rows of the same role are names to try one after another.
 struct WeightName {
     WeightRole role;
-    /// After the prefix; of a layer after "layers.N." or "h.N."; "{}" stands for the number of an expert. Null: not in
-    /// files of this kind.
+    /// The end of the name, behind the prefix; in a layer behind "layers.N." or "h.N.". "{}" stands for the number of
+    /// an expert. Null: files of this kind do not have it.
     const char* name;
-    const char* gguf;     ///< of a layer after "blk.N."
-    bool bias = false;    ///< the family always has NAME with ".bias" in place of ".weight"; else a bias may be there
-    bool mayLack = false; ///< rows of other roles stand for it in most files
+    const char* gguf;  ///< name in GGUF files; in a layer behind "blk.N."
+    bool bias = false; ///< true: it always has a bias, NAME with ".bias" in place of ".weight"; false: it may have one
+    bool mayLack = false; ///< true: most files do not have it, but have weights of other roles in its place
     Layers layers = Layers::All;
 };
 
-/// A weight whose rows are those of others, one after another. A file has either.
+/// A weight that joins the rows of other weights. A file has either this one or the others.
 struct FusedWeight {
     WeightRole whole;
     std::span<const WeightRole> parts;
@@ -73,12 +73,12 @@ struct Architecture {
     const char* id;
     const char* title;
     std::span<const std::string_view> modelTypes; ///< model_type in config.json
-    std::string_view gguf;                        ///< general.architecture; empty: GGUF files do not name it
-    std::span<const std::string_view> prefixes;   ///< before the names of weights, the first that is found
-    std::string_view layers;                      ///< "layers": what is between prefix and number
-    std::span<const WeightName> model;            ///< weights outside of layers; the head is without a prefix
+    std::string_view gguf;                        ///< general.architecture; "" if there are no such GGUF files
+    std::span<const std::string_view> prefixes;   ///< possible prefixes of names; the first that is found is used
+    std::string_view layers;                      ///< text between prefix and number of a layer, e.g. "layers"
+    std::span<const WeightName> model;            ///< weights outside of layers; the head has no prefix
     std::span<const WeightName> layer;            ///< weights of layers
-    Network (*read)(Config& config);              ///< problems go to the config
+    Network (*read)(Config& config);              ///< makes the network; problems are stored in the config
     bool weightsAreInputsFirst = false;           ///< matrices of layers are [inputs, outputs] in config.json's folder
     bool hasExperts = false;                      ///< GGUF files that share a name are told apart by this
 };

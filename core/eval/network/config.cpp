@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Keys of config.json that leave a forward pass without training as it is.
+/// Keys of config.json that do not change a forward pass without training.
 constexpr std::string_view kHarmless[] = {"_name_or_path",
                                           "add_cross_attention",
                                           "architectures",
@@ -114,7 +114,7 @@ constexpr GgufKey kGgufRopeKeys[] = {{"rope.scaling.type", "rope_type"},
                                      {"rope.scaling.factor", "factor"},
                                      {"rope.scaling.original_context_length", "original_max_position_embeddings"},
                                      {"rope.scaling.attn_factor", "attention_factor"}};
-/// Keys of GGUF, after "ARCHITECTURE.", that repeat others or that leave arithmetic alone.
+/// Keys of GGUF files, behind "ARCHITECTURE.", that repeat other keys or do not change arithmetic.
 constexpr std::string_view kGgufHarmless[] = {"attention.value_length"};
 
 std::optional<double> numberIn(const std::string& text) {
@@ -138,7 +138,7 @@ json valueOf(const std::string& text) {
     return *number;
 }
 
-/// The keys of a GGUF file as a config.json would say them.
+/// Converts the keys of a GGUF file to those of a config.json.
 json fromGguf(const std::map<std::string, std::string>& metadata, const std::string& architecture) {
     json out = json::object();
     const std::string prefix = architecture + ".";
@@ -153,24 +153,25 @@ json fromGguf(const std::map<std::string, std::string>& metadata, const std::str
         else
             out[std::string(rest)] = valueOf(text);
     }
-    // Phi-3 has divisors as a tensor, and no type.
+    // Phi-3 files have a tensor of divisors and no key for the type.
     if (const auto scaling = out.find("rope_scaling"); scaling != out.end() && scaling->contains("attention_factor"))
         scaling->emplace("rope_type", "longrope");
     return out;
 }
 
-/// Networks with pictures or sound around a language model, whose text_config may leave its type out: the class default in
-/// transformers.
+/// Networks with pictures or sound around a language model, whose text_config may leave its type out: the class default
+/// in transformers.
 struct Wrapper {
     std::string_view type, text;
 };
 constexpr Wrapper kWrappers[] = {{"gemma3", "gemma3_text"}, {"llava", "llama"},     {"llava_next", "llama"},
                                  {"mistral3", "mistral"},   {"paligemma", "gemma"}, {"vipllava", "llama"},
                                  {"idefics3", "llama"},     {"smolvlm", "llama"}};
-constexpr const char* kOuterType = "outer_model_type"; ///< the type of the whole, in the tree of its language model
+/// A key that we add to the language model's part of a configuration: the type of the whole network.
+constexpr const char* kOuterType = "outer_model_type";
 
-/// The language model's part of a configuration. What is beside it is about pictures and sound, and about the files: whether
-/// the head is tied may stand at either place.
+/// The language model's part of a configuration. What is beside it is about pictures and sound, and about the files:
+/// whether the head is tied may stand at either place.
 json languagePart(json tree) {
     const auto text = tree.find("text_config");
     if (text == tree.end() || !text->is_object()) return tree;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The description of a network as its files give it, under the key names of Hugging Face's config.json. What a GGUF file
-// says is put under the same names. A reader takes the keys it knows; what is left and may change arithmetic is refused.
+// The description of a network as its files give it, under the key names of Hugging Face's config.json. What a GGUF
+// file says is put under the same names. A reader takes the keys it knows; what is left and may change arithmetic is
+// refused.
 
 #include "core/model/model.h"
 
@@ -13,15 +14,16 @@ namespace qs::eval {
 
 class Config {
 public:
-    /// config.json beside the weights, or the keys of a GGUF file. Of a network that sees pictures or hears, the part that is
-    /// its language model (text_config). Errors: neither is there; not an object; no model type.
+    /// Reads config.json beside the weights, or the keys of a GGUF file. For a network that also takes pictures or
+    /// sound it reads only the part of the language model (text_config). Errors: there is no description, it is not an
+    /// object, or it has no model type.
     static Result<Config> of(const Model& model);
 
     const std::string& modelType() const { return modelType_; } ///< "llama"; of GGUF its general.architecture
     bool isGguf() const { return isGguf_; }
 
     bool has(const char* key);                                           ///< present and not null
-    bool mentions(const char* key) const { return tree_.contains(key); } ///< present, if only as null
+    bool mentions(const char* key) const { return tree_.contains(key); } ///< present, even if it is null
     /// A whole number from 1 to 2^24, so that products of two sizes fit 64 bits.
     std::int64_t count(const char* key);
     std::int64_t count(const char* key, std::int64_t otherwise);
@@ -34,7 +36,8 @@ public:
     void ignore(std::initializer_list<const char*> keys);
 
     void refuse(std::string why);
-    /// The first problem of all reads; then a key that was not read and that may change arithmetic.
+    /// Returns the first problem of all reads. If there is none, returns a key that was not read and may change
+    /// arithmetic.
     Result<void> finish() const;
 
 private:

@@ -74,7 +74,7 @@ std::string withNumber(std::string_view name, std::int64_t number) {
     return fmt::format("{}{}{}", name.substr(0, at), number, name.substr(at + 2));
 }
 
-/// Whether a weight is there by itself, as part of a fused one, or by its parts.
+/// True if the weight exists: as a tensor, as a part of a fused one, or as several parts.
 bool isThere(const FoundWeights& weights, WeightRole role) {
     const auto has = [&](WeightRole each) { return weights.contains(each); };
     if (has(role)) return true;
@@ -92,7 +92,7 @@ struct Finder {
     const bool isGguf;
 
     Result<void> check(const WeightName& row, const TensorInfo& tensor, bool isExpertOfMany) const;
-    /// The tensors of one name with their bias, checked; no tensors where there are none.
+    /// Finds and checks the tensors of one name, with their bias. Empty if there are none.
     Result<FoundWeight> lookUp(const WeightName& row, const std::string& before) const;
     Result<void> find(std::span<const WeightName> names, const std::string& before, bool hasExperts,
                       FoundWeights& into) const;
@@ -166,8 +166,8 @@ Result<void> Finder::find(std::span<const WeightName> names, const std::string& 
     return {};
 }
 
-// Llama 3 and Phi-3: what the angles of a GGUF file are divided by are tensors there; Phi-3 has one for short contexts and one
-// for long ones.
+// Llama 3 and Phi-3: what the angles of a GGUF file are divided by are tensors there; Phi-3 has one for short contexts
+// and one for long ones.
 Result<std::vector<double>> dividedBy(const Model& model, const TensorInfo& divisors, const Rope& rope) {
     const auto view = model.view(divisors);
     if (!view) return tl::unexpected(view.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Which tensors of a model are the weights of a network. Every name and every shape is checked; nothing is loaded.
+// Finds the tensors of a model that are the weights of a network. Every name and every shape is checked; nothing is
+// loaded.
 
 #include "core/eval/network/architecture.h"
 #include "core/model/model.h"
@@ -18,15 +19,15 @@ using FoundWeights = std::map<WeightRole, FoundWeight>;
 
 struct NetworkTensors {
     bool isGguf = false;
-    FoundWeights outside; ///< of the layers
+    FoundWeights outside; ///< weights that belong to no layer
     std::vector<FoundWeights> layers;
 };
 /// See NetworkWeights::of().
 Result<NetworkTensors> findWeights(const Model& model, Network& network);
 
-/// Of a weight, as [outputs, inputs].
+/// The shape that a weight must have, as [outputs, inputs].
 std::vector<std::int64_t> shapeOf(WeightRole role, const Network& network);
-/// The first name of a role in files of one kind; "" where they have none.
+/// The first name of a role in GGUF files or in other files; "" if these have no name for it.
 std::string nameOf(std::span<const WeightName> names, WeightRole role, bool isGguf);
 
 } // namespace qs::eval

@@ -20,7 +20,7 @@ double numberOf(const json& scaling, const char* key, double otherwise) {
     return found != scaling.end() && found->is_number() ? found->get<double>() : otherwise;
 }
 
-/// Llama 3: long waves are stretched by the factor, short ones stay, those between are mixed.
+/// Llama 3: long waves are stretched by the factor, short ones do not change, and those between are mixed.
 void stretchLongWaves(Config& config, const json& scaling, Rope& rope) {
     const double factor = numberOf(scaling, "factor", 0), low = numberOf(scaling, "low_freq_factor", 0),
                  high = numberOf(scaling, "high_freq_factor", 0),
@@ -44,7 +44,8 @@ void stretchAllWaves(Config& config, const json& scaling, Rope& rope) {
     for (double& frequency : rope.frequency) frequency /= factor;
 }
 
-/// The frequencies over the divisors under a key of longrope; nothing and a refusal where they do not fit.
+/// The frequencies divided by the divisors under a key of longrope. If these do not fit, refuses the config and returns
+/// an empty list.
 std::vector<double> dividedBy(Config& config, const json& scaling, const char* key,
                               const std::vector<double>& frequency) {
     const auto found = scaling.find(key);
@@ -63,8 +64,8 @@ std::vector<double> dividedBy(Config& config, const json& scaling, const char* k
     return out;
 }
 
-/// longrope: a divisor for each frequency, one set for contexts up to the original one and another for longer ones. In GGUF
-/// files the divisors are tensors and the factor on sines is a key.
+/// longrope: a divisor for each frequency, one set for contexts up to the original one and another for longer ones. In
+/// GGUF files the divisors are tensors and the factor on sines is a key.
 void divideEach(Config& config, const json& scaling, Rope& rope) {
     const double longest = double(config.count("max_position_embeddings", 1));
     const double original = config.number("original_max_position_embeddings",

@@ -12,7 +12,7 @@ Result<std::vector<float>> roundtrip(const TensorView& stored, const QuantSpec& 
     return materialize(*quantized);
 }
 
-/// Matrices, or those of all experts as one tensor.
+/// True for a matrix, and for a tensor that holds the matrices of all experts.
 bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
 
 } // namespace

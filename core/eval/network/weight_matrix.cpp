@@ -10,7 +10,7 @@
 namespace qs::eval {
 namespace {
 
-/// A matrix beside served ones that our own kernels multiply with.
+/// A matrix for our own kernels that stands beside served matrices in one product.
 class OwnMatrix final : public ServedMatrix {
 public:
     OwnMatrix(WeightMatrix matrix, std::size_t inputs)

@@ -7,17 +7,16 @@
 
 namespace qs::eval {
 
-/// Puts the file in the place of the plan's reference; takes its tokens where the plan has none. The plan's context must
-/// be the file's. Errors: another context, other tokens, predictions that the file does not hold. The vocabulary is
-/// checked by evaluate().
+/// Makes the file the reference of the plan. If the plan has no tokens, it gets those of the file. Errors: the plan has
+/// another context, other tokens, or predictions that the file does not hold. evaluate() checks the vocabulary.
 Result<void> takeReference(EvaluationPlan& plan, std::shared_ptr<const BaseFile> base);
 
 /// Writes the logits of a plan's reference.
 class BaseSaver {
 public:
-    /// Error: the plan scores other tokens than such a file holds.
+    /// Error: the plan scores tokens that such a file cannot hold.
     static Result<BaseSaver> of(const std::string& path, const EvaluationPlan& plan);
-    /// For EvaluationPlan::compared.
+    /// Pass this function to EvaluationPlan::compared.
     Result<void> take(const LogitRows& rows);
     Result<void> finish(const Job& job);
 

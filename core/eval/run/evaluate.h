@@ -13,37 +13,37 @@ namespace qs::eval {
 
 /// Logits that are compared, row after row of the vocabulary.
 struct LogitRows {
-    std::size_t row = 0;                ///< of all scored tokens, in the order of the text
+    std::size_t row = 0;                ///< index of the first row among all scored tokens, in the order of the text
     std::span<const std::int32_t> next; ///< the token that each row predicts
     std::span<const float> reference;
-    std::optional<std::size_t> change; ///< none: the reference alone, before it is compared
-    std::span<const float> other;      ///< of the change
+    std::optional<std::size_t> change; ///< index of the change; empty: only the reference, before it is compared
+    std::span<const float> other;      ///< logits of the change
 };
 
 /// Logits of the reference that come from elsewhere, e.g. a file.
 struct ReferenceRows {
     std::size_t vocabulary = 0;
-    /// [count, vocabulary] of scored tokens from `row` on, in the order of the text.
+    /// Reads the logits of `count` scored tokens from `row` on, [count, vocabulary], in the order of the text.
     std::function<Result<void>(std::size_t row, std::size_t count, std::span<float> out)> read;
 };
 
 /// What an evaluation has finished of a text: whole chunks, one part behind the other.
 struct EvaluationPart {
-    std::size_t chunks = 0;                      ///< in this part
-    std::vector<std::vector<TokenScore>> scores; ///< of every change, of these chunks; empty for one that has failed
-    std::vector<std::string> reasons;            ///< of every change, as in Evaluation
+    std::size_t chunks = 0;                      ///< chunks of this part
+    std::vector<std::vector<TokenScore>> scores; ///< for each change, in these chunks; empty for one that has failed
+    std::vector<std::string> reasons;            ///< for each change, see Evaluation::reasons
 };
 using EvaluationParts = std::vector<std::shared_ptr<const EvaluationPart>>;
 
 struct EvaluationPlan {
     EvaluationText text;
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
-    std::size_t chunks = 0;    ///< at most; 0: all. SecondHalf takes whole chunks only
+    std::size_t chunks = 0;    ///< most chunks to use; 0: all. SecondHalf uses whole chunks only
     Scored scored = Scored::SecondHalf;
     std::uint64_t memory = 0; ///< bytes that the evaluation may hold, see planMemory(); 0: half of what is free
     std::vector<WeightChange> changes;      ///< each makes another network, which is compared with the reference
     std::optional<ReferenceRows> reference; ///< none: a forward pass of the stored weights
-    /// Called by the thread that evaluates with logits as they are compared. An error ends the evaluation.
+    /// Called with logits when they are compared, by the thread that evaluates. An error ends the evaluation.
     std::function<Result<void>(const LogitRows& rows)> compared;
     /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
     /// the order of the text.
@@ -57,16 +57,17 @@ struct EvaluationPlan {
 
 struct Evaluation {
     std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
-    std::vector<std::vector<TokenScore>> scores; ///< of every change, in the order of the text
-    std::vector<std::string> reasons;            ///< of every change: why it has no scores; empty: it has
-    /// Of the layers of a reference that is a network; those that are stored quantized. 0 where it is read from elsewhere.
+    std::vector<std::vector<TokenScore>> scores; ///< for each change, in the order of the text
+    std::vector<std::string> reasons;            ///< for each change: why it has no scores; "" if it has
+    /// Of the layers of a reference that is a network; those that are stored quantized. 0 where it is read from
+    /// elsewhere.
     std::size_t matrices = 0, quantizedMatrices = 0;
-    std::optional<double> floor; ///< what selfNoise() says, where it was asked for; nats
+    std::optional<double> floor; ///< result of selfNoise() in nats; empty if it was not asked for
 };
 
-/// Errors: no tokens to score, a token that is not in the vocabulary, what readNetwork() and NetworkWeights::of()
-/// refuse, cancelled. A change that fails has a reason, and the others go on; one that is another network must have the
-/// same vocabulary.
+/// Errors: there are no tokens to score, a token is not in the vocabulary, the job is cancelled, and the errors of
+/// readNetwork() and NetworkWeights::of(). A change that fails gets a reason, and the others go on. A change that is
+/// another network must have the same vocabulary.
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job);
 
 /// Logits of the stored weights after every token: [tokens, vocabulary]. For tests and small texts; errors as above.

@@ -7,7 +7,7 @@
 namespace qs::eval {
 namespace {
 
-/// [rows, vocabulary]: ln p as a base file would give it back.
+/// ln p as it is read back from a base file: [rows, vocabulary].
 void throughBaseFile(const LogitRows& rows, std::size_t vocabulary, std::vector<float>& out) {
     out.resize(rows.reference.size());
     parallelFor(rows.next.size(), 1, [&](std::size_t begin, std::size_t end, unsigned) {

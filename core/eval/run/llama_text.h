@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What `llama-perplexity --kl-divergence` would print for the changes of a plan.
+// Makes the text that `llama-perplexity --kl-divergence` would print for the changes of a plan.
 
 #include "core/eval/run/evaluate.h"
 #include "core/eval/scores/llama_statistics.h"
@@ -10,10 +10,10 @@ namespace qs::eval {
 class LlamaText {
 public:
     explicit LlamaText(const EvaluationPlan& plan);
-    /// For EvaluationPlan::compared. A reference from a forward pass is put into the 16 bits of a base file first, as
-    /// llama.cpp would have read it.
+    /// Pass this function to EvaluationPlan::compared. A reference from a forward pass is first rounded to the 16 bits
+    /// of a base file, because llama.cpp would read it from such a file.
     void take(const LogitRows& rows);
-    /// A line for each chunk and the three blocks; empty for a change without scores.
+    /// The text for a change: a line for each chunk, and the three blocks. Empty if the change has no scores.
     std::string text(std::size_t change) const;
 
 private:

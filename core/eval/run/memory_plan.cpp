@@ -26,7 +26,7 @@ MemoryPlan planMemory(std::span<const MemoryUser> users, const Network& network,
         for (std::size_t layer = 0; layer < user.weights->layers(); ++layer) {
             const std::uint64_t bytes = user.weights->layerBytes(layer, user.inside);
             kept += bytes;
-            // As loaded, as repacked, and while a matrix is quantized.
+            // Counts the loaded values, the repacked values, and the memory for quantizing a matrix.
             working = std::max(working, (user.inside ? 3 : 2) * user.weights->layerBytesAtOnce(layer, user.inside));
         }
         const std::uint64_t head = user.weights->headBytes(user.outside);

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How an evaluation stays within a budget of memory. Chunks go through the network in groups. A group that does not keep
-// the weights reads and quantizes them again: that costs little beside the products of some thousand tokens, while
+// How an evaluation stays within a budget of memory. Chunks go through the network in groups. A group that does not
+// keep the weights reads and quantizes them again: that costs little beside the products of some thousand tokens, while
 // hidden states in a file would be read and written for every layer.
 
 #include "core/eval/network/network_weights.h"
 
 namespace qs::eval {
 
-/// One network that goes forward beside others.
+/// One of the networks that are evaluated at the same time.
 struct MemoryUser {
     const NetworkWeights* weights = nullptr;
-    const WeightChange *inside = nullptr, *outside = nullptr; ///< of layers; of the head. Null: as they are stored
-    bool sharesHead = false;                                  ///< with a network before
+    const WeightChange *inside = nullptr, *outside = nullptr; ///< change of layers; change of the head; null: none
+    bool sharesHead = false;                                  ///< true: it uses the head of an earlier network
 };
 
 struct MemoryPlan {
     std::size_t chunksOfGroup = 1;
-    bool keepsWeights = false; ///< between groups, ready for products
+    bool keepsWeights = false; ///< true: prepared weights stay in memory between groups
 };
 
-/// `context`, `chunks`: of the text. `roomBytes`: of the values between products. `budget`: bytes of the evaluation; 0:
-/// half of what the machine has free. A layer (with one expert of a mixture), the head and a chunk are taken even where they are
-/// larger.
+/// `context` and `chunks` are those of the text. `roomBytes` is the size of the values between products. `budget` is
+/// the memory of the evaluation in bytes; 0 means half of the free memory. One layer (with one expert of a mixture),
+/// the head and one chunk are always held in memory, even if they are larger.
 MemoryPlan planMemory(std::span<const MemoryUser> users, const Network& network, std::size_t context,
                       std::size_t chunks, std::size_t roomBytes, std::uint64_t budget);
 

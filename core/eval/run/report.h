@@ -12,9 +12,9 @@ namespace qs::eval {
 std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Evaluation& result);
 /// Pairs of changes; see pairedRows().
 std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& result);
-/// What the activations of the rows are.
+/// A remark that says in which type the activations of the rows are.
 std::string activationsRemark(const std::vector<EvaluationRow>& rows);
-/// That the reference is itself quantized: so many of the matrices of its layers. Empty where none is.
+/// A remark that the reference is itself quantized, with the number of quantized matrices. Empty if it has none.
 std::string referenceRemark(std::size_t matrices, std::size_t quantized);
 std::string referenceRemark(const Evaluation& result);
 /// Where the figures come from: model, changes, text, tokenizer.

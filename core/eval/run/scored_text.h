@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Which tokens of a text are inputs, and which of their predictions count.
+// Decides which tokens of a text are inputs, and which of their predictions are scored.
 
 #include "core/base/result.h"
 #include "core/eval/network/network.h"
@@ -11,33 +11,33 @@
 
 namespace qs::eval {
 
-/// Which predictions count.
+/// The predictions that are scored.
 enum class Scored {
-    SecondHalf, ///< as llama.cpp: of a chunk of C tokens, inputs C/2 to C - 2
-    All         ///< every input whose next token is in the text; the last of a chunk predicts the first of the next
+    SecondHalf, ///< like llama.cpp: in a chunk of C tokens those of inputs C/2 to C - 2
+    All         ///< those of all inputs but the last; the last token of a chunk predicts the first of the next chunk
 };
 
-/// The first position of a chunk whose prediction may count.
+/// The first position of a chunk whose prediction may be scored.
 constexpr std::size_t firstScored(Scored scored, std::size_t context) {
     return scored == Scored::SecondHalf ? context / 2 : 0;
 }
 
-/// Inputs whose next token is scored, of one chunk.
+/// The inputs of one chunk whose predictions are scored.
 struct ScoredRange {
     std::size_t chunk = 0, begin = 0, end = 0; ///< positions in the whole text
 };
 
 struct ScoredText {
-    std::size_t inputs = 0; ///< the first tokens of the text, which go forward
+    std::size_t inputs = 0; ///< number of tokens, from the first one, that are inputs of the network
     std::size_t chunks = 0;
     std::vector<ScoredRange> ranges;
 };
 
-/// `chunks`: at most; 0: all. SecondHalf takes whole chunks only. Errors: a token that is not in the vocabulary, a
-/// context that the network was not made for, a text too short.
+/// `chunks` is the most chunks to use; 0 means all. SecondHalf uses whole chunks only. Errors: a token is not in the
+/// vocabulary, the network was not made for this context, or the text is too short.
 Result<ScoredText> scoredText(std::span<const std::int32_t> tokens, std::size_t context, std::size_t chunks,
                               Scored scored, const Network& network);
-/// The errors that concern tokens and context alone.
+/// Checks only tokens and context.
 Result<void> checkTokens(std::span<const std::int32_t> tokens, std::size_t context, const Network& network);
 
 /// Appends the scores of `count` tokens that follow the inputs from `first` on. Logits: [count, vocabulary].

@@ -15,20 +15,21 @@ namespace qs::eval {
 struct LlamaScore {
     float nll = 0, baseNll = 0;  ///< -ln p(token), nats
     double divergence = 0;       ///< nats
-    float probabilityChange = 0; ///< p(token) minus that of the base
+    float probabilityChange = 0; ///< p(token) minus p(token) of the base
     bool sameTop = false;
 };
-/// `base`: ln p of every token, as a base file decodes (see files/base_logits.h). `logits`: of the other network.
+/// `base` is ln p of every token, decoded from a base file (see files/base_logits.h). `logits` are those of the other
+/// network.
 LlamaScore scoreAsLlama(std::span<const float> base, std::span<const float> logits, std::int32_t token);
 
 class LlamaStatistics {
 public:
     void add(const LlamaScore& score);
     std::size_t count() const { return divergences_.size(); }
-    /// One line of running figures, under chunkHeader(). `chunk` counts from 0. Not before add().
+    /// One line of running figures, for a table with chunkHeader(). `chunk` counts from 0. Call add() before.
     std::string chunkLine(std::size_t chunk) const;
     static std::string chunkHeader();
-    /// The three blocks at the end. llama.cpp prints none below 100 tokens; this function does from one token on.
+    /// The three blocks at the end. llama.cpp prints them only from 100 tokens on, this function from 1 token on.
     std::string summary() const;
 
 private:
@@ -40,13 +41,13 @@ private:
         double value = 0, error = 0;
     };
     Mean mean(const Sums& sums) const;
-    double covariance() const; ///< of both mean nll
+    double covariance() const; ///< covariance of the two mean nll
     Mean logRatio() const;
     Mean rms() const;
     Mean sameTop() const;
 
     Sums nll_, baseNll_, divergence_, change_, changeSquared_;
-    double products_ = 0; ///< of both nll
+    double products_ = 0; ///< sum of the products of the two nll
     std::size_t sameTop_ = 0;
     std::vector<float> divergences_, changes_;
 };

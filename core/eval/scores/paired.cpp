@@ -8,7 +8,7 @@ namespace {
 
 /// Probability that a Student variable is between 0 and t: Simpson's rule over its density.
 double studentHalf(double degrees, double t) {
-    constexpr int kSteps = 2000; // even
+    constexpr int kSteps = 2000; // must be even
     const double norm =
         std::exp(std::lgamma((degrees + 1) / 2) - std::lgamma(degrees / 2)) / std::sqrt(degrees * std::acos(-1.0));
     const auto density = [&](double x) { return norm * std::pow(1 + x * x / degrees, -(degrees + 1) / 2); };
@@ -56,7 +56,7 @@ Columns<PairedRow> makePairedColumns() {
 } // namespace
 
 double studentHalfWidth(std::size_t degrees) {
-    double low = 0, high = 13; // of 1 degree: 12.706
+    double low = 0, high = 13; // the largest value is 12.706, for 1 degree of freedom
     for (int i = 0; i < 60; ++i) {
         const double middle = (low + high) / 2;
         (studentHalf(double(degrees), middle) < 0.475 ? low : high) = middle;

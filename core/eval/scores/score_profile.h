@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// How the KL of tokens runs along a text: its mean so far, its distribution, its mean at each position of a chunk, and
-// the tokens with the largest. Small, however long the text is; tokens whose logits are not finite are left out.
+// A profile shows how the KL changes along a text: its running mean, its distribution, its mean at each position of a
+// chunk, and the tokens with the largest KL. It is small for any length of text. Tokens whose logits are not finite are
+// left out.
 
 #include "core/eval/scores/chunked_mean.h"
 
@@ -21,7 +22,8 @@ struct PositionRange {
     Estimate divergence;
 };
 
-/// Bins of the distribution of KL: bin i holds 10^(kFirstPower + i / kBinsPerPower) nats up to the next.
+/// Bins of the distribution of KL. Bin i begins at 10^(kFirstPower + i / kBinsPerPower) nats and ends where i + 1
+/// begins.
 constexpr int kFirstPower = -8, kBinsPerPower = 8, kBins = 10 * kBinsPerPower;
 constexpr std::size_t kRunningPoints = 400, kPositionRanges = 64, kWorstTokens = 100;
 
@@ -29,8 +31,8 @@ struct ScoreProfile {
     std::vector<RunningPoint> running;          ///< tokens ascend; at most kRunningPoints
     std::array<std::uint64_t, kBins> bins = {}; ///< tokens in each
     std::uint64_t below = 0, above = 0;         ///< tokens outside of the bins
-    std::vector<PositionRange> positions;       ///< those with tokens, ascending
-    std::vector<TokenScore> worst;              ///< largest KL first, the earlier of equals; at most kWorstTokens
+    std::vector<PositionRange> positions;       ///< ranges that have tokens, ascending
+    std::vector<TokenScore> worst;              ///< largest KL first, of equal ones the earlier; at most kWorstTokens
     std::uint64_t tokens() const;
 };
 
@@ -47,7 +49,7 @@ private:
     std::size_t context_, step_ = 1; ///< tokens between two points of the running mean
     ChunkedMean mean_;
     std::vector<ChunkedMean> positions_;
-    ScoreProfile profile_; ///< but for `positions`; `worst` is a heap, the least on top
+    ScoreProfile profile_; ///< without `positions`; here `worst` is a heap with the smallest KL on top
 };
 
 } // namespace qs::eval

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Figures over all scored tokens of a text. Definitions are those of llama.cpp's tools/perplexity where it has them;
-// errors are standard errors. `independent` treats tokens as independent, as llama.cpp does, and is too small;
-// `byChunk` treats chunks as independent (CR1 form) and is the one to compare with.
+// Figures over all scored tokens of a text. The definitions are those of llama.cpp's tools/perplexity if it has the
+// figure. Errors are standard errors. `independent` treats tokens as independent, like llama.cpp, and is too small.
+// `byChunk` treats chunks as independent (CR1 form); use this one to compare.
 
 #include "core/base/column.h"
 #include "core/base/percentile.h"
@@ -28,7 +28,7 @@ struct ChangeSpread {
 };
 
 struct ScoreSummary {
-    std::size_t tokens = 0, notFinite = 0, chunks = 0; ///< `tokens`: those with finite logits
+    std::size_t tokens = 0, notFinite = 0, chunks = 0; ///< `tokens` counts those with finite logits
     Estimate divergence;                               ///< KL, nats a token
     double medianDivergence = 0, divergence90 = 0, divergence95 = 0, divergence99 = 0, divergence999 = 0,
            largestDivergence = 0;
@@ -37,32 +37,32 @@ struct ScoreSummary {
     Estimate sameTop;                               ///< share of tokens
     Estimate probabilityChange;
     double probabilityChangeRms = 0;
-    std::optional<ChangeSpread> changeSpread; ///< none in figures that were kept without it
+    std::optional<ChangeSpread> changeSpread; ///< empty in figures that were stored without it
 };
-/// Nothing where no token has finite logits.
+/// Nullopt if no token has finite logits.
 std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores);
 
 /// What was compared with the reference: a spec, a recipe, or another network.
 enum class RowKind { Spec, Recipe, Against };
 
-constexpr const char* kOwnProducts = "f32"; ///< what a table says of products that no backend computes
+constexpr const char* kOwnProducts = "f32"; ///< text in a table for products of our own kernels
 
 struct EvaluationRow {
-    std::string spec; ///< as it was given: the spec, the recipe's file or the other model
+    std::string spec; ///< what the user gave: the spec, the recipe's file or the other model
     std::optional<ScoreSummary> summary;
     std::string reason; ///< why there are no figures
     RowKind kind = RowKind::Spec;
     std::optional<double> floor = {}; ///< mean KL of the reference against itself in another order of sums, nats
-    /// What computed the products of its layers: "cpu, int8 activations"; empty: our own f32 kernels.
+    /// The backend that computed the products of its layers: "cpu, int8 activations"; "" for our own f32 kernels.
     std::string servedBy = {};
     std::string label() const {
         return servedBy.empty() ? spec : spec + " on " + servedBy;
     } ///< unlike that of any other row
-    /// Whether the mean KL is below twice the floor, so that it says nothing.
+    /// True if the mean KL is below twice the floor. It then says nothing.
     bool belowFloor() const { return floor && summary && summary->divergence.mean < 2 * *floor; }
 };
 const Columns<EvaluationRow>& evaluationColumns();
-/// All columns but those of kinds that no row has.
+/// A table of the rows. Columns that no row needs are left out.
 Table evaluationTable(std::string title, const std::vector<EvaluationRow>& rows);
 
 } // namespace qs::eval

@@ -51,7 +51,7 @@ TokenScore scoreToken(std::span<const float> reference, std::span<const float> o
     double more = 0;
     if (kind == ReferenceKind::LogProbabilities) more = shareOfKnown(p, q) - std::exp(std::exchange(p.lnSum, 0.0));
     const double referenceNll = p.nll(token), nll = q.nll(token);
-    // Infinite where the other network excludes a token that the reference does not.
+    // The KL is infinite if the other network excludes a token that the reference does not exclude.
     const double divergence =
         more + rowMath().divergence(reference.data(), p.lnSum, other.data(), q.lnSum, reference.size());
     score.finite = std::isfinite(referenceNll) && std::isfinite(nll) && std::isfinite(divergence);

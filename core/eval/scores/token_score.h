@@ -9,29 +9,29 @@
 namespace qs::eval {
 
 struct TokenScore {
-    std::int32_t token = 0;       ///< the one to predict
-    std::size_t chunk = 0;        ///< of the text
-    std::size_t position = 0;     ///< in its chunk, of the token that is the last input
+    std::int32_t token = 0;       ///< the token to predict
+    std::size_t chunk = 0;        ///< number of its chunk
+    std::size_t position = 0;     ///< position in the chunk of the input before it
     double referenceNll = 0;      ///< -ln p(token) of the reference, nats
     double nll = 0;               ///< the same of the other network
     double divergence = 0;        ///< KL(reference || other) over the vocabulary, nats
     double probabilityChange = 0; ///< p(token) of the other network minus that of the reference
-    bool sameTop = false;         ///< both have their largest logit at the same token, the first of equals
-    bool finite = true;           ///< false: a logit is NaN or infinite; no figure above means anything
+    bool sameTop = false;         ///< both have the largest logit at the same token; of equal logits the first counts
+    bool finite = true;           ///< false: a logit is NaN or infinite, and the figures above are not valid
 };
 
-/// What the values of a reference are.
+/// The kind of values that a reference has.
 enum class ReferenceKind {
     Logits,           ///< p is their softmax; minus infinity is a probability of 0
-    LogProbabilities, ///< ln p of a base file; minus infinity: cut, below what the file can say
+    LogProbabilities, ///< ln p from a base file; minus infinity: the file cuts such small values
 };
 
-/// From the logits of both networks after the same input; both have a value for every token of the vocabulary.
-/// Sums are f64, in one order whatever the processor is. KL = sum p (ln p - ln q), p = softmax(reference), q = softmax(other). A
-/// logit of the reference may be minus infinity, but not that of `token`.
-/// Of log-probabilities, KL = sum (p (ln p - ln q) - p + q) over the tokens that the file does not cut. No term is below 0, and over
-/// all tokens the sum is the KL of two distributions. So cut tokens add nothing, and rounding in the file adds only its square;
-/// with p divided by its sum, every cut token would add its probability to the KL of equal networks.
+/// Scores a token from the logits of both networks after the same input. Both have a value for every token of the
+/// vocabulary. Sums are f64, in the same order on every processor. KL = sum p (ln p - ln q), p = softmax(reference), q
+/// = softmax(other). A logit of the reference may be minus infinity, but not that of `token`. For log-probabilities KL
+/// = sum (p (ln p - ln q) - p + q) over the tokens that the file does not cut. No term is below 0. Over all tokens the
+/// sum is the KL of two distributions. So cut tokens add nothing, and rounding in the file adds only its square. If p
+/// were divided by its sum instead, the KL of two equal networks would not be 0.
 TokenScore scoreToken(std::span<const float> reference, std::span<const float> other, std::int32_t token,
                       ReferenceKind kind = ReferenceKind::Logits);
 

@@ -33,7 +33,7 @@ Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double su
 
 Result<void> measureAlone(SensitivityRun& run, const Job& job) {
     const auto& specs = run.plan().specs;
-    std::vector<Branch> branches; // unit after unit, each with all specs
+    std::vector<Branch> branches; // all specs of the first unit, then all specs of the second, and so on
     for (const Unit& unit : run.units())
         for (const QuantSpec& spec : specs) branches.push_back(run.quantized(unit, spec));
     std::vector<double> sums(specs.size());

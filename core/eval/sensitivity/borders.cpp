@@ -17,7 +17,7 @@ tl::unexpected<Error> fileFailed(const char* what) {
                             what, std::strerror(errno)));
 }
 
-/// A new file whose name is removed at once.
+/// Creates a file and removes its name at once, so that it disappears with the process.
 std::FILE* namelessFile() {
     std::error_code error;
     const auto folder = std::filesystem::temp_directory_path(error);

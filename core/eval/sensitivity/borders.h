@@ -19,8 +19,8 @@ public:
     /// `memory`: bytes that may stay in memory.
     explicit Borders(std::uint64_t memory) : memory_(memory) {}
 
-    /// Keeps the states before a layer; those after the last layer stand before layer N. All are equally long. Error: the
-    /// temporary file cannot be written.
+    /// Stores the states that enter a layer. States after the last of N layers are stored as layer N. All have the same
+    /// length. Error: the temporary file cannot be written.
     Result<void> keep(std::size_t layer, std::span<const float> values);
     bool has(std::size_t layer) const { return inMemory_.contains(layer) || inFile_.contains(layer); }
     Result<std::vector<float>> at(std::size_t layer) const;
@@ -31,7 +31,7 @@ private:
     std::map<std::size_t, std::vector<float>> inMemory_;
     std::map<std::size_t, long> inFile_; ///< offset in bytes
     std::size_t length_ = 0;             ///< values of one border
-    long end_ = 0;                       ///< of the file
+    long end_ = 0;                       ///< size of the file in bytes
     File file_{nullptr, std::fclose};
 };
 

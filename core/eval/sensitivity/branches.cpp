@@ -11,8 +11,8 @@
 namespace qs::eval {
 namespace {
 
-constexpr std::size_t kMostTogether = 16; ///< a stop loses at most so many runs
-constexpr std::size_t kNumbers = 8;       ///< of a chunk, in a record
+constexpr std::size_t kMostTogether = 16; ///< runs that are computed side by side; a stop loses at most these
+constexpr std::size_t kNumbers = 8;       ///< numbers that a record has for each chunk
 
 using Clock = std::chrono::steady_clock;
 double secondsOf(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -35,7 +35,7 @@ RunScores scoresOf(const std::vector<double>& numbers) {
     return out;
 }
 
-/// Of the arithmetic of runs and of the numbers that are kept of them.
+/// Version of the arithmetic of runs and of the numbers that are stored. Stored runs of other versions are not used.
 constexpr int kRecordsVersion = 2;
 
 /// Everything on which all runs of a model and a text depend.
@@ -68,7 +68,7 @@ bool isCertain(std::span<const TokenScore> scores, double share) {
 
 } // namespace
 
-/// Where branches begin: hidden states of a network at borders of layers.
+/// The hidden states of a network at borders of layers. Branches begin there.
 struct BranchRunner::Base {
     const WeightChange* change; ///< null: the stored weights
     Borders borders;
@@ -163,7 +163,7 @@ HiddenStates BranchRunner::statesOf(const std::vector<float>& all, Chunks chunks
 Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job) {
     const double share = double(chunks.end - chunks.begin) / double(scored_.chunks);
     for (std::size_t layer = batch.front().first(); layer < network_->layers.size(); ++layer) {
-        const bool isLast = layer + 1 == network_->layers.size(); // which computes scored rows alone
+        const bool isLast = layer + 1 == network_->layers.size(); // the last layer computes only the scored rows
         const std::size_t first = isLast ? firstScored(plan_.scored, plan_.context) : 0;
         std::vector<HiddenStates*> same;
         for (Active& one : batch) {
@@ -220,7 +220,7 @@ Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, co
     return job.cancelled() ? Result<void>(cancelledError()) : Result<void>();
 }
 
-/// Says what runs will take, from one layer of the base and some logits.
+/// Reports how long the runs will take, estimated from one layer of the base and some logits.
 Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job) {
     if (!plan_.expected || runs < 2) return {};
     SensitivityCost cost;

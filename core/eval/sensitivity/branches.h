@@ -12,14 +12,14 @@ namespace qs::eval {
 
 /// A network that differs from its base in some layers.
 struct Branch {
-    WeightChange change;          ///< of the stored weights, the base's own changes included
-    std::set<std::size_t> layers; ///< in which it differs from the base
-    std::string key;              ///< everything that makes its scores, besides model, text and program
+    WeightChange change;          ///< change of the stored weights; includes the changes of the base
+    std::set<std::size_t> layers; ///< layers in which it differs from the base
+    std::string key;              ///< names all that its scores depend on, besides model, text and program
 };
 
 struct BranchResult {
     RunScores scores;
-    std::string reason; ///< why there are none; empty: there are
+    std::string reason; ///< why there are no scores; empty if there are
 };
 
 class BranchRunner {
@@ -33,9 +33,9 @@ public:
     const ScoredText& scored() const { return scored_; }
     Records& records() { return records_; }
 
-    /// Scores of every branch against the stored weights, those that are kept first. `base`: null is the stored weights.
-    /// `done` is called as soon as a branch has its result, in any order. `until`: as in SensitivityPlan. Errors:
-    /// cancelled, a full disk, the reference itself cannot go forward.
+    /// Scores every branch against the network with its stored weights. Branches whose scores are stored come first.
+    /// `base` null means the stored weights. `done` is called as soon as a branch has its result, in any order. `until`
+    /// is that of SensitivityPlan. Errors: cancelled, a full disk, or the reference cannot be computed.
     Result<void> score(const WeightChange* base, std::vector<Branch> branches,
                        const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
                        const Job& job, double until = 0);
@@ -45,11 +45,11 @@ public:
 protected:
     BranchRunner(std::shared_ptr<const Model> model, const SensitivityPlan& plan);
     Result<void> readNetwork();
-    /// Chooses the chunks, opens what is kept of earlier runs and loads the head.
+    /// Chooses the chunks, opens the stored results of earlier runs and loads the head.
     Result<void> prepare(const Job& job);
     std::size_t runs() const { return runs_; }
-    std::size_t keptRuns() const { return keptRuns_; }   ///< whose scores were found among the records
-    std::size_t endedRuns() const { return endedRuns_; } ///< before the last chunk
+    std::size_t keptRuns() const { return keptRuns_; }   ///< runs whose scores were found in the records
+    std::size_t endedRuns() const { return endedRuns_; } ///< runs that ended before the last chunk
 
 private:
     struct Base;
@@ -60,7 +60,7 @@ private:
     };
     Result<void> runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
     Result<void> scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job);
-    /// Hidden states of some chunks out of those of all.
+    /// Picks the hidden states of some chunks.
     HiddenStates statesOf(const std::vector<float>& all, Chunks chunks) const;
     void tell(const char* what, const Job& job) const;
     Result<void> tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job);

@@ -13,8 +13,8 @@ Result<void> measureOutput(SensitivityRun& run, const Job& job);
 
 /// Fills the figures that every run has.
 void fillScores(SensitivityRow& row, const BranchResult& result);
-/// Holds the sum of single figures against all units at once. `sum` and `units` of those that have one; `floors`: how
-/// many floors are in the sum.
+/// Compares the sum of the figures of single units with the figure of all units at once. `sum` and `units` count the
+/// units that have a figure. `floors` is the number of noise floors in the sum.
 Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
                            std::size_t floors, const Job& job);
 

@@ -8,8 +8,8 @@ namespace qs::eval {
 
 constexpr std::uint64_t kNoiseSeed = 18;
 
-/// Noise added to every matrix, so that ||V - W||^2 / ||W||^2 is `nmse` within f32 rounding. Its directions are normal
-/// variates that depend on the tensor's name and the place alone: noise of two sizes has the same direction.
+/// Adds noise to every matrix, so that ||V - W||^2 / ||W||^2 is `nmse` within f32 rounding. The noise is normally
+/// distributed and depends only on the tensor's name and the place. So noise of two sizes has the same direction.
 WeightChange withNoise(double nmse);
 
 /// ||V - W||^2 and ||W||^2 of a change; values that are not finite are left out.

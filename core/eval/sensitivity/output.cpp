@@ -26,8 +26,8 @@ struct Cell {
     bool isKnown = false;    ///< it was kept
 };
 
-/// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio). Chunks without a token of an expert say
-/// nothing about it.
+/// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio). Chunks without a token of an expert
+/// say nothing about it.
 std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double ChunkPower::*over,
                                 double ChunkPower::*under) {
     double above = 0, below = 0, squares = 0, groups = 0;
@@ -42,9 +42,9 @@ std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double Ch
 /// Inputs of a matrix over the whole text, in its order.
 struct SeenInputs {
     std::vector<float> values;       ///< [rows, width]
-    std::vector<std::size_t> tokens; ///< of each row, where it is that of an expert; else row r is of token r
+    std::vector<std::size_t> tokens; ///< for an expert: the token of each row; else row r is token r
 };
-/// Inputs of the matrices of one layer by the role under which a tap sees them, and by expert (-1: of none).
+/// The inputs of the matrices of one layer, by the role that the tap reports and by expert (-1: no expert).
 class SeenByLayer {
 public:
     void take(const TappedInputs& inputs, std::size_t hidden) {
@@ -53,7 +53,7 @@ public:
         seen.values.insert(seen.values.end(), inputs.values.begin(), inputs.values.end());
         for (const Routed& one : inputs.tokens) seen.tokens.push_back(before_ + one.token);
     }
-    /// Null: none has come.
+    /// Null if no inputs have arrived.
     const SeenInputs* of(WeightRole role, int expert) const {
         const auto found = all_.find({inputsOf(role), expert});
         return found == all_.end() ? nullptr : &found->second;
@@ -136,7 +136,7 @@ private:
         return {};
     }
 
-    /// Adds the sums of a matrix; of a tensor that holds those of all experts, the sums of each over its own tokens.
+    /// Adds the sums of a matrix. If a tensor holds all experts, adds for each expert the sums over its own tokens.
     Result<void> add(const LayerMatrix& matrix, const SeenByLayer& inputs, const QuantSpec& spec,
                      std::vector<ChunkPower>& into) {
         const TensorInfo& info = *matrix.tensor;
@@ -151,7 +151,7 @@ private:
         const std::size_t experts = isOfAll ? std::size_t(info.shape.front()) : 1, size = w.size() / experts;
         for (std::size_t e = 0; e < experts; ++e) {
             const SeenInputs* seen = inputs.of(matrix.role, isOfAll ? int(e) : matrix.expert);
-            if (!seen && isOfAll) continue; // no token goes through this one
+            if (!seen && isOfAll) continue; // no token goes through this expert
             if (!seen) return fail("No token of the text goes through this expert.");
             const auto part = [&](const std::vector<float>& values) {
                 return std::span(values).subspan(e * size, size);
@@ -182,7 +182,7 @@ private:
         };
         std::vector<float> rows(context * inputs), y(context * outputs);
         for (std::size_t begin = 0, end = 0; begin < count; begin = end) {
-            const std::size_t c = chunkOf(begin); // rows of one chunk, a product at a time
+            const std::size_t c = chunkOf(begin); // one product for the rows of each chunk
             while (end < count && end - begin < context && chunkOf(end) == c) ++end;
             std::fill(std::copy(x.begin() + std::ptrdiff_t(begin * inputs), x.begin() + std::ptrdiff_t(end * inputs),
                                 rows.begin()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Figures of finished runs in a file, so that a measurement goes on where it was stopped. One line a run: its key, its
-// numbers, a checksum. Lines are appended whole; a line that is torn, changed or of another version is ignored.
+// Stores the figures of finished runs in a file, so that a stopped measurement can go on. Each run is one line: its
+// key, its numbers and a checksum. A line that is not complete, was changed, or has another version is ignored.
 
 #include "core/base/result.h"
 
@@ -17,17 +17,17 @@ std::string sha256OfText(const std::string& text);
 
 class Records {
 public:
-    /// `folder` is made where it is missing; empty: nothing is kept. `about`: everything on which all runs of the file
-    /// depend. Error: the folder or the file cannot be written.
+    /// Creates `folder` if it is missing. If `folder` is empty, nothing is stored. `about` names all that every run of
+    /// the file depends on. Error: the folder or the file cannot be written.
     static Result<Records> open(const std::string& folder, const std::string& about);
 
-    /// Of the run that `key` describes; none: it was not kept.
+    /// The figures of the run with this key; nullopt if they are not stored.
     std::optional<std::vector<double>> find(const std::string& key) const;
     Result<void> add(const std::string& key, const std::vector<double>& values);
 
 private:
-    std::string path_, about_; ///< path_ empty: nothing is kept
-    bool isTorn_ = false;      ///< the file ends within a line
+    std::string path_, about_; ///< if path_ is empty, nothing is stored
+    bool isTorn_ = false;      ///< true: the last line of the file is not complete
     std::map<std::string, std::vector<double>> known_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMostBars = 40;
 
 std::string titleOf(const SensitivityRow& row) { return row.spec.empty() ? row.how : row.how + ", " + row.spec; }
 
-/// Rows of one way to measure and one spec, as they come.
+/// Rows of one way to measure and one spec, in their original order.
 std::vector<std::vector<SensitivityRow>> bySpec(const std::vector<SensitivityRow>& rows) {
     std::vector<std::vector<SensitivityRow>> out;
     for (const SensitivityRow& row : rows) {
@@ -57,7 +57,7 @@ Plot barsOf(const std::vector<SensitivityRow>& rows) {
     return plot;
 }
 
-/// Layer by role; only where every unit is one tensor.
+/// A map of layers by roles; only if every unit is one tensor.
 Plot mapOf(const std::vector<SensitivityRow>& rows) {
     Plot plot;
     plot.kind = Plot::Kind::HeatMap, plot.title = "Layer by role: " + titleOf(rows.front());

@@ -12,13 +12,14 @@ namespace qs::eval {
 std::vector<SensitivityRow> ranked(std::vector<SensitivityRow> rows);
 /// The columns in which a row has something to show.
 Table sensitivityTable(const std::string& title, const std::vector<SensitivityRow>& rows);
-/// The same of sums of single figures.
+/// A table of the sums of single figures.
 Table additivityTable(const std::string& title, const std::vector<Additivity>& rows);
-/// How far proxies, imported figures among them, rank tensors as what was measured does; rows with an agreement alone.
+/// How well proxies, imported figures included, rank tensors in the same order as the measured figures. It has only
+/// rows with an agreement.
 std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<const ImportedColumn> imported);
-/// That the reference is itself quantized; empty where it is not.
+/// A remark that the reference is itself quantized; empty if it is not.
 std::string referenceRemark(const Sensitivity& result);
-/// What must be said beside the figures of these ways to measure.
+/// A note that must stand beside the figures of these ways to measure.
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows);
 Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan, const Sensitivity& result,
                                  std::span<const ImportedColumn> imported, const std::string& commandLine,

@@ -5,8 +5,8 @@
 // A run is the network with other weights in one unit (a matrix, a role or a layer). Hidden states of the network
 // without that change are kept at the borders of layers, so a run begins at its first changed layer. Several runs go
 // side by side, so a layer's weights are loaded and prepared once for them, and so are the reference's logits. Every
-// finished run is kept in a file: a measurement that was stopped goes on from there. Results do not depend on the number of
-// threads, the memory, or what was kept.
+// finished run is kept in a file: a measurement that was stopped goes on from there. Results do not depend on the
+// number of threads, the memory, or what was kept.
 
 #include "core/eval/run/evaluation_text.h"
 #include "core/eval/run/scored_text.h"
@@ -38,8 +38,8 @@ struct SensitivityPlan {
     const SensitivityHow* how = &sensitivityHows().front();
     const Grouping* by = &groupings().front();
     std::function<bool(const TensorInfo& tensor)> takes; ///< matrices to measure; empty: those of all layers
-    /// Above 0, of `alone`: a run ends as soon as the standard error by chunk of its mean KL is at most this share of the mean, and says
-    /// so by its tokens. It looks after every kChunksToEnd chunks.
+    /// Above 0, of `alone`: a run ends as soon as the standard error by chunk of its mean KL is at most this share of
+    /// the mean, and says so by its tokens. It looks after every kChunksToEnd chunks.
     double until = 0;
     std::string cache;                             ///< folder that keeps finished runs; empty: nothing is kept
     std::uint64_t memory = std::uint64_t(1) << 30; ///< bytes for hidden states; more go to a temporary file
@@ -49,7 +49,7 @@ struct SensitivityPlan {
     std::function<void(const SensitivityRow& row)> arrived;
 };
 
-/// Of a run where nobody says how many; each chunk costs a pass of every changed network.
+/// Number of chunks if the user gives none. Each chunk costs one pass of every changed network.
 constexpr std::size_t kUsualChunks = 16;
 constexpr std::size_t kChunksToEnd = 4; ///< see SensitivityPlan::until
 

@@ -13,7 +13,7 @@
 namespace qs::eval {
 namespace {
 
-/// Changes the matrices of some units, as another change says.
+/// Applies a change only to the matrices of some units.
 WeightChange within(WeightChange change, std::set<const TensorInfo*> tensors) {
     change.touches = [all = std::move(change.touches), tensors = std::move(tensors)](const TensorInfo& tensor) {
         return tensors.contains(&tensor) && all(tensor);

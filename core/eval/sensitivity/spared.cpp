@@ -29,7 +29,8 @@ Result<void> measureSpared(SensitivityRun& run, const Job& job) {
         std::vector<Branch> branches;
         for (const Unit& unit : run.units()) {
             branches.push_back(run.quantized(allBut(run, unit), spec));
-            branches.back().layers = unit.layers(); // where it differs from the base, in which all are quantized
+            branches.back().layers =
+                unit.layers(); // the layers that differ from the base, in which all units are quantized
         }
         const auto done = [&](std::size_t u, const BranchResult& result) -> Result<void> {
             SensitivityRow row = run.rowOf(run.units()[u], &spec);

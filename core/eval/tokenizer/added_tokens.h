@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Tokens that are looked for in a text before anything else: "<s>", "<|im_end|>".
+// Added tokens such as "<s>" and "<|im_end|>". They are found in a text before the tokenizer does anything else.
 
 #include "core/base/result.h"
 
@@ -19,33 +19,34 @@ struct AddedToken {
     std::int32_t id = 0;
     bool takesSpaceBefore = false, takesSpaceAfter = false; ///< lstrip, rstrip
     bool wholeWord = false;                                 ///< single_word
-    bool normalized = false; ///< looked for in the normalized text, else in the text as it stands
+    bool normalized = false; ///< true: it is searched in the normalized text; false: in the original text
 };
 
-/// One entry under "added_tokens" of tokenizer.json. Errors are the end of a sentence.
+/// Reads one entry of "added_tokens" in tokenizer.json. Errors are the end of a sentence.
 Result<AddedToken> readAddedToken(const nlohmann::json& entry);
 
-/// Finds tokens from left to right; of those that begin at one place the longest.
+/// Finds added tokens from left to right. If several begin at the same place, the longest one is taken.
 class AddedTokens {
 public:
-    /// Of two with the same text the first counts.
+    /// Adds a token. If two tokens have the same text, the first one counts.
     void add(AddedToken token);
     bool empty() const { return tokens_.empty(); }
     const std::vector<AddedToken>& tokens() const { return tokens_; }
 
     struct Found {
-        const AddedToken* token = nullptr; ///< null: none follows
-        std::size_t begin = 0, end = 0;    ///< with the spaces that it takes
+        const AddedToken* token = nullptr; ///< null: there are no more
+        std::size_t begin = 0, end = 0;    ///< its place, with the spaces that it takes
     };
-    /// The next one from `from` on.
+    /// The next added token from byte `from` on.
     Found next(std::string_view text, std::size_t from) const;
 
 private:
     const AddedToken* at(std::string_view text, std::size_t at) const;
     std::vector<AddedToken> tokens_;
-    /// A tree of their bytes: the node below a node (0: the root) by a byte. So a place costs no more than the longest token.
+    /// A tree of the tokens' bytes: (node, byte) -> the node below; node 0 is the root. So the search at one place
+    /// takes at most as many steps as the longest token has bytes.
     std::unordered_map<std::uint64_t, std::uint32_t> below_;
-    std::vector<std::int32_t> endsAt_ = {-1}; ///< of every node: the token that ends there; -1: none
+    std::vector<std::int32_t> endsAt_ = {-1}; ///< for each node the token that ends there; -1: none
     std::array<bool, 256> begins_{};          ///< bytes that a token begins with
 };
 

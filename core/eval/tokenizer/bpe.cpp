@@ -9,7 +9,7 @@
 namespace qs::eval {
 namespace {
 
-constexpr std::size_t kFew = 96; ///< symbols up to which a plain search for the best pair is quicker
+constexpr std::size_t kFew = 96; ///< for up to this many symbols a plain search for the best pair is faster
 constexpr std::int32_t kNoRank = 0x7FFFFFFF;
 
 } // namespace
@@ -158,7 +158,7 @@ void Bpe::mergeMany(Work& work) const {
         heap.pop_back();
         Work::Symbol& a = symbols[std::size_t(best.left)];
         if (a.id != best.leftId || a.after < 0 || symbols[std::size_t(a.after)].id != best.rightId)
-            continue; // merged since
+            continue; // this pair has been merged meanwhile
         Work::Symbol& b = symbols[std::size_t(a.after)];
         a.id = merges_.find(best.leftId, best.rightId).id;
         a.bytes += b.bytes;
@@ -196,7 +196,7 @@ void Bpe::encodePart(std::string_view part, Work& work, std::vector<Token>& into
             into.push_back({symbol.id, symbol.bytes});
             continue;
         }
-        // A character that is no token and was not merged.
+        // This character is not a token and was not merged.
         for (const char c : inner_[std::size_t(symbol.id - vocabulary_.size())])
             if (const auto byte = bytes_[static_cast<unsigned char>(c)]; settings_.byteFallback && byte >= 0)
                 into.push_back({byte, 1});

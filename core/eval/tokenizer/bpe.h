@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Byte-pair encoding (Sennrich et al. 2016) of one piece of a text: begins with its characters, then merges the pair of
-// neighbours with the lowest rank until none is left, the leftmost of equals first.
+// Byte-pair encoding (Sennrich et al. 2016) of one piece of a text. It begins with the characters, and merges the pair
+// of neighbours with the lowest rank until no pair can be merged. Of equal pairs the leftmost comes first.
 
 #include "core/eval/tokenizer/pair_table.h"
 #include "core/eval/tokenizer/subword_model.h"
@@ -15,12 +15,12 @@ class Bpe final : public SubwordModel {
 public:
     struct Settings {
         bool spellsBytes = false;   ///< pieces are bytes, spelled in the vocabulary as byteCharacters() says
-        bool byteFallback = false;  ///< a character that is no token becomes its bytes, "<0x0A>"
+        bool byteFallback = false;  ///< a character that is not a token becomes its bytes, "<0x0A>"
         bool fusesUnknown = false;  ///< unknown characters in a row are one unknown token
         bool ignoresMerges = false; ///< a piece that is a token is this token
-        std::string unknown;        ///< token of a character that has none; "": it is left out
+        std::string unknown;        ///< token for a character that is not a token; "": such characters are left out
     };
-    /// `inner`: characters of tokens that are no tokens themselves. Their ids follow the vocabulary.
+    /// `inner` are characters of tokens that are not tokens themselves. Their ids follow those of the vocabulary.
     Bpe(Vocabulary vocabulary, Settings settings, PairTable merges, std::vector<std::string> inner);
 
     std::unique_ptr<Scratch> scratch() const override;
@@ -41,10 +41,10 @@ private:
     PairTable merges_;
     std::vector<std::int32_t> characters_;                ///< token of each code point; -1: none
     std::array<std::int32_t, 256> bytes_{};               ///< token of each byte; -1: none
-    std::vector<std::string> inner_;                      ///< tokens that this model alone knows
-    std::unordered_map<std::string, std::int32_t> whole_; ///< spelled as pieces are; filled where ignoresMerges
+    std::vector<std::string> inner_;                      ///< tokens that exist only in this model
+    std::unordered_map<std::string, std::int32_t> whole_; ///< key: spelling of a piece; filled if ignoresMerges
     std::int32_t unknown_ = -1;
-    bool cutsAtMarks_ = false; ///< no merge has a mark of a space behind another character
+    bool cutsAtMarks_ = false; ///< true: no merge has a space mark behind another character, so pieces end there
 };
 
 } // namespace qs::eval

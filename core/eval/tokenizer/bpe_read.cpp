@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-/// "a b" or ["a", "b"]; two empty texts: neither.
+/// Reads a merge, "a b" or ["a", "b"]. Returns two empty texts if it is neither.
 std::pair<std::string, std::string> mergeOf(const json& merge) {
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
         return {merge[0].get<std::string>(), merge[1].get<std::string>()};

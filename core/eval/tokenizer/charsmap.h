@@ -15,15 +15,16 @@ public:
     static Result<Charsmap> fromBase64(const std::string& text);
 
     struct Match {
-        std::size_t bytes = 0; ///< of the text; 0: nothing matches
+        std::size_t bytes = 0; ///< length of the match in the text; 0: nothing matches
         std::string_view instead;
     };
-    /// What stands for the start of a text. `longest`: of all matches the longest one, else the shortest.
+    /// The replacement for the start of a text. With `longest` it uses the longest match, else the shortest.
     Match match(std::string_view text, bool longest) const;
 
-    /// As SentencePiece does it: the longest match at each place.
+    /// Rewrites like SentencePiece: the longest match at each place.
     void byLongest(std::string_view text, Rewriter& into) const;
-    /// As the tokenizers package does it: a grapheme of fewer than six bytes by its shortest match, else its characters.
+    /// Rewrites like the tokenizers package. A grapheme of fewer than six bytes is replaced by its shortest match; in
+    /// other graphemes each character is replaced.
     void byGrapheme(std::string_view text, Rewriter& into) const;
 
 private:

@@ -39,7 +39,7 @@ const KeyRow kKeys[] = {
     {"normalizer.lowercase", &GgufKeys::lowercase},
 };
 
-/// Reads the type and length of an array; 0 where it is none of these types or has too many items.
+/// Reads the type and length of an array. Returns 0 if it has another type or too many items.
 std::uint64_t beginArray(GgufCursor& cursor, std::initializer_list<GgufType> items) {
     const auto array = cursor.number<std::uint32_t>();
     const auto type = cursor.number<std::uint32_t>();

@@ -86,7 +86,7 @@ Result<void> readWordPieces(GgufKeys& keys, TokenizerParts& into) {
     return {};
 }
 
-/// By the name under tokenizer.ggml.model.
+/// The readers, by the value of tokenizer.ggml.model.
 struct GgufModelRow {
     const char* id;
     Result<void> (*read)(GgufKeys& keys, TokenizerParts& into); ///< may move the tokens away

@@ -41,7 +41,7 @@ std::string normalOf(NormalForm form, std::string_view part) {
         QString::fromUtf8(part.data(), qsizetype(part.size())).normalized(formOf(form), QChar::Unicode_9_0);
     const bool composes = form == NormalForm::C || form == NormalForm::KC;
     if (!composes || part.find("\xF0\x91") == std::string_view::npos)
-        return normal.toStdString(); // of U+11000 to U+11FFF
+        return normal.toStdString(); // these characters lie in U+11000 to U+11FFF
     std::u32string characters = normal.toStdU32String();
     composeRarePairs(characters);
     std::string out;
@@ -49,7 +49,7 @@ std::string normalOf(NormalForm form, std::string_view part) {
     return out;
 }
 
-/// A part that ends before a character that stays; as few characters as are sure to be normalized alone.
+/// The shortest part that can be normalized alone. It ends before a character that never changes.
 void rewritePart(NormalForm form, std::string_view text, std::size_t begin, std::size_t end, Rewriter& into) {
     const std::string_view part = text.substr(begin, end - begin);
     const std::string changed = normalOf(form, part);

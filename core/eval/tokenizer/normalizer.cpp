@@ -15,11 +15,11 @@ namespace {
 
 using nlohmann::json;
 
-/// How many times as long a text may become: the longest compatibility forms are 18 times as long. And what any text may
-/// have more.
+/// How many times as long a text may become: the longest compatibility forms are 18 times as long. And what any text
+/// may have more.
 constexpr std::size_t kMostGrowth = 64, kLeastRoom = 4096;
 
-/// A step that writes each character anew: `write` appends what stands for it.
+/// A step that rewrites each character: `write` appends its replacement.
 template<class Write> Rewrite eachCharacter(Write write) {
     return [write](std::string_view text, bool, Rewriter& into) {
         std::string instead;

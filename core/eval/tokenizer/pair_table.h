@@ -13,7 +13,7 @@ struct Merge {
 
 class PairTable {
 public:
-    /// The last one of a pair counts.
+    /// If a pair is inserted twice, the last merge counts.
     void insert(std::int32_t left, std::int32_t right, Merge merge) {
         if (2 * (used_ + 1) > slots_.size()) grow();
         Slot& slot = slots_[place(keyOf(left, right))];

@@ -13,14 +13,14 @@
 namespace qs::eval {
 namespace {
 
-constexpr int kMostSteps = 10'000'000; ///< of PCRE2, for one match
+constexpr int kMostSteps = 10'000'000; ///< limit for one match in PCRE2
 constexpr std::size_t kLongestExpression = 1 << 14;
 
 class CharacterPattern final : public Pattern {
 public:
     CharacterPattern(bool (*is)(std::uint16_t), bool single) : is_(is), single_(single) {}
     Result<void> matches(std::string_view text, Found found) const override {
-        std::size_t begin = 0, end = 0; // of the run so far
+        std::size_t begin = 0, end = 0; // the run that was found so far
         for (Character c; (c = characterAt(text, end)).bytes > 0;) {
             const bool matched = is_(flagsOf(c.value));
             if (end > begin && (!matched || single_)) found(begin, end);
@@ -87,7 +87,8 @@ private:
     const Splitter& rule_;
 };
 
-/// What the engine of the tokenizers package (Oniguruma) reads in another way than PCRE2; null: nothing. `text`: an expression.
+/// What the engine of the tokenizers package (Oniguruma) reads in another way than PCRE2; null: nothing. `text`: an
+/// expression.
 const char* readOtherwise(std::string_view text) {
     bool inClass = false;
     for (std::size_t at = 0; at < text.size(); ++at) {
@@ -108,7 +109,7 @@ const char* readOtherwise(std::string_view text) {
         } else if (!inClass && rest[0] == '[') {
             inClass = true;
             if (rest.substr(1).starts_with('^')) ++at;
-            if (text.substr(at + 1).starts_with(']')) ++at; // stands for itself
+            if (text.substr(at + 1).starts_with(']')) ++at; // here "]" is a normal character
         } else if (rest[0] == ']') {
             inClass = false;
         }
@@ -140,7 +141,7 @@ public:
                 return fail(fmt::format("The tokenizer's pattern {} takes more than {} steps on this text.",
                                         quotedName(text_), kMostSteps));
             if (!match.hasMatch()) break;
-            // An empty match cuts the text, but for one at the end of the match before.
+            // An empty match cuts the text, except at the end of the match before it.
             const bool isEmpty = match.capturedLength() == 0;
             at = match.capturedEnd();
             if (!isEmpty || at != last) {

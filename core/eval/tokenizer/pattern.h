@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Patterns that cut a text: the regular expressions of known tokenizers by hand, so that they are fast and follow our own
-// tables; texts; classes of characters; and any other regular expression by PCRE2 with a limit of steps.
+// Patterns that cut a text. The regular expressions of known tokenizers are written by hand, so that they are fast and
+// use our own tables of characters. There are also patterns for a text and for a class of characters. Any other regular
+// expression runs in PCRE2 with a limit of steps.
 
 #include "core/base/result.h"
 
@@ -14,7 +15,7 @@
 
 namespace qs::eval {
 
-/// Calls a function that outlives it, without owning it.
+/// Refers to a function without owning it. The function must live longer.
 template<class Signature> class Callee;
 template<class R, class... A> class Callee<R(A...)> {
 public:
@@ -34,21 +35,21 @@ class Pattern {
 public:
     virtual ~Pattern() = default;
     using Found = Callee<void(std::size_t begin, std::size_t end)>;
-    /// Calls `found` with every match from left to right; none is empty, and none begins before the last one's end.
-    /// Errors: the limit of steps, as a sentence.
+    /// Calls `found` with every match from left to right. Matches are not empty and do not overlap. Error: the limit of
+    /// steps is reached.
     virtual Result<void> matches(std::string_view text, Found found) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;
 
-/// Runs of characters by a test: each run, or each character, is a match.
+/// Matches characters for which is(flags) is true: runs of them or, with `single`, each character.
 PatternPtr characterPattern(bool (*is)(std::uint16_t flags), bool single);
-/// "\p{N}{1,most}"
+/// Matches "\p{N}{1,most}".
 PatternPtr numberPattern(std::size_t most);
-/// A text as it stands.
+/// Matches exactly this text.
 PatternPtr literalPattern(std::string text);
 /// Errors are the end of a sentence: "has the pattern ...".
 Result<PatternPtr> regexPattern(const std::string& expression);
-/// Of {"Regex": ...} or {"String": ...}.
+/// Reads a pattern from {"Regex": ...} or {"String": ...}.
 Result<PatternPtr> readPattern(const nlohmann::json& pattern);
 
 } // namespace qs::eval

@@ -12,7 +12,7 @@
 namespace qs::eval {
 
 struct TokenizerParts {
-    AddedTokens raw, normalized; ///< looked for in the text as it stands, and in the normalized one
+    AddedTokens raw, normalized; ///< searched in the original text; searched in the normalized text
     Normalizers normalizers;
     PreTokenizer cuts;
     SubwordModelPtr model;

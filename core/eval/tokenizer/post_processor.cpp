@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A value that should be an id; -1: it is none.
+/// Reads an id; -1 if the value is not an id.
 std::int32_t idIn(const json& value, std::int32_t ids) {
     if (!value.is_number_integer() || value < 0 || value >= ids) return -1;
     return value.get<std::int32_t>();
@@ -49,7 +49,7 @@ Result<void> readPair(const json& step, std::int32_t ids, Frame& into) {
     return {};
 }
 
-/// Trims places alone.
+/// For a post-processor that only trims the places of tokens: it adds no tokens.
 Result<void> readNothing(const json&, std::int32_t, Frame&) { return {}; }
 
 Result<void> readProcessors(const json& step, std::int32_t ids, Frame& into) {

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Makes pieces of the matches and of the text between them, as a behaviour says.
+/// Makes pieces from the matches and from the text between them, according to a Behavior.
 class Joiner {
 public:
     Joiner(Behavior behavior, std::string_view text, Callee<void(std::string_view)> piece)
@@ -85,7 +85,7 @@ Result<void> readByteLevel(const json& step, PreTokenizer& into) {
     return {};
 }
 
-/// Spaces become marks; a mark is put before the text.
+/// Replaces spaces by space marks, and puts a mark before the text.
 Rewrite markSpaces(const std::string& mark, const std::string& scheme) {
     return [=](std::string_view piece, bool first, Rewriter& out) {
         const bool marked = piece.starts_with(' ') || piece.starts_with(mark);

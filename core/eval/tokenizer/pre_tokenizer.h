@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Pre-tokenizers cut a text into pieces that the model then takes one by one. They are a chain of steps out of
-// tokenizer.json: a step cuts every piece of the step before by a pattern, or writes it anew.
+// Pre-tokenizers cut a text into pieces; the model then takes one piece after another. They are a chain of steps from
+// tokenizer.json. A step cuts every piece of the step before with a pattern, or rewrites it.
 
 #include "core/eval/tokenizer/pattern.h"
 #include "core/eval/tokenizer/tracked_text.h"
@@ -10,11 +10,11 @@
 
 namespace qs::eval {
 
-/// What happens to what a pattern matches.
+/// What happens to the text that a pattern matches.
 enum class Behavior : std::uint8_t { Isolated, Removed, MergedWithPrevious, MergedWithNext, Contiguous };
 
 struct Cut {
-    PatternPtr pattern; ///< null: `rewrite` counts
+    PatternPtr pattern; ///< null: the step uses `rewrite`
     bool invert = false;
     Behavior behavior = Behavior::Isolated;
     Rewrite rewrite;
@@ -25,7 +25,7 @@ struct PreTokenizer {
     bool spellsBytes = false; ///< pieces are bytes, which byteCharacters() spells before the model takes them
 };
 
-/// Calls `piece` for each part of a text. Errors: a pattern that takes too many steps.
+/// Calls `piece` for each part of a text. Error: a pattern takes too many steps.
 Result<void> cutBy(const Cut& cut, std::string_view text, Callee<void(std::string_view)> piece);
 
 struct PreTokenizerRow {

@@ -28,9 +28,9 @@ public:
         }
         return !damaged_ && number_ > 0;
     }
-    std::uint64_t number() const { return number_; }  ///< of the field
-    std::string_view bytes() const { return bytes_; } ///< of a text or an inner message
-    std::uint64_t value() const { return value_; }    ///< of a whole number
+    std::uint64_t number() const { return number_; }  ///< number of the field
+    std::string_view bytes() const { return bytes_; } ///< bytes of a text or of an inner message
+    std::uint64_t value() const { return value_; }    ///< value of an integer
     bool isBytes() const { return wire_ == 2; }
     bool isNumber() const { return wire_ == 0; }
     bool isFloat() const { return wire_ == 5; }

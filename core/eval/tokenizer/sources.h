@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The files that a tokenizer can come from, beside tokenizer.json.
+// Reads tokenizers from other files than tokenizer.json.
 
 #include "core/eval/tokenizer/tokenizer.h"
 
@@ -9,12 +9,12 @@
 
 namespace qs::eval {
 
-/// The keys tokenizer.ggml.* at the start of a GGUF file, as llama.cpp reads them: tokens for control are text.
-/// `head`: the file at least up to its tensors. Errors are sentences that name `path`.
+/// Reads the keys tokenizer.ggml.* of a GGUF file like llama.cpp, which treats control tokens in a text as plain text.
+/// `head` is the file, at least up to its tensors. Errors are sentences that name `path`.
 Result<std::shared_ptr<const Tokenizer>> parseGgufTokenizer(std::span<const std::byte> head, const std::string& path);
 
-/// tokenizer.model: a ModelProto of SentencePiece of the types BPE and Unigram. Errors are sentences that name `path`.
-/// `addsBegin`, `addsEnd`: a token for the begin or end of a text is put there, where the file has one.
+/// Reads tokenizer.model: a ModelProto of SentencePiece of type BPE or Unigram. Errors are sentences that name `path`.
+/// With `addsBegin` and `addsEnd` the tokens for the begin and the end of a text are added, if the file has them.
 Result<std::shared_ptr<const Tokenizer>> parseSentencePiece(std::string_view bytes, const std::string& path,
                                                             bool addsBegin, bool addsEnd);
 

@@ -61,7 +61,7 @@ std::size_t runOf(std::string_view text, std::size_t at, std::uint32_t categorie
     return at;
 }
 
-/// The end of a contraction that begins at `at`; `at` where there is none.
+/// The end of a contraction that begins at `at`; returns `at` if there is none.
 std::size_t contractionEnd(std::string_view text, std::size_t at, bool anyCase) {
     if (at >= text.size() || text[at] != '\'') return at;
     const auto small = [&](const Character& c) {
@@ -78,7 +78,7 @@ std::size_t contractionEnd(std::string_view text, std::size_t at, bool anyCase) 
 
 bool isLineEnd(char32_t c) { return c == '\r' || c == '\n'; }
 
-/// Where "[capital]*[small]+" ends as a backtracking engine finds it; `at` where it does not match.
+/// The end of a match of "[capital]*[small]+", as a backtracking engine finds it; returns `at` if it does not match.
 std::size_t smallEnd(std::string_view text, std::size_t at) {
     std::size_t end = at, shared = at; // behind the last one that counts as both
     for (Next c = nextAt(text, end); c.bytes && inSet(c.flags, kCapital); c = nextAt(text, end)) {
@@ -89,13 +89,13 @@ std::size_t smallEnd(std::string_view text, std::size_t at) {
     return small > end ? small : shared;
 }
 
-/// Where "[capital]+[small]*" ends.
+/// The end of a match of "[capital]+[small]*".
 std::size_t capitalEnd(std::string_view text, std::size_t at) {
     const std::size_t end = runOf(text, at, kCapital);
     return end > at ? runOf(text, end, kSmall) : at;
 }
 
-/// The end of a word that begins at `at`; `at` where none begins.
+/// The end of a word that begins at `at`; returns `at` if there is none.
 std::size_t wordEnd(const Splitter& rule, std::string_view text, std::size_t at, const Next& first) {
     const bool mayLead = rule.words == Words::AfterSpace
                              ? first.value == ' '

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The regular expressions of known tokenizers, cut by hand. They are of one kind: contractions, words, numbers, signs, line
-// ends and spaces in this order; a row says how each looks. Every text is cut without a gap.
+// The regular expressions of known tokenizers, written by hand. They all have the same parts in this order:
+// contractions, words, numbers, signs, line ends and spaces. A row says what each part looks like. The pieces cover the
+// whole text.
 
 #include <cstdint>
 #include <span>
@@ -15,8 +16,8 @@ struct Splitter {
     enum class Words : std::uint8_t {
         AfterSpace, ///< " ?\p{L}+"
         AfterSign,  ///< "[^\r\n\p{L}\p{N}]?\p{L}+"
-        WithMarks,  ///< the same with [\p{L}\p{M}]+
-        ByCase,     ///< the same, and a capital begins a new word behind small letters
+        WithMarks,  ///< like AfterSign, but with [\p{L}\p{M}]+
+        ByCase,     ///< like WithMarks, but a capital letter after small letters begins a new word
     };
     enum class Contractions : std::uint8_t {
         None,
@@ -25,16 +26,16 @@ struct Splitter {
         BehindWords
     } contractions; ///< 's 't 're 've 'm 'll 'd
     Words words;
-    std::uint8_t mostDigits; ///< of a number; 0: any. Numbers after a space only where words are, too
+    std::uint8_t mostDigits; ///< most digits of a number; 0: any. A number takes a space before it if words do
     const char* signsTail;   ///< characters that may follow signs: "\r\n"
     bool cutsLines;          ///< "\s*[\r\n]+"
 
-    /// Where the piece ends that begins at `at`. `text` is valid UTF-8.
+    /// The end of the piece that begins at `at`. `text` must be valid UTF-8.
     std::size_t endOf(std::string_view text, std::size_t at) const;
 };
 
 std::span<const Splitter> splitters();
-/// Null: there is none of this id, or for this expression.
+/// Both return null if there is no such splitter: with this id, or for this expression.
 const Splitter* findSplitter(std::string_view id);
 const Splitter* findSplitterFor(std::string_view expression);
 

@@ -23,7 +23,7 @@ constexpr SubwordModelRow kModels[] = {
 
 Result<SubwordModelPtr> readModel(const nlohmann::json& model, bool spellsBytes) {
     std::string type = textAt(model, "type"), known;
-    if (type.empty()) type = kModels[0].id; // files of old versions do not say it
+    if (type.empty()) type = kModels[0].id; // files of old versions have no type
     for (const SubwordModelRow& row : kModels) {
         if (type == row.id) return row.read(model, spellsBytes);
         known += (known.empty() ? "" : ", ") + std::string(row.id);

@@ -16,12 +16,12 @@ class Vocabulary;
 class SubwordModel {
 public:
     virtual ~SubwordModel() = default;
-    /// What one call of encode() needs and the next one uses again.
+    /// Working memory of encode(), which the next call uses again.
     struct Scratch {
         virtual ~Scratch() = default;
     };
     virtual std::unique_ptr<Scratch> scratch() const { return std::make_unique<Scratch>(); }
-    /// Appends the tokens of a piece in UTF-8, or in any bytes where the model takes bytes.
+    /// Appends the tokens of a piece. The piece is UTF-8, or any bytes if the model takes bytes.
     virtual void encode(std::string_view piece, Scratch& scratch, std::vector<Token>& into) const = 0;
 
     virtual const Vocabulary& vocabulary() const = 0;
@@ -32,7 +32,8 @@ using SubwordModelPtr = std::unique_ptr<const SubwordModel>;
 
 struct SubwordModelRow {
     const char* id; ///< "type" in tokenizer.json
-    /// `spellsBytes`: pieces are bytes, and the vocabulary spells them (byte_level.h). Errors are the end of a sentence.
+    /// `spellsBytes`: pieces are bytes, and the vocabulary spells them (byte_level.h). Errors are the end of a
+    /// sentence.
     Result<SubwordModelPtr> (*read)(const nlohmann::json& model, bool spellsBytes);
 };
 

@@ -10,9 +10,9 @@
 
 namespace qs::eval {
 
-/// From an array of integers in one dimension (.npy; 16, 32 or 64 bits, little-endian), else from text: whole numbers
-/// between white space or commas. Errors name the file and the place: no numbers, a number below 0 or above 2^31 - 1,
-/// more than 2^28 of them.
+/// Reads an array of integers with one dimension (.npy; 16, 32 or 64 bits, little-endian), or a text of whole numbers
+/// separated by white space or commas. Errors name the file and the place: there are no numbers, a number is below 0 or
+/// above 2^31 - 1, or there are more than 2^28.
 Result<std::vector<std::int32_t>> readTokens(const std::string& path);
 
 } // namespace qs::eval

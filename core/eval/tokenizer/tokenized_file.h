@@ -9,22 +9,22 @@
 namespace qs::eval {
 
 struct TokenizedFile {
-    std::string path, sha256;    ///< of the text
-    std::string tokenizer;       ///< path of the file that the tokenizer comes from
-    std::uint64_t bytes = 0;     ///< of the text, without one newline at its end
+    std::string path, sha256;    ///< path and SHA-256 of the text file
+    std::string tokenizer;       ///< path of the file that holds the tokenizer
+    std::uint64_t bytes = 0;     ///< size of the text, without one newline at its end
     std::int32_t vocabulary = 0; ///< number of ids
     std::int64_t distinct = 0;   ///< different ids among the tokens
     std::vector<PlacedToken> tokens;
     std::shared_ptr<const Tokenizer> made;
 };
 
-/// A text in UTF-8 through the model's own tokenizer. One newline at its end does not count, as in llama.cpp.
+/// Reads a text in UTF-8 with the model's own tokenizer. One newline at its end is ignored, as in llama.cpp.
 Result<TokenizedFile> tokenizeFile(const Model& model, const std::string& path, const Job& job);
 
 struct TokenRow {
     std::int64_t index = 0;
     PlacedToken token;
-    std::string piece; ///< as the vocabulary spells it
+    std::string piece; ///< spelling in the vocabulary
 };
 Columns<TokenRow> tokenColumns();
 /// At most `most` rows.
@@ -34,7 +34,7 @@ std::string summaryOf(const TokenizedFile& file);
 Result<Report> tokensReport(const Model& model, const TokenizedFile& file, const std::string& commandLine,
                             const Job& job);
 
-/// The ids: an array of i32 (.npy), else one number a line.
+/// Writes the ids: an array of i32 if the path ends with .npy, else one number per line.
 Result<void> writeTokens(const std::string& path, const std::vector<PlacedToken>& tokens);
 
 } // namespace qs::eval

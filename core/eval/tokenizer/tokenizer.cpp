@@ -71,7 +71,8 @@ Result<std::shared_ptr<const Tokenizer>> ofGguf(const Model& model) {
     return parseGgufTokenizer(file.read(0, std::size_t(end), scratch), file.path());
 }
 
-/// tokenizer_config.json says what is put around a text; without it a token for the begin is put, as Llama does.
+/// tokenizer_config.json says which tokens are put around a text. Without it the token for the begin is put before the
+/// text, as in Llama.
 Result<std::shared_ptr<const Tokenizer>> ofSentencePiece(const std::filesystem::path& folder) {
     const std::string path = (folder / "tokenizer.model").string();
     const auto bytes = readCompanion(path, kMostTokenizer);

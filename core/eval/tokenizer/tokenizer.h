@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Text to token ids as the model's own tokenizer does it: added tokens, normalizers, pre-tokenizers, model, post-processor.
-// It comes from tokenizer.json (as the tokenizers package reads it), from tokenizer.model (SentencePiece) or from the keys
-// of a GGUF file (as llama.cpp reads them). Parts that are not known are refused by name.
+// Text to token ids as the model's own tokenizer does it: added tokens, normalizers, pre-tokenizers, model,
+// post-processor. It comes from tokenizer.json (as the tokenizers package reads it), from tokenizer.model
+// (SentencePiece) or from the keys of a GGUF file (as llama.cpp reads them). Parts that are not known are refused by
+// name.
 
 #include "core/base/job.h"
 #include "core/base/result.h"
@@ -28,19 +29,19 @@ struct PlacedToken {
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
-    /// Ids of a whole text, with what the post-processor puts before and after it. Errors: not UTF-8; a pattern that takes
-    /// too many steps; cancelled.
+    /// The ids of a whole text, with the tokens that the post-processor puts before and after it. Errors: the text is
+    /// not UTF-8, a pattern takes too many steps, or the job is cancelled.
     virtual Result<std::vector<std::int32_t>> encode(std::string_view text, const Job& job) const = 0;
-    /// The same with places. Errors: a text of 4 GiB or more, too.
+    /// The same with places. A text of 4 GiB or more is also an error.
     virtual Result<std::vector<PlacedToken>> encodePlaced(std::string_view text, const Job& job) const = 0;
     /// Number of ids; they are 0 to size() - 1, though some may be unused.
     virtual std::int32_t size() const = 0;
-    /// The bytes of the text that one token stands for: "Hel", " world", or a part of a character. Of a token that stands
-    /// for no text, its name: "<s>". Empty: no token has this id.
+    /// The bytes of the text that one token stands for: "Hel", " world", or a part of a character. Of a token that
+    /// stands for no text, its name: "<s>". Empty: no token has this id.
     virtual std::string bytesOf(std::int32_t id) const = 0;
     /// The token as its file spells it: "Ġworld", "▁world". Empty: no token has this id.
     virtual std::string pieceOf(std::int32_t id) const = 0;
-    virtual const std::string& path() const = 0; ///< of the file that it comes from
+    virtual const std::string& path() const = 0; ///< path of the file that holds the tokenizer
 };
 
 /// The tokenizer of a GGUF file is its own; else tokenizer.json or tokenizer.model beside the weights. Errors are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A text that is rewritten step by step, with the place in the original that each of its bytes comes from.
+// A text that is rewritten step by step. For each of its bytes the place in the original text is known.
 
 #include "core/base/result.h"
 
@@ -20,24 +20,24 @@ struct Place {
 
 struct TrackedText {
     std::string bytes;
-    std::vector<Place> places; ///< of each byte; empty: places are not wanted
+    std::vector<Place> places; ///< the place of each byte; empty if places are not needed
 };
 
-/// Builds a text out of another one.
+/// Builds a text from another one.
 class Rewriter {
 public:
     /// `piece` is a part of from.bytes; begin and end below count from its start.
     Rewriter(const TrackedText& from, std::string_view piece, TrackedText& into)
         : from_(from), piece_(piece), base_(std::size_t(piece.data() - from.bytes.data())), into_(into) {}
 
-    /// The bytes from `begin` to `end` stay.
+    /// Copies the bytes from `begin` to `end`.
     void keep(std::size_t begin, std::size_t end) {
         into_.bytes.append(piece_, begin, end - begin);
         if (!from_.places.empty())
             into_.places.insert(into_.places.end(), from_.places.begin() + std::ptrdiff_t(base_ + begin),
                                 from_.places.begin() + std::ptrdiff_t(base_ + end));
     }
-    /// `text` stands where the bytes from `begin` to `end` stood; there may be none of them.
+    /// Puts `text` in the place of the bytes from `begin` to `end`, which may be an empty range.
     void put(std::string_view text, std::size_t begin, std::size_t end) {
         if (into_.bytes.size() + text.size() > most_) {
             if (!error_) error_ = Error{"The tokenizer makes the text more than 64 times as long.", {}, -1, false};
@@ -47,8 +47,8 @@ public:
         if (!from_.places.empty()) into_.places.insert(into_.places.end(), text.size(), place(begin, end));
     }
 
-    void refuse(Error why) { error_ = std::move(why); } ///< ends the whole text
-    void limitTo(std::size_t bytes) { most_ = bytes; }  ///< more is refused
+    void refuse(Error why) { error_ = std::move(why); } ///< stops with an error
+    void limitTo(std::size_t bytes) { most_ = bytes; }  ///< a longer text is refused
     const std::optional<Error>& error() const { return error_; }
 
 private:
@@ -68,7 +68,7 @@ private:
     std::size_t most_ = std::size_t(-1);
 };
 
-/// Writes one piece anew. `first`: it begins where the text begins.
+/// Rewrites one piece. `first` is true for the piece at the beginning of the text.
 using Rewrite = std::function<void(std::string_view piece, bool first, Rewriter& into)>;
 
 } // namespace qs::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Characters of UTF-8 and what they are, by our own tables (make_unicode_tables.py): general categories of Unicode 16, and
-// the classes that the tokenizers package uses.
+// Reads characters of UTF-8 and finds their properties in our own tables (make_unicode_tables.py). These have the
+// general categories of Unicode 16 and the classes that the tokenizers package uses.
 
 #include <cstdint>
 #include <string>
@@ -41,14 +41,14 @@ std::uint16_t flagsOf(char32_t character);
 inline bool is(std::uint16_t flags, CharacterClass what) { return (flags & what) != 0; }
 inline bool inSet(std::uint16_t flags, std::uint32_t categories) { return (categories >> (flags & 31) & 1) != 0; }
 
-/// The lower case of one character without regard to its neighbours. U+0130 is two characters, the second U+0307.
+/// The lower case of one character; its neighbours do not matter. U+0130 becomes two characters; the second is U+0307.
 char32_t lowerOf(char32_t character);
 
 struct Character {
     char32_t value = 0;
-    std::uint32_t bytes = 0; ///< of its UTF-8; 0: the text ends here
+    std::uint32_t bytes = 0; ///< length of its UTF-8; 0: the text ends here
 };
-/// The character that begins at a byte of valid UTF-8. Reads nothing behind the end.
+/// The character that begins at a byte of valid UTF-8. It never reads behind the end.
 inline Character characterAt(std::string_view text, std::size_t at) {
     if (at >= text.size()) return {};
     const auto byte = [&](std::size_t i) { return char32_t(static_cast<unsigned char>(text[at + i])); };

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kUnknownPenalty = 10; ///< an unknown character counts as much less than the worst token
+constexpr double kUnknownPenalty = 10; ///< score of an unknown character = score of the worst token minus this
 
 } // namespace
 
@@ -70,7 +70,7 @@ Result<SubwordModelPtr> Unigram::with(Vocabulary vocabulary, Settings settings, 
     return out;
 }
 
-/// Level by level out of the sorted tokens, so that children of one node are neighbours.
+/// Builds the trie level by level from the sorted tokens. So the children of a node are neighbours.
 void Unigram::buildTrie() {
     std::vector<std::int32_t> order;
     for (std::int32_t id = 0; id < vocabulary_.size(); ++id)
@@ -85,7 +85,7 @@ void Unigram::buildTrie() {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
         auto [begin, end, depth] = ranges[node];
         for (; begin < end && vocabulary_.tokenOf(order[begin]).size() == depth; ++begin)
-            nodes_[node].id = order[begin]; // the last of equals
+            nodes_[node].id = order[begin]; // of equal tokens the last one counts
         nodes_[node].firstChild = std::uint32_t(nodes_.size());
         while (begin < end) {
             const char label = vocabulary_.tokenOf(order[begin])[depth];
@@ -132,7 +132,7 @@ void Unigram::search(std::string_view piece, Work& work) const {
     }
 }
 
-/// A token, or what stands for unknown characters.
+/// Appends a token, or the tokens for unknown characters.
 void Unigram::put(std::string_view part, std::int32_t id, std::vector<Token>& into) const {
     const bool unknown = id < 0 || id == settings_.unknown;
     const bool hasBytes = unknown && settings_.byteFallback && std::all_of(part.begin(), part.end(), [&](char c) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The Unigram model (Kudo 2018): of all ways to cut a piece into tokens the one with the largest sum of scores (Viterbi).
+// The Unigram model (Kudo 2018). Of all ways to cut a piece into tokens it finds the one with the largest sum of
+// scores, with the Viterbi algorithm.
 
 #include "core/eval/tokenizer/subword_model.h"
 #include "core/eval/tokenizer/vocabulary.h"
@@ -12,12 +13,13 @@ namespace qs::eval {
 class Unigram final : public SubwordModel {
 public:
     struct Settings {
-        std::int32_t unknown = -1; ///< token of a character that has none; -1: none
+        std::int32_t unknown = -1; ///< token for a character that is not a token; -1: there is none
         bool byteFallback = false; ///< such a character becomes its bytes
     };
-    /// A row of tokenizer.json.
+    /// Reads the model of a tokenizer.json.
     static Result<SubwordModelPtr> read(const nlohmann::json& model, bool spellsBytes);
-    /// `scores`: one a token; NaN: never part of a text. Errors: the unknown token is needed and is not there.
+    /// `scores` has one score for each token. NaN: the token is never used for a text. Error: an unknown token is
+    /// needed and does not exist.
     static Result<SubwordModelPtr> with(Vocabulary vocabulary, Settings settings, std::vector<double> scores);
 
     std::unique_ptr<Scratch> scratch() const override;

@@ -20,16 +20,17 @@ public:
     Vocabulary() = default;
     Vocabulary(Vocabulary&&) = default;
     Vocabulary& operator=(Vocabulary&&) = default;
-    /// An object of tokens with ids. Errors are the end of a sentence: two tokens with one id, an id out of range.
+    /// Reads an object of tokens with ids. Errors are the end of a sentence: two tokens have the same id, or an id is
+    /// out of range.
     static Result<Vocabulary> read(const nlohmann::json& object);
-    /// Tokens in the order of their ids. One that is there before keeps the id; the later one has its text, but no text
-    /// has it.
+    /// Takes tokens in the order of their ids. If two have the same text, idOf() returns the first one. tokenOf()
+    /// returns the text for both.
     static Vocabulary of(std::vector<std::string> tokens);
 
     std::int32_t size() const { return std::int32_t(tokens_.size()); } ///< largest id + 1
-    /// As the file spells it; "" where no token has this id.
+    /// The token as the file spells it; "" if no token has this id.
     const std::string& tokenOf(std::int32_t id) const;
-    std::int32_t idOf(std::string_view token) const; ///< -1: there is none
+    std::int32_t idOf(std::string_view token) const; ///< -1 if there is no such token
     const std::vector<std::string>& tokens() const { return tokens_; }
 
 private:
@@ -37,12 +38,12 @@ private:
     std::unordered_map<std::string_view, std::int32_t> ids_; ///< keys are in tokens_
 };
 
-/// "<0x0A>" is 10; -1: not of this form.
+/// Returns 10 for "<0x0A>", and -1 for a token that does not have this form.
 int byteOfToken(std::string_view token);
 
-/// A space in vocabularies that do not spell bytes: U+2581.
+/// The character for a space in vocabularies that do not spell bytes: U+2581.
 inline constexpr std::string_view kSpaceMark = "\u2581";
-/// The text with spaces for these marks.
+/// Replaces these marks by spaces.
 std::string unmarked(std::string_view token);
 
 } // namespace qs::eval

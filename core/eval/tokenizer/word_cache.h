@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Remembers the tokens of pieces, because texts repeat their words. No allocation per piece: keys and tokens stand one
-// behind the other, and the table has a fixed size.
+// Remembers the tokens of pieces, because texts repeat their words. It allocates no memory per piece: keys and tokens
+// are stored one behind the other, and the table has a fixed size.
 
 #include <algorithm>
 #include <cstdint>
@@ -34,14 +34,14 @@ public:
         }
         return hash;
     }
-    /// The tokens of a piece; empty: it is not known.
+    /// The tokens of a piece; empty if the piece is not in the cache.
     std::span<const Token> find(std::string_view piece, std::uint64_t hash) const {
         const Slot& slot = slots_[hash >> (64 - kBits)];
         if (slot.bytes != piece.size() || std::memcmp(bytes_.data() + slot.key, piece.data(), piece.size()) != 0)
             return {};
         return {tokens_.data() + slot.first, slot.count};
     }
-    /// Takes the place of another piece with the same slot. Pieces of 1 to kLongest bytes.
+    /// Stores a piece of 1 to kLongest bytes. It replaces another piece in the same slot.
     void remember(std::string_view piece, std::uint64_t hash, std::span<const Token> tokens) {
         if (bytes_.size() > kMostBytes) forget();
         Slot& slot = slots_[hash >> (64 - kBits)];

@@ -58,7 +58,7 @@ void WordPiece::encode(std::string_view piece, Scratch&, std::vector<Token>& int
         std::int32_t id = -1;
         std::size_t end = std::min(piece.size(), at + longest_);
         for (; end > at && id < 0; end -= id < 0) {
-            if (end < piece.size() && (piece[end] & 0xC0) == 0x80) continue; // within a character
+            if (end < piece.size() && (piece[end] & 0xC0) == 0x80) continue; // a token must not end inside a character
             token = prefix;
             token += piece.substr(at, end - at);
             id = vocabulary_.idOf(token);

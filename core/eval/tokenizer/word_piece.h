@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// WordPiece (BERT): from left to right the longest token; tokens inside a word have a prefix. And the model that knows
-// whole words alone.
+// WordPiece (BERT): takes the longest token from left to right; tokens inside a word have a prefix. Also the model in
+// which every token is a whole word (WordLevel).
 
 #include "core/eval/tokenizer/subword_model.h"
 #include "core/eval/tokenizer/vocabulary.h"
@@ -15,12 +15,12 @@ public:
         std::string begin;         ///< prefix of a token that begins a word
         std::string unknown = "[UNK]";
         std::size_t mostCharacters = 100; ///< a longer word is unknown
-        bool wholeWords = false;          ///< a word is a token or unknown
+        bool wholeWords = false;          ///< true: a word that is not a token is unknown
     };
-    /// Rows of tokenizer.json: WordPiece and WordLevel.
+    /// Reads the models WordPiece and WordLevel of a tokenizer.json.
     static Result<SubwordModelPtr> read(const nlohmann::json& model, bool spellsBytes);
     static Result<SubwordModelPtr> readWords(const nlohmann::json& model, bool spellsBytes);
-    /// Errors: there is no unknown token.
+    /// Error: there is no unknown token.
     static Result<SubwordModelPtr> with(Vocabulary vocabulary, Settings settings);
 
     void encode(std::string_view piece, Scratch& scratch, std::vector<Token>& into) const override;

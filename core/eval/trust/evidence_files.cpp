@@ -29,7 +29,7 @@ std::optional<OutputFigure> figureOf(const std::optional<Estimate>& estimate) {
     return estimate ? std::optional(OutputFigure{estimate->mean, estimate->byChunk}) : std::nullopt;
 }
 
-/// Empty for an empty text; none where it is no spec.
+/// An empty text for an empty text; nullopt if the text is not a spec.
 std::optional<std::string> canonicalOf(const std::string& text) {
     if (text.empty()) return std::string();
     const auto spec = parseSpec(text);

@@ -6,7 +6,7 @@
 namespace qs::eval {
 namespace {
 
-constexpr std::size_t kNamed = 5; ///< misjudged items of a row
+constexpr std::size_t kNamed = 5; ///< misjudged items that a row names
 
 template<class Of> Column<TrustRow> trustText(const char* id, const char* title, const char* tip, Of of) {
     Column<TrustRow> column;

@@ -18,10 +18,10 @@ Result<std::vector<TensorInfo>> parseImatrix(std::uint64_t fileSize, const ReadB
 bool looksLikeImatrix(std::span<const std::byte> head);
 Result<std::shared_ptr<Model>> openImatrix(const std::string& path);
 
-/// Where GGUF files have a tensor of the Llama, Phi-3, GPT-2, Mixtral and Qwen3-MoE families.
+/// The place in GGUF files of a tensor of the Llama, Phi-3, GPT-2, Mixtral and Qwen3-MoE families.
 struct GgufPlace {
     std::string name; ///< "blk.0.attn_q.weight" for "model.layers.0.self_attn.q_proj.weight"; "" for unknown names
-    int expert = -1;  ///< of which it is the matrix, where the GGUF tensor holds all experts; -1: of none, or of all
+    int expert = -1;  ///< number of the expert, if the GGUF tensor holds all experts; -1: no expert, or all of them
 };
 GgufPlace ggufPlaceOf(std::string_view huggingFaceName);
 std::string ggufNameOf(std::string_view huggingFaceName); ///< its name

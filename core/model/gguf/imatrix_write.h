@@ -10,18 +10,20 @@ namespace qs {
 
 struct ImatrixToWrite {
     struct Entry {
-        std::string name;           ///< of the weight in GGUF files: "blk.0.attn_q.weight"
-        std::vector<double> sums;   ///< of x_j^2: [matrices, columns]; more than one matrix: experts
-        std::vector<double> counts; ///< rows that were added up, of each matrix
+        std::string name;           ///< name of the weight in GGUF files: "blk.0.attn_q.weight"
+        std::vector<double> sums;   ///< sums of x_j^2, [matrices, columns]; there are several matrices for experts
+        std::vector<double> counts; ///< for each matrix the number of rows that were added
     };
     std::vector<Entry> entries;            ///< sorted by name
     std::string dataset;                   ///< name of the text
     std::size_t chunks = 0, chunkSize = 0; ///< chunkSize: tokens
 };
 
-/// NAME.in_sum2, F32 [matrices, columns], raw sums; NAME.counts, F32 [matrices, 1]. One matrix has no axis for it.
+/// Writes NAME.in_sum2, F32 [matrices, columns], with the sums, and NAME.counts, F32 [matrices, 1]. If there is one
+/// matrix, the first axis is left out.
 std::string imatrixAsGguf(const ImatrixToWrite& matrix);
-/// value = sum / count * calls, calls = ceil(largest count / chunk size); 1 * calls where the count is 0.
+/// Writes the older format: value = sum / count * calls, with calls = ceil(largest count / chunk size). If a count is
+/// 0, the value is calls.
 std::string imatrixAsDat(const ImatrixToWrite& matrix);
 
 } // namespace qs

@@ -8,7 +8,7 @@ namespace qs {
 
 class MappedFile;
 
-/// A descriptor of the very file that is mapped: a name can come to mean another.
+/// Opens the mapped file again and returns a descriptor. It does not open the path, which may now name another file.
 Result<Descriptor> openAgain(const MappedFile& file);
 
 } // namespace qs

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// 8-bit floats are no type of HDF5, whose own arithmetic would take their largest exponent for infinities: they are U8
-// with the attribute "dtype", by the names that ml_dtypes has for them.
+// HDF5 has no 8-bit float types; its float types would read their largest exponent as infinity. So they are stored as
+// U8 with the attribute "dtype", whose value is the name in ml_dtypes.
 
 #include "core/model/dtype.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Makes a file of HDF5 of texts and tables of doubles: the workbench's own saved files. libhdf5 runs in the sandbox.
+// Makes an HDF5 file of texts and tables of doubles, for session files. libhdf5 runs in the sandboxed process.
 
 #include "core/base/result.h"
 
@@ -20,7 +20,7 @@ struct Hdf5Table {
     std::vector<double> values; ///< row by row
 };
 
-/// The bytes of the file. `path` is what sentences call it.
+/// The bytes of the file. `path` is its name in messages.
 Result<std::string> hdf5Image(const std::string& path, const std::map<std::string, std::string>& attributes,
                               const std::vector<Hdf5Text>& texts, const std::vector<Hdf5Table>& tables);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// .keras: a ZIP archive with the weights as HDF5. A stored member is read where it lies, a deflated one from memory.
+// Opens .keras files: ZIP archives with the weights as HDF5. A member that is not compressed is read in the archive; a
+// deflated one is unpacked to memory.
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"

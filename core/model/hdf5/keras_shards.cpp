@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostShards = 1000; ///< each may take a process of its own
+constexpr std::size_t kMostShards = 1000; ///< a limit, because each file may need a process
 
-/// The files, and the paths that each is said to hold.
+/// File name -> the paths that it holds according to the index.
 using Shards = std::map<std::string, std::vector<std::string>>;
 
 Result<Shards> shardsOf(const nlohmann::json& tree) {
@@ -32,16 +32,16 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
     Shards shards;
     for (const auto& [path, files] : map->items()) {
         const auto wrong = [&](const char* what) { return fail(fmt::format("maps {} to {}", quotedName(path), what)); };
-        // Keras wrote one name before it wrote lists of them.
+        // Older versions of Keras wrote one name, newer ones write a list of names.
         const auto names = files.is_string() ? nlohmann::json::array({files}) : files;
-        if (!names.is_array()) return wrong("what is no list of file names");
+        if (!names.is_array()) return wrong("something that is not a list of file names");
         for (const auto& name : names) {
-            if (!name.is_string()) return wrong("what is no list of file names");
+            if (!name.is_string()) return wrong("something that is not a list of file names");
             const auto& file = name.get_ref<const std::string&>();
             // A shard lies beside the index: a name that could lead anywhere else is refused, not cleaned.
             if (file.empty() || file == "." || file == ".." ||
                 file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
-                return wrong("what is not a plain file name");
+                return wrong("something that is not a plain file name");
             shards[file].push_back(path);
             if (shards.size() > kMostShards) return fail(fmt::format("names more than {} files", kMostShards));
         }

@@ -16,7 +16,7 @@ constexpr std::size_t kLongestText = 20'000, kMostDims = 32, kMostMetadata = 16;
 constexpr std::uint64_t kBombBytes = std::uint64_t(4) << 30, kBombRatio = 1000;
 constexpr std::uint64_t kMaxSize = std::uint64_t(INT64_MAX) / 8;
 
-/// Of what HDF5 has; the type of two opaque bytes is told apart by Keras's attribute.
+/// The types that the reader reports by name. Two opaque bytes are a type that only Keras's attribute "dtype" names.
 constexpr DType kTypes[] = {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8,  DType::I16, DType::I32,
                             DType::I64, DType::U8,   DType::U16, DType::U32, DType::U64, DType::Bool};
 
@@ -33,7 +33,7 @@ void readType(Fields& fields, Hdf5Row& row) {
     if (id == "opaque2" && attribute != "bfloat16") {
         row.reason = "holds opaque bytes";
     } else if (attribute == "bfloat16" && (id == "opaque2" || id == "U16" || id == "I16")) {
-        row.dtype = DType::BF16; // as Keras writes what NumPy has no name for
+        row.dtype = DType::BF16; // NumPy has no bfloat16, so Keras stores it as two bytes with this attribute
     } else if (known && std::find(std::begin(kTypes), std::end(kTypes), *known) != std::end(kTypes)) {
         row.dtype = *known;
     } else {

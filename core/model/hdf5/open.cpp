@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rows of a file of HDF5 as tensors: plain ones in the mapping, the others through the reader.
+// Makes tensors from the rows of an HDF5 file. Plain ones lie in the mapping; the others are read through the reader.
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_set.h"
@@ -43,8 +43,8 @@ private:
     std::shared_ptr<MappedFile> file_;
 };
 
-/// As __metadata__ of our other layouts says of a quantized tensor; who asks for its values checks it. Returns the bytes
-/// of what was added.
+/// As __metadata__ of our other layouts says of a quantized tensor; who asks for its values checks it. Returns the
+/// bytes of what was added.
 std::uint64_t addQuantized(std::map<std::string, std::string>& metadata, const std::string& tensor,
                            const Hdf5Row& row) {
     if (row.quantized.empty()) return 0;

@@ -14,7 +14,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What an honest reader says at once is shorter; parsed, a text of this size can take thirty times as much.
+/// Longest answer in bytes. Correct answers are shorter. A parsed text can take thirty times its size in memory.
 constexpr std::size_t kLongestAnswer = 4u << 20;
 
 } // namespace
@@ -66,7 +66,7 @@ tl::unexpected<Error> Hdf5Process::noAnswer(const Awaited& awaited, double secon
                               line.empty() ? "" : ": " + line));
 }
 
-/// Nothing: the answer to a question that was given up.
+/// Reads the answer in a frame. Nullopt: it answers a request that was cancelled.
 Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
     Fields fields(frame.body);
     const auto id = fields.count("id", UINT64_MAX);
@@ -86,7 +86,7 @@ Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
 }
 
 std::uint64_t Hdf5Process::progress() const {
-    std::uint64_t count = 0; // a copy: the process may write there now
+    std::uint64_t count = 0; // a copy, because the process may change the original at any time
     std::memcpy(&count, window_->data() + kHdf5ProgressAt, sizeof count);
     return count;
 }
@@ -108,7 +108,7 @@ void Hdf5Process::end() {
 }
 
 std::string Hdf5Process::place() const {
-    char path[kHdf5ProgressAt]; // a copy: the process may still write there
+    char path[kHdf5ProgressAt]; // a copy, because the process may change the original at any time
     std::memcpy(path, window_->data(), sizeof path);
     const auto length = strnlen(path, sizeof path);
     return length == 0 ? "" : " at \"" + escapeForPeople(std::string_view(path, length), 120) + "\"";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Questions to one sandboxed process that runs libhdf5. It may crash, hang or lie: each is a sentence, and the end of it.
+// Sends requests to one sandboxed process that runs libhdf5. The process may crash, hang or send wrong answers. Each of
+// these becomes an error with one sentence, and the process is ended.
 
 #include "core/process/deadline.h"
 #include "core/process/fields.h"
@@ -13,21 +14,21 @@ namespace qs {
 
 class Hdf5Process {
 public:
-    /// `path` is what sentences call the file; `blame` ends those about the process: "the file is damaged".
+    /// `path` is the file's name in messages. `blame` is the end of messages about the process: "the file is damaged".
     static Result<std::unique_ptr<Hdf5Process>> start(const std::string& path, const Descriptor& file,
                                                       std::uint64_t windowBytes, std::string blame);
     /// How long the process may go on without progress.
     struct Stall {
-        double working = 0; ///< seconds of CPU time; 0: for ever
-        double idle = 0;    ///< seconds in which it uses no CPU time either, nor waits for the disk; 0: for ever
+        double working = 0; ///< seconds of CPU time; 0: no limit
+        double idle = 0;    ///< seconds without CPU time and without waiting for the disk; 0: no limit
     };
-    /// The answer's object, which has yet to be read with Fields. When the thread's job is cancelled the answer is not
-    /// waited for, and dropped when it comes.
+    /// Sends a request and returns the object of the answer, which the caller must check with Fields. If the thread's
+    /// job is cancelled it returns at once, and the answer is dropped when it arrives.
     Result<nlohmann::json> ask(nlohmann::json request, double seconds, const Stall& stall);
     Result<nlohmann::json> ask(nlohmann::json request, double seconds) { return ask(std::move(request), seconds, {}); }
-    /// Ends the process because of what it has done: "answered with garbage: ...".
+    /// Ends the process because of a wrong answer. `what` says what it did: "answered with garbage: ...".
     tl::unexpected<Error> broken(const std::string& what);
-    /// How it failed, since then for good.
+    /// The first failure. After it every request fails.
     const std::optional<Error>& failure() const { return failed_; }
     std::span<std::byte> window() const { return {window_->data() + pathBytes(), window_->size() - pathBytes()}; }
     void end();
@@ -38,14 +39,14 @@ private:
     Result<std::optional<nlohmann::json>> answerIn(const Frame& frame);
     tl::unexpected<Error> noAnswer(const Awaited& awaited, double seconds, const Stall& stall);
     tl::unexpected<Error> failWith(std::string sentence);
-    std::string place() const; ///< " at "/layers/dense"", by what the process says it reads
+    std::string place() const; ///< " at "/layers/dense"": the object that the process reads now, as it says
 
     std::string path_, blame_;
     std::shared_ptr<SharedBuffer> window_;
     std::unique_ptr<WorkerProcess> process_;
     std::uint64_t progress() const;
     std::uint64_t question_ = 0;
-    bool abandoned_ = false; ///< questions before this one were
+    bool abandoned_ = false; ///< true: an earlier request was cancelled, and its answer may still arrive
     std::optional<Error> failed_;
 };
 

@@ -10,7 +10,7 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kTiles = 8; ///< of a window each, for threads that read near each other
+constexpr std::size_t kTiles = 8; ///< kept tiles; each has the size of a window. Threads that read nearby share them
 
 } // namespace
 
@@ -24,7 +24,7 @@ Result<std::shared_ptr<Hdf5Reader>> Hdf5Reader::open(const std::string& path, co
     return reader;
 }
 
-/// A row as it lies in a list that grows, with its texts.
+/// Bytes of memory for a row with its texts. A vector that grows copies its rows, so a row counts more than once.
 std::uint64_t Hdf5Reader::memoryOf(const Hdf5Row& row) {
     std::uint64_t bytes = sizeof row + sizeof row / 2 + ListBudget::heap(row.shape.capacity() * 8) +
                           ListBudget::heap(row.quantizedShape.capacity() * 8);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// One file of HDF5 through a sandboxed process of its own. That process may crash, hang or lie: each is a sentence.
+// Reads one HDF5 file through a sandboxed process. The process may crash, hang or send wrong answers; each of these
+// becomes an error with one sentence.
 
 #include "core/model/hdf5/listing.h"
 #include "core/model/hdf5/process.h"
@@ -11,26 +12,27 @@
 namespace qs {
 
 struct Hdf5Deadlines {
-    double open = 60, rows = 20, read = 60; ///< seconds
-    double stall = 5;                       ///< seconds of CPU time without progress, of each
-    double idle = 5;                        ///< seconds without progress and without CPU time, of each
+    double open = 60, rows = 20, read = 60; ///< most seconds for each kind of request
+    double stall = 5;                       ///< most seconds of CPU time without progress, in any request
+    double idle = 5;                        ///< most seconds without progress and without CPU time, in any request
 };
 
 class Hdf5Reader {
 public:
-    /// Lists what lies in bytes [base, base + length) of `file`. `path` is what sentences call it.
+    /// Opens bytes [base, base + length) of `file` and lists their objects. `path` is the name in messages.
     static Result<std::shared_ptr<Hdf5Reader>> open(const std::string& path, const Descriptor& file, std::uint64_t base,
                                                     std::uint64_t length, const Hdf5Deadlines& deadlines = {});
     const std::vector<Hdf5Row>& rows() const { return rows_; }
     const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-    /// Bytes [begin, begin + into.size()) of a tensor. Any thread. False, and zeros, once the reader has failed.
+    /// Reads bytes [begin, begin + into.size()) of a tensor. Any thread may call it. After a failure it returns false
+    /// and fills `into` with zeros.
     bool read(std::size_t row, std::uint64_t begin, std::span<std::byte> into);
-    /// How it failed, since then for good.
+    /// The first failure. After it every read fails.
     Result<void> failure() const;
-    /// What the sandbox denies, each with its errno; 0 is what it does NOT deny.
+    /// Tries forbidden operations in the sandbox. Returns the errno of each; 0 means that it was NOT denied.
     Result<std::map<std::string, int>> probe();
-    /// Ends the process; what is plain in the file needs none.
+    /// Ends the process. Elements that lie plain in the file can still be read, because they need no process.
     void end();
 
 private:
@@ -47,9 +49,9 @@ private:
     Hdf5Deadlines deadlines_;
     std::vector<Hdf5Row> rows_;
     std::map<std::string, std::string> metadata_;
-    mutable std::mutex mutex_; ///< one question at a time; guards all below
+    mutable std::mutex mutex_; ///< allows one request at a time; guards the members below
     std::unique_ptr<Hdf5Process> process_;
-    std::deque<std::pair<std::pair<std::size_t, std::uint64_t>, Tile>> tiles_; ///< the last used in front
+    std::deque<std::pair<std::pair<std::size_t, std::uint64_t>, Tile>> tiles_; ///< the most recently used one first
 };
 
 } // namespace qs

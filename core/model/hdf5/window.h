@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The memory that the program and its reader of HDF5 share: the path of the object that is being read, a counter that
-// grows while the reader gets on, then elements.
+// The window: memory that the program and its HDF5 reader share. It holds the path of the object that is read now, a
+// counter that grows while the reader makes progress, then elements.
 
 #include <cstdint>
 
 namespace qs {
 
-constexpr std::uint64_t kHdf5PathBytes = 4096;                ///< ends with a NUL byte; not to be trusted
-constexpr std::uint64_t kHdf5ProgressAt = kHdf5PathBytes - 8; ///< the counter: the last bytes of the path's room
-constexpr std::uint64_t kHdf5WindowBytes = 4 << 20;           ///< of elements
+constexpr std::uint64_t kHdf5PathBytes = 4096;                ///< room for the path, which ends with NUL; not trusted
+constexpr std::uint64_t kHdf5ProgressAt = kHdf5PathBytes - 8; ///< place of the counter: the last 8 bytes of that room
+constexpr std::uint64_t kHdf5WindowBytes = 4 << 20;           ///< room for elements
 
 } // namespace qs

@@ -21,7 +21,7 @@ constexpr double kWriteSeconds = 600;
 constexpr std::uint64_t kHeaderRoom = 1u << 20, kHeadersOfTensor = 2048;
 constexpr std::size_t kLongestName = 4000;
 
-/// The types that HDF5 has by our names, and those that are U8 to it.
+/// The types that can be stored: those that HDF5 has, and the 8-bit floats that are stored as U8.
 const char* typeOf(DType dtype) {
     for (const auto& row : kHdf5Float8)
         if (row.first == dtype) return "U8";
@@ -35,7 +35,7 @@ json jsonOf(const Hdf5Attributes& attributes) {
     return out;
 }
 
-/// Names are paths: each of their parts is a link, and no tensor is a group.
+/// Checks that all names can be paths: each part is a link, and no tensor has the name of a group.
 Result<void> checkNames(const std::vector<TensorToWrite>& tensors, const std::string& path) {
     std::set<std::string_view> names;
     const auto wrong = [&](const std::string& name, const std::string& why) {
@@ -63,10 +63,10 @@ Result<void> checkNames(const std::vector<TensorToWrite>& tensors, const std::st
     return {};
 }
 
-/// Where libhdf5 puts the elements of each tensor, and the bytes of everything else in the file.
+/// The plan of libhdf5: where the elements of each tensor begin, and all other bytes of the file.
 struct Plan {
-    std::unique_ptr<Hdf5Process> process; ///< the window holds what lies between, in order
-    std::vector<std::uint64_t> offsets;   ///< 0 of one without elements
+    std::unique_ptr<Hdf5Process> process; ///< its window holds all bytes that are not elements, in order
+    std::vector<std::uint64_t> offsets;   ///< for each tensor; 0 if it has no elements
     std::uint64_t end = 0;
 };
 
@@ -87,7 +87,7 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
     const std::string text =
         json{{"sets", std::move(sets)}, {"attributes", root == described.end() ? json::object() : jsonOf(root->second)}}
             .dump(-1, ' ', false, json::error_handler_t::replace);
-    // Headers and links are some hundred bytes a tensor, and less than three times its texts.
+    // Headers and links take some hundred bytes per tensor, plus less than three times the size of its texts.
     const std::uint64_t room = 3 * text.size() + kHeaderRoom + tensors.size() * kHeadersOfTensor;
     const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     auto process = Hdf5Process::start(path, nothing, room, "it is not written");
@@ -136,7 +136,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return plan->offsets[a] < plan->offsets[b]; });
     std::span<const std::byte> between = plan->process->window().subspan(tensors.size() * sizeof(std::uint64_t));
     std::uint64_t at = 0;
-    /// What libhdf5 wrote, up to a place.
+    /// Writes the bytes of libhdf5 up to a place in the file.
     const auto fillTo = [&](std::uint64_t place) -> Result<void> {
         if (place < at || place - at > between.size())
             return plan->process->broken("answered with garbage: tensors over each other");

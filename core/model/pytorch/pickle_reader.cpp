@@ -177,7 +177,7 @@ bool PickleReader::pushClassOfStack() {
     Ref module = 0, name = 0;
     if (!pop(name) || !pop(module)) return false;
     if (out_.kind(module) != Kind::Text || out_.kind(name) != Kind::Text)
-        return wrong("its pickle names a class by what is no text");
+        return wrong("its pickle names a class with something that is not a text");
     if (out_.text(module).size() > kMostLine || out_.text(name).size() > kMostLine)
         return wrong(fmt::format("its pickle has a name of more than {} bytes", kMostLine));
     return pushNew(Kind::Class, module, name);
@@ -192,10 +192,10 @@ bool PickleReader::pushTuple(std::size_t begin) {
 }
 
 bool PickleReader::pushObject(Ref callable, Ref args) {
-    if (out_.kind(args) != Kind::Tuple) return wrong("its pickle makes an object of what is no tuple");
+    if (out_.kind(args) != Kind::Tuple) return wrong("its pickle makes an object from something that is not a tuple");
     const auto kind = out_.kind(callable);
     if (kind != Kind::Class && kind != Kind::Persistent && kind != Kind::Object)
-        return wrong("its pickle makes an object of what is no class");
+        return wrong("its pickle makes an object from something that is not a class");
     out_.objects_.push_back({{callable, args, Pickle::kNone}, {}, {}});
     return pushNew(Kind::Object, std::uint32_t(out_.objects_.size() - 1));
 }
@@ -229,7 +229,7 @@ bool PickleReader::append(std::size_t begin, Kind kind) {
     else if (node.kind == Kind::Object)
         link(out_.objects_[node.a].items, begin);
     else
-        return wrong("its pickle appends to what is no list or set");
+        return wrong("its pickle appends to something that is not a list or set");
     return true;
 }
 
@@ -243,7 +243,7 @@ bool PickleReader::setItems(std::size_t begin) {
     else if (node.kind == Kind::Object)
         link(out_.objects_[node.a].pairs, begin);
     else
-        return wrong("its pickle sets keys of what is no dictionary");
+        return wrong("its pickle sets keys of something that is not a dictionary");
     return true;
 }
 
@@ -312,7 +312,7 @@ bool PickleReader::step(std::uint8_t opcode) {
         if (!pop(y) || stack_.size() <= floor)
             return why_.empty() ? wrong("its pickle gives a state to nothing") : false;
         const auto& node = out_.nodes_[stack_.back()];
-        if (node.kind != Kind::Object) return wrong("its pickle gives a state to what is no object");
+        if (node.kind != Kind::Object) return wrong("its pickle gives a state to something that is not an object");
         out_.objects_[node.a].object.state = y;
         return true;
     }

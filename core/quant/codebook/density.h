@@ -28,9 +28,9 @@ public:
     explicit Density(std::vector<DensityCell> cells);
     bool empty() const { return cells_.empty(); }
     Mass total() const { return sums_.empty() ? Mass{} : sums_.back(); }
-    /// Of all values up to and including x.
+    /// The mass of all values up to and including x.
     Mass upTo(double x) const;
-    /// The same, looked for from cell `near` on, which becomes where it was: a walk instead of a search.
+    /// The same, but it walks from cell `near` and does no search. `near` becomes the cell of x.
     Mass upTo(double x, std::size_t& near) const;
     const std::vector<DensityCell>& cells() const { return cells_; }
     double lowest() const { return cells_.empty() ? 0 : cells_.front().lo; }
@@ -53,7 +53,7 @@ struct CodebookFit {
     int dead = 0;
     double sqnrDb() const; ///< infinite where nothing is lost
 };
-/// Without boundaries: nearest level.
+/// Without boundaries each value takes the nearest level.
 CodebookFit fitOf(const Density& density, std::span<const double> levels, std::span<const double> boundaries = {});
 
 /// Levels at the quantiles of the cube root of the density, the best for many levels (Panter and Dite 1951).

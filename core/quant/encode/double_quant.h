@@ -3,9 +3,9 @@
 // bitsandbytes' blocks and its double quantization: absolute maxima of blocks over the flattened tensor, themselves
 // quantized to 8 bits.
 //
-// offset = mean of the maxima; what is left is cut into blocks of 256 and divided by their absolute maximum, and becomes
-// the nearest of 256 values on a grid of 65,536 places; back: value * block's maximum + offset. Source: bitsandbytes
-// 0.50.2 functional.py, backends/default/ops.py, csrc/cpu_ops.cpp; the mean is PyTorch's on one thread.
+// offset = mean of the maxima; what is left is cut into blocks of 256 and divided by their absolute maximum, and
+// becomes the nearest of 256 values on a grid of 65,536 places; back: value * block's maximum + offset. Source:
+// bitsandbytes 0.50.2 functional.py, backends/default/ops.py, csrc/cpu_ops.cpp; the mean is PyTorch's on one thread.
 
 #include "core/quant/spec/spec.h"
 
@@ -40,11 +40,11 @@ float torchSum(std::span<const float> x);
 struct NestedGrid {
     std::vector<float> absMax; ///< one per 256 scales
     float offset = 0;
-    /// Of scales as they were measured, from the one of that index on; and back.
+    /// Encodes measured scales, and decodes them. `index` is the place of the first scale in the tensor.
     void encode(std::uint64_t index, std::span<const float> scales, std::uint8_t* codes) const;
     void decode(std::uint64_t index, std::span<const std::uint8_t> codes, float* scales) const;
 };
-/// From the scales of a tensor in their order, of which none is kept.
+/// Finds the grid from the scales of a tensor, which it takes in order and does not store.
 class NestedGridOf {
 public:
     explicit NestedGridOf(std::uint64_t scales) : sum_(scales), count_(scales) {}

@@ -28,7 +28,7 @@ public:
     void operator()(const Run& run, const RunOut& out);
     /// Scale and encoder input of one group of a run; x is element run.index of the tensor.
     GroupParams params(const Run& run, const float* x, std::size_t n) const;
-    /// Of all groups of a run, one after another.
+    /// The parameters of all groups of a run, in order.
     void params(const Run& run, GroupParams* out);
     BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
 

@@ -59,9 +59,9 @@ struct CalibrationTraits {
 std::span<const CalibrationTraits* const> calibrationRows();
 /// Null: there is none of that name.
 const CalibrationTraits* findCalibration(std::string_view id);
-/// Of a valid spec; null: nothing is calibrated.
+/// The calibration of a valid spec; null if nothing is calibrated.
 const CalibrationTraits* calibrationOf(const QuantSpec& spec);
-/// All that some spec of the format takes.
+/// All calibrations that some spec of the format takes.
 std::vector<std::string_view> calibrationIds(const FormatTraits& format);
 /// Ids that apply to the spec's format and scale, the default first; empty when nothing is calibrated (f16, unscaled
 /// binary).

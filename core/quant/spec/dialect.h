@@ -72,12 +72,12 @@ struct Dialect {
 
 /// All rows, in the order in which they are listed.
 std::span<const Dialect* const> dialects();
-/// Those of a format, the default first.
+/// The dialects of a format, the default first.
 std::vector<const Dialect*> dialectsOf(const FormatTraits& format);
 std::vector<std::string_view> dialectIds(const FormatTraits& format);
 /// Null: the format does not have it.
 const Dialect* findDialect(std::string_view id, const FormatTraits& format);
-/// Of a spec with a trained dialect that of what was trained.
+/// The dialect of a spec. If it is a trained dialect, returns the dialect that was trained.
 const Dialect& dialectOf(const QuantSpec& spec);
 
 /// The largest magnitude that the arithmetic of a spec takes; a tensor with larger ones is refused.

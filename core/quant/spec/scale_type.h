@@ -36,15 +36,15 @@ struct ScaleType {
 std::span<const ScaleType* const> scaleTypeRows();
 /// Null: there is none of that name.
 const ScaleType* findScaleType(std::string_view id);
-/// Of the format whatever the dialect, the default first.
+/// The types of scales that a format takes in every dialect, the default first.
 std::vector<const ScaleType*> commonScaleTypes(const FormatTraits& format);
-/// All that some spec of the format takes, the default first.
+/// The types of scales that at least one spec of the format takes, the default first.
 std::vector<std::string_view> scaleTypeIds(const FormatTraits& format);
 /// Values of scaletype= that the format and the dialect of a spec take, the default first.
 std::vector<std::string_view> scaleTypesOf(const QuantSpec& spec);
 const ScaleType& scaleTypeOf(const QuantSpec& spec);
-/// The spec with the type that scaletype=input means for a tensor of this one; any other spec as it is. Until forTensor()
-/// has said which, scales are F32.
+/// The spec with the type that scaletype=input means for a tensor of this one; any other spec as it is. Until
+/// forTensor() has said which, scales are F32.
 QuantSpec withScaleTypeOf(const QuantSpec& spec, DType source);
 bool hasTensorScale(const QuantSpec& spec);
 bool isDoubleQuantized(const QuantSpec& spec);

@@ -23,11 +23,11 @@ tl::unexpected<Error> unknownFormat(std::string_view typed);
 /// The spec without the keys that it does not work with, as few as will do; its format is known.
 QuantSpec nearestSpec(const QuantSpec& spec);
 
-/// Of the candidates those that work in `text`, as whole specs; if there are none, the nearest to `spec`, which is what
-/// the text says.
+/// Returns the candidates that make `text` a valid spec, as whole specs. If there are none, returns the valid spec that
+/// is nearest to `spec`, which is the parsed text.
 std::vector<std::string> thoseThatWork(std::span<const std::string> candidates, std::string_view text,
                                        const QuantSpec& spec);
-/// "KEY=A", "KEY=B", the one that was meant in front.
+/// The choices "KEY=A", "KEY=B"; the one that was most likely meant comes first.
 std::vector<std::string> choices(std::string_view key, std::string_view typed, std::vector<std::string_view> values);
 
 } // namespace qs

@@ -73,7 +73,7 @@ Result<ForeignRecipe> readAutoRoundRecipe(const RecipeSource& source) {
     return out;
 }
 
-/// Of 2, 3, 4 and 8 bits, as its packing holds them.
+/// The scheme of a spec in AutoRound's words. Its packing holds 2, 3, 4 and 8 bits.
 Result<Json> autoRoundScheme(const std::optional<QuantSpec>& spec) {
     if (!spec) return Json{{"bits", 16}, {"data_type", "float"}};
     const std::string works = integerSpec(4, 128, true);

@@ -60,7 +60,7 @@ QuantSpec fallbackOfShape(const QuantSpec& spec, const TensorInfo& tensor, std::
         if (auto other = parseSpec(text)) now = std::move(*other);
     };
     if (columns % blockOf(now.traits()) != 0) {
-        // From the types of 256 to those of 32 of about as many bits.
+        // From types with blocks of 256 to types with blocks of 32 and about as many bits.
         static constexpr std::pair<std::string_view, std::string_view> kSmaller[] = {
             {"q2_k", "q4_0"}, {"q3_k", "q4_0"},  {"q4_k", "q5_0"},  {"q5_k", "q5_1"},
             {"q6_k", "q8_0"}, {"tq1_0", "q4_0"}, {"tq2_0", "q4_0"}, {"iq4_xs", "iq4_nl"}};

@@ -227,11 +227,11 @@ void PickleTest::refuses_data() {
     row("SETITEM of a list", "]NNs.", "no dictionary");
     row("SETITEMS of an odd number", "}(Nu.", "keys without values");
     row("SETITEM below a mark", "}(NNs.", "keys without values, or of nothing");
-    row("BUILD of a number", "K\x01}b.", "gives a state to what is no object");
+    row("BUILD of a number", "K\x01}b.", "gives a state to something that is not an object");
     row("BUILD of nothing", "}b.", "gives a state to nothing");
-    row("REDUCE of a number", "K\x01)R.", "of what is no class");
-    row("REDUCE with a list", "cos\nsystem\n]R.", "of what is no tuple");
-    row("STACK_GLOBAL of numbers", "K\x01K\x02\x93.", "by what is no text");
+    row("REDUCE of a number", "K\x01)R.", "from something that is not a class");
+    row("REDUCE with a list", "cos\nsystem\n]R.", "from something that is not a tuple");
+    row("STACK_GLOBAL of numbers", "K\x01K\x02\x93.", "with something that is not a text");
     row("text beyond the end", "X" + le(100, 4) + "a.", "ends too early");
     row("text of 2^32-1 bytes",
         "X\xff\xff\xff\xff"

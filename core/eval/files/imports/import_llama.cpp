@@ -42,7 +42,8 @@ std::vector<std::string_view> cellsOf(std::string_view line) {
     return cells;
 }
 
-/// "Metric": a row is a figure, a column a model; "Quantization": the other way round.
+/// In a table that begins with "Metric" a row is a figure and a column a model. If it begins with "Quantization", a row
+/// is a model and a column a figure.
 enum class TableKind { None, ByMetric, ByModel };
 TableKind kindOf(const std::vector<std::string_view>& header) {
     if (header.size() < 2) return TableKind::None;
@@ -56,7 +57,7 @@ bool isLlamaTable(std::string_view text) {
     return false;
 }
 
-/// A cell; one that holds no number was not measured.
+/// Reads a cell. If it holds no number, the figure was not measured.
 void addCell(std::string_view model, const std::string& column, std::string_view cell,
              std::vector<ImportedFigure>& into) {
     ImportedFigure figure{"", std::string(model), column, {}, {}};

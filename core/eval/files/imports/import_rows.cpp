@@ -11,7 +11,7 @@ struct LabelledColumn {
     std::string_view label, column;
 };
 
-/// Labels with single spaces, as llama-perplexity prints them now and in its README's tables.
+/// Labels that llama-perplexity prints now, and those in the tables of its README. Spaces are single.
 constexpr LabelledColumn kLabels[] = {{"Mean PPL(Q)", "ppl"},
                                       {"Mean PPL", "ppl"},
                                       {"PPL", "ppl"},
@@ -28,7 +28,7 @@ constexpr LabelledColumn kLabels[] = {{"Mean PPL(Q)", "ppl"},
                                       {"RMS Δp", "dp_rms"},
                                       {"Same top p", "top1"},
                                       {"KLD", "kl_mean"}};
-/// Of KLD ("kl_") and of Δp ("dp_").
+/// Percentiles in llama.cpp's table, for KLD ("kl_") and for Δp ("dp_"), and the ends of their column names.
 constexpr LabelledColumn kPercentiles[] = {
     {"Mean", "mean"}, {"Maximum", "max"}, {"99.9%", "p999"},    {"99.0%", "p99"},  {"95.0%", "p95"},
     {"90.0%", "p90"}, {"75.0%", "p75"},   {"Median", "median"}, {"25.0%", "p25"},  {"10.0%", "p10"},

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kTypeHeader = "QTYPE,";
 constexpr std::size_t kMostFigures = std::size_t(1) << 22;
 
-/// 404 stands in these files for a benchmark that was not run.
+/// These files have the number 404 for a benchmark that was not run.
 constexpr double kNotMeasured = 404;
 
 bool isTensorCsv(std::string_view text) { return text.starts_with(kTypeHeader); }
@@ -52,7 +52,7 @@ ImportedFigure lossOf(std::string_view layer, std::string_view module, std::stri
     return {fmt::format("layers.{}.{}", layer, module), "", "gptq_loss", plainNumber(loss), {}};
 }
 
-/// quant_log.csv of GPTQModel. A module that it quantized in another way has no loss.
+/// Reads quant_log.csv of GPTQModel. A module that was quantized in another way has no loss.
 Result<std::vector<ImportedFigure>> readGptqCsv(std::string_view text, const std::string&) {
     std::vector<ImportedFigure> out;
     std::size_t number = 0;

@@ -21,7 +21,8 @@ std::string withoutWeight(std::string name) {
     return name;
 }
 
-/// Other programs' names of the tensors of a model: those of GGUF files, and modules of transformers from "layers." on.
+/// Names that other programs use for the tensors of a model: those of GGUF files, and modules of transformers from
+/// "layers." on.
 std::map<std::string, std::string> namesOf(const std::shared_ptr<const Model>& model) {
     std::map<std::string, std::string> out;
     for (const TensorInfo& tensor : model->tensors) {
@@ -124,7 +125,7 @@ void addEffects(const std::vector<ImportedColumn>& columns, OutputEffects& into)
         {"gptq_loss", &OutputEffect::importedLoss}};
     for (const ImportedColumn& column : columns) {
         const std::string spec = canonicalOfType(column.spec);
-        if (!column.spec.empty() && spec.empty()) continue; // a type that no spec is equal to
+        if (!column.spec.empty() && spec.empty()) continue; // no spec is equal to this type
         for (const auto& [id, figure] : kFigures)
             for (const auto& [tensor, value] : column.tensors) {
                 if (column.column != id) continue;

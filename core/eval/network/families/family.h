@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What the rows of architectures() share: names of weights and the reader of configurations around Llama's.
+// What the rows of architectures() share: names of weights, and the reader of configurations like Llama's.
 
 #include "core/eval/network/architecture.h"
 
@@ -43,7 +43,7 @@ constexpr std::array<WeightName, 3> mlpNames(Layers layers) {
 }
 inline constexpr auto kMlpNames = mlpNames(Layers::All);
 
-/// Lists of names as one list.
+/// Joins lists of names to one list.
 template<std::size_t... N> constexpr auto joined(const std::array<WeightName, N>&... lists) {
     std::array<WeightName, (N + ...)> out{};
     std::size_t at = 0;
@@ -56,25 +56,25 @@ template<std::size_t... N> constexpr auto joined(const std::array<WeightName, N>
 
 struct LlamaDefaults {
     double theta = 1e4;
-    std::int64_t headSize = 0; ///< without a key; 0: hidden / heads
+    std::int64_t headSize = 0; ///< used if the key is missing; 0: hidden / heads
     double epsilon = 1e-6;
-    double rotated = 1; ///< share of the head size
+    double rotated = 1; ///< share of the head size that the rope turns
     bool tied = false;
     const char* activationKey = "hidden_act";
 };
-/// What the families around Llama have in common. transformers models/llama/modeling_llama.py.
+/// Reads the configuration of a family like Llama. Source: transformers models/llama/modeling_llama.py.
 Network readLlamaLike(Config& config, const LlamaDefaults& defaults);
-/// models/qwen3, dense layers.
+/// Reads the configuration of transformers models/qwen3, with dense layers.
 Network readQwen3(Config& config);
 
-/// The activation under a key; the one called `otherwise` without the key and in GGUF files, which have none.
+/// The activation that a key names. Without the key, and in GGUF files, it is the one with the name `otherwise`.
 const Activation* activationOf(Config& config, const char* key, const char* otherwise);
-/// Makes `count` layers, which are refused above 4096.
+/// Makes `count` layers. More than 4096 layers are refused.
 void setLayers(Config& config, Network& net, std::int64_t count, LayerPlan plan);
-/// Windows by layer_types ("sliding_attention" or "full_attention"), else by `isWindowed`.
+/// Sets the windows of layers from layer_types ("sliding_attention" or "full_attention"), else from `isWindowed`.
 void setWindows(Config& config, Network& net, std::int64_t window,
                 const std::function<bool(std::size_t layer)>& isWindowed);
-/// The number of experts and how many a token uses, under the keys that the families around Llama have.
+/// Reads the number of experts and how many of them a token uses, from the keys of the families like Llama.
 void readMixture(Config& config, Network& net);
 
 } // namespace qs::eval

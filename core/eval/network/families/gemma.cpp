@@ -22,7 +22,7 @@ Network readGemmaLike(Config& config, const LlamaDefaults& defaults) {
     Network net = readLlamaLike(config, defaults);
     net.normAddsOne = !config.isGguf();
     net.embeddingScale = float(std::sqrt(double(net.hidden)));
-    net.activation = findActivation("gelu_pytorch_tanh"); // also where the configuration says "gelu"
+    net.activation = findActivation("gelu_pytorch_tanh"); // even if the configuration says "gelu"
     return net;
 }
 
@@ -39,12 +39,12 @@ void setAttentionScale(Config& config, Network& net, std::size_t largest) {
     net.attentionScale = float(1 / std::sqrt(config.isGguf() ? size : config.number("query_pre_attn_scalar", 256)));
 }
 
-// models/gemma2: soft caps; even layers have a window; another scale of attention.
+// Source: models/gemma2. It has soft caps and its own scale of attention; even layers have a window.
 Network readGemma2(Config& config) {
     config.ignore({"hidden_act"});
     Network net = readGemmaLike(config, {.headSize = 256, .tied = true, .activationKey = "hidden_activation"});
     setAttentionScale(config, net, 46);
-    const bool isGguf = config.isGguf(); // which has 50 and 30 without the keys
+    const bool isGguf = config.isGguf(); // GGUF files without these keys mean 50 and 30
     net.attentionCap =
         isGguf || config.has("attn_logit_softcapping") ? float(config.number("attn_logit_softcapping", 50)) : 0;
     net.logitCap =
@@ -54,7 +54,7 @@ Network readGemma2(Config& config) {
     return net;
 }
 
-// models/gemma3: norms of queries and keys; five layers of six have a window and angles of their own.
+// Source: models/gemma3. It has norms of queries and keys. Five of six layers have a window and their own angles.
 Network readGemma3(Config& config) {
     config.ignore({"hidden_act", "attn_logit_softcapping"});
     Network net =

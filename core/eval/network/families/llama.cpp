@@ -14,7 +14,7 @@ Network readLlama(Config& config) {
     return net;
 }
 
-// models/mistral: every layer has the window; GGUF files call it llama and have none.
+// Source: models/mistral. Every layer has the window. GGUF files call the family llama and have no window.
 Network readMistral(Config& config) {
     Network net = readLlamaLike(config, {});
     const std::int64_t window = config.count("sliding_window", config.mentions("sliding_window") ? 0 : 4096);
@@ -43,7 +43,8 @@ constexpr WeightName kOlmo2Norms[] = {
     {WeightRole::AfterMlpNorm, "post_feedforward_layernorm.weight", "post_ffw_norm.weight"}};
 constexpr auto kOlmo2Layer = joined(kAttentionNames, kQueryKeyNormNames, std::to_array(kOlmo2Norms), kMlpNames);
 
-// models/olmo2: no norm before attention and MLP, one after each; norms of queries and keys over the whole projection.
+// Source: models/olmo2. Norms come after attention and MLP, not before. Norms of queries and keys are over the whole
+// projection.
 Network readOlmo2(Config& config) {
     Network net = readLlamaLike(config, {.epsilon = 1e-5});
     net.queryKeyNorm = QueryKeyNorm::WholeProjection;
@@ -59,9 +60,9 @@ constexpr WeightName kPhi3Parts[] = {{WeightRole::QueryKeyValue, "self_attn.qkv_
                                      {WeightRole::Down, "mlp.down_proj.weight", "ffn_down.weight"}};
 constexpr auto kPhi3Layer = joined(std::to_array(kPhi3Parts), kNormsBeforeNames);
 
-// models/phi3: fused projections; llama.cpp has no window.
+// Source: models/phi3. Projections are fused. llama.cpp does not use a window.
 Network readPhi3(Config& config) {
-    config.ignore({"original_max_position_embeddings"}); // read with longrope only
+    config.ignore({"original_max_position_embeddings"}); // it is used only with longrope
     Network net = readLlamaLike(config, {.epsilon = 1e-5});
     config.ignore({"sliding_window"});
     if (config.isGguf()) return net;

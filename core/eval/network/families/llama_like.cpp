@@ -11,7 +11,7 @@
 namespace qs::eval {
 namespace {
 
-/// Dimensions of a head that are turned; 0 and a refusal where there is no such number.
+/// The number of dimensions of a head that the rope turns. If it is not valid, refuses the config and returns 0.
 std::int64_t rotatedDimensions(Config& config, std::int64_t headSize, double otherwise) {
     const auto& rope = config.value("rope_parameters");
     const bool inRope =

@@ -7,7 +7,7 @@ namespace qs::eval {
 namespace {
 
 constexpr auto kWithExperts = Layers::WithExperts;
-/// Names that both families have: all experts as one tensor.
+/// Names that both families share; one tensor holds all experts.
 constexpr WeightName kFusedExperts[] = {
     {WeightRole::ExpertGateUp, "mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", false, true, kWithExperts},
     {WeightRole::ExpertDown, "mlp.experts.down_proj", "ffn_down_exps.weight", false, true, kWithExperts}};

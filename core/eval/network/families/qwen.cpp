@@ -8,7 +8,7 @@ namespace {
 constexpr auto kQwen2Layer = joined(attentionNames(true), kNormsBeforeNames, kMlpNames);
 constexpr auto kQwen3Layer = joined(kAttentionNames, kQueryKeyNormNames, kNormsBeforeNames, kMlpNames);
 
-/// models/qwen2, qwen3: a window only where use_sliding_window says so.
+/// In transformers models/qwen2 and qwen3 a layer has a window only if use_sliding_window is true.
 Network readQwen(Config& config, const LlamaDefaults& defaults) {
     Network net = readLlamaLike(config, defaults);
     const bool uses = config.flag("use_sliding_window", false);

@@ -123,8 +123,8 @@ void TestKeras::shardsOfKeras() {
     for (const auto& [map, says] : std::initializer_list<std::pair<const char*, const char*>>{
              {"{\"/a\":[\"../b.weights.h5\"]}", "not a plain file name"},
              {"{\"/a\":[\"/etc/b.weights.h5\"]}", "not a plain file name"},
-             {"{\"/a\":[\"b.weights.h5\", 3]}", "no list of file names"},
-             {"{\"/a\":{\"b\":\"b.weights.h5\"}}", "no list of file names"},
+             {"{\"/a\":[\"b.weights.h5\", 3]}", "not a list of file names"},
+             {"{\"/a\":{\"b\":\"b.weights.h5\"}}", "not a list of file names"},
              {"{\"/a\":[\"b.weights.h5\"]}", "none of its 1 files is there"}}) {
         write(map);
         const auto refused = openModel(at("a.weights.json").toStdString());
