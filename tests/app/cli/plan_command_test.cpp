@@ -171,14 +171,19 @@ void TestPlanCommand::timesAndSizes() {
     refuses({s("--budget"), s("3ms"), s("--latency"), kTiny + s("/config.json")}, "no rows of a benchmark");
 }
 
-/// The backend of the processor is asked: it takes these specs, but not those of another program's blocks.
+/// The backend of the processor is asked: it takes these specs, but no zero points, which its interface does not pass.
 void TestPlanCommand::aTarget() {
-    const auto ran =
-        run({s("plan"), kTiny, s("--spec"), s("int8"), s("--spec"), s("nf4:block=64"), s("--spec"), s("q4_k"),
-             s("--tensor"), s("mlp"), s("--budget"), s("15bpw"), s("--target"), s("cpu"), s("--json"), s("-")});
+    const auto ran = run({s("plan"), kTiny, s("--spec"), s("int8"), s("--spec"), s("nf4:block=32"), s("--spec"),
+                          s("int4:block=32:sym=no"), s("--layout"), s("native"), s("--tensor"), s("mlp"), s("--budget"),
+                          s("15bpw"), s("--target"), s("cpu"), s("--json"), s("-")});
     QVERIFY2(ran.code == 0, ran.err.constData());
     QCOMPARE(QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject()[s("target")].toString(), s("cpu"));
-    for (const auto& row : rows(ran.out)) QVERIFY(row.toObject()[s("spec")].toString() != s("q4_k"));
+    for (const auto& value : rows(ran.out)) {
+        const auto row = value.toObject();
+        QVERIFY(row[s("spec")].toString() != s("int4:block=32:sym=no"));
+        QVERIFY2(row[s("refused")].toString().contains(s("the backend cpu does not take it: zero points")),
+                 qPrintable(row[s("refused")].toString()));
+    }
     refuses({s("--budget"), s("14bpw"), s("--target"), s("nothing")}, "There is no backend");
     refuses({s("--budget"), s("14bpw"), s("--plugin"), kHeldOut}, "--target");
 }

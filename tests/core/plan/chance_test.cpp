@@ -16,8 +16,8 @@ using namespace qs::plan;
 namespace {
 
 /// Made-up options: 40 units of two sizes with three specs.
-Options made() {
-    Options out;
+plan::Options made() {
+    plan::Options out;
     for (const char* spec : {"ternary", "int4:block=32", "int8"}) out.specs.push_back(*parseSpec(spec));
     for (std::size_t u = 0; u < 40; ++u) {
         const std::uint64_t elements = u % 2 ? 4096 : 16384;
@@ -53,7 +53,7 @@ private Q_SLOTS:
 };
 
 void ChanceTest::shufflesKeepBytesAndSpecs() {
-    const Options options = made();
+    const plan::Options options = made();
     const auto best = bestMixture(options, (options.leastBytes() + options.mostBytes()) / 2);
     QVERIFY(best);
     bool anyMoved = false;
@@ -71,7 +71,7 @@ void ChanceTest::shufflesKeepBytesAndSpecs() {
 }
 
 void ChanceTest::randomPlansKeepBytes() {
-    const Options options = made();
+    const plan::Options options = made();
     const auto best = bestMixture(options, (options.leastBytes() + options.mostBytes()) / 2);
     QVERIFY(best);
     std::set<std::vector<std::size_t>> different;

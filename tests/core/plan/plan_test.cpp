@@ -50,7 +50,7 @@ void PlanTest::budgets() {
 void PlanTest::bytesAreThoseOfTheExport() {
     const auto model = sampleModel();
     const auto request = requestOf(model);
-    const Options options = optionsOf(request);
+    const plan::Options options = optionsOf(request);
     const std::uint64_t budget = (options.leastBytes() + options.mostBytes()) / 2;
     const auto best = bestMixture(options, budget);
     QVERIFY(best && best->bytes <= budget);
@@ -80,7 +80,7 @@ void PlanTest::bytesAreThoseOfTheExport() {
 }
 
 void PlanTest::moreBytesNeverLoseMore() {
-    const Options options = optionsOf(requestOf(sampleModel()));
+    const plan::Options options = optionsOf(requestOf(sampleModel()));
     double last = INFINITY;
     for (int step = 0; step <= 20; ++step) {
         const std::uint64_t budget =
@@ -98,7 +98,7 @@ void PlanTest::locksAndGroups() {
     auto request = requestOf(model);
     request.locks = {{"embed", std::nullopt}, {"down_proj", parseSpec("int8").value()}};
     request.groups = {"(q|k|v)_proj"};
-    const Options options = optionsOf(request);
+    const plan::Options options = optionsOf(request);
     std::size_t joined = 0;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         const PlanUnit& unit = options.units[u];
@@ -142,7 +142,7 @@ void PlanTest::aLockIsOneOfItsWholeGroup() {
     auto request = requestOf(model);
     request.groups = {"(q|k|v)_proj"};
     request.locks = {{"layers.0.*q_proj", parseSpec("int8").value()}};
-    const Options options = optionsOf(request);
+    const plan::Options options = optionsOf(request);
     bool found = false;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         if (options.units[u].lock.empty()) continue;
@@ -163,7 +163,7 @@ void PlanTest::aLockIsOneOfItsWholeGroup() {
         }
     // Locks that differ part the group, and that is said.
     request.locks.push_back({"layers.0.*k_proj", std::nullopt});
-    const Options parted = optionsOf(request);
+    const plan::Options parted = optionsOf(request);
     QCOMPARE(parted.units.size(), options.units.size() + 2);
     QVERIFY(!parted.remarks.empty() && parted.remarks.front().find("differ") != std::string::npos);
 }
@@ -173,7 +173,7 @@ void PlanTest::limitsOfRoles() {
     auto request = requestOf(model);
     request.limits = {{"down_proj", parseSpec("int8").value(), true},
                       {"q_proj", parseSpec("nf4:block=32").value(), false}};
-    const Options options = optionsOf(request);
+    const plan::Options options = optionsOf(request);
     for (const std::uint64_t budget : {options.leastBytes(), options.mostBytes()}) {
         const auto best = bestMixture(options, budget);
         QVERIFY(best);
@@ -194,7 +194,7 @@ void PlanTest::layoutsDemandGroups() {
     request.specs = {parseSpec("int4:block=32").value(), parseSpec("int8:scale=channel").value()};
     for (const auto& [layout, inUnit] : {std::pair("compressed-tensors", std::size_t(3)), {"native", std::size_t(1)}}) {
         request.layout = layout;
-        const Options options = optionsOf(request);
+        const plan::Options options = optionsOf(request);
         for (const PlanUnit& unit : options.units)
             if (unit.tensors.front()->name.find("q_proj") != std::string::npos) QCOMPARE(unit.tensors.size(), inUnit);
     }
@@ -210,7 +210,7 @@ void PlanTest::whatOneFileCannotHold() {
     request.layout = "bnb", request.specs.clear();
     for (const char* spec : {"nf4:dialect=bnb:block=64", "fp4:dialect=bnb:block=64", "nf4:dialect=bnb:block=32"})
         request.specs.push_back(parseSpec(spec).value());
-    const Options options = optionsOf(request);
+    const plan::Options options = optionsOf(request);
     QVERIFY(options.isEverywhere(0) && !options.isEverywhere(1) && options.isEverywhere(2));
     bool said = false;
     for (const std::string& remark : options.remarks) said |= remark.find("one 4-bit type") != std::string::npos;
@@ -224,7 +224,7 @@ void PlanTest::whatOneFileCannotHold() {
     QVERIFY2(planned && planned->problem.empty(), planned ? planned->problem.c_str() : "");
     // A lock comes before the choices.
     request.locks = {{"layers.0.mlp.down_proj", request.specs[1]}};
-    const Options locked = optionsOf(request);
+    const plan::Options locked = optionsOf(request);
     QVERIFY(!locked.isEverywhere(0) && locked.isEverywhere(1) && !locked.isEverywhere(2));
 }
 
@@ -239,7 +239,7 @@ void PlanTest::oneDataIsOneUnit() {
     TensorInfo head = *place;
     head.name = "zz_head.weight";
     tied->tensors.push_back(head);
-    const Options options = optionsOf(requestOf(tied));
+    const plan::Options options = optionsOf(requestOf(tied));
     bool found = false;
     for (const PlanUnit& unit : options.units)
         for (const TensorInfo* tensor : unit.tensors)
@@ -251,7 +251,7 @@ void PlanTest::oneDataIsOneUnit() {
 }
 
 void PlanTest::theFrontierIsTheBest() {
-    const Options options = optionsOf(requestOf(sampleModel()));
+    const plan::Options options = optionsOf(requestOf(sampleModel()));
     const auto points = frontierOf(options, 1000);
     QVERIFY(points.size() > 10);
     QCOMPARE(points.front().bytes, options.leastBytes());
@@ -312,7 +312,7 @@ void PlanTest::rulesByName() {
 }
 
 void PlanTest::uniformAndRulesOfThumb() {
-    const Options options = optionsOf(requestOf(sampleModel()));
+    const plan::Options options = optionsOf(requestOf(sampleModel()));
     const auto all = uniformMixtures(options, options.mostBytes());
     QCOMPARE(all.size(), options.specs.size());
     QVERIFY(uniformMixtures(options, options.leastBytes() - 1).empty());

@@ -81,7 +81,7 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
     int solved = 0, proved = 0, best = 0;
     for (int round = 0; round < 600; ++round) {
         const Classes classes = randomClasses(random, round % 2 == 0);
-        const std::uint64_t bytes = 20 + random() % 150, ns = 20 + random() % 150;
+        const std::uint64_t bytes = 40 + random() % 200, ns = 40 + random() % 200;
         const double optimum = byTrying(classes, bytes, ns);
         const auto found = pickWithinBoth(classes, bytes, ns, kStates);
         if (!std::isfinite(optimum)) {
@@ -105,7 +105,7 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
         if (found->gap() == 0) QVERIFY(std::fabs(found->loss - optimum) <= 1e-9 * (1 + std::fabs(optimum)));
         ++solved, proved += found->gap() == 0, best += std::fabs(found->loss - optimum) <= 1e-9;
     }
-    QVERIFY(solved > 300);
+    QVERIFY2(solved > 200, qPrintable(QString::number(solved)));
     QVERIFY2(proved > solved / 3 && best > solved * 8 / 10,
              qPrintable(QStringLiteral("%1 solved, %2 proved, %3 best").arg(solved).arg(proved).arg(best)));
 }
@@ -126,10 +126,9 @@ void TwoBudgetsTest::aPlanOfAThousandChoices() {
         const std::uint64_t elements = 4096 * (1 + random() % 64);
         for (int bits = 2; bits <= 8; ++bits) {
             const double loss = double(elements) * std::exp2(-2.0 * bits) * (0.8 + 0.4 * double(random() % 100) / 100);
-            choices.push_back(
-                {loss, elements * std::uint64_t(bits) / 8, elements * (20 + random() % 10 - std::uint64_t(bits))});
+            choices.push_back({loss, elements * std::uint64_t(bits) / 8, elements * (10 + random() % 10)});
         }
-        bytes += choices[3].bytes, ns += choices[3].ns;
+        bytes += choices[3].bytes, ns += choices[3].ns * 9 / 10;
     }
     const auto found = pickWithinBoth(classes, bytes, ns, kStates);
     QVERIFY(found && found->bytes <= bytes && found->ns <= ns && found->bound <= found->loss);
