@@ -159,7 +159,7 @@ private Q_SLOTS:
     void aCancelledMeasurementGoesOn() {
         Shown shown;
         QVERIFY(shown.open(samplePath()));
-        shown.take(heldOutText(), false, 32, 2, {QStringLiteral("int2:block=32")});
+        shown.take(heldOutText(), false, 64, 8, {QStringLiteral("int2:block=32")});
         shown.click("evidenceTabTensors");
         auto* tensors = shown.page()->tensors();
         auto* start = shown.the<QPushButton>("evidenceTensorStart");
@@ -190,7 +190,7 @@ private Q_SLOTS:
         QVERIFY(keys.size() >= kept);
         QCOMPARE(qsizetype(std::set(keys.begin(), keys.end()).size()), keys.size()); // no network went forward twice
         QCOMPARE(tensors->rows().size(), std::size_t(tensors->bars()->count()));
-        QCOMPARE(tensors->chunks(), std::size_t(2));
+        QCOMPARE(tensors->chunks(), std::size_t(8));
     }
 
     /// Figures are those of the command line for the same recipe.

@@ -175,6 +175,7 @@ void EvidencePage::connectSession() {
         connect(&session_, signal, choice_, &EvidenceChoice::followSpecs);
     connect(&task_, &Task::cancelled, this, [this] {
         showRecord();
+        parts_ = std::make_shared<EvidenceParts>(parts_->done()); // the run may still add to its own
         const std::size_t done = finishedChunks();
         QString text =
             done > 0 ? tr("Cancelled after %1 chunks; Resume goes on from there.").arg(done) : tr("Cancelled.");

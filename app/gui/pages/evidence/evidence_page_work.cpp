@@ -45,7 +45,7 @@ void EvidencePage::run(EvidenceDone before) {
     if (!session_.model() || !settings.hasText() || !settings.hasChanges()) return;
     banner_->say({});
     begun_ = settings;
-    parts_ = std::make_shared<EvidenceParts>(std::move(before)); // a cancelled run may still add to its own
+    parts_ = std::make_shared<EvidenceParts>(std::move(before));
     readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
     const QStringList specs = settings.names();
     const auto work = [model = session_.model(), settings, parts = parts_](const Job& job, Inbox<EvidenceMail>& inbox) {
