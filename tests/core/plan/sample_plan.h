@@ -4,6 +4,8 @@
 
 #include "core/plan/mixture.h"
 
+#include <QtGlobal>
+
 namespace qs::plan {
 
 inline std::shared_ptr<const Model> sampleModel() {
