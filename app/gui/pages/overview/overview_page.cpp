@@ -174,22 +174,25 @@ void OverviewPage::connectTab() {
         return text;
     });
     bars_->setDescribe([this](int index) { return describe(picture_->ranking.order[std::size_t(index)]); });
-    const auto actions = [this](QMenu& menu, int weight) {
-        if (weight >= 0 && picture_->layout == session_.layout())
-            addTensorActions(menu, session_, *session_.weights()[std::size_t(weight)]);
+    const auto actions = [this](QMenu& menu, int weight, const QRect& at) {
+        if (weight < 0 || picture_->layout != session_.layout()) return;
+        const TensorInfo& tensor = *session_.weights()[std::size_t(weight)];
+        menu.addAction(tr("Choose its spec…"), this,
+                       [this, &tensor, at] { popUpUnit(*this, session_, UnitPopup::Of::Recipe, tensor, at); });
+        addTensorActions(menu, session_, tensor);
     };
-    mapView_->setCellActions(
-        [this, actions](QMenu& menu, int row, int column) { actions(menu, weightAt(row, column)); });
-    bars_->setBarActions(
-        [this, actions](QMenu& menu, int index) { actions(menu, picture_->ranking.order[std::size_t(index)]); });
-    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) {
+    mapView_->setCellActions([this, actions](QMenu& menu, int row, int column) {
         const QRect cell = mapView_->cellRect(row, column).toAlignedRect();
-        open(weightAt(row, column), {mapView_->mapToGlobal(cell.topLeft()), cell.size()});
+        actions(menu, weightAt(row, column), {mapView_->mapToGlobal(cell.topLeft()), cell.size()});
     });
-    connect(bars_, &RankedBars::barClicked, this, [this](int index) {
+    bars_->setBarActions([this, actions](QMenu& menu, int index) {
         const QRect bar = bars_->barRect(index);
-        open(picture_->ranking.order[std::size_t(index)], {bars_->viewport()->mapToGlobal(bar.topLeft()), bar.size()});
+        actions(menu, picture_->ranking.order[std::size_t(index)],
+                {bars_->viewport()->mapToGlobal(bar.topLeft()), bar.size()});
     });
+    connect(mapView_, &HeatMap::cellClicked, this, [this](int row, int column) { open(weightAt(row, column)); });
+    connect(bars_, &RankedBars::barClicked, this,
+            [this](int index) { open(picture_->ranking.order[std::size_t(index)]); });
     connect(mapView_, &HeatMap::cellHovered, this, [this](int row, int column) {
         const int weight = row < 0 ? -1 : weightAt(row, column);
         bars_->setLinked(weight < 0 ? -1 : picture_->ranking.barOf[std::size_t(weight)]);
@@ -247,11 +250,10 @@ QString OverviewPage::unmeasured(const Metric& metric) const {
     return reason + u'.';
 }
 
-void OverviewPage::open(int weight, const QRect& at) {
+void OverviewPage::open(int weight) {
     if (weight < 0 || picture_->layout != session_.layout()) return;
-    const TensorInfo& tensor = *session_.weights()[std::size_t(weight)];
-    session_.selectTensor(&tensor);
-    popUpUnit(*this, session_, UnitPopup::Of::Recipe, tensor, at);
+    session_.selectTensor(session_.weights()[std::size_t(weight)]);
+    session_.showPage(kTensorPage);
 }
 
 void OverviewPage::follow() {

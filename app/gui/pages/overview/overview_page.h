@@ -38,8 +38,8 @@ private:
     void changed(); ///< refreshes now if the page is visible, otherwise when it is shown
     void refresh(); ///< computes a new picture, for a large model on a worker thread
     void show(std::shared_ptr<const OverviewPicture> picture);
-    void follow();                          ///< marks the selected tensor
-    void open(int weight, const QRect& at); ///< chooses it and asks what to do with it
+    void follow(); ///< marks the selected tensor
+    void open(int weight);
     QString describe(int weight) const;
     QString unmeasured(const Metric& metric) const; ///< why no tensor has a value
     int weightAt(int row, int column) const;
