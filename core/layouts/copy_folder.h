@@ -17,7 +17,7 @@ bool isIndexName(const std::string& name);
 Result<nlohmann::ordered_json> sourceConfig(const Model& model);
 
 /// Copies the files of the source folder that are not shards, indexes or hidden, and returns their names. A symbolic
-/// link becomes a copy of its target, if the target lies in the folder or in the blobs of the same cache of Hugging
+/// link becomes a copy of its target. The target must lie in the folder, or in the blobs of the same cache of Hugging
 /// Face's hub. Other links, and all that is not a regular file, are listed in `leftOut`. These are neither copied nor
 /// listed: the output itself, which may lie in the folder; files that other runs are writing there; the certificate of
 /// the source; and the files that say how the source is quantized, if the output says that for itself (`configures`).

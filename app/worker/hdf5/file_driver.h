@@ -14,8 +14,8 @@ struct FilePart {
     std::uint64_t base = 0, length = 0; ///< first byte of the HDF5 data and its length
 };
 
-/// Call this when a request begins. From now on each read raises *counter, so the program sees progress. Reads stop to
-/// count when they add up to several times the file: then libhdf5 probably runs in a loop.
+/// Call this when a request begins. From now on each read raises *counter, so the program sees progress. When the reads
+/// add up to several times the file, they no longer raise it: libhdf5 then probably runs in a loop.
 void beginProgress(std::uint64_t* counter);
 void countProgress();
 
