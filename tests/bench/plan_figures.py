@@ -19,7 +19,7 @@ import sys
 
 BUDGETS = ["3.5", "4.0", "4.5", "5.0"]
 OBJECTIVES = ["nmse", "output", "slope", "alone"]
-SPECS = [f"{name}:block=64:scaletype=f16" for name in ("ternary", "int3", "int4", "nf4", "int5", "int6", "int8")]
+SPECS = ["ternary:block=64", *(f"int{bits}:block=64:scaletype=f16" for bits in (3, 4, 5, 6, 8)), "nf4:block=128"]
 PRESET, GOAL, GOAL_AT = "llama.cpp's medium mix", 0.8, ("4.0", "4.5")
 
 

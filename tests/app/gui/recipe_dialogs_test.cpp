@@ -70,7 +70,8 @@ void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     QVERIFY(session.rules().isEmpty());
     QCOMPARE(session.page(), QStringLiteral("plan"));
     QCOMPARE(session.planStart().name, QStringLiteral("r.json"));
-    QVERIFY(session.planStart().recipe->specs == std::vector{*parseSpec("int8")});
+    QCOMPARE(session.planStart().recipe->specs.size(), std::size_t(1));
+    QCOMPARE(session.planStart().recipe->specs.front().format, std::string("int8"));
     session.setRules(session.planStart().rules, true);
     dialog.choose(QStringLiteral("qwix"));
     dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
