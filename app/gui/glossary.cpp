@@ -104,6 +104,16 @@ constexpr CardEntry kEntries[] = {
      "KL of the plans that were measured, on text that no loss was measured on, beside uniform specs, rules of thumb, "
      "shuffled and random plans of equal bytes. The dashed line is the prediction, where it is a KL.",
      ""},
+    {"Speed × error × size",
+     "Every spec everywhere, at one M: the measured time a token of all matrix products against the error, a colour "
+     "for "
+     "each backend. The area of a dot is the size of the file. A click takes its time as the budget.",
+     "time a token = sum of the medians of all products / M"},
+    {"Which spec when",
+     "On each backend, the M from which one spec is faster than another. A crossing counts only where the 95 % "
+     "intervals "
+     "of both times are apart.",
+     ""},
     {"Assignment: layers × roles",
      "A row for each role, layers from left to right. The width of a cell is its bytes, its colour the bits of its "
      "spec, "

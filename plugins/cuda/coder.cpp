@@ -70,9 +70,9 @@ private:
 std::string coderFor(const char* id, const plugin::WeightLayout& stored, Coder& to) {
     const std::string name = id ? id : "none";
     const FormatTraits* format = findFormat(name);
-    if (!format || format->levels.empty() || format->codec) return "the cuda backend does not quantize to " + name;
+    if (!format || format->levels.empty() || format->codec) return "the cuda backend does not quantize to " + name + ", the cpu backend does";
     if (const char* why = ruleOf(*format, stored.scaleCount > 0, to.coding.rule))
-        return "the cuda backend does not quantize to " + name + ": " + why;
+        return "the cuda backend does not quantize to " + name + ", the cpu backend does: " + why;
     if (stored.meaning == plugin::CodeMeaning::Float) return "a float format has no codes to write";
     const bool alongRow = stored.rowStride > 0 && stored.rowBlock == 1;
     to.group = stored.columnStride ? stored.columnBlock : stored.columns;

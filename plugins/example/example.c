@@ -2,7 +2,6 @@
 /*
  * A complete backend, to read from top to bottom and to copy; its licence permits that. It computes y = x W^T in plain
  * loops, for f32 weights and for int8 weights with a scale per row. It declines everything else with a reason. Build:
- *
  *   cc -O2 -shared -fPIC -fvisibility=hidden -I. plugins/example/example.c -o mine.so
  */
 #include "plugins/abi/quantscope_backend.h"

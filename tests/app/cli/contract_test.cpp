@@ -56,20 +56,21 @@ class TestContract : public QObject {
         QTemporaryDir dir;
         const auto line = [&](std::map<const CLI::Option*, QString> given) {
             QStringList arguments = call.words, last;
-            const bool hasRecipe = std::any_of(given.begin(), given.end(), [](const auto& one) {
-                return one.first->get_name() == "--recipe";
-            });
+            const bool hasRecipe = std::any_of(given.begin(), given.end(),
+                                               [](const auto& one) { return one.first->get_name() == "--recipe"; });
             for (const auto* option : call.app->get_options()) {
                 const auto name = QString::fromStdString(option->get_name());
                 const auto type = typeOf(option);
-                const bool isNeeded = option->get_required() || (type == s("SPEC") && !hasRecipe); // or a recipe
+                const bool isNeeded = // or a recipe
+                    option->get_required() || ((type == s("SPEC") || type == s("SIZE|TIME")) && !hasRecipe);
                 if (isNeeded && !given.count(option))
-                    given[option] = type == s("SPEC")     ? s("nf4:block=64")
-                                    : type == s("REGEX")  ? s("a.weight")
-                                    : type == s("LAYOUT") ? s("eformer")
-                                    : type == s("ID")     ? s("bnb")
-                                    : type == s("OUT")    ? dir.filePath(s("other.safetensors"))
-                                                          : good_;
+                    given[option] = type == s("SPEC")        ? s("nf4:block=64")
+                                    : type == s("REGEX")     ? s("a.weight")
+                                    : type == s("LAYOUT")    ? s("eformer")
+                                    : type == s("ID")        ? s("bnb")
+                                    : type == s("OUT")       ? dir.filePath(s("other.safetensors"))
+                                    : type == s("SIZE|TIME") ? s("4bpw")
+                                                             : good_;
                 if (!given.count(option)) continue;
                 if (option->get_positional())
                     last << given[option];
@@ -170,39 +171,23 @@ private Q_SLOTS:
 
     /// A text option either has a type that is not a path, or is marked as read or written.
     void everyPathIsMarked() {
-        const QStringList plain{s("SPEC"),
-                                s("REGEX"),
-                                s("LAYOUT"),
-                                s("SOLVER"),
-                                s("N"),
-                                s("M"),
-                                s("R"),
-                                s("S"),
-                                s("MiB"),
-                                s("ID"),
-                                s("MxNxK"),
-                                s("OP"),
-                                s("TYPE"),
-                                s("STATE"),
-                                s("NAME"),
-                                s("TEXT"),
-                                s("WHICH=SPEC"),
-                                s("table|poly"),
-                                s("f32|source"),
-                                s("fault|warning"),
-                                s("SEVERITY"),
-                                s("RANGE"),
-                                s("SIZE"),
-                                s("DIR"),
-                                s("HOW"),
-                                s("UNIT"),
-                                s("OBJECTIVE"),
-                                s("LIMIT"),
-                                s("NATS"),
-                                s("RULE"),
-                                s("SHARE"),
-                                s("WHAT"),
-                                s("tensor|role|model")};
+        const QStringList plain{s("SPEC"),       s("REGEX"),
+                                s("LAYOUT"),     s("SOLVER"),
+                                s("N"),          s("M"),
+                                s("R"),          s("S"),
+                                s("MiB"),        s("ID"),
+                                s("MxNxK"),      s("OP"),
+                                s("TYPE"),       s("STATE"),
+                                s("NAME"),       s("TEXT"),
+                                s("WHICH=SPEC"), s("table|poly"),
+                                s("f32|source"), s("fault|warning"),
+                                s("SEVERITY"),   s("RANGE"),
+                                s("SIZE"),       s("SIZE|TIME"),
+                                s("DIR"),        s("HOW"),
+                                s("UNIT"),       s("OBJECTIVE"),
+                                s("LIMIT"),      s("NATS"),
+                                s("RULE"),       s("SHARE"),
+                                s("WHAT"),       s("tensor|role|model")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;
             const auto run = command.declare(app);

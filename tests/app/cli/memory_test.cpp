@@ -124,7 +124,7 @@ void MemoryTest::analyze() {
 
 namespace {
 
-constexpr int kSome = 2'500, kMany = 10'000; // more tensors than any command keeps rows for
+constexpr int kSome = 5'000, kMany = 15'000; // more tensors than any command keeps rows for
 
 /// A model with names like those of experts in many layers, and different values.
 QString experts(const QTemporaryDir& folder, int tensors) {
@@ -163,7 +163,7 @@ void MemoryTest::perTensor_data() {
     add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 1'300);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 400);
-    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 4'000, 0, 4); // losses and choices
+    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 4'000, 0, 8); // losses and choices
     add("bench", "bench --model IN --spec int8 --shape 1 --backend cpu --seconds 0.01 --memory 128MiB", 400);
     // Refused, because there is no network: as soon as the tensors are listed.
     add("eval", "eval IN --spec int8 --tokens TOKENS", 400, 1);

@@ -152,7 +152,7 @@ void TestPlanCommand::timesAndSizes() {
     QVERIFY(figure("bytes") <= figure("budget_bytes") && figure("time_ns") <= figure("budget_ns"));
     QVERIFY(figure("bound") <= figure("predicted_loss") && figure("gap") >= 0);
     const auto words = plan(both);
-    QVERIFY2(words.code == 0 && words.out.contains("gap ") && words.out.contains("of 6 ms"), words.out.constData());
+    QVERIFY2(words.code == 0 && words.out.contains("gap ") && words.out.contains("of 6.000 ms"), words.out.constData());
     QVERIFY(words.out.contains("On cpu int8 becomes faster than nf4:block=32 between M = 1 and M = 16."));
 
     // What was not timed is no choice, and the command that times it is named.

@@ -221,10 +221,10 @@ void PickleTest::refuses_data() {
     row("TUPLE3 of two", "NN\x87.", "from an empty stack");
     row("TUPLE2 below a mark", "N(N\x86", "from an empty stack");
     row("APPEND to nothing", "Na.", "appends to nothing");
-    row("APPEND to a tuple", ")Na.", "no list or set");
-    row("APPENDS to a number", "K\x01(Ne.", "no list or set");
-    row("ADDITEMS to a list", "](N\x90.", "no list or set");
-    row("SETITEM of a list", "]NNs.", "no dictionary");
+    row("APPEND to a tuple", ")Na.", "not a list or set");
+    row("APPENDS to a number", "K\x01(Ne.", "not a list or set");
+    row("ADDITEMS to a list", "](N\x90.", "not a list or set");
+    row("SETITEM of a list", "]NNs.", "not a dictionary");
     row("SETITEMS of an odd number", "}(Nu.", "keys without values");
     row("SETITEM below a mark", "}(NNs.", "keys without values, or of nothing");
     row("BUILD of a number", "K\x01}b.", "gives a state to something that is not an object");

@@ -23,7 +23,7 @@ private Q_SLOTS:
 void KnownRecipeTest::recipesHaveAPrice() {
     const auto request = requestOf(sampleModel());
     const Losses losses = lossesOf(request);
-    const auto sizes = storedSizes(request.model, request.tensors.front(), request.specs, "", Job());
+    const auto sizes = storedSizes(request.model, request.tensors.front(), request.specs, "native", Job());
     QVERIFY(sizes);
     const auto options = planOptions(request, *sizes, losses);
     QVERIFY(options);
@@ -47,7 +47,8 @@ void KnownRecipeTest::recipesHaveAPrice() {
     QVERIFY(more.add(other, Job()));
     const auto counted = knownRecipe(
         "x", [&](const TensorInfo&) { return &other; }, more, losses);
-    QVERIFY(counted && counted->mixture.unmeasured > 0);
+    QVERIFY2(counted, counted ? "" : counted.error().message.c_str());
+    QVERIFY(counted->mixture.unmeasured > 0);
     const auto rows = besideRows(*best, std::vector{*same, *counted}, *options);
     QCOMPARE(rows.size(), std::size_t(3));
     QCOMPARE(rows[0].bytes, rows[1].bytes);

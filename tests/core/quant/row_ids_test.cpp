@@ -78,7 +78,7 @@ const std::vector<Exception> kExceptions = {
     {"core/session/kept_sensitivity.cpp", {"slope"}, "a key of session files"},
     {"core/eval/sensitivity/sensitivity_row.cpp", {"slope"}, "a column"},
     {"app/gui/pages/audit/audit_page.cpp", {"audit", "evidence", "tensor"}, "a key of session files; columns"},
-    {"app/gui/pages/evidence/evidence_page.cpp", {"evidence"}, "a key of session files"},
+    {"app/gui/restored_evidence.h", {"evidence"}, "a key of session files"},
     {"app/gui/pages/export/export_page.cpp", {"export"}, "a key of session files"},
     {"app/gui/pages/export/export_plan_view.cpp", {"tensor"}, "a column"},
     {"app/gui/pages/labs/lab_solvers.cpp", {"tensor"}, "a column"},

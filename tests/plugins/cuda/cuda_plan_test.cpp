@@ -243,7 +243,7 @@ void CudaPlan::whatIsNotSearchedIsDeclined() {
                 ->path == Path::QuantizeBySearch);
     for (const char* mean : {"ternary", "binary"}) {
         const Plan plan = planned({.weight = mean, .n = 5, .k = 67, .op = "quantize"});
-        QVERIFY(plan.variants.empty() && plan.refusal.find("cpu backend") != std::string::npos);
+        QVERIFY2(plan.variants.empty() && plan.refusal.find("cpu backend") != std::string::npos, plan.refusal.c_str());
     }
     QVERIFY(!planned({.weight = "int4", .n = 5, .k = 67, .scale = "tensor", .op = "quantize"}).refusal.empty());
     QVERIFY(

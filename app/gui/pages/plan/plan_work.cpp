@@ -79,8 +79,9 @@ Result<std::shared_ptr<const plan::Target>> targetOf(const GroundRequest& reques
     const auto* before = request.before && request.before->model == request.model ? request.before.get() : nullptr;
     if (before && before->target && before->target->backend == id && before->target->specs == wanted)
         return before->target;
-    const auto source = sourceWithOptions(id, backendSources({}));
-    if (!source) return fail(fmt::format("There is no backend '{}'.", escapeForPeople(id, 60)));
+    const auto sources = backendSources({});
+    const auto source = std::find_if(sources.begin(), sources.end(), [&](const auto& one) { return one.id == id; });
+    if (source == sources.end()) return fail(fmt::format("There is no backend '{}'.", escapeForPeople(id, 60)));
     auto asked = plan::askTarget({*source, request.model, wanted, 1, {}}, job);
     if (!asked) return tl::unexpected(asked.error());
     return std::make_shared<const plan::Target>(std::move(*asked));
