@@ -105,10 +105,11 @@ constexpr CardEntry kEntries[] = {
      "shuffled and random plans of equal bytes. The dashed line is the prediction, where it is a KL.",
      ""},
     {"Speed × error × size",
-     "Every spec everywhere, at one M: the measured time a token of all matrix products against the error, a colour "
-     "for "
-     "each backend. The area of a dot is the size of the file. A click takes its time as the budget.",
-     "time a token = sum of the medians of all products / M"},
+     "Every spec everywhere, at one M, against the error, a colour for each backend. The time a token is the sum of "
+     "the "
+     "measured medians of all matrix products, divided by M. The area of a dot is the size of the file. A click takes "
+     "its time as the budget.",
+     ""},
     {"Which spec when",
      "On each backend, the M from which one spec is faster than another. A crossing counts only where the 95 % "
      "intervals "
