@@ -4,9 +4,9 @@
 #include "app/gui/resource_path.h"
 #include "app/gui/theme.h"
 
-#include <QAbstractTextDocumentLayout>
 #include <QDesktopServices>
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <QPushButton>
 #include <QScrollBar>
@@ -15,6 +15,8 @@
 #include <QTextTable>
 #include <QTimer>
 #include <QVBoxLayout>
+
+#include <utility>
 
 namespace qs::gui {
 namespace {
@@ -47,6 +49,21 @@ void dressTables(QTextDocument& document, const QColor& line) {
     }
 }
 
+/// Qt puts paragraphs of Markdown close together.
+void spaceBlocks(QTextDocument& document) {
+    for (auto block = document.begin(); block.isValid(); block = block.next()) {
+        QTextCursor cursor(block);
+        auto format = block.blockFormat();
+        const bool isHeading = format.headingLevel() > 0;
+        if (cursor.currentTable() || format.hasProperty(QTextFormat::BlockCodeLanguage) ||
+            format.hasProperty(QTextFormat::BlockCodeFence))
+            continue;
+        format.setTopMargin(isHeading ? 20 : 7);
+        format.setBottomMargin(7);
+        cursor.setBlockFormat(format);
+    }
+}
+
 /// Pictures of whole windows are wider than this dialog.
 void fitPictures(QTextDocument& document) {
     for (auto block = document.begin(); block.isValid(); block = block.next())
@@ -65,47 +82,65 @@ void fitPictures(QTextDocument& document) {
 } // namespace
 
 GuideDialog::GuideDialog(QWidget* parent)
-    : QDialog(parent), folder_(resourcePath("docs", "docs")), text_(named(new QTextBrowser, "guideText")) {
+    : QDialog(parent), folder_(resourcePath("docs", "docs")), text_(named(new QTextBrowser, "guideText")),
+      back_(named(new QPushButton(tr("Back")), "guideBack")) {
     setObjectName(QStringLiteral("guide"));
     setWindowTitle(tr("Guide"));
     resize(860, 720);
     auto* column = new QVBoxLayout(this);
     setSpaces(*column, Theme::kSpace, {12, 12, 12, 12});
     auto* bar = new QHBoxLayout;
-    auto* back = named(new QPushButton(tr("Back")), "guideBack");
-    back->setEnabled(false);
-    back->setAutoDefault(false);
-    connect(back, &QPushButton::clicked, text_, &QTextBrowser::backward);
-    connect(text_, &QTextBrowser::backwardAvailable, back, &QPushButton::setEnabled);
-    bar->addWidget(back);
+    back_->setEnabled(false);
+    back_->setAutoDefault(false);
+    connect(back_, &QPushButton::clicked, this, &GuideDialog::goBack);
+    bar->addWidget(back_);
     bar->addStretch();
     column->addLayout(bar);
     text_->setAccessibleName(tr("Text of the guide"));
     text_->setOpenLinks(false);
-    text_->document()->setDocumentMargin(20);
     connect(text_, &QTextBrowser::anchorClicked, this, &GuideDialog::follow);
-    connect(text_, &QTextBrowser::sourceChanged, this, [this] {
-        dressTables(*text_->document(), text_->palette().color(QPalette::Mid));
-        fitPictures(*text_->document());
-    });
     column->addWidget(text_, 1);
 }
 
 void GuideDialog::showPlace(const QString& place) {
-    open(place.section(u'#', 0, 0), place.section(u'#', 1));
+    if (!place_.isEmpty() && place != place_) before_ << place_;
+    open(place);
     show();
     raise();
 }
 
-void GuideDialog::open(const QString& file, const QString& anchor) {
-    const QString path = QDir(folder_).filePath(file);
-    if (folder_.isEmpty() || !QFileInfo(path).isFile()) {
+void GuideDialog::open(const QString& place) {
+    back_->setEnabled(!before_.isEmpty());
+    place_ = place;
+    const QString file = place.section(u'#', 0, 0);
+    if (file != file_) read(file);
+    scrollTo(place.section(u'#', 1));
+}
+
+/// The document is made whole before the browser sees it, so that it is laid out once.
+void GuideDialog::read(const QString& file) {
+    QFile source(QDir(folder_).filePath(file));
+    if (folder_.isEmpty() || !source.open(QIODevice::ReadOnly)) {
         text_->setPlainText(tr("The documents are not installed beside the program."));
         return;
     }
-    if (text_->source() != QUrl::fromLocalFile(path))
-        text_->setSource(QUrl::fromLocalFile(path), QTextDocument::MarkdownResource);
-    scrollTo(anchor);
+    auto* document = new QTextDocument(this);
+    document->setDefaultFont(text_->font());
+    document->setDocumentMargin(20);
+    document->setMetaInformation(QTextDocument::DocumentUrl, QUrl::fromLocalFile(source.fileName()).toString());
+    document->setMarkdown(QString::fromUtf8(source.readAll()), QTextDocument::MarkdownDialectGitHub);
+    dressTables(*document, text_->palette().color(QPalette::Mid));
+    spaceBlocks(*document);
+    fitPictures(*document);
+    text_->setDocument(document);
+    delete std::exchange(document_, document);
+    file_ = file;
+}
+
+void GuideDialog::goBack() {
+    if (before_.isEmpty()) return;
+    const QString place = before_.takeLast();
+    open(place);
 }
 
 void GuideDialog::scrollTo(const QString& anchor) {
@@ -130,11 +165,9 @@ void GuideDialog::follow(const QUrl& link) {
         QDesktopServices::openUrl(link);
         return;
     }
-    const QString path = text_->source().resolved(link).toLocalFile();
-    if (path.endsWith(QLatin1String(".md")) && QDir(folder_).exists(QFileInfo(path).fileName()))
-        open(QFileInfo(path).fileName(), link.fragment());
-    else if (link.path().isEmpty())
-        scrollTo(link.fragment());
+    const QString file = link.path().isEmpty() ? file_ : QFileInfo(link.path()).fileName();
+    if (file.endsWith(QLatin1String(".md")) && QDir(folder_).exists(file))
+        showPlace(link.hasFragment() ? file + u'#' + link.fragment() : file);
 }
 
 } // namespace qs::gui

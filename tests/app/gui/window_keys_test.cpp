@@ -118,7 +118,7 @@ private Q_SLOTS:
         for (const PageTraits& page : pages()) {
             const QString place = QLatin1String(page.guide);
             guide->showPlace(place);
-            QVERIFY2(place.startsWith(text->source().fileName()), page.id);
+            QVERIFY2(place.startsWith(guide->file()) && !guide->file().isEmpty(), page.id);
             QVERIFY2(text->document()->characterCount() > 500, page.id);
             QCOMPARE(guide->heading().isEmpty(), !place.contains(u'#'));
         }
@@ -127,9 +127,9 @@ private Q_SLOTS:
         keepPicture(*guide, QStringLiteral("guide"));
         QVERIFY(text->verticalScrollBar()->value() > 0); // it went to the heading
         auto* back = guide->findChild<QPushButton*>(QStringLiteral("guideBack"));
-        const QUrl before = text->source();
+        const QString before = guide->file();
         QTest::mouseClick(back, Qt::LeftButton);
-        QVERIFY(text->source() != before);
+        QVERIFY(guide->file() != before);
         guide->close();
     }
 
