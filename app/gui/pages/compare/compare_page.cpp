@@ -128,7 +128,7 @@ void ComparePage::listen(QGridLayout* grid) {
 QLayout* ComparePage::header() {
     auto* line = new QHBoxLayout;
     line->setSpacing(Theme::kSpace);
-    tensor_ = new QLabel;
+    tensor_ = new ElidedLabel(Qt::ElideLeft); // the layer and the role are at the end
     tensor_->setFont(Theme::words(18, QFont::DemiBold));
     shape_ = new QLabel;
     dress(*shape_, Theme::numbers(), "muted");
