@@ -21,6 +21,7 @@
 #include "core/session/kept_evidence.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
+#include "tests/support/thinned.h"
 
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -108,6 +109,8 @@ class TestEvidenceRuns : public QObject {
 
 private Q_SLOTS:
     void initTestCase() {
+        // resume_test, evidence_page_test and evidence_kept_test run there.
+        if (qs::test::kThinning > 1) QSKIP("whole evaluations take minutes without optimisation");
         qputenv("XDG_CACHE_HOME", folder_.path().toLocal8Bit()); // of finished runs
         Theme::install(Theme::Mode::Dark);
     }
