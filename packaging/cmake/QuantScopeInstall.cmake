@@ -15,7 +15,7 @@ install(FILES ${completion}/quantscope-cli.bash DESTINATION ${CMAKE_INSTALL_DATA
 install(FILES ${completion}/quantscope-cli.zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _quantscope-cli COMPONENT cli)
 install(FILES ${completion}/quantscope-cli.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT cli)
 install(DIRECTORY resources/samples DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope COMPONENT cli)
-install(FILES LICENSE-EXCEPTION README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/quantscope-cli COMPONENT cli)
+install(FILES LICENSE LICENSE-EXCEPTION LICENSE-Apache-2.0 README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/quantscope-cli COMPONENT cli)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope/docs COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 if(QS_GUI)
   install(TARGETS quantscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gui)
