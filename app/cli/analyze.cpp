@@ -8,6 +8,7 @@
 #include "app/cli/row_spool.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/input_errors.h"
 #include "core/analysis/proxy_trust.h"
@@ -34,6 +35,7 @@ struct Options {
     OutputFiles outputs;
     Learning learning;
     EvidenceOption evidence;
+    UnitOptions units;
     std::string solver, decoded = "f32";
     std::string commandLine;
 };
@@ -208,6 +210,7 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummar
     for (std::size_t first = 0; first < plan.tensors.size(); first += most) {
         const std::size_t end = std::min(first + most, plan.tensors.size());
         AnalysisPlan piece{plan.model, {}, plan.specs, plan.options};
+        piece.units = plan.units;
         piece.tensors.assign(plan.tensors.begin() + std::ptrdiff_t(first), plan.tensors.begin() + std::ptrdiff_t(end));
         const Job job([&before](const Progress& progress) {
             Progress whole = before;
@@ -221,7 +224,8 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummar
         if (processJob().cancelled()) return cancelledError();
         below.add(result->rows, plan.model.get());
         below.seconds += result->seconds;
-        for (std::size_t t = 0; shown && t < piece.tensors.size(); ++t)
+        const bool hasAllRows = result->rows.size() == piece.tensors.size() * plan.specs.size();
+        for (std::size_t t = 0; shown && hasAllRows && t < piece.tensors.size(); ++t)
             shown->add(first + t, std::span(result->rows).subspan(t * plan.specs.size(), plan.specs.size()));
         std::vector<Value> cells;
         for (const auto& row : result->rows) {
@@ -241,12 +245,13 @@ Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const
     ShownTensors shown;
     const bool pages = wantsPages(options.outputs);
     if (auto done = spoolRows(plan, spool, below, pages ? &shown : nullptr); !done) return done;
+    if (const auto end = options.units.end()) return *end;
     if (!options.outputs.standardOutput()) {
         const auto& all = analysisColumns();
         if (auto done = printSpool({all.begin(), all.end()}, shownColumns(plan), spool); !done) return done;
         if (auto done = printBelow(options, plan, below); !done) return done;
     }
-    if (!options.outputs.any()) return {};
+    if (!options.outputs.any()) return anyMeasured(options, below);
     const ReportContents none{false, false, false, false, false, false};
     AnalysisPlan part{plan.model, {}, plan.specs, plan.options};
     AnalysisResult rows;
@@ -259,7 +264,8 @@ Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const
     auto report = analysisReport(part, rows, pages ? kPartContents : none, options.commandLine, processJob(), &whole);
     if (!report) return tl::unexpected(report.error());
     report->data.rows.clear();
-    return writeSpool(options.outputs, std::move(*report), spool, paths);
+    auto done = writeSpool(options.outputs, std::move(*report), spool, paths);
+    return done ? anyMeasured(options, below) : done;
 }
 
 Result<void> run(const Options& options) {
@@ -292,13 +298,15 @@ Result<void> run(const Options& options) {
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, options.learning.activations});
     paths.insert(paths.end(), options.evidence.files.begin(), options.evidence.files.end());
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
+    plan.units = *units;
+    if (plan.units) plan.units->begin(weightOf(plan));
     AnalysisSummary below;
-    if (isLong(options, plan)) {
-        auto done = runInPieces(options, plan, paths, below);
-        return done ? anyMeasured(options, below) : done;
-    }
+    if (isLong(options, plan)) return runInPieces(options, plan, paths, below);
     auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
+    if (const auto end = options.units.end()) return *end;
     below.add(result->rows, plan.model.get());
     below.proxy = proxyRemark(nmseMetric(), result->rows, true);
     if (options.outputs.any()) {
@@ -328,6 +336,7 @@ Run declareAnalyze(CLI::App& app) {
     options->learning.declare(app);
     options->evidence.declare(app);
     addDecoded(app, options->decoded);
+    options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;

@@ -5,6 +5,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/text.h"
 #include "core/verify/limit.h"
 
@@ -17,6 +18,7 @@ struct Options {
     std::string path;
     std::vector<std::string> failOn;
     OutputFiles outputs;
+    UnitOptions units;
     std::string commandLine;
 };
 
@@ -66,8 +68,11 @@ Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    const auto result = auditModel(*model, processJob());
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
+    const auto result = auditModel(*model, processJob(), *units);
     if (!result) return tl::unexpected(result.error());
+    if (const auto end = options.units.end()) return *end;
     if (options.outputs.any()) {
         auto report = auditReport(**model, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
@@ -87,6 +92,7 @@ Result<void> run(const Options& options) {
 Run declareAudit(CLI::App& app) {
     auto options = std::make_shared<Options>();
     addPath(app, options->path);
+    options->units.declare(app);
     option(app, "--fail-on", options->failOn,
            "Exit with 1 when there is a fault, with `warning` a warning or a fault, with the\n"
            "id of a check a finding of it; more than N with `warning>N` (default: never)")
@@ -95,7 +101,8 @@ Run declareAudit(CLI::App& app) {
         .check([](const std::string& text) {
             const auto limit = parseLimit(text, auditLimits());
             return limit ? std::string() : limit.error().message;
-        });
+        })
+        .role(OptionRole::NoEffect);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli audit " + options->path;

@@ -21,6 +21,7 @@ const auto kCommands = std::to_array<Command>({
     {"tokenize", "Turn a text into the token ids of a model", declareTokenize},
     {"audit", "Look for wrong labels and orders, weights quantized before, dead channels, NaN and duplicates",
      declareAudit},
+    {"merge", "Put the records of several processes together to the result of their command", declareMerge},
     {"diff", "Compare two checkpoints tensor by tensor, under the names and orders of other ecosystems", declareDiff},
     {"verify", "Compare an export of any program with its original, or with its certificate alone", declareVerify},
     {"whatif", "What transposing, reshaping, joining, cutting and sharding a quantized tensor costs", declareWhatIf},

@@ -21,6 +21,7 @@ Run declareSensitivity(CLI::App& app);
 Run declareCapture(CLI::App& app);
 Run declareTokenize(CLI::App& app);
 Run declareAudit(CLI::App& app);
+Run declareMerge(CLI::App& app);
 Run declareDiff(CLI::App& app);
 Run declareVerify(CLI::App& app);
 Run declareWhatIf(CLI::App& app);

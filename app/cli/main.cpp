@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Exit codes: 0 done; 1 bad input or request; 2 wrong usage; 128 + signal when stopped.
-#include "app/cli/command.h"
+#include "app/cli/command_line.h"
 #include "app/cli/interrupt.h"
-#include "app/cli/selection.h"
+#include "app/cli/mpi.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/job_scope.h"
 #include "core/base/text.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
-#include "core/report/libraries.h"
-#include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <clocale>
 #include <cstdio>
 #include <new>
@@ -46,10 +46,10 @@ std::string notANumber(const std::string& what) {
     return what.substr(option, equals - option) + " takes a number, not '" + what.substr(equals + 3) + "'";
 }
 
-int run(const std::function<qs::Result<void>()>& command) {
+int run(const qs::cli::CommandLine& line) {
     try {
         const qs::JobScope scope(&qs::cli::processJob());
-        const auto done = command();
+        const auto done = line.run();
         qs::cli::clearProgress();
         if (done) return 0;
         return done.error().cancelled ? stopped() : complain(done.error().sentence(), 1);
@@ -60,6 +60,25 @@ int run(const std::function<qs::Result<void>()>& command) {
     }
 }
 
+/// Runs the command as one of the processes of mpirun: each computes its part of the units, then the first one puts all
+/// parts together.
+int runAsRank(const qs::cli::CommandLine& line, const qs::cli::Mpi& mpi) {
+    auto& part = qs::cli::part();
+    const bool isFirst = mpi.rank().index == 0;
+    if (!qs::cli::sharesUnits(*line.chosen())) {
+        const std::string sentence = "mpirun cannot share the work of " + line.chosen()->get_name() + ".";
+        const int code = isFirst ? complain(sentence, 1) : 1;
+        mpi.all(false);
+        return code;
+    }
+    part.rank = mpi.rank();
+    const int code = run(line);
+    if (!mpi.all(code == 0)) return code ? code : 1;
+    if (!isFirst) return 0;
+    part.isMerge = true;
+    return run(line);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -67,46 +86,26 @@ int main(int argc, char** argv) {
     for (const auto& problem : qs::loadUserFormats()) complain("not taken as a format: " + problem, 0);
     for (const auto& problem : qs::loadTrained(qs::userFormatsFolder()))
         complain("not taken as a trained spec: " + problem, 0);
-    CLI::App app{"QuantScope: what quantization does to the weights of a network."};
-    app.name("quantscope-cli");
-    app.set_version_flag("--version", qs::versionText("quantscope-cli"),
-                         "Print the version and the libraries, with their licences, and exit");
-    app.set_help_flag("-h,--help", "Print this help and exit");
-    app.require_subcommand(1);
-    app.footer("\"-\" after --json writes to the standard output. Exit code: 0 done, 1 the input or the request\n"
-               "is at fault, 2 wrong usage.\n\n"
-               "  quantscope-cli analyze model.safetensors --spec nf4:block=64 --spec int8 --html report.html");
-
-    std::vector<std::pair<const CLI::App*, std::function<qs::Result<void>()>>> runs;
-    for (const auto& command : qs::cli::commands()) {
-        auto* declared = app.add_subcommand(command.name, command.summary);
-        declared->footer("");
-        runs.emplace_back(declared, command.declare(*declared));
-    }
+    qs::cli::CommandLine line;
     try {
-        app.parse(argc, argv);
+        line.parse({argv + std::min(argc, 1), argv + argc});
     } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) return app.exit(e);
-        const auto chosen = app.get_subcommands();
-        if (chosen.empty() && argc > 1 && argv[1][0] != '-') return complain(unknownCommand(argv[1]), 2);
-        if (chosen.empty() && argc > 1)
+        if (e.get_exit_code() == 0) return line.app().exit(e);
+        const auto* chosen = line.chosen();
+        if (!chosen && argc > 1 && argv[1][0] != '-') return complain(unknownCommand(argv[1]), 2);
+        if (!chosen && argc > 1)
             return complain("there is no option '" + qs::escapeForPeople(argv[1], 100) +
                                 "' before a command; see `quantscope-cli --help`.",
                             2);
-        const std::string who = chosen.empty() ? "" : " " + chosen.front()->get_name();
+        const std::string who = chosen ? " " + chosen->get_name() : "";
         std::string what = qs::escapeForPeople(e.what(), 250);
         if (dynamic_cast<const CLI::ConversionError*>(&e)) what = notANumber(what);
         while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();
         return complain(what + "; see `quantscope-cli" + who + " --help`.", 2);
     }
     if (const char* problem = qs::forcedIsaProblem()) return complain(std::string(problem) + ".", 2);
-    qs::cli::catchSignals();
-    for (const auto& [declared, command] : runs)
-        if (declared->parsed()) {
-            auto& files = qs::cli::runFiles();
-            qs::cli::addPaths(*declared, files);
-            if (const auto fine = files.apart(); !fine) return complain(fine.error().sentence(), 1);
-            return run(command);
-        }
-    return 2;
+    const auto mpi = qs::cli::Mpi::join();
+    if (!mpi) return complain(mpi.error().sentence(), 1);
+    qs::cli::catchSignals(); // after MPI, which has handlers of its own
+    return *mpi ? runAsRank(line, **mpi) : run(line);
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/option.h"
 
+#include "app/cli/interrupt.h"
+#include "core/report/report.h"
+
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 
 namespace qs::cli {
@@ -11,22 +15,64 @@ struct OptionMark {
     PathUse use = PathUse::None;
     std::string unless;
     std::string name; ///< name of the option; detects that another option was created at the same address
+    OptionRole role = OptionRole::Setting;
 };
 std::map<const CLI::Option*, OptionMark>& optionMarks() {
     static std::map<const CLI::Option*, OptionMark> all;
     return all;
 }
-Option marked(CLI::Option* declared, const OptionMark& mark) {
+/// What is known of an option; the defaults if nothing was set.
+OptionMark markOf(const CLI::Option* declared) {
+    const auto found = optionMarks().find(declared);
+    const bool isIt = found != optionMarks().end() && found->second.name == declared->get_name();
+    return isIt ? found->second : OptionMark();
+}
+Option marked(CLI::Option* declared, PathUse use, const std::string& unless = {}) {
+    OptionMark mark = markOf(declared);
+    mark.use = use, mark.unless = unless, mark.name = declared->get_name();
     optionMarks()[declared] = mark;
     return Option(declared);
 }
 
 } // namespace
 
-PathUse pathUse(const CLI::Option* declared) {
-    const auto found = optionMarks().find(declared);
-    const bool isIt = found != optionMarks().end() && found->second.name == declared->get_name();
-    return isIt ? found->second.use : PathUse::None;
+PathUse pathUse(const CLI::Option* declared) { return markOf(declared).use; }
+
+std::vector<std::string> commandOf(const CLI::App& command) {
+    std::vector<std::string> out = {command.get_name()}, places;
+    for (const CLI::Option* declared : command.get_options()) {
+        const OptionRole role = markOf(declared).role;
+        if (declared->count() == 0 || role == OptionRole::Report || role == OptionRole::Sharing) continue;
+        if (declared->get_positional())
+            places.insert(places.end(), declared->results().begin(), declared->results().end());
+        else if (declared->get_expected_max() == 0)
+            out.push_back(declared->get_name());
+        else
+            for (const auto& value : declared->results()) out.push_back(declared->get_name() + "=" + value);
+    }
+    out.insert(out.end(), places.begin(), places.end());
+    return out;
+}
+
+Result<std::string> settingsOf(const CLI::App& command) {
+    std::string out = command.get_name() + "\n";
+    for (const CLI::Option* declared : command.get_options()) {
+        const OptionMark mark = markOf(declared);
+        const bool isInput = mark.use == PathUse::Input;
+        if (declared->count() == 0 || mark.role != OptionRole::Setting || (mark.use != PathUse::None && !isInput))
+            continue;
+        for (std::string value : declared->results()) {
+            std::error_code error;
+            if (isInput && value != mark.unless) {
+                if (std::filesystem::is_directory(value, error)) continue;
+                auto hash = sha256OfFile(value, processJob());
+                if (!hash) return tl::unexpected(hash.error());
+                value = std::move(*hash);
+            }
+            out += declared->get_name() + " " + value + "\n";
+        }
+    }
+    return out;
 }
 
 void addPaths(const CLI::App& command, RunFiles& files) {
@@ -59,12 +105,16 @@ Option Option::oneOf(std::vector<std::string> values) const {
 Option Option::check(std::function<std::string(const std::string&)> problem) const {
     return Option(declared_->check(std::move(problem)));
 }
-Option Option::reads(const std::string& unless) const {
-    return marked(declared_, {PathUse::Input, unless, declared_->get_name()});
+Option Option::reads(const std::string& unless) const { return marked(declared_, PathUse::Input, unless); }
+Option Option::writes() const { return marked(declared_, PathUse::Output, "-"); }
+Option Option::certifies() const { return marked(declared_, PathUse::CertifiedExport); }
+Option Option::exports() const { return marked(declared_, PathUse::Export); }
+Option Option::role(OptionRole role) const {
+    OptionMark mark = markOf(declared_);
+    mark.role = role, mark.name = declared_->get_name();
+    optionMarks()[declared_] = mark;
+    return *this;
 }
-Option Option::writes() const { return marked(declared_, {PathUse::Output, "-", declared_->get_name()}); }
-Option Option::certifies() const { return marked(declared_, {PathUse::CertifiedExport, {}, declared_->get_name()}); }
-Option Option::exports() const { return marked(declared_, {PathUse::Export, {}, declared_->get_name()}); }
 bool Option::given() const { return declared_->count() > 0; }
 
 Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Options of a command. Only option.cpp and main.cpp include CLI11, because its templates take seconds to compile.
+// Options of a command. Only option.cpp, command_line.cpp and main.cpp include CLI11, because its templates take seconds
+// to compile.
 
 #include "core/export/run_files.h"
 
@@ -15,6 +16,14 @@ class Option;
 } // namespace CLI
 
 namespace qs::cli {
+
+/// What an option is for. Shared runs and their records depend on it, see units.h.
+enum class OptionRole {
+    Setting,  ///< it changes results
+    NoEffect, ///< it changes no result: memory, the folder of a cache
+    Report,   ///< where reports are written
+    Sharing   ///< how the work is shared
+};
 
 /// A declared option. Its properties are set in a chain: option(app, "--rows", rows, "...").type("M").
 class Option {
@@ -40,6 +49,8 @@ public:
     Option exports() const;   ///< path of an exported file or folder; see RunFiles
     Option certifies() const; ///< like exports(), and a certificate is written too
 
+    Option role(OptionRole role) const; ///< the default is Setting
+
     bool given() const; ///< true if the user gave it; valid after parsing
 
 private:
@@ -51,6 +62,13 @@ enum class PathUse { None, Input, Output, Export, CertifiedExport };
 PathUse pathUse(const CLI::Option* declared);
 /// Adds all paths given to a parsed command.
 void addPaths(const CLI::App& command, RunFiles& files);
+
+/// The name of a parsed command and its options, as a command line that gives the same results. Options with the role
+/// Report or Sharing are left out.
+std::vector<std::string> commandOf(const CLI::App& command);
+/// What results of a parsed command depend on: its settings, a line each. An input file is named by its SHA-256; an
+/// input folder is left out. Error: an input file cannot be read.
+Result<std::string> settingsOf(const CLI::App& command);
 
 /// Declares an option. A `name` without dashes is a positional argument. `into` holds the default and must outlive
 /// parsing.

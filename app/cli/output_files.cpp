@@ -42,9 +42,11 @@ void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids)
         file.option = option(app, std::string("--") + file.writer->id, file.path,
                              std::string(file.writer->title) + ": " + file.writer->holds)
                           .type("FILE")
-                          .writes();
+                          .writes()
+                          .role(OptionRole::Report);
     if (ids.size() > 1) // only reports contain provenance with paths
-        flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone");
+        flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone")
+            .role(OptionRole::Report);
 }
 
 std::vector<std::string> pathsOf(const Model* model) {
@@ -60,6 +62,13 @@ bool OutputFiles::any() const {
 bool OutputFiles::wants(std::string_view id) const {
     return std::any_of(files_.begin(), files_.end(),
                        [&](const File& f) { return id == f.writer->id && !f.path.empty(); });
+}
+std::vector<std::string> OutputFiles::words() const {
+    std::vector<std::string> out;
+    for (const File& file : files_)
+        if (!file.path.empty()) out.push_back(fmt::format("--{}={}", file.writer->id, file.path));
+    if (paths_) out.push_back("--paths");
+    return out;
 }
 bool OutputFiles::standardOutput() const {
     return std::any_of(files_.begin(), files_.end(), [](const File& f) { return f.path == "-"; });

@@ -20,7 +20,8 @@ public:
     Result<void> check() const;
     bool any() const;
     bool wants(std::string_view id) const;
-    bool standardOutput() const; ///< an output is "-": print nothing else to standard output
+    std::vector<std::string> words() const; ///< the options as they were given: "--json=rows.json"
+    bool standardOutput() const;            ///< an output is "-": print nothing else to standard output
 
     /// Renders everything first, then writes all files, then standard output. Without --paths, each of `paths` is shown
     /// as its last name only.

@@ -6,6 +6,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 
@@ -22,6 +23,7 @@ struct Options {
     std::vector<std::uint32_t> blocks;
     OutputFiles outputs;
     EvidenceOption evidence;
+    UnitOptions units;
     std::string commandLine, decoded = "f32";
 };
 
@@ -76,9 +78,12 @@ Result<void> run(const Options& options) {
     if (!decoded) return tl::unexpected(decoded.error());
     auto effects = options.evidence.read(*model);
     if (!effects) return tl::unexpected(effects.error());
-    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded, std::move(*effects)};
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
+    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded, std::move(*effects), *units};
     const auto result = runSweep(plan, job);
     if (!result) return tl::unexpected(result.error());
+    if (const auto end = options.units.end()) return *end;
     if (options.outputs.any()) {
         auto report = sweepReport(plan, *result, options.commandLine, job);
         if (job.cancelled()) return cancelledError();
@@ -116,6 +121,7 @@ Run declareSweep(CLI::App& app) {
     addTensorFilters(app, options->filters);
     options->evidence.declare(app);
     addDecoded(app, options->decoded);
+    options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli sweep " + options->path;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
+#include "core/analysis/analysis_unit.h"
 #include "core/base/text.h"
 #include "core/quant/encode/pass.h"
 
@@ -48,6 +49,12 @@ AnalysisRow withEffect(const AnalysisRow& row, const OutputEffects* effects) {
     return out;
 }
 
+double weightOf(const AnalysisPlan& plan) {
+    double bytes = 0;
+    for (const TensorInfo* tensor : plan.tensors) bytes += double(tensor->bytes) * double(plan.specs.size());
+    return bytes;
+}
+
 Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
                                const std::function<void(AnalysisRow)>& onRow) {
     const auto started = std::chrono::steady_clock::now();
@@ -56,7 +63,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
     for (std::size_t i = 0; i < plan.specs.size(); ++i) pooled.push_back(std::make_shared<Distribution>());
     Progress progress;
     progress.itemsTotal = plan.tensors.size() * plan.specs.size();
-    for (const TensorInfo* tensor : plan.tensors) progress.total += double(tensor->bytes) * double(plan.specs.size());
+    progress.total = weightOf(plan);
 
     for (const TensorInfo* tensor : plan.tensors) {
         progress.what = "Analysing " + escapeForPeople(tensor->name);
@@ -73,19 +80,22 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             if (at < plan.codebooks.size())
                 if (const auto shared = plan.codebooks[at].find(tensor); shared != plan.codebooks[at].end())
                     options.levels = shared->second;
-            auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));
-            if (!row) return tl::unexpected(row.error());
-            if (row->statistics)
-                statistics = row->statistics;
-            else if (plan.options.statistics)
-                row->statistics = statistics;
-            row->specAsTyped = asTyped;
-            result.sourceBytes += scan.bytes();
-            if (row->status == Status::Ok) pooled[at]->merge(*row->distribution);
-            if (plan.keepRows) result.rows.push_back(figuresOf(*row));
-            if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(*row)));
+            auto unit = unitOfAnalysis(plan.units, *plan.model, *tensor, spec, options.effects.get(), job, [&] {
+                auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));
+                if (row && !row->statistics && plan.options.statistics) row->statistics = statistics;
+                return row;
+            });
+            if (!unit) return tl::unexpected(unit.error());
             progress.done += double(tensor->bytes);
             ++progress.items;
+            if (!*unit) continue;
+            TensorAnalysis& row = **unit;
+            if (row.statistics) statistics = row.statistics;
+            row.specAsTyped = asTyped;
+            result.sourceBytes += scan.bytes();
+            if (row.status == Status::Ok) pooled[at]->merge(*row.distribution);
+            if (plan.keepRows) result.rows.push_back(figuresOf(row));
+            if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(row)));
         }
         releasePages(*plan.model, *tensor);
     }

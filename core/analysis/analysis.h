@@ -17,6 +17,7 @@
 
 namespace qs {
 
+class UnitRun;
 struct Solved;
 namespace value {
 struct Tensor;
@@ -158,7 +159,12 @@ struct AnalysisPlan {
     /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
     bool keepRows = true; ///< false: rows are only handed out, for models of very many tensors
+    /// A unit is a tensor under a spec. analyse() goes on with the list that was begun with weightOf(). Units that are
+    /// left out have no row. Null: all are computed.
+    UnitRun* units = nullptr;
 };
+/// The weights of all units of a plan: the bytes that they read.
+double weightOf(const AnalysisPlan& plan);
 using AnalysisRow = std::shared_ptr<const TensorAnalysis>;
 /// The same row without its distribution.
 AnalysisRow figuresOf(const TensorAnalysis& row);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace qs {
@@ -13,6 +14,8 @@ namespace qs {
 class FloatHistogram {
 public:
     FloatHistogram() : counts_(kFloatBins) {}
+    /// `counts`: of all kFloatBins bins.
+    explicit FloatHistogram(std::vector<std::uint64_t> counts) : counts_(std::move(counts)) {}
     void add(std::span<const std::uint32_t> bins);
     void merge(const FloatHistogram& other);
     std::uint64_t total() const;

@@ -5,6 +5,8 @@
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/cell.h"
 #include "core/base/text.h"
+#include "core/records/input_hash.h"
+#include "core/records/unit_run.h"
 
 #include <algorithm>
 #include <array>
@@ -56,6 +58,17 @@ const char* severityId(Severity severity) {
 
 std::span<const AuditCheck> auditChecks() { return kChecks; }
 
+// Fields of the records of condensed facts, in the order of the structs; without TensorFacts::info and the sample.
+
+template<class Archive, archive::Of<Channels> T> void fieldsOf(Archive& archive, T& c) { archive(c.count, c.first); }
+
+template<class Archive, archive::Of<LogSpread> T> void fieldsOf(Archive& archive, T& s) { archive(s.n, s.s1, s.s2); }
+
+template<class Archive, archive::Of<TensorFacts> T> void fieldsOf(Archive& archive, T& f) {
+    archive(f.hasValues, f.rows, f.columns, f.nan, f.inf, f.firstBad, f.low, f.high, f.hash, f.zeroRows, f.equalRows,
+            f.zeroColumns, f.equalColumns, f.columnRms, f.rowRms, f.asLabelled, f.asOther, f.grain);
+}
+
 namespace {
 
 /// True if findDuplicates() or findColumnOrder() uses the tensor; both ignore smaller ones.
@@ -104,20 +117,39 @@ private:
     std::vector<std::vector<Finding>> found_; ///< for each check
 };
 
+/// The condensed facts of a tensor, or those of its record. Nullopt: the unit is left out.
+Result<std::optional<TensorFacts>> factsOf(const Model& model, const TensorInfo& tensor, UnitRun* units,
+                                           const Job& job) {
+    const std::function<Result<TensorFacts>()> compute = [&] {
+        auto facts = gatherFacts(model, tensor, job);
+        if (facts) condense(*facts); // frees the sampled rows, so that memory stays bounded
+        return facts;
+    };
+    std::string key;
+    if (units) {
+        const auto hash = hashOfFilesWith(model, tensor, job);
+        if (!hash) return tl::unexpected(hash.error());
+        key = *hash + "\n" + tensor.name;
+    }
+    auto facts = unitOf(units, key, escapeForPeople(tensor.name, 60), double(tensor.bytes), compute);
+    if (facts && *facts) (*facts)->info = &tensor;
+    return facts;
+}
+
 } // namespace
 
-Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job) {
+Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job, UnitRun* units) {
     const auto start = std::chrono::steady_clock::now();
     AuditInPieces audit(model);
     AuditResult result;
     const auto total = double(model->totalBytes());
+    if (units) units->begin(total);
     for (const TensorInfo& tensor : model->tensors) {
         job.progress({double(result.bytes), total, "Auditing " + escapeForPeople(tensor.name, 60), result.tensors,
                       model->tensors.size()});
-        auto facts = gatherFacts(*model, tensor, job);
+        auto facts = factsOf(*model, tensor, units, job);
         if (!facts) return tl::unexpected(facts.error());
-        condense(*facts); // frees the sampled rows, so that memory stays bounded
-        audit.add(std::move(*facts));
+        if (*facts) audit.add(std::move(**facts));
         ++result.tensors, result.bytes += tensor.bytes;
     }
     if (job.cancelled()) return cancelledError();

@@ -12,6 +12,8 @@
 
 namespace qs {
 
+class UnitRun;
+
 enum class Severity {
     Note,    ///< worth knowing
     Warning, ///< probably a mistake, or wasted space
@@ -53,8 +55,9 @@ struct AuditResult {
     std::uint64_t tensors = 0, bytes = 0; ///< that were read
     double seconds = 0;                   ///< duration of the audit
 };
-/// Audits all tensors of the model with bounded memory. Fails if the job is cancelled, or if a file changed or failed.
-Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job);
+/// Audits all tensors of the model with bounded memory. `units` shares the tensors, see UnitRun; null: all are read.
+/// Fails if the job is cancelled, or if a file changed or failed.
+Result<AuditResult> auditModel(std::shared_ptr<const Model> model, const Job& job, UnitRun* units = nullptr);
 
 const Columns<Finding>& findingColumns();
 

@@ -2,11 +2,13 @@
 #include "core/analysis/sweep/sweep.h"
 
 #include "core/analysis/analyse_tensor.h"
+#include "core/analysis/analysis_unit.h"
 #include "core/analysis/proxy_trust.h"
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 #include "core/quant/encode/pass.h"
+#include "core/records/unit_run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -160,6 +162,7 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             ++result.points[classOf[t] * result.specs + s].tensors;
         }
     }
+    if (plan.units) plan.units->begin(progress.total);
     AnalysisOptions options;
     options.statistics = false;
     options.decodedAs = plan.decodedAs, options.effects = plan.effects;
@@ -171,10 +174,15 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             if (job.cancelled()) return cancelledError();
             job.progress(progress);
             ScanProgress scan{job, progress, elementBytes};
-            const auto row = analyseTensor(*plan.model, tensor, plan.specs[s].spec, options, job, std::ref(scan));
+            const QuantSpec& spec = plan.specs[s].spec;
+            const auto row = unitOfAnalysis(plan.units, *plan.model, tensor, spec, options.effects.get(), job, [&] {
+                return analyseTensor(*plan.model, tensor, spec, options, job, std::ref(scan));
+            });
             if (!row) return tl::unexpected(row.error());
-            addRow(result.points[classOf[t] * result.specs + s], *row);
-            if (hasAll) addRow(result.points[s], *row);
+            if (*row) {
+                addRow(result.points[classOf[t] * result.specs + s], **row);
+                if (hasAll) addRow(result.points[s], **row);
+            }
             result.sourceBytes += scan.bytes();
             progress.done += double(tensor.bytes);
         }

@@ -36,6 +36,7 @@ struct SweepPlan {
     std::vector<SweepSpec> specs;
     DecodedAs decodedAs = DecodedAs::F32;
     std::shared_ptr<const OutputEffects> effects = {}; ///< effects on the model's output; null: none are known
+    UnitRun* units = nullptr; ///< shares the units, a tensor under a spec; null: all are computed
 };
 
 /// The sum over tensors of the effect of each one alone on the output, in nats per token.

@@ -4,9 +4,8 @@
 #include "core/base/text.h"
 #include "core/model/companion.h"
 #include "core/model/crc32c.h"
+#include "core/records/input_hash.h"
 
-#include <QByteArray>
-#include <QCryptographicHash>
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -58,12 +57,6 @@ constexpr std::size_t kMostKept = std::size_t(1) << 30; ///< bytes of a file
 constexpr const char* kNoFile = "that is not a regular file";
 
 } // namespace
-
-std::string sha256OfText(const std::string& text) {
-    const auto hash =
-        QCryptographicHash::hash(QByteArray(text.data(), qsizetype(text.size())), QCryptographicHash::Sha256);
-    return hash.toHex().toStdString();
-}
 
 Result<Records> Records::open(const std::string& folder, const std::string& about) {
     Records out;

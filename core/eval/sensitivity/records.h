@@ -12,9 +12,6 @@
 
 namespace qs::eval {
 
-/// SHA-256 in lower-case hex.
-std::string sha256OfText(const std::string& text);
-
 class Records {
 public:
     /// Creates `folder` if it is missing. If `folder` is empty, nothing is stored. `about` names all that every run of

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/command_line.h"
+
+#include "app/cli/option.h"
+#include "app/cli/selection.h"
+#include "core/base/text.h"
+#include "core/report/libraries.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace qs::cli {
+
+CommandLine::CommandLine()
+    : app_(std::make_unique<CLI::App>("QuantScope: what quantization does to the weights of a network.")) {
+    app_->name("quantscope-cli");
+    app_->set_version_flag("--version", versionText("quantscope-cli"),
+                           "Print the version and the libraries, with their licences, and exit");
+    app_->set_help_flag("-h,--help", "Print this help and exit");
+    app_->require_subcommand(1);
+    app_->footer("\"-\" after --json writes to the standard output. Exit code: 0 done, 1 the input or the request\n"
+                 "is at fault, 2 wrong usage.\n\n"
+                 "  quantscope-cli analyze model.safetensors --spec nf4:block=64 --spec int8 --html report.html");
+    for (const auto& command : commands()) {
+        auto* declared = app_->add_subcommand(command.name, command.summary);
+        declared->footer("");
+        runs_.emplace_back(declared, command.declare(*declared));
+    }
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::parse(std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    app_->parse(std::move(words));
+}
+
+const CLI::App* CommandLine::chosen() const {
+    const auto chosen = app_->get_subcommands();
+    return chosen.empty() ? nullptr : chosen.front();
+}
+
+Result<void> CommandLine::run() const {
+    for (const auto& [declared, command] : runs_) {
+        if (!declared->parsed()) continue;
+        addPaths(*declared, runFiles());
+        if (auto fine = runFiles().apart(); !fine) return fine;
+        return command();
+    }
+    return fail("no command was given.");
+}
+
+Result<void> runCommand(const std::vector<std::string>& words) {
+    CommandLine line;
+    try {
+        line.parse(words);
+    } catch (const CLI::ParseError& problem) {
+        return fail(escapeForPeople(problem.what(), 250));
+    }
+    return line.run();
+}
+
+} // namespace qs::cli

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// The parser of the command line.
+
+#include "app/cli/command.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace qs::cli {
+
+class CommandLine {
+public:
+    CommandLine();
+    ~CommandLine();
+
+    /// Parses the words behind the name of the program. Usage errors are exceptions of CLI11.
+    void parse(std::vector<std::string> words);
+    CLI::App& app() { return *app_; }
+    /// The command that was parsed.
+    const CLI::App* chosen() const;
+    /// Checks that no output of the command is an input, then runs it.
+    Result<void> run() const;
+
+private:
+    std::unique_ptr<CLI::App> app_;
+    std::vector<std::pair<const CLI::App*, std::function<Result<void>()>>> runs_;
+};
+
+/// Parses a command and runs it. A usage error is an error too.
+Result<void> runCommand(const std::vector<std::string>& words);
+
+} // namespace qs::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/command_line.h"
+#include "app/cli/declare.h"
+#include "app/cli/output_files.h"
+#include "app/cli/units.h"
+#include "core/base/text.h"
+#include "core/records/record_files.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace qs::cli {
+namespace {
+
+struct Options {
+    std::vector<std::string> places;
+    OutputFiles outputs;
+};
+
+Result<void> run(const Options& options) {
+    if (part().rank) return fail("merge is one process: start it without mpirun.");
+    const auto origins = RecordFiles::originsIn(options.places);
+    if (!origins) return tl::unexpected(origins.error());
+    std::vector<std::vector<std::string>> commands;
+    for (const RecordsOrigin& origin : *origins)
+        if (std::find(commands.begin(), commands.end(), origin.command) == commands.end())
+            commands.push_back(origin.command);
+    if (commands.size() > 1)
+        return fail(fmt::format("The records are of {} commands; name the files of one. The first two: {}; {}.",
+                                commands.size(), escapeForPeople(fmt::format("{}", fmt::join(commands[0], " ")), 150),
+                                escapeForPeople(fmt::format("{}", fmt::join(commands[1], " ")), 150)));
+    part().isMerge = true, part().places = options.places;
+    auto words = commands.front();
+    const auto reports = options.outputs.words();
+    words.insert(words.end(), reports.begin(), reports.end());
+    return runCommand(words);
+}
+
+} // namespace
+
+Run declareMerge(CLI::App& app) {
+    auto options = std::make_shared<Options>();
+    option(app, "FILES", options->places, "Files of records, and folders with such files").required().type("").reads();
+    options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
+    return [options] { return run(*options); };
+}
+
+} // namespace qs::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A computation whose units (a tensor under a spec, a chunk of a text) are shared by several processes. There is one
+// code path: a computation goes through all its units in order. It takes the result of a unit from its record, computes
+// it if the unit belongs to this process, or leaves it out. Only a run in which no unit is left out has a result. Results
+// are put together in the order of the units, so they equal those of one process bit for bit, on processors with the
+// same instruction set.
+
+#include "core/records/archive.h"
+#include "core/records/record_files.h"
+#include "core/records/shard.h"
+
+#include <functional>
+#include <memory>
+
+namespace qs {
+
+class UnitRun {
+public:
+    struct Settings {
+        RecordsOrigin origin;
+        std::vector<std::string> places; ///< files and folders with records
+        std::string folder;              ///< of new records; empty: none are written
+        Shard shard;
+        bool isMerge = false; ///< nothing is computed
+    };
+    /// Errors: those of RecordFiles::open().
+    static Result<std::unique_ptr<UnitRun>> open(Settings settings);
+
+    /// Begins a list of units. `total`: the sum of their weights, which stand for the time that they take.
+    void begin(double total) { dealer_ = ShardDealer(settings_.shard, total); }
+    /// True if this process computes the next unit of the list. Call it for every unit, in order, also for those that
+    /// have records.
+    bool takes(double weight);
+    /// The record of a unit, counted as found. A record that cannot be read as T does not count.
+    template<class T> std::optional<T> find(const std::string& key) {
+        const auto bytes = files_.find(key);
+        auto value = bytes ? archive::valueOf<T>(*bytes) : std::nullopt;
+        found_ += value ? 1 : 0;
+        return value;
+    }
+    /// Keeps the result of a unit that was computed.
+    template<class T> Result<void> keep(const std::string& key, const T& value) {
+        ++computed_;
+        return files_.add(key, archive::bytesOf(value));
+    }
+    /// Says that a unit has no result. `name` is for people.
+    void leaveOut(std::string name);
+
+    /// All of the above for one unit. Nullopt: it was left out.
+    template<class T>
+    Result<std::optional<T>> unit(const std::string& key, const std::string& name, double weight,
+                                  const std::function<Result<T>()>& compute) {
+        const bool isMine = takes(weight);
+        if (auto known = find<T>(key)) return known;
+        if (!isMine) {
+            leaveOut(name);
+            return std::nullopt;
+        }
+        auto value = compute();
+        if (!value) return tl::unexpected(value.error());
+        if (auto kept = keep(key, *value); !kept) return tl::unexpected(kept.error());
+        return std::optional<T>(std::move(*value));
+    }
+
+    const Shard& shard() const { return settings_.shard; }
+    bool isMerge() const { return settings_.isMerge; }
+    std::size_t computed() const { return computed_; }
+    std::size_t found() const { return found_; }
+    std::size_t leftOut() const { return leftOut_; }
+    bool isWhole() const { return leftOut_ == 0; }
+
+    /// Writes the records that wait. True: no unit was left out. False: this process has done its part, see
+    /// shardText(). Error of a merge: units are missing; it names the first ones.
+    Result<bool> finish();
+    /// "Shard 2 of 4: 12 units computed, 0 were there, 36 are of other shards."
+    std::string shardText() const;
+
+private:
+    explicit UnitRun(Settings settings) : settings_(std::move(settings)) {}
+    Settings settings_;
+    RecordFiles files_;
+    ShardDealer dealer_{{}, 0};
+    std::size_t computed_ = 0, found_ = 0, leftOut_ = 0;
+    std::vector<std::string> firstLeftOut_; ///< names, at most 3
+};
+
+/// The result of a unit, with or without a run that shares units.
+template<class T>
+Result<std::optional<T>> unitOf(UnitRun* run, const std::string& key, const std::string& name, double weight,
+                                const std::function<Result<T>()>& compute) {
+    if (run) return run->unit<T>(key, name, weight, compute);
+    auto value = compute();
+    if (!value) return tl::unexpected(value.error());
+    return std::optional<T>(std::move(*value));
+}
+
+} // namespace qs
