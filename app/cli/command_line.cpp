@@ -3,6 +3,7 @@
 
 #include "app/cli/option.h"
 #include "app/cli/selection.h"
+#include "app/cli/units.h"
 #include "core/base/text.h"
 #include "core/report/libraries.h"
 
@@ -43,6 +44,8 @@ const CLI::App* CommandLine::chosen() const {
 Result<void> CommandLine::run() const {
     for (const auto& [declared, command] : runs_) {
         if (!declared->parsed()) continue;
+        runFiles() = RunFiles(); // a merge runs a second command
+        for (const auto& place : part().places) runFiles().reads(place, "the records");
         addPaths(*declared, runFiles());
         if (auto fine = runFiles().apart(); !fine) return fine;
         return command();

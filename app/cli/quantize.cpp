@@ -6,6 +6,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/text.h"
 #include "core/export/decoded_tensors.h"
 #include "core/export/export_model.h"
@@ -37,6 +38,7 @@ struct ExportOptions {
     std::string path, recipe, layout, output;
     std::vector<std::string> filters;
     OutputFiles rows; ///< the certificate, as JSON
+    UnitOptions units;
     bool skipRefused = false;
 };
 
@@ -237,8 +239,13 @@ Result<void> exportAs(const ExportOptions& options) {
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     request.skipRefused = options.skipRefused;
     recipe->applyTo(request);
+    const auto units = options.units.open(options.rows.any());
+    if (!units) return tl::unexpected(units.error());
+    if (*units)
+        if (auto shared = shareFiles(**units, **model, request, processJob()); !shared) return shared;
     auto exported = exportModel(**model, request, processJob());
     if (!exported) return tl::unexpected(exported.error());
+    if (const auto end = options.units.end()) return *end;
     if (options.rows.standardOutput()) return writeRows(options.rows, *exported, {});
     if (auto done = sayRemarks(*given); !done) return done;
     if (auto done = report(exported->written, options.output, asWhat(*recipe)); !done) return done;
@@ -349,6 +356,7 @@ Run declareExport(CLI::App& app) {
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    options->units.declare(app);
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()

@@ -72,6 +72,7 @@ Result<UnitRun*> UnitOptions::open(bool reports) const {
         out.places = mine.places.empty() ? std::vector{records_} : mine.places;
     else
         out.folder = records_;
+    out.isPart = !mine.isMerge && (mine.rank || !shard_.empty());
     if (mine.rank && !mine.isMerge) out.shard = *mine.rank;
     if (!shard_.empty()) out.shard = *parseShard(shard_);
     auto run = UnitRun::open(std::move(out));
@@ -83,10 +84,9 @@ Result<UnitRun*> UnitOptions::open(bool reports) const {
 
 std::optional<Result<void>> UnitOptions::end() const {
     if (!run_) return std::nullopt;
-    const bool isShard = !run_->isMerge() && (part().rank || !shard_.empty());
     const auto whole = run_->finish();
     if (!whole) return tl::unexpected(whole.error());
-    if (*whole && !isShard) return std::nullopt;
+    if (*whole) return std::nullopt;
     return print(run_->shardText() + "\n");
 }
 

@@ -76,6 +76,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     auto written = quantizeModel(model, request, job);
     if (!written) return tl::unexpected(written.error());
     out.written = std::move(*written);
+    if (!out.written.isWhole) return out;
     if (change) out.written.paths.push_back(out.certificatePath);
     out.cpuOfWriting = cpuSeconds() - begin - out.cpuOfProof;
     return out;

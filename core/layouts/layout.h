@@ -99,6 +99,16 @@ struct LeftOut;
 using Prove = std::function<Result<void>(const std::string& path, const WrittenModel& written,
                                          const std::vector<LeftOut>& leftOut)>;
 
+/// A file of an exported folder.
+struct FileToStage {
+    std::string name;
+    std::uint64_t bytes = 0; ///< of its tensors
+    std::function<Result<void>(const std::string& path)> write;
+};
+/// Writes files to a place that several processes share, or finds what others have written there. Returns their paths,
+/// in the same order; none if this process is to write nothing else.
+using StageFiles = std::function<Result<std::vector<std::string>>(std::span<const FileToStage> files)>;
+
 struct QuantizeRequest {
     QuantSpec spec;
     std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
@@ -111,6 +121,7 @@ struct QuantizeRequest {
     bool keepsRest = false;             ///< tensors that no rule matches stay as they are
     bool skipRefused = false;           ///< refused tensors stay as they are; it is an error if all are refused
     Prove prove = {};                   ///< if it fails, the export fails and no file stays
+    StageFiles stage = {};              ///< of a folder of safetensors; null: this process writes all files
     /// For a single file: see Naming. Null: the certificate of the replaced file is removed.
     std::function<Result<void>()> before = {}, after = {};
 };
@@ -124,6 +135,7 @@ struct SkippedTensor {
     std::string name, reason;
 };
 struct WrittenFiles {
+    bool isWhole = true; ///< false: only some files were staged
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;

@@ -152,7 +152,7 @@ private:
             finish_.prove = [this](const std::string& path, const std::vector<LeftOut>& leftOut) {
                 return request_.prove(path, written_, leftOut);
             };
-        finish_.before = request_.before, finish_.after = request_.after;
+        finish_.before = request_.before, finish_.after = request_.after, finish_.stage = request_.stage;
     }
 
     const Model& model_;

@@ -87,6 +87,28 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
     return file->commit();
 }
 
+/// The paths of the staged files of all shards; none if the folder is not to be written now.
+Result<std::vector<std::string>> stageAll(const Model& model, const std::vector<OutputShard>& shards,
+                                          const Finish& finish, const Job& job) {
+    std::vector<FileToStage> files;
+    for (const OutputShard& shard : shards)
+        files.push_back({shard.fileName, dataBytes(shard), [&](const std::string& path) -> Result<void> {
+                             const auto bytes = writeSafetensors(path, shard.tensors, shard.metadata, &model, job);
+                             return bytes ? Result<void>() : tl::unexpected(bytes.error());
+                         }});
+    return finish.stage(files);
+}
+
+/// Gives a staged file its name in the folder. Returns its size in bytes.
+Result<std::uint64_t> takeStaged(const std::string& staged, const fs::path& to) {
+    std::error_code failed;
+    fs::create_hard_link(staged, to, failed);
+    if (failed) failed.clear(), fs::copy_file(staged, to, failed); // another file system
+    const auto bytes = failed ? 0 : fs::file_size(to, failed);
+    if (failed) return fail(fmt::format("{} cannot be taken over: {}.", shownPath(staged), failed.message()), staged);
+    return std::uint64_t(bytes);
+}
+
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
     // First, because hours of work may follow: an error here must come before them.
@@ -98,16 +120,27 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
         config = std::move(*source);
         config.update(nlohmann::ordered_json::parse(finish.config));
     }
+    WrittenFiles written;
+    std::vector<std::string> staged;
+    if (finish.stage) {
+        auto all = stageAll(model, shards, finish, job);
+        if (!all) return tl::unexpected(all.error());
+        staged = std::move(*all);
+        written.isWhole = !staged.empty();
+        if (!written.isWhole) return written;
+    }
     auto folder = AtomicFolder::create(output, &model);
     if (!folder) return tl::unexpected(folder.error());
     const fs::path partial = folder->partialPath();
-    WrittenFiles written;
     const std::string index = indexName(model);
     if (!index.empty()) // while the names are there
         if (auto done = writeIndex((partial / index).string(), shards); !done) return tl::unexpected(done.error());
-    for (auto& shard : shards) {
-        const auto bytes = writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
-                                            std::move(shard.metadata), &model, job);
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        OutputShard& shard = shards[i];
+        const auto bytes = staged.empty()
+                               ? writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
+                                                  std::move(shard.metadata), &model, job)
+                               : takeStaged(staged[i], partial / shard.fileName);
         if (!bytes) return tl::unexpected(bytes.error());
         written.bytes += *bytes;
         written.paths.push_back((fs::path(output) / shard.fileName).string());

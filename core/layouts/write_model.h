@@ -26,6 +26,7 @@ struct Finish {
     std::string config; ///< entries of config.json as a JSON object; "": that file is copied as it is
     std::function<Result<void>(const std::string& path, const std::vector<LeftOut>& leftOut)> prove = {};
     std::function<Result<void>()> before = {}, after = {}; ///< of a single file, as in QuantizeRequest
+    StageFiles stage = {};                                 ///< as in QuantizeRequest
     /// For the one file that is written; refers to this.
     Naming naming(const std::string& output) const;
 };

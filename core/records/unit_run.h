@@ -22,6 +22,7 @@ public:
         std::vector<std::string> places; ///< files and folders with records
         std::string folder;              ///< of new records; empty: none are written
         Shard shard;
+        bool isPart = false;  ///< the process only keeps records, also when no unit is left out
         bool isMerge = false; ///< nothing is computed
     };
     /// Errors: those of RecordFiles::open().
@@ -63,14 +64,15 @@ public:
         return std::optional<T>(std::move(*value));
     }
 
-    const Shard& shard() const { return settings_.shard; }
-    bool isMerge() const { return settings_.isMerge; }
+    bool isPart() const { return settings_.isPart; }
+    const std::string& folder() const { return settings_.folder; }
+    std::vector<std::string> folders() const; ///< all folders with records of this run
     std::size_t computed() const { return computed_; }
     std::size_t found() const { return found_; }
     std::size_t leftOut() const { return leftOut_; }
     bool isWhole() const { return leftOut_ == 0; }
 
-    /// Writes the records that wait. True: no unit was left out. False: this process has done its part, see
+    /// Writes the records that wait. True: the result is whole and wanted. False: this process has done its part, see
     /// shardText(). Error of a merge: units are missing; it names the first ones.
     Result<bool> finish();
     /// "Shard 2 of 4: 12 units computed, 0 were there, 36 are of other shards."

@@ -37,7 +37,7 @@ rule(core/quant "core/quant" "^$" "\"core/(records|layouts|value|solve|analysis|
 rule(core/layouts "core/layouts" "^$" "\"core/(records|value|solve|analysis|plan|eval|bench|export|report|serve|session|recipes|verify)/")
 rule(core/value "core/value" "^$" "\"core/(records|solve|analysis|plan|eval|bench|export|serve|session|recipes|verify)/")
 rule(core/solve "core/solve" "^$" "\"core/(records|analysis|plan|eval|bench|export|serve|session|recipes|verify)/")
-rule(core/export "core/export" "^$" "\"core/(records|value|solve|analysis|plan|eval|bench|serve|session|recipes|verify)/")
+rule(core/export "core/export" "^$" "\"core/(value|solve|analysis|plan|eval|bench|serve|session|recipes|verify)/")
 rule(core/analysis "core/analysis" "^$" "\"core/(plan|eval|bench|export|serve|session|recipes|verify)/")
 rule(core/eval "core/eval" "^$" "\"core/(plan|bench|export|serve|session|recipes|verify)/")
 rule(core/plan "core/plan" "^$" "\"core/(serve|session|recipes|verify)/")
