@@ -135,7 +135,6 @@ struct SkippedTensor {
     std::string name, reason;
 };
 struct WrittenFiles {
-    bool isWhole = true; ///< false: only some files were staged
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
@@ -145,6 +144,7 @@ struct WrittenFiles {
     std::vector<std::string> warnings = {};  ///< sentences of the layout and about quantized tensors
     std::vector<std::string> remarks = {};   ///< sentences, see writingRemarks()
     std::vector<LeftOut> leftOut = {};
+    bool isWhole = true; ///< false: files were only staged, and there is no output yet
 };
 /// The `quantize` command: refuses the whole request if one taken tensor is refused.
 Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job);

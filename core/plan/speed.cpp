@@ -60,6 +60,17 @@ std::vector<Crossover> crossoversOf(const std::vector<SpeedPoint>& points) {
     return out;
 }
 
+/// The columns that name the case of a row.
+template<class R> Columns<R> caseColumns() {
+    const auto text = [](const char* id, const char* title, const char* tip, auto get) {
+        return columnOf<R>({id, title, "", Show::Text, 0, Direction::None, tip}, get);
+    };
+    return {text("backend", "Backend", "Id of the backend", [](const R& r) { return r.where.backend; }),
+            text("device", "Device", "Id of the device", [](const R& r) { return r.where.device; }),
+            text("act", "Activations", "Type of x", [](const R& r) { return r.where.act; }),
+            text("cache", "Cache", "State of the cache", [](const R& r) { return cacheText(r.where.cache); })};
+}
+
 } // namespace
 
 double SpeedPoint::radius(std::uint64_t most) const {
@@ -122,16 +133,9 @@ SpeedMap speedMap(const Options& options, std::span<const BenchmarkRow> rows, co
 const Columns<SpeedPoint>& speedColumns() {
     using R = SpeedPoint;
     static const Columns<R> columns = [] {
-        Columns<R> out;
+        Columns<R> out = caseColumns<R>();
         const auto add = [&](ColumnInfo info, auto get) { out.push_back(columnOf<R>(std::move(info), get)); };
         constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
-        add({"backend", "Backend", "", Show::Text, 0, none, "Id of the backend"},
-            [](const R& r) { return r.where.backend; });
-        add({"device", "Device", "", Show::Text, 0, none, "Id of the device"},
-            [](const R& r) { return r.where.device; });
-        add({"act", "Activations", "", Show::Text, 0, none, "Type of x"}, [](const R& r) { return r.where.act; });
-        add({"cache", "Cache", "", Show::Text, 0, none, "State of the cache"},
-            [](const R& r) { return cacheText(r.where.cache); });
         add({"m", "M", "", Show::Integer, 0, none, "Tokens in one pass"}, &R::m);
         add({"spec", "Spec", "", Show::Text, 0, none, "Of all tensors"}, &R::specText);
         add({"token_ns", "Time a token", "µs", Show::Time, 4, lower,
@@ -156,16 +160,9 @@ const Columns<SpeedPoint>& speedColumns() {
 const Columns<Crossover>& crossoverColumns() {
     using R = Crossover;
     static const Columns<R> columns = [] {
-        Columns<R> out;
+        Columns<R> out = caseColumns<R>();
         const auto add = [&](ColumnInfo info, auto get) { out.push_back(columnOf<R>(std::move(info), get)); };
         constexpr auto none = Direction::None;
-        add({"backend", "Backend", "", Show::Text, 0, none, "Id of the backend"},
-            [](const R& r) { return r.where.backend; });
-        add({"device", "Device", "", Show::Text, 0, none, "Id of the device"},
-            [](const R& r) { return r.where.device; });
-        add({"act", "Activations", "", Show::Text, 0, none, "Type of x"}, [](const R& r) { return r.where.act; });
-        add({"cache", "Cache", "", Show::Text, 0, none, "State of the cache"},
-            [](const R& r) { return cacheText(r.where.cache); });
         add({"spec", "Faster", "", Show::Text, 0, none, "The spec that becomes the faster one"}, &R::spec);
         add({"over", "Than", "", Show::Text, 0, none, "The spec that was the faster one"}, &R::over);
         add({"m", "From M", "", Show::Integer, 0, none, "First M at which it is, with intervals apart"}, &R::m);

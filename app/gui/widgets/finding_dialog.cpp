@@ -5,10 +5,8 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/status_line.h"
 
-#include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -29,19 +27,6 @@ QPushButton* FindingDialog::button(const QString& text, const char* name) {
     auto* made = named(new QPushButton(text), name);
     made->setAutoDefault(false);
     return made;
-}
-
-QTableView* FindingDialog::table(QAbstractItemModel* rows, const char* name, const QString& accessible) {
-    auto* view = named(new QTableView, name);
-    auto* sorted = new QSortFilterProxyModel(this);
-    sorted->setSourceModel(rows);
-    sorted->setSortRole(Qt::UserRole);
-    view->setModel(sorted);
-    view->setSortingEnabled(true);
-    view->sortByColumn(-1, Qt::AscendingOrder);
-    asDataTable(*view, accessible);
-    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    return view;
 }
 
 void FindingDialog::lay(std::initializer_list<QWidget*> body, std::initializer_list<QWidget*> left,

@@ -7,10 +7,8 @@
 
 #include <initializer_list>
 
-class QAbstractItemModel;
 class QLabel;
 class QPushButton;
-class QTableView;
 
 namespace qs::gui {
 
@@ -25,8 +23,6 @@ protected:
     /// Names of objects: "recipe" makes "recipeDialog", "recipeHeadline", "recipeStatus", "recipeClose".
     FindingDialog(const char* name, const QString& title, QWidget* parent);
     static QPushButton* button(const QString& text, const char* name);
-    /// Sorted by any column; the first takes what width is left.
-    QTableView* table(QAbstractItemModel* rows, const char* name, const QString& accessible);
     /// `body` stands between the sentence and the status; its first widget takes what height is left.
     void lay(std::initializer_list<QWidget*> body, std::initializer_list<QWidget*> left,
              std::initializer_list<QWidget*> right);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/recipe_dialog.h"
+#include "app/gui/widgets/data_table.h"
 
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
@@ -41,7 +42,8 @@ RecipeDialog::RecipeDialog(Session& session, QWidget* parent)
     };
     remarks_->setWordWrap(true);
     remarks_->setTextFormat(Qt::PlainText);
-    auto* view = table(rows_, "recipeRows", tr("Matrices of the model with their specs and the rules that decide"));
+    auto* view =
+        sortableTable(rows_, "recipeRows", tr("Matrices of the model with their specs and the rules that decide"));
     for (int column = 1; column < 4; ++column) view->setColumnWidth(column, column == 3 ? 96 : 220);
     view->horizontalHeader()->setStretchLastSection(true);
     format_->setAccessibleName(tr("The program to write the recipe for"));

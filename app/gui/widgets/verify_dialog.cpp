@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/verify_dialog.h"
+#include "app/gui/widgets/data_table.h"
 
 #include "app/gui/output_check.h"
 #include "app/gui/session.h"
@@ -37,10 +38,10 @@ VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
     headline_->setText(
         tr("Choose an export of this model, made by any program. Every tensor is compared with the model, "
            "and with what specs make of it."));
-    auto* tensors = table(rows_, "verifyRows", tr("Tensors of the export against the model"));
+    auto* tensors = sortableTable(rows_, "verifyRows", tr("Tensors of the export against the model"));
     for (int column = 1; column < 7; ++column) tensors->setColumnWidth(column, column == 1 ? 200 : 88);
     tensors->horizontalHeader()->setStretchLastSection(true);
-    auto* claims = table(claims_, "verifyClaims", tr("What the export says of itself"));
+    auto* claims = sortableTable(claims_, "verifyClaims", tr("What the export says of itself"));
     claims->setMaximumHeight(160);
     claims->setColumnWidth(1, 200);
     claims->setColumnWidth(2, 320);

@@ -28,15 +28,7 @@ EvidenceEmbeddings::EvidenceEmbeddings(QWidget* parent)
       chunksCard_(new Card(tr("Cosine of each chunk"))), sharesCard_(new Card(tr("Chunks up to a cosine"))) {
     asDataTable(*table_, tr("Specs and what they do to the model's embeddings"));
     table_->setObjectName(QStringLiteral("evidenceEmbeddings"));
-    table_->setModel(rows_);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->horizontalHeader()->setStretchLastSection(true);
-    auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, Theme::kSpace);
-    column->addWidget(figures_);
-    column->addWidget(table_, 1);
-    figuresCard_->setBody(body);
+    putFiguresOverTable(*figuresCard_, *figures_, *table_, *rows_);
     chunks_->setObjectName(QStringLiteral("evidenceCosines"));
     chunks_->setAccessibleName(tr("Cosine of each chunk's embedding with that of the reference"));
     chunks_->setAxes(tr("chunk of the text"), tr("cosine"));

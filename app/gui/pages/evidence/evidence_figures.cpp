@@ -2,10 +2,13 @@
 #include "app/gui/pages/evidence/evidence_figures.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
+#include <QHeaderView>
 #include <QLabel>
+#include <QTableView>
 #include <QVBoxLayout>
 
 namespace qs::gui {
@@ -102,6 +105,18 @@ void EvidenceFigures::setSoFar(const eval::ScoreProfile& profile) {
 
 void EvidenceFigures::clear(const QString& why) {
     for (const Figure& figure : figures_) say(figure.id, QStringLiteral("–"), {}, why);
+}
+
+void putFiguresOverTable(Card& card, EvidenceFigures& figures, QTableView& table, QAbstractItemModel& rows) {
+    table.setModel(&rows);
+    table.setSelectionMode(QAbstractItemView::SingleSelection);
+    table.horizontalHeader()->setStretchLastSection(true);
+    auto* body = new QWidget;
+    auto* column = new QVBoxLayout(body);
+    setSpaces(*column, Theme::kSpace);
+    column->addWidget(&figures);
+    column->addWidget(&table, 1);
+    card.setBody(body);
 }
 
 } // namespace qs::gui

@@ -11,9 +11,13 @@
 #include <optional>
 #include <vector>
 
+class QAbstractItemModel;
 class QLabel;
+class QTableView;
 
 namespace qs::gui {
+
+class Card;
 
 class EvidenceFigures : public QWidget {
     Q_OBJECT
@@ -35,5 +39,8 @@ private:
     void say(const char* id, const QString& value, const QString& note, const QString& tip = {});
     std::vector<Figure> figures_;
 };
+
+/// Fills a card: the figures, and under them the table of specs, of which one row can be chosen.
+void putFiguresOverTable(Card& card, EvidenceFigures& figures, QTableView& table, QAbstractItemModel& rows);
 
 } // namespace qs::gui

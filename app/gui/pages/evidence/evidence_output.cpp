@@ -52,15 +52,7 @@ EvidenceOutput::EvidenceOutput(QWidget* parent)
 void EvidenceOutput::build() {
     asDataTable(*table_, tr("Specs and what they do to the model's output"));
     table_->setObjectName(QStringLiteral("evidenceTable"));
-    table_->setModel(rows_);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->horizontalHeader()->setStretchLastSection(true);
-    auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, Theme::kSpace);
-    column->addWidget(figures_);
-    column->addWidget(table_, 1);
-    figuresCard_->setBody(body);
+    putFiguresOverTable(*figuresCard_, *figures_, *table_, *rows_);
     running_->setObjectName(QStringLiteral("evidenceRunning"));
     running_->setAccessibleName(tr("Mean KL so far against scored tokens"));
     running_->setAxes(tr("scored tokens"), tr("mean KL, nats"));

@@ -24,10 +24,8 @@
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QStackedLayout>
 #include <QStyle>
 #include <QTableView>
@@ -40,20 +38,6 @@ namespace {
 constexpr int kSide = 320;
 constexpr int kExportStatusLines = 4;
 constexpr const char* kExportKept = "export"; ///< name in session files
-
-QTableView* tableOf(QAbstractItemModel* model, const char* name, const QString& accessible, QObject* parent) {
-    auto* view = new QTableView;
-    auto* sorted = new QSortFilterProxyModel(parent);
-    sorted->setSourceModel(model);
-    sorted->setSortRole(Qt::UserRole);
-    view->setObjectName(QLatin1String(name));
-    view->setModel(sorted);
-    view->setSortingEnabled(true);
-    view->sortByColumn(-1, Qt::AscendingOrder);
-    asDataTable(*view, accessible);
-    view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    return view;
-}
 
 QLabel* wrapped(const char* name, const char* role) {
     auto* label = new QLabel;
@@ -184,12 +168,12 @@ QWidget* ExportPage::results() {
     setSpaces(*inside, Theme::kGap);
     headline_ = wrapped("proofHeadline", "");
     inside->addWidget(headline_);
-    auto* table = tableOf(tensors_, "proofTable", tr("How each tensor read back"), this);
+    auto* table = sortableTable(tensors_, "proofTable", tr("How each tensor read back"));
     constexpr std::array widths = {280, 80, 160, 90, 90, 70, 80, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) table->setColumnWidth(int(i), widths[i]);
     inside->addWidget(table, 1);
     proofCard_->setBody(body);
-    auto* files = tableOf(files_, "certifiedFiles", tr("Written files and their hashes"), this);
+    auto* files = sortableTable(files_, "certifiedFiles", tr("Written files and their hashes"));
     files->setColumnWidth(1, 480);
     files->setColumnWidth(2, 90);
     filesCard_->setBody(files);
