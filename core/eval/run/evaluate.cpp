@@ -2,6 +2,8 @@
 #include "core/eval/run/evaluate.h"
 
 #include "core/eval/forward/head.h"
+#include "core/eval/network/served_matrix.h"
+#include "core/eval/run/chunk_units.h"
 #include "core/eval/run/memory_plan.h"
 
 #include <algorithm>
@@ -9,6 +11,18 @@
 #include <list>
 
 namespace qs::eval {
+
+// Fields of the records, in the order of the structs.
+
+template<class Archive, archive::Of<TokenScore> T> void fieldsOf(Archive& archive, T& s) {
+    archive(s.token, s.chunk, s.position, s.referenceNll, s.nll, s.divergence, s.probabilityChange, s.sameTop,
+            s.finite);
+}
+
+template<class Archive, archive::Of<EvaluationPart> T> void fieldsOf(Archive& archive, T& part) {
+    archive(part.scores, part.reasons, part.servedBy);
+}
+
 namespace {
 
 /// A network with its weights: the one that is evaluated, or another that is compared with it.
@@ -123,12 +137,7 @@ public:
         out.networks_.push_back(std::move(*first));
         out.runners_.resize(1 + plan.changes.size());
         for (Runner& runner : out.runners_) runner.served = &out.networks_.front();
-        for (std::size_t i = 0; i < plan.changes.size(); ++i) {
-            Runner& runner = out.runners_[i + 1];
-            out.enter(runner, plan.changes[i]);
-            for (const auto& part : plan.done)
-                if (runner.reason.empty()) runner.reason = part->reasons[i];
-        }
+        for (std::size_t i = 0; i < plan.changes.size(); ++i) out.enter(out.runners_[i + 1], plan.changes[i]);
         if (plan.reference && std::int64_t(plan.reference->vocabulary) != out.net().vocabulary)
             return fail(fmt::format("The reference has logits of {} tokens; the network's vocabulary has {}.",
                                     plan.reference->vocabulary, out.net().vocabulary));
@@ -151,7 +160,7 @@ public:
                              !users.empty() && !runner.outside() && !runner.isOther()});
         memory_ = planMemory(users, net(), plan_.context, chunks, roomBytes, plan_.memory);
     }
-    std::size_t tokensOfGroup() const { return memory_.chunksOfGroup * plan_.context; }
+    std::size_t chunksOfGroup() const { return memory_.chunksOfGroup; }
 
     /// Loads and passes all that is not read from elsewhere, for one group of chunks.
     Result<void> pass(std::span<const std::int32_t> inputs, const Step& step, const Job& job) {
@@ -260,36 +269,40 @@ private:
     Evaluation& out_;
 };
 
-/// Puts the scores that are known into the result. Returns how many chunks they are of.
-std::size_t takeDone(const EvaluationPlan& plan, Evaluation& out) {
-    std::size_t chunks = 0;
-    for (const auto& part : plan.done) {
-        chunks += part->chunks;
-        for (std::size_t i = 0; i < out.scores.size(); ++i) {
-            const auto& scores = part->scores[i];
-            out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
-            if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
-        }
+/// Titles of the servers, with the variants that they have used so far.
+std::vector<std::string> titlesOf(const EvaluationPlan& plan) {
+    std::vector<std::string> out;
+    for (const WeightChange& change : plan.changes) out.push_back(change.server ? change.server->title() : "");
+    return out;
+}
+
+/// Puts the scores of a chunk that are known into the result. A change that has failed there falls out.
+void takePart(const EvaluationPart& part, const EvaluationPlan& plan, std::span<Runner> changes, Evaluation& out) {
+    for (std::size_t i = 0; i < out.scores.size(); ++i) {
+        const auto& scores = part.scores[i];
+        if (changes[i].reason.empty()) changes[i].reason = part.reasons[i];
+        out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
+        if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
     }
-    return chunks;
+    if (!part.servedBy.empty()) out.servedBy = part.servedBy;
 }
 
 /// What has come since the changes had `before` scores.
 std::shared_ptr<const EvaluationPart> partOf(const Evaluation& out, const std::vector<std::size_t>& before,
-                                             std::span<const Runner> runners, std::size_t chunks) {
+                                             std::span<const Runner> changes) {
     auto part = std::make_shared<EvaluationPart>();
-    part->chunks = chunks;
     for (std::size_t i = 0; i < out.scores.size(); ++i) {
         part->scores.emplace_back(out.scores[i].begin() + std::ptrdiff_t(before[i]), out.scores[i].end());
-        part->reasons.push_back(runners[i + 1].reason);
+        part->reasons.push_back(changes[i].reason);
     }
+    part->servedBy = out.servedBy;
     return part;
 }
 
 } // namespace
 
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job) {
-    auto contest = Contest::of(std::move(model), plan);
+    auto contest = Contest::of(model, plan);
     if (!contest) return tl::unexpected(contest.error());
     const auto scored = scoredText(plan.text.tokens, plan.context, plan.chunks, plan.scored, contest->net());
     if (!scored) return tl::unexpected(scored.error());
@@ -299,30 +312,54 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
 
     Evaluation out;
     out.tokens = scored->inputs, out.chunks = scored->chunks;
-    out.scores.resize(plan.changes.size());
+    out.scores.resize(plan.changes.size()), out.servedBy = titlesOf(plan);
     if (!plan.reference) {
         const auto matrices = contest->matrices();
         out.matrices = matrices.size(), out.quantizedMatrices = quantizedOf(matrices);
     }
+    const auto changes = std::span(contest->runners()).subspan(1);
     Comparison comparison(plan, *contest, out);
-    const std::size_t known = takeDone(plan, out) * plan.context;
-    const std::size_t together = contest->tokensOfGroup();
-    const std::size_t left = inputs.size() - std::min(known, inputs.size()), groups = (left + together - 1) / together;
     auto range = scored->ranges.begin();
-    for (; range != scored->ranges.end() && range->begin < known; ++range) comparison.skip(*range);
-    for (std::size_t group = 0; group < groups; ++group) {
-        const std::size_t begin = known + group * together, end = std::min(begin + together, inputs.size());
-        if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {group, groups}, job); !done)
+    /// Hands the predictions of a chunk to `use`.
+    const auto withRange = [&](std::size_t chunk, const auto& use) -> Result<void> {
+        for (; range != scored->ranges.end() && range->chunk <= chunk; ++range)
+            if (Result<void> done = use(*range); !done) return done;
+        return {};
+    };
+    const auto skip = [&](const ScoredRange& known) -> Result<void> {
+        comparison.skip(known);
+        return {};
+    };
+    std::size_t chunk = 0;
+    for (; chunk < plan.done.size(); ++chunk) takePart(*plan.done[chunk], plan, changes, out);
+    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, {std::min(chunk, scored->chunks), scored->chunks}, job);
+    if (!units) return tl::unexpected(units.error());
+    const auto takeKnown = [&](std::size_t end) {
+        for (; chunk < end; ++chunk)
+            if (const auto part = units->take(chunk)) takePart(*part, plan, changes, out);
+        if (end > 0) (void)withRange(end - 1, skip);
+    };
+    const auto groups = units->groups(contest->chunksOfGroup());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        takeKnown(groups[g].begin);
+        const std::size_t begin = chunk * plan.context, end = std::min(groups[g].end * plan.context, inputs.size());
+        if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {g, groups.size()}, job); !done)
             return tl::unexpected(done.error());
-        std::vector<std::size_t> before;
-        for (const auto& scores : out.scores) before.push_back(scores.size());
-        for (; range != scored->ranges.end() && range->begin < end; ++range)
-            if (auto done = comparison.compare(*range, begin, job); !done) return tl::unexpected(done.error());
+        for (; chunk < groups[g].end; ++chunk) {
+            std::vector<std::size_t> before;
+            for (const auto& scores : out.scores) before.push_back(scores.size());
+            const auto compare = [&](const ScoredRange& one) { return comparison.compare(one, begin, job); };
+            if (auto done = withRange(chunk, compare); !done) return tl::unexpected(done.error());
+            out.servedBy = titlesOf(plan);
+            if (!units->keeps() && !plan.finished) continue;
+            const auto part = partOf(out, before, changes);
+            if (auto kept = units->keep(chunk, *part); !kept) return tl::unexpected(kept.error());
+            if (plan.finished) plan.finished(part);
+        }
         contest->leaveGroup();
-        if (plan.finished)
-            plan.finished(partOf(out, before, contest->runners(), (end - begin + plan.context - 1) / plan.context));
     }
-    for (const Runner& runner : std::span(contest->runners()).subspan(1)) out.reasons.push_back(runner.reason);
+    takeKnown(scored->chunks);
+    for (const Runner& runner : changes) out.reasons.push_back(runner.reason);
     for (std::size_t i = 0; i < out.scores.size(); ++i)
         if (!out.reasons[i].empty()) out.scores[i].clear();
     return out;
