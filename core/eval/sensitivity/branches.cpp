@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/branches.h"
 
+#include "core/records/input_hash.h"
 #include "core/report/report.h"
 
 #include <algorithm>
@@ -9,7 +10,23 @@
 #include <fmt/format.h>
 
 namespace qs::eval {
+
+template<class Archive, archive::Of<ChunkScores> T> void fieldsOf(Archive& archive, T& c) {
+    archive(c.tokens, c.notFinite, c.divergence, c.divergenceSquares, c.largestDivergence, c.nllChange,
+            c.nllChangeSquares, c.sameTop);
+}
+
 namespace {
+
+/// A run in the records of several processes.
+struct RunRecord {
+    BranchResult result;
+    bool ended = false; ///< before the last chunk
+};
+
+template<class Archive, archive::Of<RunRecord> T> void fieldsOf(Archive& archive, T& run) {
+    archive(run.result.scores, run.result.reason, run.ended);
+}
 
 constexpr std::size_t kMostTogether = 16; ///< runs that are computed side by side; a stop loses at most these
 constexpr std::size_t kNumbers = 8;       ///< numbers that a record has for each chunk
@@ -61,8 +78,8 @@ Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, c
 }
 
 /// Whether the error by chunk of the mean KL is at most this share of it.
-bool isCertain(std::span<const TokenScore> scores, double share) {
-    const auto mean = divergenceOf(byChunk(scores));
+bool isCertain(const RunScores& scores, double share) {
+    const auto mean = divergenceOf(scores);
     return mean && mean->byChunk && *mean->byChunk <= share * mean->mean;
 }
 
@@ -106,8 +123,10 @@ Result<void> BranchRunner::prepare(const Job& job) {
     scored_ = std::move(*scored);
     if (auto fine = checkTokens(inputsOf(plan_.text, scored_.inputs, plan_.context), plan_.context, *network_); !fine)
         return fine;
-    const auto about = plan_.cache.empty() ? Result<std::string>() : aboutRuns(*model_, plan_, scored_, job);
+    const bool keeps = !plan_.cache.empty() || plan_.units;
+    const auto about = keeps ? aboutRuns(*model_, plan_, scored_, job) : Result<std::string>();
     if (!about) return tl::unexpected(about.error());
+    about_ = sha256OfText(*about);
     auto records = Records::open(plan_.cache, *about);
     if (!records) return tl::unexpected(records.error());
     records_ = std::move(*records);
@@ -241,24 +260,76 @@ Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::s
     return {};
 }
 
-Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches,
-                                 const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
-                                 const Job& job, double until) {
-    const std::string endedKey = fmt::format("\nuntil {}", until);
+namespace {
+
+/// Cuts the scores of a whole run where it would have ended. True: it would have ended before its last chunk.
+bool endWhenCertain(RunScores& scores, std::size_t chunks, double until) {
+    for (std::size_t n = kChunksToEnd; until > 0 && n < chunks && n <= scores.size(); n += kChunksToEnd) {
+        RunScores first(scores.begin(), scores.begin() + std::ptrdiff_t(n));
+        if (!isCertain(first, until)) continue;
+        scores = std::move(first);
+        return true;
+    }
+    return false;
+}
+
+std::string endedKey(const Branch& branch, double until) { return branch.key + fmt::format("\nuntil {}", until); }
+
+} // namespace
+
+Result<std::vector<std::size_t>> BranchRunner::takeKnown(std::span<const Branch> branches, const Done& done,
+                                                         double until) {
     std::vector<std::size_t> missing;
+    const double layers = double(network_->layers.size());
+    const auto weightOf = [&](const Branch& branch) { return layers - double(*branch.layers.begin()); };
+    double total = 0;
+    for (const Branch& branch : branches) total += weightOf(branch);
+    if (plan_.units) plan_.units->begin(total);
     for (std::size_t i = 0; i < branches.size(); ++i) {
-        auto numbers = records_.find(branches[i].key);
-        if (!numbers && until > 0) {
-            numbers = records_.find(branches[i].key + endedKey);
-            endedRuns_ += numbers ? 1 : 0;
+        const Branch& branch = branches[i];
+        const bool isMine = !plan_.units || plan_.units->takes(weightOf(branch));
+        const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
+        if (plan_.units)
+            if (const auto known = plan_.units->find<RunRecord>(unit)) {
+                ++keptRuns_, endedRuns_ += known->ended ? 1 : 0;
+                if (auto ok = done(i, known->result); !ok) return tl::unexpected(ok.error());
+                continue;
+            }
+        if (!isMine) {
+            plan_.units->leaveOut(branch.name);
+            continue;
         }
+        auto numbers = records_.find(branch.key);
+        const bool isWhole = numbers.has_value();
+        if (!numbers && until > 0) numbers = records_.find(endedKey(branch, until));
         if (!numbers) {
             missing.push_back(i);
             continue;
         }
-        ++keptRuns_;
-        if (auto ok = done(i, {scoresOf(*numbers), {}}); !ok) return ok;
+        BranchResult result{scoresOf(*numbers), {}};
+        const bool ended = !isWhole || endWhenCertain(result.scores, scored_.chunks, until);
+        ++keptRuns_, endedRuns_ += ended ? 1 : 0;
+        if (plan_.units)
+            if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept)
+                return tl::unexpected(kept.error());
+        if (auto ok = done(i, result); !ok) return tl::unexpected(ok.error());
     }
+    return missing;
+}
+
+Result<void> BranchRunner::keep(const Branch& branch, const BranchResult& result, bool ended, double until) {
+    const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
+    if (plan_.units)
+        if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept) return kept;
+    if (!result.reason.empty()) return {};
+    return records_.add(ended ? endedKey(branch, until) : branch.key, numbersOf(result.scores));
+}
+
+Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches, const Done& done,
+                                 const Job& job, double until) {
+    auto known = takeKnown(branches, done, until);
+    if (!known) return tl::unexpected(known.error());
+    std::vector<std::size_t> missing = std::move(*known);
     if (missing.empty()) return {};
     std::stable_sort(missing.begin(), missing.end(), [&](std::size_t a, std::size_t b) {
         return *branches[a].layers.begin() < *branches[b].layers.begin();
@@ -289,18 +360,16 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
             const Chunks chunks{begin, std::min(begin + step, scored_.chunks)};
             if (auto ran = runBatch(**kept, batch, chunks, job); !ran) return ran;
             for (Active& one : batch)
-                one.ended = one.isDone() || (chunks.end < scored_.chunks && isCertain(one.scores, until));
+                one.ended = one.isDone() || (chunks.end < scored_.chunks && isCertain(byChunk(one.scores), until));
         }
         for (Active& one : batch) {
             one.states.reset();
             const BranchResult result{byChunk(one.scores), one.reason};
             one.scores = {};
             ++runs_;
-            if (result.reason.empty())
-                if (auto added = records_.add(one.branch->key + (one.ended ? endedKey : ""), numbersOf(result.scores));
-                    !added)
-                    return added;
-            endedRuns_ += result.reason.empty() && one.ended ? 1 : 0;
+            const bool ended = result.reason.empty() && one.ended;
+            if (auto kept = keep(*one.branch, result, ended, until); !kept) return kept;
+            endedRuns_ += ended ? 1 : 0;
             if (auto ok = done(one.index, result); !ok) return ok;
         }
     }
