@@ -45,10 +45,9 @@ Result<std::string> keyOfChunks(const Model& model, const EvaluationPlan& plan, 
     return sha256OfText(*key);
 }
 
-std::string keyOfChunk(const EvaluationPlan& plan, std::size_t chunk) {
-    const auto& tokens = plan.text.tokens;
+std::string keyOfChunk(std::span<const std::int32_t> tokens, std::size_t context, std::size_t chunk) {
     std::string out = fmt::format("\nchunk {}", chunk);
-    for (std::size_t i = chunk * plan.context; i <= (chunk + 1) * plan.context && i < tokens.size(); ++i)
+    for (std::size_t i = chunk * context; i <= (chunk + 1) * context && i < tokens.size(); ++i)
         out += fmt::format(" {}", tokens[i]);
     return out;
 }

@@ -19,7 +19,7 @@ struct ChunkRange {
 /// the context and which predictions are scored.
 Result<std::string> keyOfChunks(const Model& model, const EvaluationPlan& plan, const Job& job);
 /// What the figures of a chunk depend on besides. The token after the chunk is one of them.
-std::string keyOfChunk(const EvaluationPlan& plan, std::size_t chunk);
+std::string keyOfChunk(std::span<const std::int32_t> tokens, std::size_t context, std::size_t chunk);
 /// For people: "chunk 3 under nf4:block=64 and 2 more".
 std::string nameOfChunk(const EvaluationPlan& plan, std::size_t chunk);
 
@@ -70,7 +70,7 @@ private:
         bool isComputed = true;
     };
     ChunkUnits(const EvaluationPlan& plan, ChunkRange chunks) : plan_(&plan), chunks_(chunks), all_(chunks.count()) {}
-    std::string keyOf(std::size_t chunk) const { return key_ + keyOfChunk(*plan_, chunk); }
+    std::string keyOf(std::size_t chunk) const { return key_ + keyOfChunk(plan_->text.tokens, plan_->context, chunk); }
     const EvaluationPlan* plan_;
     ChunkRange chunks_;
     std::string key_;
