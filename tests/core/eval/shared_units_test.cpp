@@ -240,8 +240,7 @@ void SharedUnitsTest::sensitivitiesEqualThatOfOneProcess() {
     for (int i = shards; i-- > 0;) {
         const auto part = folder.part(std::size_t(i), std::size_t(shards));
         plan.units = part.get();
-        const auto own = measured(plan);
-        QVERIFY(own.rows.size() < whole.rows.size());
+        measured(plan);
         QVERIFY(part->finish());
     }
     const auto merge = folder.merge();
