@@ -68,7 +68,8 @@ void TestShared::shardsOfEvalEqualOneRun() {
 }
 
 void TestShared::aStoppedEvalGoesOn() {
-    const auto command = evaluation({s("--no-floor")});
+    // Four specs: figures of the weights are held against what is measured, and are units too.
+    const auto command = evaluation({s("--no-floor"), s("--spec"), s("int3:block=32"), s("--spec"), s("nf4:block=32")});
     QCOMPARE(shard(command, "1/4", s("stopped")).code, 0); // what a stopped run leaves
     const auto rest = run(command + QStringList{s("--records"), path(s("stopped")), s("--json"), s("-")});
     areEqual(rest, run(command + QStringList{s("--json"), s("-")}));
