@@ -47,13 +47,15 @@ Result<void> InputPass::run(std::span<const std::size_t> chunks, const Sees& see
         if (!loaded) return tl::unexpected(loaded.error());
         Result<void> seen;
         std::map<WeightRole, std::size_t> before; // rows that every role has had
+        std::size_t routed = 0;                   // tokens before the last call for the router
         const InputTap tap = [&](const TappedInputs& inputs) {
             const auto width = widths_.find({layer, inputs.role});
             if (width == widths_.end() || !seen) return;
             const std::size_t rows = inputs.values.size() / width->second;
             std::size_t& first = before[inputs.role];
+            if (inputs.role == WeightRole::Router) routed = first;
             const auto chunkOf = [&](std::size_t row) {
-                return (inputs.expert < 0 ? first + row : inputs.tokens[row].token) / context_;
+                return (inputs.expert < 0 ? first + row : routed + inputs.tokens[row].token) / context_;
             };
             for (std::size_t begin = 0, end = 0; begin < rows && seen; begin = end) {
                 const std::size_t chunk = chunkOf(begin);
