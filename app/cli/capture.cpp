@@ -5,6 +5,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
+#include "app/cli/units.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ namespace {
 struct Options {
     std::string path, output, what;
     TextOptions text;
+    UnitOptions units;
     unsigned rows = 1024;
     Option rowsOption;
 };
@@ -28,13 +30,17 @@ Result<void> run(const Options& options) {
             fmt::format("--rows limits inputs that are written as they are; \"{}\" adds up all of them.", (*kind)->id));
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
+    const auto units = options.units.open(false);
+    if (!units) return tl::unexpected(units.error());
     auto text = options.text.read(**model, processJob());
     if (!text) return tl::unexpected(text.error());
     eval::CapturePlan plan;
     plan.text = std::move(*text);
-    plan.context = options.text.context, plan.chunks = options.text.chunks, plan.rows = options.rows;
+    plan.context = options.text.context, plan.chunks = options.text.chunks, plan.rows = options.rows,
+    plan.units = *units;
     const auto done = (*kind)->write(*model, plan, options.output, processJob());
     if (!done) return tl::unexpected(done.error());
+    if (const auto end = options.units.end()) return *end;
     return print(fmt::format("Wrote {} ({}): {} matrices, {} tokens in {} chunks of {}.\n",
                              escapeForPeople(options.output, 300), bytesText(done->bytes), done->matrices, done->tokens,
                              done->chunks, plan.context));
@@ -61,6 +67,7 @@ Run declareCapture(CLI::App& app) {
     options->rowsOption = option(app, "--rows", options->rows,
                                  "Inputs of a matrix at most, spread evenly over the text; 0: all (default: 1024)")
                               .type("N");
+    options->units.declare(app);
     return [options] { return run(*options); };
 }
 

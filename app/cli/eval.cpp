@@ -8,6 +8,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/serving_options.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/byte_count.h"
 #include "core/base/text.h"
 #include "core/eval/run/base_reference.h"
@@ -31,6 +32,7 @@ struct Options {
     ServingOptions serving;
     ImportOptions imports;
     OutputFiles outputs;
+    UnitOptions units;
     std::string commandLine;
 };
 
@@ -127,18 +129,23 @@ Result<void> readTexts(const Options& options, const Model& model, eval::Evaluat
     return eval::takeReference(plan, std::make_shared<const eval::BaseFile>(std::move(*base)));
 }
 
-/// How far figures of the weights, and imported ones, rank specs as the output does. Nothing for too few specs.
-Result<std::vector<eval::TrustRow>> trustOver(const Options& options, const std::shared_ptr<const Model>& model,
-                                              std::vector<eval::EvaluationRow> rows,
-                                              const std::vector<eval::ImportedColumn>& imported) {
-    std::erase_if(rows, [](const auto& row) { return row.kind != eval::RowKind::Spec || !row.servedBy.empty(); });
-    if (rows.size() < kLeastItems) return std::vector<eval::TrustRow>();
+/// Figures of the weights under each spec. Nothing for too few specs.
+Result<std::vector<eval::SpecProxies>> proxiesOf(const Options& options, const std::shared_ptr<const Model>& model,
+                                                 UnitRun* units) {
+    if (options.specs.size() < kLeastItems) return std::vector<eval::SpecProxies>();
     std::vector<QuantSpec> specs;
     for (const auto& text : options.specs) specs.push_back(*parseSpec(text));
-    const auto proxies = eval::specProxies(model, specs, processJob());
-    if (!proxies) return tl::unexpected(proxies.error());
+    return eval::specProxies(model, specs, units, processJob());
+}
+
+/// How far figures of the weights, and imported ones, rank specs as the output does.
+std::vector<eval::TrustRow> trustOver(const std::vector<eval::SpecProxies>& proxies,
+                                      std::vector<eval::EvaluationRow> rows,
+                                      const std::vector<eval::ImportedColumn>& imported) {
     std::vector<eval::TrustRow> out;
-    for (eval::TrustRow& row : eval::trustRows(eval::specTrust(*proxies, rows, imported)))
+    if (proxies.empty()) return out;
+    std::erase_if(rows, [](const auto& row) { return row.kind != eval::RowKind::Spec || !row.servedBy.empty(); });
+    for (eval::TrustRow& row : eval::trustRows(eval::specTrust(proxies, rows, imported)))
         if (row.agreement) out.push_back(std::move(row));
     return out;
 }
@@ -165,10 +172,15 @@ Result<void> run(const Options& options) {
     if (auto fine = checkOptions(options); !fine) return fine;
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
+    if (*units && (options.llama || !options.saveBase.empty()))
+        return fail(
+            "--save-base and --llama-cpp need all logits, which records do not hold: use them without --records.");
     auto changes = changesOf(options, **model);
     if (!changes) return tl::unexpected(changes.error());
     eval::EvaluationPlan plan;
-    plan.changes = std::move(*changes);
+    plan.changes = std::move(*changes), plan.units = *units;
     plan.context = options.context, plan.chunks = options.chunks;
     if (!options.memory.empty()) {
         const auto bytes = parseByteCount(options.memory);
@@ -182,7 +194,8 @@ Result<void> run(const Options& options) {
     if (auto done = readTexts(options, **model, plan); !done) return done;
     if (makesEmbeddings(**model) && !imported->empty())
         return fail("--import takes figures of predicted tokens, and an encoder predicts none.", options.path);
-    if (makesEmbeddings(**model)) return evaluateAndPrintEmbeddings(*model, plan, options.outputs, options.commandLine);
+    if (makesEmbeddings(**model))
+        return evaluateAndPrintEmbeddings(*model, plan, options.outputs, options.units, options.commandLine);
 
     std::optional<eval::BaseSaver> saver;
     if (!options.saveBase.empty()) {
@@ -191,10 +204,11 @@ Result<void> run(const Options& options) {
         saver.emplace(std::move(*made));
     }
     eval::LlamaText llama(plan);
-    plan.compared = [&](const eval::LogitRows& rows) -> Result<void> {
-        if (options.llama) llama.take(rows);
-        return saver ? saver->take(rows) : Result<void>();
-    };
+    if (options.llama || saver)
+        plan.compared = [&](const eval::LogitRows& rows) -> Result<void> {
+            if (options.llama) llama.take(rows);
+            return saver ? saver->take(rows) : Result<void>();
+        };
     auto result = eval::evaluate(*model, plan, processJob());
     if (!result) return tl::unexpected(result.error());
     if (saver)
@@ -206,12 +220,14 @@ Result<void> run(const Options& options) {
         if (!floor) return tl::unexpected(floor.error());
         result->floor = *floor;
     }
+    const auto proxies = proxiesOf(options, *model, *units);
+    if (!proxies) return tl::unexpected(proxies.error());
+    if (const auto end = options.units.end()) return *end;
     const auto rows = eval::evaluationRows(plan, *result);
-    const auto trust = trustOver(options, *model, rows, *imported);
-    if (!trust) return tl::unexpected(trust.error());
+    const auto trust = trustOver(*proxies, rows, *imported);
     if (!options.outputs.standardOutput()) {
         if (auto done = printRows(rows, plan, *result); !done) return done;
-        if (auto done = print(importedText(*imported) + trustText(*trust)); !done) return done;
+        if (auto done = print(importedText(*imported) + trustText(trust)); !done) return done;
         for (std::size_t i = 0; options.llama && i < rows.size(); ++i)
             if (auto done = print(fmt::format("\n{} as llama-perplexity prints it:\n{}", rows[i].spec, llama.text(i)));
                 !done)
@@ -220,7 +236,7 @@ Result<void> run(const Options& options) {
     if (options.outputs.any()) {
         auto report = eval::evaluationReport(**model, plan, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
-        eval::addTrust(*trust, *imported, *report);
+        eval::addTrust(trust, *imported, *report);
         auto paths = pathsOf(model->get());
         paths.push_back(options.path), paths.push_back(plan.text.path);
         paths.insert(paths.end(), options.imports.files.begin(), options.imports.files.end());
@@ -278,7 +294,8 @@ Run declareEval(CLI::App& app) {
     option(app, "--memory", options->memory,
            "What the evaluation may hold, such as 1GiB (default: half of what is free). It decides\nwhich chunks go "
            "together and changes no figure; a layer, the head and a chunk are held\nin any case")
-        .type("SIZE");
+        .type("SIZE")
+        .role(OptionRole::NoEffect);
     option(app, "--scored", options->scored,
            "Which predictions count: those of the second half of a chunk, as llama.cpp\ndoes, or all")
         .type("RANGE")
@@ -286,6 +303,7 @@ Run declareEval(CLI::App& app) {
         .oneOf({kSecondHalf, kAll});
     options->serving.declare(app);
     options->imports.declare(app);
+    options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options, context] {
         options->contextGiven = context.given();

@@ -17,9 +17,11 @@ bool makesEmbeddings(const Model& model) {
 }
 
 Result<void> evaluateAndPrintEmbeddings(std::shared_ptr<const Model> model, const eval::EvaluationPlan& plan,
-                                        const OutputFiles& outputs, const std::string& commandLine) {
+                                        const OutputFiles& outputs, const UnitOptions& units,
+                                        const std::string& commandLine) {
     const auto result = eval::evaluateEmbeddings(model, plan, processJob());
     if (!result) return tl::unexpected(result.error());
+    if (const auto end = units.end()) return *end;
     const auto rows = eval::embeddingRows(plan, *result);
     if (!outputs.standardOutput()) {
         const std::vector<std::string_view> ids = {"spec",       "mean_cosine", "mean_cosine_error",

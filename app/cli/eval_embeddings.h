@@ -3,6 +3,7 @@
 // The command eval on a network that makes embeddings.
 
 #include "app/cli/output_files.h"
+#include "app/cli/units.h"
 #include "core/eval/run/evaluate.h"
 
 namespace qs::cli {
@@ -11,6 +12,7 @@ namespace qs::cli {
 bool makesEmbeddings(const Model& model);
 /// Prints the cosines and writes the reports.
 Result<void> evaluateAndPrintEmbeddings(std::shared_ptr<const Model> model, const eval::EvaluationPlan& plan,
-                                        const OutputFiles& outputs, const std::string& commandLine);
+                                        const OutputFiles& outputs, const UnitOptions& units,
+                                        const std::string& commandLine);
 
 } // namespace qs::cli

@@ -72,8 +72,14 @@ int runAsRank(const qs::cli::CommandLine& line, const qs::cli::Mpi& mpi) {
         return code;
     }
     part.rank = mpi.rank();
-    const int code = run(line);
-    if (!mpi.all(code == 0)) return code ? code : 1;
+    constexpr int kMostRounds = 4; // if the processes do not see each other's records, the merge says what is missing
+    bool isPaused = true;
+    for (int round = 0; isPaused && round < kMostRounds; ++round) {
+        part.isPaused = false;
+        const int code = run(line);
+        if (!mpi.all(code == 0)) return code ? code : 1;
+        isPaused = !mpi.all(!part.isPaused);
+    }
     if (!isFirst) return 0;
     part.isMerge = true;
     return run(line);

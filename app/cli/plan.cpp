@@ -7,6 +7,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
+#include "app/cli/units.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/plan/report.h"
@@ -27,6 +28,7 @@ struct PlanCommand {
     LatencyOptions latency;
     TextOptions text;
     OutputFiles outputs;
+    UnitOptions units;
     std::string commandLine;
 };
 
@@ -168,6 +170,8 @@ Result<void> run(PlanCommand& options) {
     if (!model) return tl::unexpected(model.error());
     const auto recipes = recipesIn(options, **model, *specs);
     if (!recipes) return tl::unexpected(recipes.error());
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
 
     wanted.model = *model, wanted.tensors = weightsOf(**model), wanted.specs = *specs;
     wanted.layout = options.layout, wanted.groups = options.groups;
@@ -191,9 +195,10 @@ Result<void> run(PlanCommand& options) {
     ask.text.text = record.text, ask.text.context = options.text.context;
     if (objective.needsText) record.lossChunks = lossChunksOf(options, record.text);
     ask.text.chunks = record.lossChunks;
-    ask.text.cache = eval::defaultSensitivityCache();
+    ask.text.cache = eval::defaultSensitivityCache(), ask.text.units = *units;
     auto losses = objective.measure(objective, ask, processJob());
     if (!losses) return tl::unexpected(losses.error());
+    if (const auto pause = options.units.pause()) return *pause;
     auto sizes = plan::storedSizes(*model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(), wanted.allSpecs(),
                                    wanted.layout, processJob());
     if (!sizes) return tl::unexpected(sizes.error());
@@ -219,12 +224,14 @@ Result<void> run(PlanCommand& options) {
         const std::size_t left = std::max<std::size_t>(record.lossChunks, options.text.chunks);
         auto text = plan::heldOut(record.text, options.text.context, left, options.proofChunks);
         if (!text) return tl::unexpected(text.error());
+        text->units = *units;
         auto proof = plan::provePlan({*model, record.options.get(), wanted.locks, record.plan, *budget, options.draws,
                                       std::move(*text), record.recipes},
                                      processJob());
         if (!proof) return tl::unexpected(proof.error());
         record.proof = std::move(*proof);
     }
+    if (const auto end = options.units.end()) return *end;
     if (!options.latency.measured().empty())
         record.speed = std::make_shared<const plan::SpeedMap>(
             plan::speedMap(*record.options, options.latency.measured(), record.proof ? &*record.proof : nullptr));
@@ -312,6 +319,7 @@ Run declarePlan(CLI::App& app) {
     option(app, "-o,--output", options->output, "Write the plan as a recipe, which quantize and eval take")
         .type("FILE")
         .writes();
+    options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli plan " + options->path;

@@ -6,6 +6,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
+#include "app/cli/units.h"
 #include "core/base/byte_count.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
@@ -27,6 +28,7 @@ struct Options {
     TextOptions text;
     ImportOptions imports;
     OutputFiles outputs;
+    UnitOptions units;
     std::string commandLine;
 };
 
@@ -53,6 +55,12 @@ Result<eval::SensitivityPlan> planOf(const Options& options) {
     return plan;
 }
 
+/// Where finished runs are looked for.
+std::string placeOfRuns(const eval::SensitivityPlan& plan) {
+    if (plan.units) return "the records";
+    return plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache);
+}
+
 Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitivity& result,
                          const std::vector<eval::ImportedColumn>& imported) {
     std::string text;
@@ -67,8 +75,7 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
     if (!result.additivity.empty()) text += "\n" + tableText(eval::additivityTable({}, result.additivity));
     text += importedText(imported) + trustText(eval::sensitivityTrust(result, imported));
     text += fmt::format("\n{} tokens in {} chunks; {} runs, {} more found in {}.\n{}\n", result.tokens, result.chunks,
-                        result.runs, result.keptRuns, plan.cache.empty() ? "no cache" : escapeForPeople(plan.cache),
-                        eval::sensitivityNote(result.hows));
+                        result.runs, result.keptRuns, placeOfRuns(plan), eval::sensitivityNote(result.hows));
     if (plan.until > 0)
         text += fmt::format("{} runs ended before the last chunk, with an error by chunk of at most {} of the mean KL; "
                             "the column of tokens says where.\n",
@@ -84,7 +91,7 @@ Result<eval::Sensitivity> measured(const Options& options, const std::shared_ptr
     for (const auto& id : options.hows) {
         plan.how = eval::findSensitivityHow(id);
         auto result = eval::sensitivity(model, plan, processJob());
-        if (!result && result.error().cancelled && !plan.cache.empty())
+        if (!result && result.error().cancelled && !plan.units && !plan.cache.empty())
             stoppedWith(
                 fmt::format("stopped; {} rows were done; finished runs are kept in {}, and the same command goes on.",
                             rows, escapeForPeople(plan.cache, 200)));
@@ -101,6 +108,9 @@ Result<void> run(const Options& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
+    const auto units = options.units.open(options.outputs.any());
+    if (!units) return tl::unexpected(units.error());
+    plan->units = *units;
     std::unordered_set<const TensorInfo*> taken;
     if (!options.tensors.empty()) {
         const auto selected = select(**model, options.tensors);
@@ -121,6 +131,7 @@ Result<void> run(const Options& options) {
     };
     const auto result = measured(options, *model, *plan, rows);
     if (!result) return tl::unexpected(result.error());
+    if (const auto end = options.units.end()) return *end;
     if (!options.outputs.standardOutput())
         if (auto done = printResult(*plan, *result, *imported); !done) return done;
     if (options.outputs.any()) {
@@ -179,11 +190,14 @@ Run declareSensitivity(CLI::App& app) {
     option(app, "--cache", options->cache,
            "Folder that keeps finished runs, so that a stopped command goes on; none keeps\n"
            "nothing (default: XDG_CACHE_HOME/quantscope/sensitivity)")
-        .type("DIR");
+        .type("DIR")
+        .role(OptionRole::NoEffect);
     option(app, "--memory", options->memory,
            "Memory for hidden states, such as 2GiB; more go to a temporary file (default: 1GiB)")
-        .type("SIZE");
+        .type("SIZE")
+        .role(OptionRole::NoEffect);
     options->imports.declare(app);
+    options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         std::string line = "quantscope-cli sensitivity " + options->path;

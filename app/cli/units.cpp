@@ -82,6 +82,16 @@ Result<UnitRun*> UnitOptions::open(bool reports) const {
     return run_.get();
 }
 
+std::optional<Result<void>> UnitOptions::pause() const {
+    if (!run_ || run_->isWhole()) return std::nullopt;
+    if (const auto whole = run_->finish(); !whole) return tl::unexpected(whole.error());
+    part().isPaused = true;
+    std::string text = run_->shardText();
+    if (!part().rank)
+        text += " When all shards are here, start them again: the next step needs the results of this one.";
+    return print(text + "\n");
+}
+
 std::optional<Result<void>> UnitOptions::end() const {
     if (!run_) return std::nullopt;
     const auto whole = run_->finish();

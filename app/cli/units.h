@@ -14,6 +14,7 @@ namespace qs::cli {
 struct Part {
     std::optional<Shard> rank;       ///< of a process that mpirun started
     bool isMerge = false;            ///< the command only puts records together
+    bool isPaused = false;           ///< set by the command: it needs results of others, see UnitOptions::pause()
     std::vector<std::string> places; ///< of a merge: files and folders with records; empty: that of --records
 };
 Part& part();
@@ -25,6 +26,9 @@ public:
     /// Opens the records. Null: the command computes everything and keeps nothing. `reports`: true if a report is asked
     /// for, which a shard does not write. Errors: options that do not go together, and those of UnitRun::open().
     Result<UnitRun*> open(bool reports) const;
+    /// Call it where the command needs the results of all units so far to go on. Empty: it has them. Else as end(); the
+    /// process is to run again when all processes have come here.
+    std::optional<Result<void>> pause() const;
     /// Call it when all units were asked for. Empty: the result is whole, so the command goes on. Else the command ends
     /// with this: the process has done its part, and said so, or a merge lacks units.
     std::optional<Result<void>> end() const;

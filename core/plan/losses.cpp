@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/base/rows.h"
+#include "core/records/unit_run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +18,8 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
     for (const QuantSpec& spec : request.specs) analysis.specs.emplace_back(specText(spec), spec);
-    analysis.keepRows = false;
+    analysis.keepRows = false, analysis.units = request.text.units;
+    if (analysis.units) analysis.units->begin(weightOf(analysis));
     Losses out;
     out.specs = request.specs;
     const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // in order, from one thread at a time

@@ -22,7 +22,7 @@ struct LossRequest {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors;
     std::vector<QuantSpec> specs;
-    /// Text, context, chunks, cache and memory, for objectives that need a text.
+    /// Text, context, chunks, cache and memory, for objectives that need a text; units, for all.
     eval::SensitivityPlan text;
 };
 

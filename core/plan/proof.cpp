@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/heuristic.h"
+#include "core/records/unit_run.h"
 
 #include <algorithm>
 #include <cmath>
@@ -102,6 +103,7 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     auto measured = eval::evaluate(request.model, plan, job);
     if (!measured) return tl::unexpected(measured.error());
     out.tokens = measured->tokens, out.chunks = measured->chunks;
+    if (plan.units && !plan.units->isWhole()) return out;
     const auto& scores = measured->scores;
     std::vector<std::vector<eval::TokenScore>> permuted, random;
     for (std::size_t i = 0; i < out.contenders.size(); ++i) {

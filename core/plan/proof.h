@@ -38,13 +38,13 @@ struct ProofRequest {
     Mixture plan;
     Budget budget;                         ///< for uniform specs and rules of thumb
     std::size_t draws = 19;                ///< of each kind of chance
-    eval::EvaluationPlan text;             ///< chunks that no loss was measured on
+    eval::EvaluationPlan text;             ///< chunks that no loss was measured on, and their units
     std::vector<KnownRecipe> recipes = {}; ///< to measure too, whatever their size
 };
 /// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
 Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
                                      std::size_t chunks);
-/// Errors: those of evaluate().
+/// If units are left out, the result has contenders without figures. Errors: those of evaluate().
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
 
 const Columns<Contender>& contenderColumns();

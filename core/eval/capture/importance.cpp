@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Importance matrices as llama.cpp's llama-imatrix makes them: sums of squares of the inputs of every matrix over all
-// tokens of whole chunks, of every expert over the tokens that come to it. It adds in f32; here sums are f64 in the order of
-// the text and are rounded once.
+// tokens of whole chunks, of every expert over the tokens that come to it. It adds in f32; here sums are f64, see capture.h,
+// and are rounded once.
 #include "core/base/text.h"
-#include "core/eval/capture/input_pass.h"
+#include "core/eval/capture/chunk_parts.h"
 #include "core/eval/capture/writers.h"
 #include "core/model/gguf/imatrix_write.h"
 #include "core/model/output/atomic_file.h"
@@ -22,7 +22,17 @@ struct Squares {
         for (std::size_t i = 0; i < x.size(); ++i) sums[i % inputs] += double(x[i]) * double(x[i]);
         rows += double(x.size() / inputs);
     }
+    void add(const Squares& other) {
+        sums.resize(other.sums.size());
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += other.sums[i];
+        rows += other.rows;
+    }
 };
+
+template<class Archive, archive::Of<Squares> T> void fieldsOf(Archive& archive, T& squares) {
+    archive(squares.sums, squares.rows);
+}
+
 using SquaresByPlace = std::map<InputPlace, Squares>;
 
 /// The matrices of a name in GGUF files, one, or one for each expert: [matrices, inputs]. An expert that no token has
@@ -54,25 +64,27 @@ std::vector<std::string> namesOf(const LayerMatrix& matrix) {
 
 Result<Captured> writeImportance(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job,
                                  std::string (*render)(const ImatrixToWrite&)) {
-    auto pass = InputPass::of(model, plan, job);
+    auto pass = InputPass::of(model, plan);
     if (!pass) return tl::unexpected(pass.error());
     std::vector<LayerMatrix> matrices = pass->matrices();
     for (LayerMatrix& router : pass->routers()) matrices.push_back(std::move(router)); // as llama-imatrix does
-    std::map<std::pair<std::size_t, WeightRole>, std::size_t> widths;
-    for (const LayerMatrix& matrix : matrices) {
+    for (const LayerMatrix& matrix : matrices)
         if (matrix.gguf.ends_with('.'))
             return fail(
                 "This family has no names in GGUF files, so it has no importance matrix: capture to .safetensors.",
                 model->path);
-        widths[{matrix.layer, inputsOf(matrix.role)}] = InputPass::inputsOfMatrix(matrix);
-    }
+    ChunkParts<Squares> parts(*pass, plan, "squares",
+                              [](Squares& part, const ChunkInputs& inputs) { part.add(inputs.values, inputs.width); });
+    const auto writes = parts.prepare(job);
+    if (!writes) return tl::unexpected(writes.error());
+    if (!*writes) return Captured();
     SquaresByPlace squares;
-    const auto sees = [&](std::size_t layer, const TappedInputs& inputs) {
-        if (const auto width = widths.find({layer, inputs.role}); width != widths.end())
-            squares[{layer, inputs.role, inputs.expert}].add(inputs.values, width->second);
+    const auto take = [&](const InputPlace& place, std::size_t, const Squares& part) -> Result<void> {
+        squares[place].add(part);
+        return {};
     };
     const auto layerDone = [](std::size_t) -> Result<void> { return {}; };
-    if (auto done = pass->run(sees, layerDone, job); !done) return tl::unexpected(done.error());
+    if (auto done = parts.each(take, layerDone, job); !done) return tl::unexpected(done.error());
 
     ImatrixToWrite out;
     out.dataset = plan.text.path, out.chunks = pass->chunks(), out.chunkSize = plan.context;

@@ -5,7 +5,7 @@
 
 namespace qs::eval {
 
-Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const CapturePlan& plan, const Job& job) {
+Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const CapturePlan& plan) {
     InputPass out;
     out.model_ = model, out.context_ = plan.context;
     auto network = readNetwork(*model);
@@ -18,11 +18,11 @@ Result<InputPass> InputPass::of(std::shared_ptr<const Model> model, const Captur
     if (!text) return tl::unexpected(text.error());
     out.text_ = std::move(*text);
     out.matrices_ = out.weights_->matrices();
-    const auto inputs = eval::inputsOf(plan.text, out.text_.inputs, plan.context);
-    if (auto fine = checkTokens(inputs, plan.context, *out.network_); !fine) return tl::unexpected(fine.error());
-    auto embedded = out.weights_->embed(inputs, plan.context, nullptr, job);
-    if (!embedded) return tl::unexpected(embedded.error());
-    out.embedded_ = std::move(*embedded);
+    out.inputs_ = eval::inputsOf(plan.text, out.text_.inputs, plan.context);
+    if (auto fine = checkTokens(out.inputs_, plan.context, *out.network_); !fine) return tl::unexpected(fine.error());
+    for (const auto& matrices : {out.matrices_, out.routers()})
+        for (const LayerMatrix& matrix : matrices)
+            out.widths_[{matrix.layer, eval::inputsOf(matrix.role)}] = inputsOfMatrix(matrix);
     return out;
 }
 
@@ -30,17 +30,45 @@ std::size_t InputPass::inputsOfMatrix(const LayerMatrix& matrix) {
     return std::size_t(matrix.inputsFirst ? matrix.tensor->shape.front() : matrix.tensor->shape.back());
 }
 
-Result<void> InputPass::run(const std::function<void(std::size_t, const TappedInputs&)>& sees,
-                            const std::function<Result<void>(std::size_t)>& layerDone, const Job& job) {
-    HiddenStates states(*network_, std::move(embedded_), context_);
+Result<void> InputPass::run(std::span<const std::size_t> chunks, const Sees& sees, const LayerDone& layerDone,
+                            const Job& job) const {
+    std::vector<std::int32_t> tokens;
+    for (const std::size_t chunk : chunks)
+        tokens.insert(tokens.end(), inputs_.begin() + std::ptrdiff_t(chunk * context_),
+                      inputs_.begin() + std::ptrdiff_t((chunk + 1) * context_));
+    auto embedded = weights_->embed(tokens, context_, nullptr, job);
+    if (!embedded) return tl::unexpected(embedded.error());
+    HiddenStates states(*network_, std::move(*embedded), context_);
     const std::size_t layers = network_->layers.size();
     for (std::size_t layer = 0; layer < layers; ++layer) {
         job.progress(
             {double(layer), double(layers), fmt::format("Capturing inputs of layer {}", layer), layer + 1, layers});
         auto loaded = weights_->layer(layer, nullptr, job);
         if (!loaded) return tl::unexpected(loaded.error());
-        const InputTap tap = [&](const TappedInputs& inputs) { sees(layer, inputs); };
+        Result<void> seen;
+        std::map<WeightRole, std::size_t> before; // rows that every role has had
+        std::size_t routed = 0;                   // tokens before the last call for the router
+        const InputTap tap = [&](const TappedInputs& inputs) {
+            const auto width = widths_.find({layer, inputs.role});
+            if (width == widths_.end() || !seen) return;
+            const std::size_t rows = inputs.values.size() / width->second;
+            std::size_t& first = before[inputs.role];
+            if (inputs.role == WeightRole::Router) routed = first;
+            const auto chunkOf = [&](std::size_t row) {
+                return (inputs.expert < 0 ? first + row : routed + inputs.tokens[row].token) / context_;
+            };
+            for (std::size_t begin = 0, end = 0; begin < rows && seen; begin = end) {
+                const std::size_t chunk = chunkOf(begin);
+                while (end < rows && chunkOf(end) == chunk) ++end;
+                seen = sees({{layer, inputs.role, inputs.expert},
+                             chunks[chunk],
+                             width->second,
+                             inputs.values.subspan(begin * width->second, (end - begin) * width->second)});
+            }
+            first += rows;
+        };
         if (auto done = states.pass(std::move(*loaded), network_->layers[layer], job, tap); !done) return done;
+        if (!seen) return seen;
         if (auto done = layerDone(layer); !done) return done;
     }
     return {};

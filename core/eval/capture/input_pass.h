@@ -21,11 +21,19 @@ struct InputPlace {
 /// The place of the inputs of a matrix.
 inline InputPlace placeOf(const LayerMatrix& matrix) { return {matrix.layer, inputsOf(matrix.role), matrix.expert}; }
 
+/// Inputs of a place in one chunk, some rows of [rows, width].
+struct ChunkInputs {
+    InputPlace place;
+    std::size_t chunk = 0, width = 0;
+    std::span<const float> values;
+};
+
 class InputPass {
 public:
     /// Errors: the model is no network, the tokens do not fit its vocabulary, or the text is shorter than a chunk.
-    static Result<InputPass> of(std::shared_ptr<const Model> model, const CapturePlan& plan, const Job& job);
+    static Result<InputPass> of(std::shared_ptr<const Model> model, const CapturePlan& plan);
 
+    const Model& model() const { return *model_; }
     /// The matrices of all layers, in the order of the layers.
     const std::vector<LayerMatrix>& matrices() const { return matrices_; }
     /// The routers of the layers with experts.
@@ -35,11 +43,13 @@ public:
     std::size_t chunks() const { return text_.chunks; }
     static std::size_t inputsOfMatrix(const LayerMatrix& matrix); ///< number of values in one input row
 
-    /// Runs the pass; may be called once. For each layer it calls `sees` with the inputs of some chunks or fewer, in
-    /// the order of the text. Matrices with the same inputs are reported under one role (inputsOf()), each expert
-    /// separately. Then it calls `layerDone`.
-    Result<void> run(const std::function<void(std::size_t layer, const TappedInputs& inputs)>& sees,
-                     const std::function<Result<void>(std::size_t layer)>& layerDone, const Job& job);
+    using Sees = std::function<Result<void>(const ChunkInputs& inputs)>;
+    using LayerDone = std::function<Result<void>(std::size_t layer)>;
+    /// Passes some chunks, in their order. For each layer it calls `sees` with the inputs of its matrices and routers.
+    /// Matrices with the same inputs are reported under one role (inputsOf()). The inputs of a role come in the order of
+    /// the chunks; those of experts expert by expert, each in the order of the chunks. Then it calls `layerDone`.
+    Result<void> run(std::span<const std::size_t> chunks, const Sees& sees, const LayerDone& layerDone,
+                     const Job& job) const;
 
 private:
     std::shared_ptr<const Model> model_;
@@ -48,7 +58,8 @@ private:
     ScoredText text_;
     std::size_t context_ = 0;
     std::vector<LayerMatrix> matrices_;
-    std::vector<float> embedded_;
+    std::vector<std::int32_t> inputs_;
+    std::map<std::pair<std::size_t, WeightRole>, std::size_t> widths_; ///< values of an input, by layer and role
 };
 
 } // namespace qs::eval

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Writes inputs and products of inputs as safetensors, layer by layer. Only those of one layer are in memory.
+// Writes inputs and products of inputs as safetensors, layer by layer. Only those of one layer are in memory. For X^T X
+// there is besides one of each role for the present chunk.
 #include "core/base/parallel.h"
 #include "core/base/text.h"
-#include "core/eval/capture/input_pass.h"
+#include "core/eval/capture/chunk_parts.h"
 #include "core/eval/capture/writers.h"
 #include "core/model/safetensors/safetensors.h"
 
@@ -12,12 +13,16 @@
 namespace qs::eval {
 namespace {
 
-/// What is kept of one layer's inputs under a role.
+/// What is kept of the inputs of a place, in one chunk or in all of them.
 struct Kept {
     std::vector<float> rows;  ///< [taken, inputs]
     std::vector<double> gram; ///< [inputs, inputs], complete
     std::size_t seen = 0;     ///< rows that were seen so far
 };
+
+template<class Archive, archive::Of<Kept> T> void fieldsOf(Archive& archive, T& kept) {
+    archive(kept.rows, kept.gram, kept.seen);
+}
 
 /// Adds X^T X of some rows to `into`, in the order of the rows.
 void addGram(std::span<const float> x, std::size_t inputs, std::vector<double>& into) {
@@ -52,44 +57,49 @@ std::map<std::string, std::string> metadataOf(const CapturePlan& plan, const Inp
 
 using Place = ProducedTogether::Place;
 
-/// Values of an input, of every place that some matrix has.
-std::map<InputPlace, std::size_t> widthsOf(std::span<const LayerMatrix> matrices) {
-    std::map<InputPlace, std::size_t> out;
-    for (const LayerMatrix& matrix : matrices) out[placeOf(matrix)] = InputPass::inputsOfMatrix(matrix);
+/// The places of the matrices. A tensor that holds the matrices of all experts has the place without an expert.
+std::set<InputPlace> placesOf(const InputPass& pass) {
+    std::set<InputPlace> out;
+    for (const LayerMatrix& matrix : pass.matrices()) out.insert(placeOf(matrix));
     return out;
 }
 
-/// The number of inputs of each place in the whole text. It needs a pass, because the tokens of an expert are not
-/// known.
-Result<std::map<InputPlace, std::size_t>> countRows(SharedModel model, const CapturePlan& plan, const InputPass& like,
-                                                    const Job& job) {
+/// The one of `places` where the inputs of `place` belong; null: no matrix has them.
+const InputPlace* placeIn(const std::set<InputPlace>& places, InputPlace place) {
+    auto found = places.find(place);
+    if (found == places.end()) place.expert = -1, found = places.find(place);
+    return found == places.end() ? nullptr : &*found;
+}
+
+using Parts = ChunkParts<Kept>;
+
+/// The number of inputs of each place in the whole text. If it is not known without a look at the parts, because a
+/// router decides it, this takes another pass.
+Result<std::map<InputPlace, std::size_t>> countRows(const InputPass& pass, const Parts& parts, const Job& job) {
     std::map<InputPlace, std::size_t> out;
     bool isKnown = true;
-    for (const LayerMatrix& matrix : like.matrices()) {
+    for (const LayerMatrix& matrix : pass.matrices()) {
         const bool ofExperts = isOfExperts(matrix.role);
         isKnown = isKnown && matrix.expert < 0;
         out[placeOf(matrix)] =
-            matrix.expert >= 0 ? 0 : like.tokens() * std::size_t(ofExperts ? like.network().mixture.used : 1);
+            matrix.expert >= 0 ? 0 : pass.tokens() * std::size_t(ofExperts ? pass.network().mixture.used : 1);
     }
     if (isKnown) return out;
-    auto pass = InputPass::of(model, plan, job);
-    if (!pass) return tl::unexpected(pass.error());
-    const auto sees = [&](std::size_t layer, const TappedInputs& inputs) {
-        const auto found = out.find({layer, inputs.role, inputs.expert});
-        if (inputs.expert >= 0 && found != out.end()) found->second += inputs.tokens.size();
+    const auto take = [&](const InputPlace& place, std::size_t, const Kept& part) -> Result<void> {
+        const auto found = out.find(place);
+        if (place.expert >= 0 && found != out.end()) found->second += part.seen;
+        return {};
     };
-    if (auto done = pass->run(
-            sees, [](std::size_t) -> Result<void> { return {}; }, job);
-        !done)
-        return tl::unexpected(done.error());
+    const auto layerDone = [](std::size_t) -> Result<void> { return {}; };
+    if (auto done = parts.each(take, layerDone, job); !done) return tl::unexpected(done.error());
     return out;
 }
 
-/// Tensors that one forward pass writes, in any order.
+/// Writes tensors while the parts come, in any order. `add`: adds the part of a chunk to what is kept of a place.
 Result<Captured>
-writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> tensors,
+writeTogether(const InputPass& pass, const Parts& parts, std::vector<TensorToWrite> tensors,
               std::map<std::string, std::string> metadata, const std::string& path, const Job& job,
-              const std::function<void(Kept&, const InputPlace&, std::size_t inputs, std::span<const float> x)>& keep,
+              const std::function<void(Kept&, const InputPlace&, const Kept& part)>& add,
               const std::function<Result<void>(const LayerMatrix&, const Kept&,
                                                const std::function<const Place&(const std::string&)>&)>& write) {
     auto together = std::make_shared<ProducedTogether>();
@@ -98,11 +108,10 @@ writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> te
         std::map<std::string, const Place*> byName;
         for (std::size_t i = 0; i < names.size(); ++i) byName[names[i]] = &places[i];
         std::map<InputPlace, Kept> kept; // the inputs of one layer
-        const auto sees = [&, widths = widthsOf(pass.matrices())](std::size_t layer, const TappedInputs& inputs) {
-            // A tensor that holds the matrices of all experts gets the inputs of all of them.
-            for (const int expert : {inputs.expert, -1})
-                if (const auto width = widths.find({layer, inputs.role, expert}); width != widths.end())
-                    return keep(kept[width->first], width->first, width->second, inputs.values);
+        const auto take = [&, known = placesOf(pass)](const InputPlace& from, std::size_t,
+                                                      const Kept& part) -> Result<void> {
+            if (const InputPlace* place = placeIn(known, from)) add(kept[*place], *place, part);
+            return {};
         };
         const auto placeOfName = [&](const std::string& name) -> const Place& { return *byName.at(name); };
         const auto layerDone = [&](std::size_t layer) -> Result<void> {
@@ -112,11 +121,11 @@ writeTogether(const Model& model, InputPass& pass, std::vector<TensorToWrite> te
             kept.clear();
             return {};
         };
-        return pass.run(sees, layerDone, job);
+        return parts.each(take, layerDone, job);
     };
     for (TensorToWrite& tensor : tensors) tensor.together = together;
     Captured out{pass.tokens(), pass.chunks(), pass.matrices().size(), 0};
-    const auto bytes = writeSafetensors(path, std::move(tensors), std::move(metadata), &model, job);
+    const auto bytes = writeSafetensors(path, std::move(tensors), std::move(metadata), &pass.model(), job);
     if (!bytes) return tl::unexpected(bytes.error());
     out.bytes = *bytes;
     return out;
@@ -131,42 +140,70 @@ TensorToWrite toWrite(std::string name, DType dtype, std::vector<std::int64_t> s
 } // namespace
 
 Result<Captured> writeRows(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job) {
-    auto pass = InputPass::of(model, plan, job);
+    const auto pass = InputPass::of(model, plan);
     if (!pass) return tl::unexpected(pass.error());
-    const auto counted = countRows(model, plan, *pass, job);
+    const std::size_t limit = plan.rows, tokens = pass->tokens();
+    // Of a place that all tokens pass, a chunk keeps only the rows that are taken. How many tokens pass an expert is not
+    // known yet.
+    const auto keep = [=, &plan, known = placesOf(*pass)](Kept& part, const ChunkInputs& inputs) {
+        if (!placeIn(known, inputs.place)) return; // a router
+        const bool isOfAll = inputs.place.expert < 0;
+        for (std::size_t begin = 0; begin < inputs.values.size(); begin += inputs.width, ++part.seen)
+            if (!isOfAll || isTaken(inputs.chunk * plan.context + part.seen, tokens, limit)) {
+                const auto row = inputs.values.subspan(begin, inputs.width);
+                part.rows.insert(part.rows.end(), row.begin(), row.end());
+            }
+    };
+    Parts parts(*pass, plan, fmt::format("rows {} of {}", limit, tokens), keep);
+    const auto writes = parts.prepare(job);
+    if (!writes) return tl::unexpected(writes.error());
+    if (!*writes) return Captured();
+    const auto counted = countRows(*pass, parts, job);
     if (!counted) return tl::unexpected(counted.error());
-    const std::size_t limit = plan.rows;
     const auto taken = [&](std::size_t all) { return limit == 0 ? all : std::min(all, limit); };
     std::vector<TensorToWrite> tensors;
     for (const LayerMatrix& matrix : pass->matrices())
         tensors.push_back(toWrite(
             matrix.tensor->name, DType::F32,
             {std::int64_t(taken(counted->at(placeOf(matrix)))), std::int64_t(InputPass::inputsOfMatrix(matrix))}));
-    const auto keep = [=](Kept& kept, const InputPlace& place, std::size_t inputs, std::span<const float> x) {
-        for (std::size_t begin = 0; begin < x.size(); begin += inputs, ++kept.seen)
-            if (isTaken(kept.seen, counted->at(place), limit)) {
-                const auto row = x.subspan(begin, inputs);
-                kept.rows.insert(kept.rows.end(), row.begin(), row.end());
-            }
+    const auto add = [&](Kept& kept, const InputPlace& place, const Kept& part) {
+        const std::size_t width = part.seen == 0 ? 0 : part.rows.size() / part.seen;
+        if (!isOfExperts(place.role)) {
+            kept.rows.insert(kept.rows.end(), part.rows.begin(), part.rows.end());
+            return;
+        }
+        for (std::size_t row = 0; row < part.seen; ++row, ++kept.seen)
+            if (isTaken(kept.seen, counted->at(place), limit))
+                kept.rows.insert(kept.rows.end(), part.rows.begin() + std::ptrdiff_t(row * width),
+                                 part.rows.begin() + std::ptrdiff_t((row + 1) * width));
     };
     const auto write = [](const LayerMatrix& matrix, const Kept& kept, const auto& place) {
         return place(matrix.tensor->name)(0, bytesOf(kept.rows));
     };
-    return writeTogether(*model, *pass, std::move(tensors), metadataOf(plan, *pass, "rows"), path, job, keep, write);
+    return writeTogether(*pass, parts, std::move(tensors), metadataOf(plan, *pass, "rows"), path, job, add, write);
 }
 
 Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job) {
-    auto pass = InputPass::of(model, plan, job);
+    const auto pass = InputPass::of(model, plan);
     if (!pass) return tl::unexpected(pass.error());
+    Parts parts(*pass, plan, "gram", [known = placesOf(*pass)](Kept& part, const ChunkInputs& inputs) {
+        if (!placeIn(known, inputs.place)) return; // a router
+        addGram(inputs.values, inputs.width, part.gram);
+        part.seen += inputs.values.size() / inputs.width;
+    });
+    const auto writes = parts.prepare(job);
+    if (!writes) return tl::unexpected(writes.error());
+    if (!*writes) return Captured();
     std::vector<TensorToWrite> tensors;
     for (const LayerMatrix& matrix : pass->matrices()) {
         const auto inputs = std::int64_t(InputPass::inputsOfMatrix(matrix));
         tensors.push_back(toWrite(matrix.tensor->name + ".gram", DType::F64, {inputs, inputs}));
         tensors.push_back(toWrite(matrix.tensor->name + ".rows", DType::I64, {1}));
     }
-    const auto keep = [](Kept& kept, const InputPlace&, std::size_t inputs, std::span<const float> x) {
-        addGram(x, inputs, kept.gram);
-        kept.seen += x.size() / inputs;
+    const auto add = [](Kept& kept, const InputPlace&, const Kept& part) {
+        kept.gram.resize(part.gram.size());
+        for (std::size_t i = 0; i < kept.gram.size(); ++i) kept.gram[i] += part.gram[i];
+        kept.seen += part.seen;
     };
     const auto write = [&](const LayerMatrix& matrix, const Kept& kept, const auto& place) -> Result<void> {
         const std::size_t inputs = InputPass::inputsOfMatrix(matrix);
@@ -177,7 +214,7 @@ Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const st
             return done;
         return place(matrix.tensor->name + ".rows")(0, bytesOf(count));
     };
-    return writeTogether(*model, *pass, std::move(tensors), metadataOf(plan, *pass, "gram"), path, job, keep, write);
+    return writeTogether(*pass, parts, std::move(tensors), metadataOf(plan, *pass, "gram"), path, job, add, write);
 }
 
 } // namespace qs::eval

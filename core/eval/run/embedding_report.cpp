@@ -70,8 +70,8 @@ const Columns<EmbeddingRow>& embeddingColumns() {
 namespace {
 
 /// The spec, with the backend that multiplied.
-std::string labelOf(const WeightChange& change) {
-    return change.server ? change.name + " on " + change.server->title() : change.name;
+std::string labelOf(const WeightChange& change, const std::string& servedBy) {
+    return servedBy.empty() ? change.name : change.name + " on " + servedBy;
 }
 
 } // namespace
@@ -79,7 +79,8 @@ std::string labelOf(const WeightChange& change) {
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
     std::vector<EmbeddingRow> rows;
     for (std::size_t i = 0; i < plan.changes.size(); ++i)
-        rows.push_back({labelOf(plan.changes[i]), summarizeCosines(result.cosines[i]), result.reasons[i]});
+        rows.push_back(
+            {labelOf(plan.changes[i], result.servedBy[i]), summarizeCosines(result.cosines[i]), result.reasons[i]});
     return rows;
 }
 

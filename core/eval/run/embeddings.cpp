@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/eval/forward/hidden_states.h"
+#include "core/eval/network/served_matrix.h"
+#include "core/eval/run/chunk_units.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +12,19 @@
 
 namespace qs::eval {
 namespace {
+
+/// Tokens of chunks that go through the network together. The weights are read and quantized again for the next ones.
+constexpr std::size_t kTokensTogether = 16384;
+
+/// The figures of one chunk, for each change.
+struct ChunkCosines {
+    std::vector<double> cosines; ///< NaN: not finite
+    std::vector<std::string> reasons, servedBy;
+};
+
+template<class Archive, archive::Of<ChunkCosines> T> void fieldsOf(Archive& archive, T& chunk) {
+    archive(chunk.cosines, chunk.reasons, chunk.servedBy);
+}
 
 struct Encoder {
     Network net;
@@ -69,6 +84,30 @@ double cosine(std::span<const float> a, std::span<const float> b) {
     return std::isfinite(value) ? value : std::nan("");
 }
 
+/// The figures of some chunks.
+Result<std::vector<ChunkCosines>> cosinesOf(const Encoder& encoder, std::span<const std::int32_t> inputs,
+                                            const EvaluationPlan& plan, ChunkRange chunks, const Job& job) {
+    const std::size_t begin = chunks.begin * plan.context, end = std::min(chunks.end * plan.context, inputs.size());
+    const auto tokens = inputs.subspan(begin, end - begin);
+    const auto reference = encoder.embeddings(tokens, plan.context, nullptr, job);
+    if (!reference) return tl::unexpected(reference.error());
+    std::vector<ChunkCosines> out(chunks.count());
+    const auto hidden = std::size_t(encoder.net.hidden);
+    for (const WeightChange& change : plan.changes) {
+        const auto other = encoder.embeddings(tokens, plan.context, &change, job);
+        if (!other && other.error().cancelled) return tl::unexpected(other.error());
+        for (std::size_t chunk = 0; chunk < out.size(); ++chunk) {
+            const auto embedding = [&](const std::vector<float>& all) {
+                return std::span(all).subspan(chunk * hidden, hidden);
+            };
+            out[chunk].cosines.push_back(other ? cosine(embedding(*reference), embedding(*other)) : std::nan(""));
+            out[chunk].reasons.push_back(other ? "" : other.error().sentence());
+            out[chunk].servedBy.push_back(change.server ? change.server->title() : "");
+        }
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<std::int32_t> framedInputs(const EvaluationText& text, std::size_t count, std::size_t context) {
@@ -91,21 +130,38 @@ Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> mode
     if (out.tokens == 0) return fail("The text has no tokens.", plan.text.path);
     const auto inputs = framedInputs(plan.text, out.tokens, plan.context);
     if (auto fine = checkTokens(inputs, plan.context, encoder->net); !fine) return tl::unexpected(fine.error());
-    const auto reference = encoder->embeddings(inputs, plan.context, nullptr, job);
-    if (!reference) return tl::unexpected(reference.error());
-    const auto hidden = std::size_t(encoder->net.hidden);
     const auto matrices = encoder->weights.matrices();
     out.matrices = matrices.size(), out.quantizedMatrices = quantizedOf(matrices);
-    for (const WeightChange& change : plan.changes) {
+    for (const WeightChange& change : plan.changes)
         if (change.network) return fail("An encoder is compared under specs, not with another network.");
-        const auto other = encoder->embeddings(inputs, plan.context, &change, job);
-        if (!other && other.error().cancelled) return tl::unexpected(other.error());
-        out.reasons.push_back(other ? "" : other.error().sentence());
-        out.cosines.emplace_back();
-        for (std::size_t chunk = 0; other && chunk < out.chunks; ++chunk)
-            out.cosines.back().push_back(cosine(std::span(*reference).subspan(chunk * hidden, hidden),
-                                                std::span(*other).subspan(chunk * hidden, hidden)));
+    out.cosines.resize(plan.changes.size()), out.reasons.resize(plan.changes.size());
+    out.servedBy.resize(plan.changes.size());
+    auto units = ChunkUnits<ChunkCosines>::of(*model, plan, {0, out.chunks}, job);
+    if (!units) return tl::unexpected(units.error());
+    const auto add = [&](const ChunkCosines& chunk) {
+        for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+            if (out.reasons[i].empty()) out.reasons[i] = chunk.reasons[i];
+            out.cosines[i].push_back(chunk.cosines[i]);
+        }
+        out.servedBy = chunk.servedBy;
+    };
+    std::size_t chunk = 0;
+    const auto addKnown = [&](std::size_t end) {
+        for (; chunk < end; ++chunk)
+            if (const auto known = units->take(chunk)) add(*known);
+    };
+    for (const ChunkRange group : units->groups(std::max<std::size_t>(1, kTokensTogether / plan.context))) {
+        addKnown(group.begin);
+        const auto computed = cosinesOf(*encoder, inputs, plan, group, job);
+        if (!computed) return tl::unexpected(computed.error());
+        for (const ChunkCosines& one : *computed) {
+            if (auto kept = units->keep(chunk++, one); !kept) return tl::unexpected(kept.error());
+            add(one);
+        }
     }
+    addKnown(out.chunks);
+    for (std::size_t i = 0; i < plan.changes.size(); ++i)
+        if (!out.reasons[i].empty()) out.cosines[i].clear();
     return out;
 }
 

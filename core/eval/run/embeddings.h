@@ -13,11 +13,12 @@ struct EmbeddingEvaluation {
     std::size_t tokens = 0, chunks = 0;
     std::vector<std::vector<double>> cosines;        ///< [change][chunk]; NaN if an embedding is not finite
     std::vector<std::string> reasons;                ///< for each change: why it has no cosines; "" if it has
+    std::vector<std::string> servedBy;               ///< as in Evaluation
     std::size_t matrices = 0, quantizedMatrices = 0; ///< as in Evaluation
 };
 /// The first `count` tokens as inputs, in chunks of `context` with EvaluationText::frame.
 std::vector<std::int32_t> framedInputs(const EvaluationText& text, std::size_t count, std::size_t context);
-/// Uses the text, context, chunks and changes of the plan. Errors: the network is not an encoder, a change is another
+/// Uses the text, context, chunks, changes and units of the plan. Errors: the network is not an encoder, a change is another
 /// network, and the errors of evaluate().
 Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> model, const EvaluationPlan& plan,
                                                const Job& job);

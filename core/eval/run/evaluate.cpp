@@ -1,206 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/run/evaluate.h"
 
-#include "core/eval/forward/head.h"
-#include "core/eval/run/memory_plan.h"
+#include "core/eval/network/served_matrix.h"
+#include "core/eval/run/chunk_units.h"
+#include "core/eval/run/contest.h"
 
 #include <algorithm>
-#include <fmt/format.h>
-#include <list>
 
 namespace qs::eval {
+
+// Fields of the records, in the order of the structs.
+
+template<class Archive, archive::Of<TokenScore> T> void fieldsOf(Archive& archive, T& s) {
+    archive(s.token, s.chunk, s.position, s.referenceNll, s.nll, s.divergence, s.probabilityChange, s.sameTop,
+            s.finite);
+}
+
+template<class Archive, archive::Of<EvaluationPart> T> void fieldsOf(Archive& archive, T& part) {
+    archive(part.scores, part.reasons, part.servedBy);
+}
+
 namespace {
-
-/// A network with its weights: the one that is evaluated, or another that is compared with it.
-struct Served {
-    Network net;
-    NetworkWeights weights;
-    std::unique_ptr<PassRoom> room = nullptr;
-    std::shared_ptr<Head> head = nullptr; ///< as it is stored; loaded when it is asked for
-};
-
-/// A network whose hidden states go forward beside the others.
-struct Runner {
-    const WeightChange* change = nullptr; ///< null: the reference
-    Served* served = nullptr;
-    std::optional<HiddenStates> states;
-    std::vector<std::unique_ptr<PreparedLayer>> layers; ///< those that are kept
-    std::shared_ptr<Head> head;
-    std::string reason; ///< not empty: it has fallen out
-
-    /// The change of the embedding and of the head.
-    const WeightChange* outside() const { return change && change->everywhere ? change : nullptr; }
-    /// What `change` says of layers.
-    const WeightChange* inside() const { return change && !change->network ? change : nullptr; }
-    bool isOther() const { return change && change->network; }
-    /// What a pass has returned. Where a server has failed and the job was not cancelled: its failure.
-    Result<void> passed(Result<void> done) {
-        const auto failure = !done && change && change->server ? change->server->failure() : std::nullopt;
-        return failure ? failed(*failure) : done ? done : failed(done.error());
-    }
-    /// The error, where it ends the evaluation; else this runner falls out.
-    Result<void> failed(const Error& error) {
-        if (error.cancelled || !change) return tl::unexpected(error);
-        reason = error.sentence(), states.reset(), layers.clear(), head.reset();
-        return {};
-    }
-};
-
-Result<Served> served(std::shared_ptr<const Model> model) {
-    auto net = readNetwork(*model);
-    if (!net) return tl::unexpected(net.error());
-    auto weights = NetworkWeights::of(std::move(model), *net);
-    if (!weights) return tl::unexpected(weights.error());
-    return Served{std::move(*net), std::move(*weights)};
-}
-
-/// Where an evaluation is, for people.
-struct Step {
-    std::size_t group = 0, groups = 1;
-    void say(std::size_t layer, std::size_t layers, const Job& job) const {
-        const std::size_t at = group * layers + layer, all = groups * layers;
-        job.progress({double(at), double(all), fmt::format("Evaluating layer {}", layer), at + 1, all});
-    }
-};
-
-/// Puts the states of a runner through one layer, whose weights are kept or made anew. `scored`: the first position whose prediction
-/// counts; the last layer computes no rows before it.
-Result<void> passLayer(Runner& runner, std::size_t layer, bool keep, std::size_t scored, const Job& job) {
-    Served& network = *runner.served;
-    const std::size_t first = layer + 1 == network.net.layers.size() ? scored : 0;
-    if (layer < runner.layers.size())
-        return runner.passed(runner.states->pass(*runner.layers[layer], *network.room, job));
-    auto loaded = network.weights.layer(layer, runner.inside(), job);
-    if (!loaded) return runner.failed(loaded.error());
-    auto prepared = std::make_unique<PreparedLayer>(network.net, std::move(*loaded), network.net.layers[layer],
-                                                    *network.room, first, keep);
-    if (auto done = runner.passed(runner.states->pass(*prepared, *network.room, job)); !done || !runner.reason.empty())
-        return done;
-    if (keep) runner.layers.push_back(std::move(prepared));
-    return {};
-}
-
-/// Puts all runners of a network through its layers.
-Result<void> passLayers(Served& network, std::span<Runner> runners, bool keep, std::size_t scored, const Step& step,
-                        const Job& job) {
-    for (std::size_t layer = 0; layer < network.net.layers.size(); ++layer)
-        for (Runner& runner : runners) {
-            if (runner.served != &network || !runner.reason.empty()) continue;
-            step.say(layer, network.net.layers.size(), job);
-            if (auto done = passLayer(runner, layer, keep, scored, job); !done) return done;
-        }
-    return {};
-}
-
-Result<void> embed(Runner& runner, std::span<const std::int32_t> tokens, std::size_t context, const Job& job) {
-    auto embedded = runner.served->weights.embed(tokens, context, runner.outside(), job);
-    if (!embedded) return runner.failed(embedded.error());
-    runner.states.emplace(runner.served->net, std::move(*embedded), context);
-    return {};
-}
-
-Result<void> loadHead(Runner& runner, const Job& job) {
-    if (runner.head) return {};
-    Served& network = *runner.served;
-    if (!runner.outside() && network.head) {
-        runner.head = network.head;
-        return {};
-    }
-    auto head = Head::load(network.net, network.weights, runner.outside(), job);
-    if (!head) return runner.failed(head.error());
-    runner.head = std::make_shared<Head>(std::move(*head));
-    if (!runner.outside()) network.head = runner.head;
-    return {};
-}
-
-/// All networks of a plan: the first is the one that is evaluated. Runners: the reference, then the changes.
-class Contest {
-public:
-    static Result<Contest> of(std::shared_ptr<const Model> model, const EvaluationPlan& plan) {
-        Contest out(plan);
-        auto first = served(std::move(model));
-        if (!first) return tl::unexpected(first.error());
-        out.networks_.push_back(std::move(*first));
-        out.runners_.resize(1 + plan.changes.size());
-        for (Runner& runner : out.runners_) runner.served = &out.networks_.front();
-        for (std::size_t i = 0; i < plan.changes.size(); ++i) {
-            Runner& runner = out.runners_[i + 1];
-            out.enter(runner, plan.changes[i]);
-            for (const auto& part : plan.done)
-                if (runner.reason.empty()) runner.reason = part->reasons[i];
-        }
-        if (plan.reference && std::int64_t(plan.reference->vocabulary) != out.net().vocabulary)
-            return fail(fmt::format("The reference has logits of {} tokens; the network's vocabulary has {}.",
-                                    plan.reference->vocabulary, out.net().vocabulary));
-        return out;
-    }
-    const Network& net() const { return networks_.front().net; }
-    std::vector<LayerMatrix> matrices() const { return networks_.front().weights.matrices(); }
-    std::vector<Runner>& runners() { return runners_; }
-
-    /// Decides what is in memory together: chunks of a group, and whether weights are kept.
-    void planFor(std::size_t chunks) {
-        std::size_t roomBytes = 0;
-        for (Served& network : networks_) {
-            network.room = std::make_unique<PassRoom>(network.net, PassSizes(plan_.context, chunks));
-            roomBytes += network.room->bytes();
-        }
-        std::vector<MemoryUser> users;
-        for (const Runner& runner : running())
-            users.push_back({&runner.served->weights, runner.inside(), runner.outside(),
-                             !users.empty() && !runner.outside() && !runner.isOther()});
-        memory_ = planMemory(users, net(), plan_.context, chunks, roomBytes, plan_.memory);
-    }
-    std::size_t tokensOfGroup() const { return memory_.chunksOfGroup * plan_.context; }
-
-    /// Loads and passes all that is not read from elsewhere, for one group of chunks.
-    Result<void> pass(std::span<const std::int32_t> inputs, const Step& step, const Job& job) {
-        for (Runner& runner : running())
-            if (runner.reason.empty())
-                if (auto done = embed(runner, inputs, plan_.context, job); !done) return done;
-        for (Served& network : networks_)
-            if (auto done = passLayers(network, running(), memory_.keepsWeights,
-                                       firstScored(plan_.scored, plan_.context), step, job);
-                !done)
-                return done;
-        for (Runner& runner : running())
-            if (runner.reason.empty())
-                if (auto done = loadHead(runner, job); !done) return done;
-        return {};
-    }
-    /// After the logits of a group: frees what is not kept.
-    void leaveGroup() {
-        if (memory_.keepsWeights) return;
-        for (Runner& runner : runners_) runner.head.reset();
-        for (Served& network : networks_) network.head.reset();
-    }
-
-private:
-    explicit Contest(const EvaluationPlan& plan) : plan_(plan) {}
-    /// All but a reference that is read from elsewhere.
-    std::span<Runner> running() { return std::span(runners_).subspan(plan_.reference ? 1 : 0); }
-    void enter(Runner& runner, const WeightChange& change) {
-        runner.change = &change;
-        if (!change.network) return;
-        auto other = served(change.network);
-        if (!other) {
-            runner.reason = other.error().sentence();
-            return;
-        }
-        if (other->net.vocabulary != net().vocabulary)
-            runner.reason = fmt::format("Its vocabulary has {} tokens, that of the reference {}.",
-                                        other->net.vocabulary, net().vocabulary);
-        else if (auto fits = checkTokens({}, plan_.context, other->net); !fits)
-            runner.reason = fits.error().sentence();
-        networks_.push_back(std::move(*other));
-        runner.served = &networks_.back();
-    }
-
-    const EvaluationPlan& plan_;
-    MemoryPlan memory_;
-    std::list<Served> networks_; ///< their addresses stay
-    std::vector<Runner> runners_;
-};
 
 /// Compares the logits of scored tokens as they come.
 class Comparison {
@@ -260,36 +80,40 @@ private:
     Evaluation& out_;
 };
 
-/// Puts the scores that are known into the result. Returns how many chunks they are of.
-std::size_t takeDone(const EvaluationPlan& plan, Evaluation& out) {
-    std::size_t chunks = 0;
-    for (const auto& part : plan.done) {
-        chunks += part->chunks;
-        for (std::size_t i = 0; i < out.scores.size(); ++i) {
-            const auto& scores = part->scores[i];
-            out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
-            if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
-        }
+/// Titles of the servers, with the variants that they have used so far.
+std::vector<std::string> titlesOf(const EvaluationPlan& plan) {
+    std::vector<std::string> out;
+    for (const WeightChange& change : plan.changes) out.push_back(change.server ? change.server->title() : "");
+    return out;
+}
+
+/// Puts the scores of a chunk that are known into the result. A change that has failed there falls out.
+void takePart(const EvaluationPart& part, const EvaluationPlan& plan, std::span<Runner> changes, Evaluation& out) {
+    for (std::size_t i = 0; i < out.scores.size(); ++i) {
+        const auto& scores = part.scores[i];
+        if (changes[i].reason.empty()) changes[i].reason = part.reasons[i];
+        out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
+        if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
     }
-    return chunks;
+    if (!part.servedBy.empty()) out.servedBy = part.servedBy;
 }
 
 /// What has come since the changes had `before` scores.
 std::shared_ptr<const EvaluationPart> partOf(const Evaluation& out, const std::vector<std::size_t>& before,
-                                             std::span<const Runner> runners, std::size_t chunks) {
+                                             std::span<const Runner> changes) {
     auto part = std::make_shared<EvaluationPart>();
-    part->chunks = chunks;
     for (std::size_t i = 0; i < out.scores.size(); ++i) {
         part->scores.emplace_back(out.scores[i].begin() + std::ptrdiff_t(before[i]), out.scores[i].end());
-        part->reasons.push_back(runners[i + 1].reason);
+        part->reasons.push_back(changes[i].reason);
     }
+    part->servedBy = out.servedBy;
     return part;
 }
 
 } // namespace
 
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job) {
-    auto contest = Contest::of(std::move(model), plan);
+    auto contest = Contest::of(model, plan);
     if (!contest) return tl::unexpected(contest.error());
     const auto scored = scoredText(plan.text.tokens, plan.context, plan.chunks, plan.scored, contest->net());
     if (!scored) return tl::unexpected(scored.error());
@@ -299,30 +123,54 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
 
     Evaluation out;
     out.tokens = scored->inputs, out.chunks = scored->chunks;
-    out.scores.resize(plan.changes.size());
+    out.scores.resize(plan.changes.size()), out.servedBy = titlesOf(plan);
     if (!plan.reference) {
         const auto matrices = contest->matrices();
         out.matrices = matrices.size(), out.quantizedMatrices = quantizedOf(matrices);
     }
+    const auto changes = std::span(contest->runners()).subspan(1);
     Comparison comparison(plan, *contest, out);
-    const std::size_t known = takeDone(plan, out) * plan.context;
-    const std::size_t together = contest->tokensOfGroup();
-    const std::size_t left = inputs.size() - std::min(known, inputs.size()), groups = (left + together - 1) / together;
     auto range = scored->ranges.begin();
-    for (; range != scored->ranges.end() && range->begin < known; ++range) comparison.skip(*range);
-    for (std::size_t group = 0; group < groups; ++group) {
-        const std::size_t begin = known + group * together, end = std::min(begin + together, inputs.size());
-        if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {group, groups}, job); !done)
+    /// Hands the predictions of a chunk to `use`.
+    const auto withRange = [&](std::size_t chunk, const auto& use) -> Result<void> {
+        for (; range != scored->ranges.end() && range->chunk <= chunk; ++range)
+            if (Result<void> done = use(*range); !done) return done;
+        return {};
+    };
+    const auto skip = [&](const ScoredRange& known) -> Result<void> {
+        comparison.skip(known);
+        return {};
+    };
+    std::size_t chunk = 0;
+    for (; chunk < plan.done.size(); ++chunk) takePart(*plan.done[chunk], plan, changes, out);
+    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, {std::min(chunk, scored->chunks), scored->chunks}, job);
+    if (!units) return tl::unexpected(units.error());
+    const auto takeKnown = [&](std::size_t end) {
+        for (; chunk < end; ++chunk)
+            if (const auto part = units->take(chunk)) takePart(*part, plan, changes, out);
+        if (end > 0) (void)withRange(end - 1, skip);
+    };
+    const auto groups = units->groups(contest->chunksOfGroup());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+        takeKnown(groups[g].begin);
+        const std::size_t begin = chunk * plan.context, end = std::min(groups[g].end * plan.context, inputs.size());
+        if (auto done = contest->pass(std::span(inputs).subspan(begin, end - begin), {g, groups.size()}, job); !done)
             return tl::unexpected(done.error());
-        std::vector<std::size_t> before;
-        for (const auto& scores : out.scores) before.push_back(scores.size());
-        for (; range != scored->ranges.end() && range->begin < end; ++range)
-            if (auto done = comparison.compare(*range, begin, job); !done) return tl::unexpected(done.error());
+        for (; chunk < groups[g].end; ++chunk) {
+            std::vector<std::size_t> before;
+            for (const auto& scores : out.scores) before.push_back(scores.size());
+            const auto compare = [&](const ScoredRange& one) { return comparison.compare(one, begin, job); };
+            if (auto done = withRange(chunk, compare); !done) return tl::unexpected(done.error());
+            out.servedBy = titlesOf(plan);
+            if (!units->keeps() && !plan.finished) continue;
+            const auto part = partOf(out, before, changes);
+            if (auto kept = units->keep(chunk, *part); !kept) return tl::unexpected(kept.error());
+            if (plan.finished) plan.finished(part);
+        }
         contest->leaveGroup();
-        if (plan.finished)
-            plan.finished(partOf(out, before, contest->runners(), (end - begin + plan.context - 1) / plan.context));
     }
-    for (const Runner& runner : std::span(contest->runners()).subspan(1)) out.reasons.push_back(runner.reason);
+    takeKnown(scored->chunks);
+    for (const Runner& runner : changes) out.reasons.push_back(runner.reason);
     for (std::size_t i = 0; i < out.scores.size(); ++i)
         if (!out.reasons[i].empty()) out.scores[i].clear();
     return out;

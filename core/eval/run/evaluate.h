@@ -9,6 +9,10 @@
 #include "core/eval/run/scored_text.h"
 #include "core/eval/scores/score_summary.h"
 
+namespace qs {
+class UnitRun;
+}
+
 namespace qs::eval {
 
 /// Logits that are compared, row after row of the vocabulary.
@@ -27,11 +31,11 @@ struct ReferenceRows {
     std::function<Result<void>(std::size_t row, std::size_t count, std::span<float> out)> read;
 };
 
-/// What an evaluation has finished of a text: whole chunks, one part behind the other.
+/// What an evaluation has finished of one chunk.
 struct EvaluationPart {
-    std::size_t chunks = 0;                      ///< chunks of this part
-    std::vector<std::vector<TokenScore>> scores; ///< for each change, in these chunks; empty for one that has failed
+    std::vector<std::vector<TokenScore>> scores; ///< for each change; empty for one that has failed
     std::vector<std::string> reasons;            ///< for each change, see Evaluation::reasons
+    std::vector<std::string> servedBy = {};      ///< for each change, see Evaluation::servedBy
 };
 using EvaluationParts = std::vector<std::shared_ptr<const EvaluationPart>>;
 
@@ -48,17 +52,21 @@ struct EvaluationPlan {
     /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
     /// the order of the text.
     std::function<void(std::size_t change, std::span<const TokenScore> scores)> arrived;
-    /// Parts of the same plan that were finished before, from the first chunk on: the evaluation goes on behind them.
+    /// Chunks of the same plan that were finished before, from the first one on: the evaluation goes on behind them.
     /// `arrived` is called for their scores too, `compared` is not.
     EvaluationParts done = {};
-    /// Called by the thread that evaluates as soon as chunks are finished.
+    /// Called by the thread that evaluates as soon as a chunk is finished.
     std::function<void(std::shared_ptr<const EvaluationPart> part)> finished = {};
+    /// Shares the units with other processes: a unit is a chunk under all changes. If units are left out, the result lacks
+    /// their scores. Null: all are computed. Not together with `compared`: records hold no logits.
+    UnitRun* units = nullptr;
 };
 
 struct Evaluation {
     std::size_t tokens = 0, chunks = 0;          ///< tokens that were inputs
     std::vector<std::vector<TokenScore>> scores; ///< for each change, in the order of the text
     std::vector<std::string> reasons;            ///< for each change: why it has no scores; "" if it has
+    std::vector<std::string> servedBy;           ///< for each change: LinearServer::title() of its server; "": none
     /// Of the layers of a reference that is a network; those that are stored quantized. 0 where it is read from
     /// elsewhere.
     std::size_t matrices = 0, quantizedMatrices = 0;

@@ -18,7 +18,7 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
                         change.network      ? RowKind::Against
                         : change.everywhere ? RowKind::Recipe
                                             : RowKind::Spec,
-                        result.floor, change.server ? change.server->title() : std::string()});
+                        result.floor, result.servedBy[i]});
     }
     return rows;
 }

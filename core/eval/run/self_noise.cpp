@@ -43,7 +43,7 @@ Result<std::optional<double>> selfNoise(std::shared_ptr<const Model> model, cons
                                         const Job& job) {
     EvaluationPlan own;
     own.text = plan.text, own.context = plan.context, own.scored = plan.scored, own.reference = plan.reference;
-    own.memory = plan.memory;
+    own.memory = plan.memory, own.units = plan.units;
     own.chunks = plan.chunks == 0 ? kFloorChunks : std::min(plan.chunks, kFloorChunks);
     own.changes.push_back(inAnotherOrder());
     const auto result = evaluate(std::move(model), own, job);

@@ -15,19 +15,22 @@ void fillScores(SensitivityRow& row, const BranchResult& result) {
         row.largestDivergence = std::max(*row.largestDivergence, chunk.largestDivergence);
 }
 
-Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
-                           std::size_t floors, const Job& job) {
-    Additivity out;
-    out.spec = specText(spec), out.how = run.plan().how->id;
-    out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
-    const auto floor = run.floor(job);
-    if (!floor) return tl::unexpected(floor.error());
-    const auto all = run.allAtOnce(spec, job);
-    if (!all) return tl::unexpected(all.error());
-    out.floor = *floor, out.reason = all->reason, out.all = divergenceOf(all->scores);
-    if (out.all && out.all->mean > out.floor && units > 0)
-        out.ratio = (sum - double(floors) * out.floor) / (out.all->mean - out.floor);
-    run.put(std::move(out));
+Result<void> addAdditivity(SensitivityRun& run, const std::vector<UnitSum>& sums, bool hasFloors, const Job& job) {
+    if (sums.empty()) return {};
+    const auto together = run.allAtOnce(true, job);
+    if (!together) return tl::unexpected(together.error());
+    for (std::size_t s = 0; s < sums.size(); ++s) {
+        const auto& all = together->of[s];
+        if (!all || !together->floor) continue; // left out
+        const auto& [sum, units] = sums[s];
+        Additivity out;
+        out.spec = specText(run.plan().specs[s]), out.how = run.plan().how->id;
+        out.units = run.units().size(), out.missing = out.units - units, out.sum = sum;
+        out.floor = *together->floor, out.reason = all->reason, out.all = divergenceOf(all->scores);
+        if (out.all && out.all->mean > out.floor && units > 0)
+            out.ratio = (sum - (hasFloors ? double(units) * out.floor : 0)) / (out.all->mean - out.floor);
+        run.put(std::move(out));
+    }
     return {};
 }
 
@@ -36,8 +39,7 @@ Result<void> measureAlone(SensitivityRun& run, const Job& job) {
     std::vector<Branch> branches; // all specs of the first unit, then all specs of the second, and so on
     for (const Unit& unit : run.units())
         for (const QuantSpec& spec : specs) branches.push_back(run.quantized(unit, spec));
-    std::vector<double> sums(specs.size());
-    std::vector<std::size_t> counts(specs.size());
+    std::vector<UnitSum> sums(specs.size());
     std::vector<std::optional<double>> means(branches.size());
     const auto done = [&](std::size_t i, const BranchResult& result) -> Result<void> {
         const std::size_t u = i / specs.size(), s = i % specs.size();
@@ -54,10 +56,8 @@ Result<void> measureAlone(SensitivityRun& run, const Job& job) {
     };
     if (auto all = run.score(nullptr, std::move(branches), done, job, run.plan().until); !all) return all;
     for (std::size_t i = 0; i < means.size(); ++i)
-        if (means[i]) sums[i % specs.size()] += *means[i], ++counts[i % specs.size()];
-    for (std::size_t s = 0; s < specs.size(); ++s)
-        if (auto added = addAdditivity(run, specs[s], sums[s], counts[s], counts[s], job); !added) return added;
-    return {};
+        if (means[i]) sums[i % specs.size()].sum += *means[i], ++sums[i % specs.size()].units;
+    return addAdditivity(run, sums, true, job);
 }
 
 } // namespace qs::eval

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/branches.h"
 
+#include "core/records/input_hash.h"
 #include "core/report/report.h"
 
 #include <algorithm>
@@ -9,31 +10,13 @@
 #include <fmt/format.h>
 
 namespace qs::eval {
+
 namespace {
 
 constexpr std::size_t kMostTogether = 16; ///< runs that are computed side by side; a stop loses at most these
-constexpr std::size_t kNumbers = 8;       ///< numbers that a record has for each chunk
 
 using Clock = std::chrono::steady_clock;
 double secondsOf(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-std::vector<double> numbersOf(const RunScores& run) {
-    std::vector<double> out;
-    for (const ChunkScores& c : run)
-        for (const double number : {double(c.tokens), double(c.notFinite), c.divergence, c.divergenceSquares,
-                                    c.largestDivergence, c.nllChange, c.nllChangeSquares, double(c.sameTop)})
-            out.push_back(number);
-    return out;
-}
-
-RunScores scoresOf(const std::vector<double>& numbers) {
-    RunScores out;
-    for (std::size_t i = 0; i + kNumbers <= numbers.size(); i += kNumbers) {
-        const double* n = numbers.data() + i;
-        out.push_back({std::size_t(n[0]), std::size_t(n[1]), n[2], n[3], n[4], n[5], n[6], std::size_t(n[7])});
-    }
-    return out;
-}
 
 /// Version of the arithmetic of runs and of the numbers that are stored. Stored runs of other versions are not used.
 constexpr int kRecordsVersion = 2;
@@ -58,12 +41,6 @@ Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, c
         out += fmt::format("{} ", plan.text.tokens[i]);
     return out + fmt::format("\ncontext {} scored {} first {}\n", plan.context, int(plan.scored),
                              plan.text.first.value_or(-1));
-}
-
-/// Whether the error by chunk of the mean KL is at most this share of it.
-bool isCertain(std::span<const TokenScore> scores, double share) {
-    const auto mean = divergenceOf(byChunk(scores));
-    return mean && mean->byChunk && *mean->byChunk <= share * mean->mean;
 }
 
 } // namespace
@@ -106,8 +83,10 @@ Result<void> BranchRunner::prepare(const Job& job) {
     scored_ = std::move(*scored);
     if (auto fine = checkTokens(inputsOf(plan_.text, scored_.inputs, plan_.context), plan_.context, *network_); !fine)
         return fine;
-    const auto about = plan_.cache.empty() ? Result<std::string>() : aboutRuns(*model_, plan_, scored_, job);
+    const bool keeps = !plan_.cache.empty() || plan_.units;
+    const auto about = keeps ? aboutRuns(*model_, plan_, scored_, job) : Result<std::string>();
     if (!about) return tl::unexpected(about.error());
+    about_ = sha256OfText(*about);
     auto records = Records::open(plan_.cache, *about);
     if (!records) return tl::unexpected(records.error());
     records_ = std::move(*records);
@@ -241,24 +220,11 @@ Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::s
     return {};
 }
 
-Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches,
-                                 const std::function<Result<void>(std::size_t, const BranchResult&)>& done,
+Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches, const Done& done,
                                  const Job& job, double until) {
-    const std::string endedKey = fmt::format("\nuntil {}", until);
-    std::vector<std::size_t> missing;
-    for (std::size_t i = 0; i < branches.size(); ++i) {
-        auto numbers = records_.find(branches[i].key);
-        if (!numbers && until > 0) {
-            numbers = records_.find(branches[i].key + endedKey);
-            endedRuns_ += numbers ? 1 : 0;
-        }
-        if (!numbers) {
-            missing.push_back(i);
-            continue;
-        }
-        ++keptRuns_;
-        if (auto ok = done(i, {scoresOf(*numbers), {}}); !ok) return ok;
-    }
+    auto known = takeKnown(branches, done, until);
+    if (!known) return tl::unexpected(known.error());
+    std::vector<std::size_t> missing = std::move(*known);
     if (missing.empty()) return {};
     std::stable_sort(missing.begin(), missing.end(), [&](std::size_t a, std::size_t b) {
         return *branches[a].layers.begin() < *branches[b].layers.begin();
@@ -289,18 +255,16 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
             const Chunks chunks{begin, std::min(begin + step, scored_.chunks)};
             if (auto ran = runBatch(**kept, batch, chunks, job); !ran) return ran;
             for (Active& one : batch)
-                one.ended = one.isDone() || (chunks.end < scored_.chunks && isCertain(one.scores, until));
+                one.ended = one.isDone() || (chunks.end < scored_.chunks && isCertain(byChunk(one.scores), until));
         }
         for (Active& one : batch) {
             one.states.reset();
             const BranchResult result{byChunk(one.scores), one.reason};
             one.scores = {};
             ++runs_;
-            if (result.reason.empty())
-                if (auto added = records_.add(one.branch->key + (one.ended ? endedKey : ""), numbersOf(result.scores));
-                    !added)
-                    return added;
-            endedRuns_ += result.reason.empty() && one.ended ? 1 : 0;
+            const bool ended = result.reason.empty() && one.ended;
+            if (auto kept = keep(*one.branch, result, ended, until); !kept) return kept;
+            endedRuns_ += ended ? 1 : 0;
             if (auto ok = done(one.index, result); !ok) return ok;
         }
     }

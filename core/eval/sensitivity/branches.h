@@ -7,6 +7,7 @@
 #include "core/eval/sensitivity/chunk_scores.h"
 #include "core/eval/sensitivity/records.h"
 #include "core/eval/sensitivity/sensitivity.h"
+#include "core/records/unit_run.h"
 
 namespace qs::eval {
 
@@ -15,6 +16,7 @@ struct Branch {
     WeightChange change;          ///< change of the stored weights; includes the changes of the base
     std::set<std::size_t> layers; ///< layers in which it differs from the base
     std::string key;              ///< names all that its scores depend on, besides model, text and program
+    std::string name;             ///< for people
 };
 
 struct BranchResult {
@@ -32,10 +34,13 @@ public:
     const NetworkWeights& weights() const { return *weights_; }
     const ScoredText& scored() const { return scored_; }
     Records& records() { return records_; }
+    /// The key of a unit for SensitivityPlan::units. `key`: as in Branch.
+    std::string unitKey(const std::string& key) const { return about_ + key; }
 
     /// Scores every branch against the network with its stored weights. Branches whose scores are stored come first.
-    /// `base` null means the stored weights. `done` is called as soon as a branch has its result, in any order. `until`
-    /// is that of SensitivityPlan. Errors: cancelled, a full disk, or the reference cannot be computed.
+    /// `base` null means the stored weights. `done` is called as soon as a branch has its result, in any order; not for
+    /// a branch that is left out. `until` is that of SensitivityPlan. Errors: cancelled, a full disk, or the reference
+    /// cannot be computed.
     Result<void> score(const WeightChange* base, std::vector<Branch> branches,
                        const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
                        const Job& job, double until = 0);
@@ -48,13 +53,17 @@ protected:
     /// Chooses the chunks, opens the stored results of earlier runs and loads the head.
     Result<void> prepare(const Job& job);
     std::size_t runs() const { return runs_; }
-    std::size_t keptRuns() const { return keptRuns_; }   ///< runs whose scores were found in the records
+    std::size_t keptRuns() const { return keptRuns_; }   ///< runs whose scores were found
     std::size_t endedRuns() const { return endedRuns_; } ///< runs that ended before the last chunk
 
 private:
     struct Base;
     Result<Base*> bordersOf(const WeightChange* base, const std::set<std::size_t>& layers, const Job& job);
     struct Active;
+    using Done = std::function<Result<void>(std::size_t branch, const BranchResult& result)>;
+    /// Hands over the results that are known. Returns the branches to compute.
+    Result<std::vector<std::size_t>> takeKnown(std::span<const Branch> branches, const Done& done, double until);
+    Result<void> keep(const Branch& branch, const BranchResult& result, bool ended, double until);
     struct Chunks {
         std::size_t begin, end;
     };
@@ -72,6 +81,7 @@ private:
     std::optional<Head> head_;
     ScoredText scored_;
     Records records_;
+    std::string about_;                       ///< a hash of all that every run depends on; empty: nothing is kept
     std::unique_ptr<Base> reference_, other_; ///< other_: of the last call of score() with a base
     std::size_t runs_ = 0, keptRuns_ = 0, endedRuns_ = 0;
     double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress

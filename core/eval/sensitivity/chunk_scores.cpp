@@ -69,6 +69,11 @@ std::optional<Estimate> divergenceOf(const RunScores& run) {
     return estimateOf(run, &ChunkScores::divergence, &ChunkScores::divergenceSquares);
 }
 
+bool isCertain(const RunScores& run, double share) {
+    const auto mean = divergenceOf(run);
+    return mean && mean->byChunk && *mean->byChunk <= share * mean->mean;
+}
+
 std::optional<Estimate> nllChangeOf(const RunScores& run) {
     return estimateOf(run, &ChunkScores::nllChange, &ChunkScores::nllChangeSquares);
 }

@@ -24,6 +24,8 @@ std::size_t tokensOf(const RunScores& run);
 std::size_t notFiniteOf(const RunScores& run);
 /// Mean KL; none without a finite token. Errors as in estimate().
 std::optional<Estimate> divergenceOf(const RunScores& run);
+/// Whether the error by chunk of the mean KL is at most this share of it.
+bool isCertain(const RunScores& run, double share);
 std::optional<Estimate> nllChangeOf(const RunScores& run);
 /// Share of tokens with the same most probable next token.
 std::optional<double> sameTopOf(const RunScores& run);

@@ -13,9 +13,13 @@ Result<void> measureOutput(SensitivityRun& run, const Job& job);
 
 /// Fills the figures that every run has.
 void fillScores(SensitivityRow& row, const BranchResult& result);
-/// Compares the sum of the figures of single units with the figure of all units at once. `sum` and `units` count the
-/// units that have a figure. `floors` is the number of noise floors in the sum.
-Result<void> addAdditivity(SensitivityRun& run, const QuantSpec& spec, double sum, std::size_t units,
-                           std::size_t floors, const Job& job);
+/// The sum of the figures of single units under a spec, over the units that have one.
+struct UnitSum {
+    double sum = 0;
+    std::size_t units = 0;
+};
+/// Compares the sums with the figure of all units at once. `sums`: one for each spec of the plan. `hasFloors`: each figure
+/// in a sum has a noise floor in it.
+Result<void> addAdditivity(SensitivityRun& run, const std::vector<UnitSum>& sums, bool hasFloors, const Job& job);
 
 } // namespace qs::eval

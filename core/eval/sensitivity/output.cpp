@@ -24,7 +24,17 @@ struct Cell {
     std::string reason;
     std::size_t missing = 0; ///< matrices that are not added yet
     bool isKnown = false;    ///< it was kept
+    bool isLeftOut = false;  ///< another process measures it
+    bool isOpen() const { return !isKnown && !isLeftOut; }
 };
+
+template<class Archive, archive::Of<ChunkPower> T> void fieldsOf(Archive& archive, T& power) {
+    archive(power.error, power.output, power.weightedError, power.weightedOutput);
+}
+
+template<class Archive, archive::Of<Cell> T> void fieldsOf(Archive& archive, T& cell) {
+    archive(cell.chunks, cell.reason);
+}
 
 /// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio). Chunks without a token of an expert
 /// say nothing about it.
@@ -71,6 +81,9 @@ public:
           chunks_(run.scored().chunks) {}
 
     Result<void> operator()() {
+        double total = 0;
+        for (const Unit& unit : run_.units()) total += double(unit.values()) * double(specs_.size());
+        if (run_.plan().units) run_.plan().units->begin(total);
         for (std::size_t u = 0; u < run_.units().size(); ++u)
             for (std::size_t s = 0; s < specs_.size(); ++s)
                 if (auto done = prepare(u, s); !done) return done;
@@ -100,8 +113,20 @@ private:
 
     Result<void> prepare(std::size_t u, std::size_t s) {
         Cell& one = cell(u, s);
-        one.missing = run_.units()[u].matrices.size();
+        const Unit& unit = run_.units()[u];
+        UnitRun* units = run_.plan().units;
+        const bool isMine = !units || units->takes(double(unit.values()));
+        if (auto known = units ? units->find<Cell>(run_.unitKey(keyOf(u, s))) : std::nullopt) {
+            one = std::move(*known), one.isKnown = true;
+            return put(u, s);
+        }
+        one.missing = unit.matrices.size();
         one.chunks.resize(chunks_);
+        if (!isMine) {
+            one.isLeftOut = true;
+            units->leaveOut("the output of " + run_.quantized(unit, specs_[s]).name);
+            return {};
+        }
         const auto numbers = run_.records().find(keyOf(u, s));
         if (!numbers || numbers->size() != kPowers * chunks_) return {};
         for (std::size_t c = 0; c < chunks_; ++c) {
@@ -117,7 +142,7 @@ private:
         std::size_t out = 0;
         for (std::size_t u = 0; u < run_.units().size(); ++u)
             for (std::size_t s = 0; s < specs_.size(); ++s)
-                if (!cell(u, s).isKnown) out = std::max(out, *run_.units()[u].layers().rbegin() + 1);
+                if (cell(u, s).isOpen()) out = std::max(out, *run_.units()[u].layers().rbegin() + 1);
         return out;
     }
 
@@ -126,7 +151,7 @@ private:
             for (const LayerMatrix& matrix : run_.units()[u].matrices)
                 for (std::size_t s = 0; s < specs_.size() && matrix.layer == layer; ++s) {
                     Cell& one = cell(u, s);
-                    if (one.isKnown) continue;
+                    if (!one.isOpen()) continue;
                     auto added = add(matrix, inputs, specs_[s], one.chunks);
                     if (!added && added.error().cancelled) return added;
                     if (!added && one.reason.empty()) one.reason = added.error().sentence();
@@ -200,8 +225,22 @@ private:
         return {};
     }
 
+    /// Keeps what is measured or was found in the cache.
     Result<void> finish(std::size_t u, std::size_t s) {
-        Cell& one = cell(u, s);
+        const Cell& one = cell(u, s);
+        if (UnitRun* units = run_.plan().units)
+            if (auto kept = units->keep(run_.unitKey(keyOf(u, s)), one); !kept) return kept;
+        if (one.reason.empty() && !one.isKnown) {
+            std::vector<double> numbers;
+            for (const ChunkPower& c : one.chunks)
+                numbers.insert(numbers.end(), {c.error, c.output, c.weightedError, c.weightedOutput});
+            if (auto kept = run_.records().add(keyOf(u, s), numbers); !kept) return kept;
+        }
+        return put(u, s);
+    }
+
+    Result<void> put(std::size_t u, std::size_t s) {
+        const Cell& one = cell(u, s);
         SensitivityRow row = run_.rowOf(run_.units()[u], &specs_[s]);
         row.reason = one.reason;
         if (row.reason.empty()) {
@@ -212,11 +251,6 @@ private:
             const auto nmse = run_.nmseOf(run_.units()[u], specs_[s], job_);
             if (!nmse) return tl::unexpected(nmse.error());
             row.nmse = *nmse;
-            std::vector<double> numbers;
-            for (const ChunkPower& c : one.chunks)
-                numbers.insert(numbers.end(), {c.error, c.output, c.weightedError, c.weightedOutput});
-            if (!one.isKnown)
-                if (auto kept = run_.records().add(keyOf(u, s), numbers); !kept) return kept;
         }
         run_.put(u, s, std::move(row));
         return {};

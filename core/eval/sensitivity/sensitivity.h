@@ -16,6 +16,10 @@
 
 #include <functional>
 
+namespace qs {
+class UnitRun;
+}
+
 namespace qs::eval {
 
 /// What runs of changed networks will take: known before they begin.
@@ -43,6 +47,9 @@ struct SensitivityPlan {
     double until = 0;
     std::string cache;                             ///< folder that keeps finished runs; empty: nothing is kept
     std::uint64_t memory = std::uint64_t(1) << 30; ///< bytes for hidden states; more go to a temporary file
+    /// Shares the units with other processes: a unit is a run, or a unit of weights under a spec. Those that are left out
+    /// have no row. Null: all are measured.
+    UnitRun* units = nullptr;
     /// Called by the thread that measures, before several runs begin.
     std::function<void(const SensitivityCost& cost)> expected;
     /// Called by the thread that measures, as soon as a row is known. Rows come in any order.
@@ -54,11 +61,11 @@ constexpr std::size_t kUsualChunks = 16;
 constexpr std::size_t kChunksToEnd = 4; ///< see SensitivityPlan::until
 
 struct Sensitivity {
-    std::size_t tokens = 0, chunks = 0;              ///< tokens that were inputs
-    std::vector<SensitivityRow> rows;                ///< by unit in the order of layers, then by spec
-    std::vector<Additivity> additivity;              ///< by spec, where `how` has it
-    std::size_t runs = 0, keptRuns = 0;              ///< networks that went forward now; that were found in the cache
-    std::size_t endedRuns = 0;                       ///< of both, those that ended before the last chunk
+    std::size_t tokens = 0, chunks = 0; ///< tokens that were inputs
+    std::vector<SensitivityRow> rows;   ///< by unit in the order of layers, then by spec
+    std::vector<Additivity> additivity; ///< by spec, where `how` has it
+    std::size_t runs = 0, keptRuns = 0; ///< networks that went forward now; that were found in the cache or the records
+    std::size_t endedRuns = 0;          ///< of both, those that ended before the last chunk
     std::vector<const SensitivityHow*> hows;         ///< what was measured, in this order
     std::size_t matrices = 0, quantizedMatrices = 0; ///< that were measured; those that are stored quantized
 

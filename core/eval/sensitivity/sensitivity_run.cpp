@@ -74,10 +74,12 @@ Sensitivity SensitivityRun::result() const {
     return out;
 }
 
-Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job) {
+namespace {
+
+Result<std::optional<double>> nmseIn(const Model& model, const Unit& unit, const QuantSpec& spec, const Job& job) {
     double error = 0, power = 0;
     for (const LayerMatrix& matrix : unit.matrices) {
-        const auto view = model().view(*matrix.tensor);
+        const auto view = model.view(*matrix.tensor);
         if (!view) return tl::unexpected(view.error());
         const auto sums = squaredError(*matrix.tensor, *view, quantizedAs(spec), job);
         if (!sums) return tl::unexpected(sums.error());
@@ -86,37 +88,69 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
     return power > 0 ? std::optional(error / power) : std::nullopt;
 }
 
+/// An NMSE in the records, or the refusal.
+struct NmseRecord {
+    std::optional<double> value;
+    std::string refusal;
+};
+
+template<class Archive, archive::Of<NmseRecord> T> void fieldsOf(Archive& archive, T& record) {
+    archive(record.value, record.refusal);
+}
+
+} // namespace
+
+Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job) {
+    UnitRun* units = plan().units;
+    if (!units) return nmseIn(model(), unit, spec, job);
+    const Branch branch = quantized(unit, spec);
+    const std::string key = unitKey("nmse " + branch.key);
+    auto record = units->find<NmseRecord>(key);
+    if (!record && units->isMerge()) {
+        units->leaveOut("the NMSE of " + branch.name);
+        return std::nullopt;
+    }
+    if (!record) {
+        const auto value = nmseIn(model(), unit, spec, job);
+        if (!value && value.error().cancelled) return value;
+        record = value ? NmseRecord{*value, {}} : NmseRecord{{}, value.error().sentence()};
+        if (auto kept = units->keep(key, *record); !kept) return tl::unexpected(kept.error());
+    }
+    if (!record->refusal.empty()) return fail(record->refusal);
+    return record->value;
+}
+
 Branch SensitivityRun::quantized(const Unit& unit, const QuantSpec& spec) const {
     WeightChange change = quantizedAs(spec);
-    std::string key = "quantized " + change.detail;
+    std::string key = "quantized " + change.detail, name = escapeForPeople(unit.name, 60) + " under " + change.name;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name;
-    return {within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key)};
+    return {within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)};
 }
 
-Result<BranchResult> SensitivityRun::allAtOnce(const QuantSpec& spec, const Job& job) {
+Result<SensitivityRun::AllAtOnce> SensitivityRun::allAtOnce(bool floor, const Job& job) {
     Unit all{"all matrices", {}, -1, {}};
     for (const Unit& unit : units_) all.matrices.insert(all.matrices.end(), unit.matrices.begin(), unit.matrices.end());
-    BranchResult out;
-    const auto keep = [&](std::size_t, const BranchResult& result) -> Result<void> {
-        out = result;
-        return {};
-    };
-    if (auto done = score(nullptr, {quantized(all, spec)}, keep, job); !done) return tl::unexpected(done.error());
-    return out;
-}
-
-Result<double> SensitivityRun::floor(const Job& job) {
-    if (floor_) return *floor_;
-    Branch branch{inAnotherOrder(), {}, "floor"};
-    for (std::size_t layer = 0; layer < network().layers.size(); ++layer) branch.layers.insert(layer);
-    const auto keep = [&](std::size_t, const BranchResult& result) -> Result<void> {
+    std::vector<Branch> branches;
+    for (const QuantSpec& spec : plan().specs) branches.push_back(quantized(all, spec));
+    const std::size_t specs = branches.size();
+    if (floor) {
+        branches.push_back({inAnotherOrder(), {}, "floor", "the noise floor"});
+        for (std::size_t layer = 0; layer < network().layers.size(); ++layer) branches.back().layers.insert(layer);
+    }
+    AllAtOnce out;
+    out.of.resize(specs);
+    const auto keep = [&](std::size_t i, const BranchResult& result) -> Result<void> {
+        if (i < specs) {
+            out.of[i] = result;
+            return {};
+        }
         if (!result.reason.empty()) return fail(result.reason);
         const auto mean = divergenceOf(result.scores);
-        floor_ = mean ? std::max(0.0, mean->mean) : 0;
+        out.floor = mean ? std::max(0.0, mean->mean) : 0;
         return {};
     };
-    if (auto done = score(nullptr, {std::move(branch)}, keep, job); !done) return tl::unexpected(done.error());
-    return *floor_;
+    if (auto done = score(nullptr, std::move(branches), keep, job); !done) return tl::unexpected(done.error());
+    return out;
 }
 
 } // namespace qs::eval

@@ -21,12 +21,16 @@ public:
     void put(Additivity additivity) { result_.additivity.push_back(std::move(additivity)); }
     Sensitivity result() const;
 
-    /// ||V - W||^2 / ||W||^2 over the matrices of a unit; a refusal of the spec is an error.
+    /// ||V - W||^2 / ||W||^2 over the matrices of a unit; a refusal of the spec is an error. With units it is found in
+    /// the records or kept there. None in a merge that does not find it.
     Result<std::optional<double>> nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job);
-    /// KL of the reference against itself in another order of sums, nats; see inAnotherOrder().
-    Result<double> floor(const Job& job);
-    /// KL with all units of the run changed at once.
-    Result<BranchResult> allAtOnce(const QuantSpec& spec, const Job& job);
+    /// The network with all units of the run changed at once, for each spec of the plan; none: it is left out. With
+    /// `floor`, also the KL of the reference against itself in another order of sums, nats; see inAnotherOrder().
+    struct AllAtOnce {
+        std::vector<std::optional<BranchResult>> of; ///< for each spec
+        std::optional<double> floor;
+    };
+    Result<AllAtOnce> allAtOnce(bool floor, const Job& job);
     /// The branch of a unit under a spec.
     Branch quantized(const Unit& unit, const QuantSpec& spec) const;
 
@@ -35,7 +39,6 @@ private:
 
     std::vector<Unit> units_;
     std::map<std::pair<std::size_t, std::size_t>, SensitivityRow> rows_;
-    std::optional<double> floor_;
     Sensitivity result_; ///< without its rows
 };
 

@@ -19,7 +19,8 @@ Branch noisyUnit(const Unit& unit, double nmse) {
     std::set<const TensorInfo*> tensors;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name, tensors.insert(matrix.tensor);
     change.touches = [tensors](const TensorInfo& tensor) { return tensors.contains(&tensor); };
-    return {std::move(change), unit.layers(), std::move(key)};
+    std::string name = unit.name + " with " + change.name;
+    return {std::move(change), unit.layers(), std::move(key), std::move(name)};
 }
 
 /// The fit through 0: sum x y / sum x^2 with x the noise and y the KL. It is a mean over tokens, with an error by chunk.
@@ -58,16 +59,16 @@ Result<void> measureSlope(SensitivityRun& run, const Job& job) {
     std::vector<std::size_t> known(run.units().size());
     std::vector<std::vector<std::optional<double>>> predictions(specs.size(),
                                                                 std::vector<std::optional<double>>(run.units().size()));
-    const auto finish = [&](std::size_t u) -> Result<void> {
+    /// The NMSE of the unit under each spec. Known with the unit's last level of noise, so that one process computes it.
+    std::vector<std::vector<Result<std::optional<double>>>> errors(run.units().size());
+    const auto finish = [&](std::size_t u) {
         SensitivityRow row = run.rowOf(run.units()[u], nullptr);
         fitSlope(row, results[u]);
         if (specs.empty()) run.put(u, 0, row);
         for (std::size_t s = 0; s < specs.size(); ++s) {
             SensitivityRow predicted = row;
             predicted.spec = specText(specs[s]);
-            const auto nmse = run.nmseOf(run.units()[u], specs[s], job);
-            if (!nmse && nmse.error().cancelled) return tl::unexpected(nmse.error());
-            if (nmse)
+            if (const auto& nmse = errors[u][s])
                 predicted.nmse = *nmse;
             else
                 predicted.reason = nmse.error().sentence();
@@ -75,22 +76,23 @@ Result<void> measureSlope(SensitivityRun& run, const Job& job) {
             if (predicted.predicted) predictions[s][u] = predicted.predicted->mean;
             run.put(u, s, std::move(predicted));
         }
-        return {};
     };
     const auto done = [&](std::size_t i, const BranchResult& result) -> Result<void> {
         const std::size_t u = i / kLevels;
         results[u][i % kLevels] = result;
-        return ++known[u] == kLevels ? finish(u) : Result<void>();
+        for (std::size_t s = 0; i % kLevels + 1 == kLevels && s < specs.size(); ++s) {
+            errors[u].push_back(run.nmseOf(run.units()[u], specs[s], job));
+            if (!errors[u].back() && errors[u].back().error().cancelled) return cancelledError();
+        }
+        if (++known[u] == kLevels) finish(u);
+        return {};
     };
     if (auto all = run.score(nullptr, std::move(branches), done, job); !all) return all;
-    for (std::size_t s = 0; s < specs.size(); ++s) {
-        double sum = 0;
-        std::size_t count = 0;
+    std::vector<UnitSum> sums(specs.size());
+    for (std::size_t s = 0; s < specs.size(); ++s)
         for (const auto& one : predictions[s])
-            if (one) sum += *one, ++count;
-        if (auto added = addAdditivity(run, specs[s], sum, count, 0, job); !added) return added;
-    }
-    return {};
+            if (one) sums[s].sum += *one, ++sums[s].units;
+    return addAdditivity(run, sums, false, job);
 }
 
 } // namespace qs::eval

@@ -18,10 +18,11 @@ Unit allBut(const SensitivityRun& run, const Unit& spared) {
 } // namespace
 
 Result<void> measureSpared(SensitivityRun& run, const Job& job) {
+    const auto together = run.allAtOnce(false, job);
+    if (!together) return tl::unexpected(together.error());
     for (std::size_t s = 0; s < run.plan().specs.size(); ++s) {
         const QuantSpec& spec = run.plan().specs[s];
-        const auto all = run.allAtOnce(spec, job);
-        if (!all) return tl::unexpected(all.error());
+        const auto& all = together->of[s]; // none: it is left out, and so is every row
         Unit every{"all", {}, -1, {}};
         for (const Unit& unit : run.units())
             every.matrices.insert(every.matrices.end(), unit.matrices.begin(), unit.matrices.end());
@@ -33,6 +34,7 @@ Result<void> measureSpared(SensitivityRun& run, const Job& job) {
                 unit.layers(); // the layers that differ from the base, in which all units are quantized
         }
         const auto done = [&](std::size_t u, const BranchResult& result) -> Result<void> {
+            if (!all) return {};
             SensitivityRow row = run.rowOf(run.units()[u], &spec);
             fillScores(row, result);
             const RunScores* const runs[] = {&all->scores, &result.scores};
@@ -42,7 +44,7 @@ Result<void> measureSpared(SensitivityRun& run, const Job& job) {
             run.put(u, s, std::move(row));
             return {};
         };
-        if (all->reason.empty()) {
+        if (!all || all->reason.empty()) {
             if (auto measured = run.score(&base, std::move(branches), done, job); !measured) return measured;
             continue;
         }

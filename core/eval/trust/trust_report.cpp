@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis_report.h"
 #include "core/eval/network/network_weights.h"
+#include "core/records/unit_run.h"
 
 #include <fmt/format.h>
 
@@ -26,7 +27,7 @@ void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn
 }
 
 Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>& model,
-                                             std::span<const QuantSpec> specs, const Job& job) {
+                                             std::span<const QuantSpec> specs, UnitRun* units, const Job& job) {
     auto network = readNetwork(*model);
     if (!network) return tl::unexpected(network.error());
     const auto weights = NetworkWeights::of(model, *network);
@@ -35,6 +36,8 @@ Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>&
     plan.options.statistics = false;
     for (const LayerMatrix& matrix : weights->matrices()) plan.tensors.push_back(matrix.tensor);
     for (const QuantSpec& spec : specs) plan.specs.emplace_back(specText(spec), spec);
+    plan.units = units;
+    if (units) units->begin(weightOf(plan));
     const auto result = analyse(plan, job);
     if (!result) return tl::unexpected(result.error());
     std::vector<SpecProxies> out;

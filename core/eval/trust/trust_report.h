@@ -4,14 +4,19 @@
 #include "core/eval/trust/trust_tables.h"
 #include "core/report/report.h"
 
+namespace qs {
+class UnitRun;
+}
+
 namespace qs::eval {
 
 /// A section on trust in proxies and what was imported, and both as tables for programs. Nothing where there is neither.
 void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn> imported, Report& report);
 
 /// What the weights say of each spec over the matrices of all layers: bits and NMSE. A spec that a matrix refuses has no
-/// figures. Errors: those of readNetwork() and NetworkWeights::of(); cancelled.
+/// figures. `units` shares the units, a matrix under a spec; null: all are computed. Errors: those of readNetwork() and
+/// NetworkWeights::of(); cancelled.
 Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>& model,
-                                             std::span<const QuantSpec> specs, const Job& job);
+                                             std::span<const QuantSpec> specs, UnitRun* units, const Job& job);
 
 } // namespace qs::eval

@@ -110,7 +110,7 @@ void ResumeTest::aChangeThatFailedStaysOut() {
     auto part = std::make_shared<EvaluationPart>();
     const auto whole = evaluate(*model, plan, Job());
     QVERIFY(whole);
-    part->chunks = 1, part->reasons = {"", "It failed before."};
+    part->reasons = {"", "It failed before."};
     part->scores = {{whole->scores[0][0]}, {}}; // of a chunk of 4 one token counts
     plan.done = {part};
     const auto rest = evaluate(*model, plan, Job());
@@ -127,7 +127,7 @@ void ResumeTest::allPartsTogetherAreTheResult() {
     std::vector<TokenScore> together;
     std::size_t chunks = 0;
     plan.finished = [&](const std::shared_ptr<const EvaluationPart>& part) {
-        chunks += part->chunks;
+        ++chunks;
         together.insert(together.end(), part->scores[1].begin(), part->scores[1].end());
     };
     const auto whole = evaluate(*model, plan, Job());

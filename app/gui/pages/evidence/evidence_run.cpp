@@ -90,12 +90,6 @@ QStringList EvidenceSettings::names() const {
     return out;
 }
 
-std::size_t EvidenceDone::chunks() const {
-    std::size_t count = 0;
-    for (const auto& part : parts) count += part->chunks;
-    return count;
-}
-
 EvidenceDone EvidenceParts::done() const {
     const std::lock_guard guard(lock_);
     return done_;

@@ -57,8 +57,8 @@ using EvidenceMail = std::vector<eval::ScoreProfile>;
 /// Chunks that an evaluation has finished.
 struct EvidenceDone {
     std::string textSha256;
-    eval::EvaluationParts parts;
-    std::size_t chunks() const;
+    eval::EvaluationParts parts; ///< one for each chunk
+    std::size_t chunks() const { return parts.size(); }
 };
 /// The same while the evaluation runs. One that was cancelled goes on behind them, in a run of the same settings.
 class EvidenceParts {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs whose scores are known: from the records of several processes, or from the cache.
+#include "core/eval/sensitivity/branches.h"
+
+#include <fmt/format.h>
+
+namespace qs::eval {
+
+template<class Archive, archive::Of<ChunkScores> T> void fieldsOf(Archive& archive, T& c) {
+    archive(c.tokens, c.notFinite, c.divergence, c.divergenceSquares, c.largestDivergence, c.nllChange,
+            c.nllChangeSquares, c.sameTop);
+}
+
+namespace {
+
+/// A run in the records of several processes.
+struct RunRecord {
+    BranchResult result;
+    bool ended = false; ///< before the last chunk
+};
+
+template<class Archive, archive::Of<RunRecord> T> void fieldsOf(Archive& archive, T& run) {
+    archive(run.result.scores, run.result.reason, run.ended);
+}
+
+constexpr std::size_t kNumbers = 8; ///< numbers that a record has for each chunk
+
+std::vector<double> numbersOf(const RunScores& run) {
+    std::vector<double> out;
+    for (const ChunkScores& c : run)
+        for (const double number : {double(c.tokens), double(c.notFinite), c.divergence, c.divergenceSquares,
+                                    c.largestDivergence, c.nllChange, c.nllChangeSquares, double(c.sameTop)})
+            out.push_back(number);
+    return out;
+}
+
+RunScores scoresOf(const std::vector<double>& numbers) {
+    RunScores out;
+    for (std::size_t i = 0; i + kNumbers <= numbers.size(); i += kNumbers) {
+        const double* n = numbers.data() + i;
+        out.push_back({std::size_t(n[0]), std::size_t(n[1]), n[2], n[3], n[4], n[5], n[6], std::size_t(n[7])});
+    }
+    return out;
+}
+
+/// Cuts the scores of a whole run where it would have ended. True: it would have ended before its last chunk.
+bool endWhenCertain(RunScores& scores, std::size_t chunks, double until) {
+    for (std::size_t n = kChunksToEnd; until > 0 && n < chunks && n <= scores.size(); n += kChunksToEnd) {
+        RunScores first(scores.begin(), scores.begin() + std::ptrdiff_t(n));
+        if (!isCertain(first, until)) continue;
+        scores = std::move(first);
+        return true;
+    }
+    return false;
+}
+
+std::string endedKey(const Branch& branch, double until) { return branch.key + fmt::format("\nuntil {}", until); }
+
+} // namespace
+
+Result<std::vector<std::size_t>> BranchRunner::takeKnown(std::span<const Branch> branches, const Done& done,
+                                                         double until) {
+    std::vector<std::size_t> missing;
+    const double layers = double(network_->layers.size());
+    const auto weightOf = [&](const Branch& branch) { return layers - double(*branch.layers.begin()); };
+    double total = 0;
+    for (const Branch& branch : branches) total += weightOf(branch);
+    if (plan_.units) plan_.units->begin(total);
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+        const Branch& branch = branches[i];
+        const bool isMine = !plan_.units || plan_.units->takes(weightOf(branch));
+        const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
+        if (plan_.units)
+            if (const auto known = plan_.units->find<RunRecord>(unit)) {
+                ++keptRuns_, endedRuns_ += known->ended ? 1 : 0;
+                if (auto ok = done(i, known->result); !ok) return tl::unexpected(ok.error());
+                continue;
+            }
+        if (!isMine) {
+            plan_.units->leaveOut(branch.name);
+            continue;
+        }
+        auto numbers = records_.find(branch.key);
+        const bool isWhole = numbers.has_value();
+        if (!numbers && until > 0) numbers = records_.find(endedKey(branch, until));
+        if (!numbers) {
+            missing.push_back(i);
+            continue;
+        }
+        BranchResult result{scoresOf(*numbers), {}};
+        const bool ended = !isWhole || endWhenCertain(result.scores, scored_.chunks, until);
+        ++keptRuns_, endedRuns_ += ended ? 1 : 0;
+        if (plan_.units)
+            if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept)
+                return tl::unexpected(kept.error());
+        if (auto ok = done(i, result); !ok) return tl::unexpected(ok.error());
+    }
+    return missing;
+}
+
+Result<void> BranchRunner::keep(const Branch& branch, const BranchResult& result, bool ended, double until) {
+    const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
+    if (plan_.units)
+        if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept) return kept;
+    if (!result.reason.empty()) return {};
+    return records_.add(ended ? endedKey(branch, until) : branch.key, numbersOf(result.scores));
+}
+
+} // namespace qs::eval
