@@ -58,8 +58,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
          "True stored bits per weight: 8 (codes + scales + padding) / elements"},
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics()) {
-        add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
-            [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
+        add(metricColumn(metric), [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
         if (metric.error)
             add({metric.id + std::string("_se"), "±", metric.unit, Show::Significant, 2, none,
                  "Standard error when chunks of the text are independent"},

@@ -5,6 +5,8 @@
 #include "core/base/decibel.h"
 #include "core/base/rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -252,6 +254,18 @@ const Metric kMetrics[] = {
 std::span<const Metric> metrics() { return kMetrics; }
 
 const Metric* findMetric(std::string_view id) { return rowOf(kMetrics, id); }
+
+std::string metricTip(const Metric& metric) {
+    const std::string unit = metric.show == Show::Percent ? "%" : metric.unit;
+    const char* direction = metric.better == Direction::HigherIsBetter  ? "Higher is better."
+                            : metric.better == Direction::LowerIsBetter ? "Lower is better."
+                                                                        : "Neither direction is better.";
+    return fmt::format("{}. {} {}", metric.formula, unit.empty() ? "No unit." : "Unit: " + unit + ".", direction);
+}
+
+ColumnInfo metricColumn(const Metric& metric) {
+    return {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metricTip(metric)};
+}
 
 const Metric& nmseMetric() { return *findMetric("nmse"); }
 const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }
