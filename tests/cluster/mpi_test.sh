@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# mpi_test.sh quantscope-cli: the same analysis with 1, 2 and 4 ranks, and with a rank that is killed; a second start does the rest.
+# mpi_test.sh quantscope-cli with-mpi: the same analysis with 1, 2 and 4 ranks, and with a rank that is killed; a second start does the rest.
 # Exit code 77: cannot run here.
 set -eu
 . "$(dirname "$0")/compare.sh"
+[ "${2:-}" = with-mpi ] || { echo "skipped: the program was built without MPI (package libopenmpi-dev)"; exit 77; }
 command -v mpirun > /dev/null || { echo "skipped: mpirun is not installed (package openmpi-bin)"; exit 77; }
 mpirun=mpirun
 if mpirun --version | grep -q 'Open MPI'; then
