@@ -3,6 +3,7 @@
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
+#include "core/base/tip.h"
 #include "core/model/derived_tensor.h"
 
 #include <fmt/format.h>
@@ -54,8 +55,8 @@ Columns<AnalysisRow> makeAnalysisColumns() {
         [](const Row& r) { return canonicalText(r->spec); });
     add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
         [](const Row& r) { return statusText(r->status); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
-         "True stored bits per weight: 8 (codes + scales + padding) / elements"},
+    add(withWholeTip({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
+                      "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics()) {
         add(metricColumn(metric), [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });

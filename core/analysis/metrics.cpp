@@ -4,8 +4,7 @@
 
 #include "core/base/decibel.h"
 #include "core/base/rows.h"
-
-#include <fmt/format.h>
+#include "core/base/tip.h"
 
 #include <algorithm>
 #include <cmath>
@@ -255,17 +254,12 @@ std::span<const Metric> metrics() { return kMetrics; }
 
 const Metric* findMetric(std::string_view id) { return rowOf(kMetrics, id); }
 
-std::string metricTip(const Metric& metric) {
-    const std::string unit = metric.show == Show::Percent ? "%" : metric.unit;
-    const char* direction = metric.better == Direction::HigherIsBetter  ? "Higher is better."
-                            : metric.better == Direction::LowerIsBetter ? "Lower is better."
-                                                                        : "Neither direction is better.";
-    return fmt::format("{}. {} {}", metric.formula, unit.empty() ? "No unit." : "Unit: " + unit + ".", direction);
+ColumnInfo metricColumn(const Metric& metric) {
+    return withWholeTip(
+        {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula});
 }
 
-ColumnInfo metricColumn(const Metric& metric) {
-    return {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metricTip(metric)};
-}
+std::string metricTip(const Metric& metric) { return metricColumn(metric).tip; }
 
 const Metric& nmseMetric() { return *findMetric("nmse"); }
 const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }

@@ -112,6 +112,18 @@ private Q_SLOTS:
                 QVERIFY2(tip.startsWith(QString::fromStdString(metricTip(*metric))), qPrintable(tip));
             }
         }
+        const auto tipsOf = [](const QWidget& widget, const QString& text) {
+            QStringList tips;
+            for (const auto* label : widget.findChildren<QLabel*>())
+                if (label->text() == text) tips << label->toolTip();
+            return tips;
+        };
+        QCOMPARE(tipsOf(window, QStringLiteral("SQNR dB ↑")),
+                 QStringList(QString::fromStdString(metricTip(sqnrMetric()))));
+        const std::unique_ptr<QWidget> evidence(kEvidencePage.create(session, nullptr));
+        if (auto* parts = dynamic_cast<PageInParts*>(evidence.get())) parts->makeAllParts();
+        const QStringList tips = tipsOf(*evidence, QStringLiteral("Mean KL, nats ↓"));
+        QVERIFY(!tips.isEmpty() && tips[0].endsWith(QStringLiteral(". Unit: nats. Lower is better.")));
         const auto rows = figureRows(nullptr, nullptr); // of compare
         for (const Metric& metric : metrics())
             QVERIFY2(std::any_of(rows.begin(), rows.end(),
