@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# slurm_test.sh quantscope-cli: starts Slurm's own daemons on this machine, without systemd and for this test alone, and runs the job templates:
+# slurm_test.sh quantscope-cli [with-mpi]: starts Slurm's own daemons on this machine, without systemd and for this test alone, and runs the job templates:
 # an array whose second task dies, the merge that names what is missing, the second task once more, and the merge, which equals a single
-# run. Exit code 77: cannot run here.
+# run; and a job of two MPI ranks. Exit code 77: cannot run here.
 set -eu
 . "$(dirname "$0")/compare.sh"
 for program in slurmctld slurmd sbatch scontrol; do
@@ -83,10 +83,14 @@ run() {
     "$root/resources/slurm/submit" analyze $analysis --json "$work/merged.json")
   echo "$1: $jobs"
   merge=${jobs##* }
-  soon "$1: the merge ends" 'case $(state) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac' || fail "$1: $(squeue -h)"
-  [ "$(state)" = "$2" ] || fail "$1: the merge is $(state), not $2: $(cat quantscope-merge-"$merge".log)"
+  ends "$1" "$merge" "$2"
 }
-state() { scontrol show job "$merge" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
+# ends WHAT JOB STATE: waits for the end of a job.
+ends() {
+  soon "$1: job $2 ends" "case \$(state $2) in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) false ;; esac" || fail "$1: $(squeue -h)"
+  [ "$(state "$2")" = "$3" ] || fail "$1: job $2 is $(state "$2"), not $3: $(cat quantscope-*-"$2".log)"
+}
+state() { scontrol show job "$1" | sed -n 's/.*JobState=\([A-Z_]*\).*/\1/p'; }
 
 run "the second of three tasks dies" FAILED
 [ -e "$work/failed" ] || fail "no task has died"
@@ -98,3 +102,10 @@ cat quantscope-merge-"$merge".log
 run "the second task once more" COMPLETED QS_ARRAY=2
 equal "$work/merged.json" "the merge of three tasks"
 grep -h '^Shard' quantscope-*_*.log
+
+if [ "${2:-}" = with-mpi ] && command -v mpirun > /dev/null; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  job=$(QS_CLI="$cli" QS_RECORDS="$work/ranks" sbatch --parsable "$root/resources/slurm/mpi.sbatch" analyze $analysis --json "$work/ranks.json")
+  ends "two MPI ranks" "$job" COMPLETED
+  equal "$work/ranks.json" "a job of two MPI ranks"
+fi
