@@ -118,8 +118,7 @@ private Q_SLOTS:
                 if (label->text() == text) tips << label->toolTip();
             return tips;
         };
-        QCOMPARE(tipsOf(window, QStringLiteral("SQNR dB ↑")),
-                 QStringList(QString::fromStdString(metricTip(sqnrMetric()))));
+        QVERIFY(tipsOf(window, QStringLiteral("SQNR dB ↑")).contains(QString::fromStdString(metricTip(sqnrMetric()))));
         const std::unique_ptr<QWidget> evidence(kEvidencePage.create(session, nullptr));
         if (auto* parts = dynamic_cast<PageInParts*>(evidence.get())) parts->makeAllParts();
         const QStringList tips = tipsOf(*evidence, QStringLiteral("Mean KL, nats ↓"));
