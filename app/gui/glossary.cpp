@@ -269,8 +269,7 @@ constexpr CardEntry kEntries[] = {
 };
 
 QString metricLine(const Metric& metric) {
-    const ColumnInfo column{metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, {}};
-    return QString::fromStdString(headerText(column)) + QStringLiteral(" = ") + QString::fromUtf8(metric.formula);
+    return QString::fromUtf8(metric.title) + QStringLiteral(" = ") + QString::fromStdString(metricTip(metric));
 }
 
 } // namespace

@@ -144,7 +144,7 @@ public:
     QString trustText(const Metric& proxy,
                       const QuantSpec& spec) const; ///< one line; empty if the metric is not a proxy
     QString trustTip(const Metric& proxy, const QuantSpec& spec) const; ///< sentences; names what it misjudges
-    QString metricTip(const Metric& metric) const; ///< its formula, and what to think of it under spec A
+    QString metricTip(const Metric& metric) const; ///< qs::metricTip(), and what to think of it under spec A
     /// Shows the page that imports figures, which then asks for a file.
     void askForImport();
     bool takeImportAsked(); ///< whether that has just been asked for; the page calls it

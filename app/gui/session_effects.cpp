@@ -69,8 +69,8 @@ QString Session::trustTip(const Metric& proxy, const QuantSpec& spec) const {
 }
 
 QString Session::metricTip(const Metric& metric) const {
-    const QString trust = trustTip(metric, specA_), formula = QString::fromUtf8(metric.formula);
-    return trust.isEmpty() ? formula : formula + u'\n' + trust;
+    const QString trust = trustTip(metric, specA_), tip = QString::fromStdString(qs::metricTip(metric));
+    return trust.isEmpty() ? tip : tip + u'\n' + trust;
 }
 
 void Session::askForImport() {

@@ -191,7 +191,7 @@ struct Metric {
     Direction better;
     Show show;
     int decimals;
-    const char* formula; ///< shown as tip and by `metrics`
+    const char* formula; ///< shown by metricTip() and by `metrics`
     bool proxy;          ///< it stands for what the model's output loses, and is not measured on it
     /// nullopt: not measured or infinite, e.g. sqnr_db of an exact reconstruction; whyMissing() tells.
     std::optional<double> (*value)(const TensorAnalysis&);
@@ -203,8 +203,11 @@ struct Metric {
 };
 std::span<const Metric> metrics();
 const Metric* findMetric(std::string_view id);
-const Metric& nmseMetric(); ///< the usual measure of an error
-const Metric& sqnrMetric(); ///< the same in dB
+/// "mean of |E|. No unit. Lower is better.": the formula, the unit and the direction. Every tip of a metric says this.
+std::string metricTip(const Metric& metric);
+ColumnInfo metricColumn(const Metric& metric); ///< a column of it, with that tip
+const Metric& nmseMetric();                    ///< the usual measure of an error
+const Metric& sqnrMetric();                    ///< the same in dB
 const Metric& maxAbsMetric();
 const Metric& weightedNmseMetric(); ///< squared errors times the mean squares of their inputs
 const Metric& outputNmseMetric();   ///< of the output of the layer

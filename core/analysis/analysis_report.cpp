@@ -83,10 +83,11 @@ Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<Analy
     Table table;
     const auto named = analysisColumns().pick({"tensor", "shape"});
     table.columns.assign(named.begin(), named.end());
-    for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s)
-        table.columns.push_back({shown.id + std::string(" ") + plan.specs[s].first,
-                                 plan.specs[s].first + " " + shown.title, shown.unit, shown.show, shown.decimals,
-                                 shown.better, shown.formula});
+    for (std::size_t s = 0; s < specs.size() && s < mostSpecs; ++s) {
+        ColumnInfo& column = table.columns.emplace_back(metricColumn(shown));
+        column.id += " " + plan.specs[s].first;
+        column.title = plan.specs[s].first + " " + column.title;
+    }
     for (const auto& [rank, t] : order) {
         if (rank == 0 || table.rows.size() == most || rows[t].empty()) break;
         auto& cells = table.rows.emplace_back();

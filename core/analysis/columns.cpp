@@ -3,6 +3,7 @@
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
+#include "core/base/tip.h"
 #include "core/model/derived_tensor.h"
 
 #include <fmt/format.h>
@@ -54,12 +55,11 @@ Columns<AnalysisRow> makeAnalysisColumns() {
         [](const Row& r) { return canonicalText(r->spec); });
     add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
         [](const Row& r) { return statusText(r->status); });
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
-         "True stored bits per weight: 8 (codes + scales + padding) / elements"},
+    add(withWholeTip({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
+                      "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics()) {
-        add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
-            [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
+        add(metricColumn(metric), [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
         if (metric.error)
             add({metric.id + std::string("_se"), "±", metric.unit, Show::Significant, 2, none,
                  "Standard error when chunks of the text are independent"},

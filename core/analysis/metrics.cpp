@@ -4,6 +4,7 @@
 
 #include "core/base/decibel.h"
 #include "core/base/rows.h"
+#include "core/base/tip.h"
 
 #include <algorithm>
 #include <cmath>
@@ -252,6 +253,13 @@ const Metric kMetrics[] = {
 std::span<const Metric> metrics() { return kMetrics; }
 
 const Metric* findMetric(std::string_view id) { return rowOf(kMetrics, id); }
+
+ColumnInfo metricColumn(const Metric& metric) {
+    return withWholeTip(
+        {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula});
+}
+
+std::string metricTip(const Metric& metric) { return metricColumn(metric).tip; }
 
 const Metric& nmseMetric() { return *findMetric("nmse"); }
 const Metric& sqnrMetric() { return *findMetric("sqnr_db"); }

@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::size_t kMostRoles = 64, kMostLayers = 256, kMostDrawnLevels = 32;
 
-std::string titleOf(const Metric& metric) {
-    return headerText({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, {}});
-}
+std::string titleOf(const Metric& metric) { return headerText(metricColumn(metric)); }
 
 std::optional<double> valueOf(const AnalysisRow& row, const Metric& metric) {
     return row->status == Status::Ok ? metric.value(*row) : std::nullopt;

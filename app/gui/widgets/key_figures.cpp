@@ -20,12 +20,16 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     grid->setHorizontalSpacing(Theme::kMargin);
     grid->setVerticalSpacing(0);
     const char* captions[] = {"", "SQNR dB ↑", "max |error| ↓"}; // the first caption says whose figures they are
+    const auto& columns = analysisColumns();
+    const std::string tips[] = {columns[columns.indexOf("bpw")].tip, metricTip(sqnrMetric()),
+                                metricTip(maxAbsMetric())};
     const int widths[] = {96, 78, 92};
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);
         captions_[at] = new QLabel(QString::fromUtf8(captions[i]));
         captions_[at]->setFont(Theme::words(10));
         captions_[at]->setProperty("role", QStringLiteral("caption"));
+        captions_[at]->setToolTip(QString::fromStdString(tips[i]));
         values_[at] = new QLabel;
         values_[at]->setFont(Theme::numbers(18));
         seconds_[at] = new QLabel;

@@ -78,13 +78,7 @@ void Peek::showFor(const TensorInfo& tensor, const QRect& cell) {
         addRow(QStringLiteral("bits per weight"), QString::fromStdString(fixedText(row->bpw, 4)));
         for (const Metric* metric : {&sqnrMetric(), &nmseMetric(), &maxAbsMetric()}) {
             const auto value = metric->value(*row);
-            const ColumnInfo column{.id = metric->id,
-                                    .title = metric->title,
-                                    .unit = metric->unit,
-                                    .show = metric->show,
-                                    .decimals = metric->decimals,
-                                    .better = metric->better,
-                                    .tip = {}};
+            const ColumnInfo column = metricColumn(*metric);
             addRow(QString::fromStdString(headerText(column)),
                    QString::fromStdString(cellText(column, value ? Value{*value} : Value{})), !value);
         }

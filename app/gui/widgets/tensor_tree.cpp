@@ -18,16 +18,6 @@ constexpr quintptr kTop = 0;
 constexpr int kFetched = 50'000;      // rows announced at a time
 constexpr std::size_t kLittle = 2000; // so many tensors are filtered, sorted and surveyed within 2 ms
 
-ColumnInfo columnOf(const Metric& metric) {
-    return {.id = metric.id,
-            .title = metric.title,
-            .unit = metric.unit,
-            .show = metric.show,
-            .decimals = metric.decimals,
-            .better = metric.better,
-            .tip = metric.formula};
-}
-
 } // namespace
 
 TensorTree::TensorTree(Session& session, QObject* parent) : QAbstractItemModel(parent), session_(session) {}
@@ -242,7 +232,7 @@ QVariant TensorTree::metricText(int tensor) const {
     if (row && row->status != Status::Ok) return flagsOf(row, false);
     if (!metric_) return {};
     const double value = metricOf(tensor);
-    return QString::fromStdString(cellText(columnOf(*metric_), std::isnan(value) ? Value{} : Value{value}));
+    return QString::fromStdString(cellText(metricColumn(*metric_), std::isnan(value) ? Value{} : Value{value}));
 }
 
 QVariant TensorTree::groupData(const TensorOutline::Group& group, int column, int role) const {
@@ -348,7 +338,7 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (section == Name || section == Flags ? Qt::AlignLeft : Qt::AlignRight));
     if (section == MetricValue && metric_) {
-        if (role == Qt::DisplayRole) return QString::fromStdString(headerText(columnOf(*metric_)));
+        if (role == Qt::DisplayRole) return QString::fromStdString(headerText(metricColumn(*metric_)));
         if (role == Qt::ToolTipRole) return session_.metricTip(*metric_);
     }
     static const char* titles[] = {"Tensor", "bpw ↓", "", "bytes", "flags"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/cell.h"
+#include "core/base/tip.h"
 #include "core/eval/run/embeddings.h"
 #include "core/eval/run/report.h"
 
@@ -22,7 +23,7 @@ Columns<EmbeddingRow> makeEmbeddingColumns() {
     };
     const auto cosine = [&](const char* id, const char* title, const char* tip, auto of,
                             Direction better = HigherIsBetter) {
-        add({id, title, "", Show::Significant, 6, better, tip}, of);
+        add(withWholeTip({id, title, "", Show::Significant, 6, better, tip}), of);
     };
     out.push_back(columnOf<Row>(
         {"spec", "Spec", "", Show::Code, 2, None, "What the matrices of all layers were quantized as."}, &Row::spec));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/cell.h"
+#include "core/base/tip.h"
 #include "core/eval/scores/score_summary.h"
 #include "core/report/report.h"
 
@@ -15,7 +16,7 @@ constexpr const char* kServedBy = "served_by";
 
 /// `of`: a figure of the summary.
 template<class Of> Column<Row> number(ColumnInfo info, Of of) {
-    return {std::move(info),
+    return {withWholeTip(std::move(info)),
             [of](const Row& row) { return row.summary ? finiteCellOf(std::invoke(of, *row.summary)) : Value(); }};
 }
 

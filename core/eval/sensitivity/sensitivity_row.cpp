@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/sensitivity_row.h"
 
+#include "core/base/tip.h"
+
 #include <cmath>
 
 namespace qs::eval {
@@ -32,9 +34,7 @@ template<class Row> Column<Row> reasonColumn(const char* tip) {
 template<class Row>
 Column<Row> figureColumn(const char* id, const char* title, const char* unit, Direction better, const char* tip,
                          Figure (*of)(const Row&), Show show = Show::Significant, int digits = 4) {
-    Column<Row> column;
-    column.id = id, column.title = title, column.unit = unit, column.show = show, column.decimals = digits;
-    column.better = better, column.tip = tip;
+    Column<Row> column{withWholeTip({id, title, unit, show, digits, better, tip}), {}};
     column.value = [of](const Row& row) { return cellOf(of(row)); };
     return column;
 }

@@ -4,6 +4,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
+#include "app/gui/pages/compare/compare_plots.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/staged_refresh.h"
@@ -15,6 +16,7 @@
 #include "tests/support/thinned.h"
 
 #include <QButtonGroup>
+#include <QComboBox>
 #include <QFontDatabase>
 #include <QLabel>
 #include <QTemporaryDir>
@@ -90,9 +92,42 @@ private Q_SLOTS:
             for (const QString& id : QString::fromLatin1(entry.metrics).split(u' ', Qt::SkipEmptyParts)) {
                 const auto* metric = findMetric(id.toStdString());
                 QVERIFY2(metric, qPrintable(id));
-                QVERIFY(about.contains(QString::fromUtf8(metric->formula)));
+                QVERIFY(about.contains(QString::fromStdString(metricTip(*metric))));
             }
         }
+    }
+
+    /// Wherever a metric is chosen or shown, its tip says the formula, the unit and the direction.
+    void everyMetricSaysItsUnitAndDirection() {
+        Session session;
+        MainWindow window(session);
+        QVERIFY(openModel(session, samplePath()));
+        session.showPage(kOverviewPage);
+        for (const char* name : {"metricChoice", "metric"}) { // of the overview, and of the list of tensors
+            const auto* choice = window.findChild<QComboBox*>(QLatin1String(name));
+            QVERIFY2(choice && choice->count() == int(metrics().size()), name);
+            for (int i = 0; i < choice->count(); ++i) {
+                const auto* metric = findMetric(choice->itemData(i).toString().toStdString());
+                const QString tip = choice->itemData(i, Qt::ToolTipRole).toString();
+                QVERIFY2(tip.startsWith(QString::fromStdString(metricTip(*metric))), qPrintable(tip));
+            }
+        }
+        const auto tipsOf = [](const QWidget& widget, const QString& text) {
+            QStringList tips;
+            for (const auto* label : widget.findChildren<QLabel*>())
+                if (label->text() == text) tips << label->toolTip();
+            return tips;
+        };
+        QVERIFY(tipsOf(window, QStringLiteral("SQNR dB ↑")).contains(QString::fromStdString(metricTip(sqnrMetric()))));
+        const std::unique_ptr<QWidget> evidence(kEvidencePage.create(session, nullptr));
+        if (auto* parts = dynamic_cast<PageInParts*>(evidence.get())) parts->makeAllParts();
+        const QStringList tips = tipsOf(*evidence, QStringLiteral("Mean KL, nats ↓"));
+        QVERIFY(!tips.isEmpty() && tips[0].endsWith(QStringLiteral(". Unit: nats. Lower is better.")));
+        const auto rows = figureRows(nullptr, nullptr); // of compare
+        for (const Metric& metric : metrics())
+            QVERIFY2(std::any_of(rows.begin(), rows.end(),
+                                 [&](const FigureRow& row) { return row.tip == metricTip(metric); }),
+                     metric.id);
     }
 
     void theTypeIsNotWhatANarrowBarLeavesOut() {

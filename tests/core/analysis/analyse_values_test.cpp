@@ -24,6 +24,7 @@ private Q_SLOTS:
     void blockMapPools();
     void causes();
     void outlierAxes();
+    void tipsOfMetrics();
 };
 
 /// Values are finite but their variance overflows: all codes are 0, and a warning says so.
@@ -124,6 +125,22 @@ void AnalyseValuesTest::exactAndEmpty() {
         const auto none = analysed(*empty, "int8");
         QVERIFY(none.status == Status::Ok && !metric.value(none) && metric.whyMissing(none));
     }
+}
+
+/// A tip says the formula, the unit and the direction; a table of `analyze` has the same tip.
+void AnalyseValuesTest::tipsOfMetrics() {
+    const auto& columns = analysisColumns();
+    for (const Metric& metric : metrics()) {
+        const std::string tip = metricTip(metric), unit = metric.show == Show::Percent ? "%" : metric.unit;
+        QVERIFY2(tip.rfind(metric.formula, 0) == 0, tip.c_str());
+        QVERIFY2(tip.find(unit.empty() ? "No unit." : "Unit: " + unit + ".") != std::string::npos, tip.c_str());
+        const char* direction = metric.better == Direction::HigherIsBetter  ? "Higher is better."
+                                : metric.better == Direction::LowerIsBetter ? "Lower is better."
+                                                                            : "Neither direction is better.";
+        QVERIFY2(tip.find(direction) != std::string::npos, tip.c_str());
+        QCOMPARE(columns[columns.indexOf(metric.id)].tip, tip);
+    }
+    QCOMPARE(metricTip(sqnrMetric()), std::string("-10 log10(||E||^2 / ||W||^2). Unit: dB. Higher is better."));
 }
 
 void AnalyseValuesTest::blockMapPools() {

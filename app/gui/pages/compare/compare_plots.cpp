@@ -155,8 +155,7 @@ std::vector<FigureRow> figureRows(const TensorAnalysis* a, const TensorAnalysis*
         of(a, [](const auto& row) { return double(row.bytesAfter); }),
         of(b, [](const auto& row) { return double(row.bytesAfter); }));
     for (const auto& metric : metrics()) {
-        add({metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula},
-            ok(a) ? metric.value(*a) : std::nullopt, ok(b) ? metric.value(*b) : std::nullopt);
+        add(metricColumn(metric), ok(a) ? metric.value(*a) : std::nullopt, ok(b) ? metric.value(*b) : std::nullopt);
     }
     return rows;
 }

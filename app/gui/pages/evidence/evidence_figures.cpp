@@ -24,22 +24,30 @@ QString percent(double share, int decimals) {
 EvidenceFigures::EvidenceFigures(Of of, QWidget* parent) : QWidget(parent) {
     auto* row = new QHBoxLayout(this);
     setSpaces(*row, 24);
-    using Titles = std::vector<std::pair<const char*, QString>>;
-    const Titles ofTokens = {{"kld", tr("Mean KL, nats ↓")},
-                             {"top", tr("Same top token ↑")},
-                             {"ppl", tr("Perplexity ↓")},
-                             {"p99", tr("p99 KL, nats ↓")},
-                             {"max", tr("Max KL, nats ↓")}};
-    const Titles ofEmbeddings = {{"cosine", tr("Mean cosine ↑")},
-                                 {"median", tr("Median cosine ↑")},
-                                 {"p10", tr("p10 cosine ↑")},
-                                 {"p1", tr("p1 cosine ↑")},
-                                 {"least", tr("Least cosine ↑")}};
-    for (const auto& [id, title] : of == Of::Tokens ? ofTokens : ofEmbeddings) {
+    struct Title {
+        const char *id, *column; ///< column: that of the table with the same figure, which says what it is
+        QString text;
+    };
+    const std::vector<Title> ofTokens = {{"kld", "kl_mean", tr("Mean KL, nats ↓")},
+                                         {"top", "top1", tr("Same top token ↑")},
+                                         {"ppl", "ppl", tr("Perplexity ↓")},
+                                         {"p99", "kl_p99", tr("p99 KL, nats ↓")},
+                                         {"max", "kl_max", tr("Max KL, nats ↓")}};
+    const std::vector<Title> ofEmbeddings = {{"cosine", "mean_cosine", tr("Mean cosine ↑")},
+                                             {"median", "median_cosine", tr("Median cosine ↑")},
+                                             {"p10", "cosine_10", tr("p10 cosine ↑")},
+                                             {"p1", "cosine_1", tr("p1 cosine ↑")},
+                                             {"least", "min_cosine", tr("Least cosine ↑")}};
+    const auto tipOf = [](const auto& columns, const char* id) {
+        return QString::fromStdString(columns[columns.indexOf(id)].tip);
+    };
+    for (const auto& [id, figure, title] : of == Of::Tokens ? ofTokens : ofEmbeddings) {
         auto* column = new QVBoxLayout;
         column->setSpacing(0);
         auto* caption = new QLabel(title);
         dress(*caption, Theme::words(10), "caption");
+        caption->setToolTip(of == Of::Tokens ? tipOf(eval::evaluationColumns(), figure)
+                                             : tipOf(eval::embeddingColumns(), figure));
         auto* value = new QLabel;
         value->setFont(Theme::numbers(18));
         value->setObjectName(QStringLiteral("evidence-") + QLatin1String(id));

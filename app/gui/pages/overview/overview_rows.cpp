@@ -31,15 +31,9 @@ bool worse(const Metric& metric, double a, double b) {
     return metric.better == Direction::HigherIsBetter ? a < b : a > b;
 }
 
-namespace {
-ColumnInfo columnOf(const Metric& metric) {
-    return {metric.id, metric.title, metric.unit, metric.show, metric.decimals, metric.better, metric.formula};
-}
-} // namespace
-
 QString metricText(const Metric& metric, double value) {
     if (std::isnan(value)) return QStringLiteral("not measured");
-    const auto column = columnOf(metric);
+    const auto column = metricColumn(metric);
     if (column.show == Show::Integer)
         return QString::fromStdString(cellText(column, std::int64_t(std::llround(value))));
     return QString::fromStdString(cellText(column, value));
@@ -51,7 +45,7 @@ QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
     return error ? text + QStringLiteral(" ± ") + errorText(*error) : text;
 }
 
-QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(columnOf(metric))); }
+QString metricTitle(const Metric& metric) { return QString::fromStdString(headerText(metricColumn(metric))); }
 
 QString mapTitle(const Metric& metric, bool hasLayers) {
     const auto word = [](const char* text) { return QCoreApplication::translate("overview_rows", text); };
