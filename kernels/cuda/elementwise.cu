@@ -38,7 +38,8 @@ int largeProduct(const DeviceWeight& w, const void* x, const Target& to, Stream 
     return large8(w, x, to, stream);
 }
 
-namespace {
+// Not unnamed: nvcc would put a hash of the path of the sources into the names of the kernels.
+inline namespace elementwise {
 
 /// Four neighbouring values as bf16.
 __device__ __forceinline__ uint2 fourBf16(const float* x) {
@@ -293,7 +294,7 @@ template<bool Cached> __global__ void stream(const uint4* data, std::int64_t cou
     if (all == kStreamSign) atomicAdd(sink, 1u); // almost never true, but the compiler does not know that
 }
 
-} // namespace
+} // namespace elementwise
 
 int padActivations(const void* x, Element type, std::int64_t m, std::int64_t k, std::int64_t mPadded,
                    std::int64_t depth, void* to, Stream s) {

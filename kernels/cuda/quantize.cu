@@ -6,7 +6,8 @@
 #include <cfloat>
 
 namespace qs::cuda {
-namespace {
+// Not unnamed: nvcc would put a hash of the path of the sources into the names of the kernels.
+inline namespace quantizing {
 
 /// The largest magnitude over all threads of the block, returned in every thread.
 __device__ float blockMax(float value) {
@@ -307,7 +308,7 @@ int byteRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadde
     return int(cudaGetLastError());
 }
 
-} // namespace
+} // namespace quantizing
 
 int quantizeRows(const float* x, std::int64_t m, std::int64_t k, std::int64_t mPadded, std::int64_t depth,
                  std::int8_t* q, float* scales, Stream s) {

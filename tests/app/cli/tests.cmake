@@ -14,4 +14,4 @@ qs_real_faults(test_cli bench_test eval_test)
 if(NOT QS_SANITIZE) # the test judges times, so nothing else may run; sanitized builds judge no times
   qs_run_alone(test_cli bench_test)
 endif()
-qs_one_thread(test_cli eval_test network_commands_test shared_test)
+qs_one_thread(test_cli eval_test network_commands_test shared_network_test)
