@@ -7,7 +7,9 @@
 #include "core/base/text.h"
 #include "core/quant/encode/float_values.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <pybind11/stl.h>
 
 namespace qs::python {
 namespace {
@@ -46,6 +48,14 @@ const TypeRow* rowOf(DType dtype) {
     return nullptr;
 }
 
+/// Memory of C++ that Python reads, and what keeps it alive.
+struct Memory {
+    const void* data = nullptr;
+    std::size_t bytes = 0;
+    std::shared_ptr<const void> owner;
+    Access access = Access::Read;
+};
+
 /// An array of NumPy. Its bytes are used as they are, unless their order is another.
 std::unique_ptr<ArrayTensor> tensorOfNumpy(py::object object, const std::string& name) {
     const std::string byteOrder = object.attr("dtype").attr("byteorder").cast<std::string>();
@@ -58,12 +68,13 @@ std::unique_ptr<ArrayTensor> tensorOfNumpy(py::object object, const std::string&
         throw Fault(Error{fmt::format("the array has elements of type {}, which are none that a file can hold",
                                       escapeForPeople(type, 40)),
                           {}});
-    const auto array = py::reinterpret_borrow<py::array>(object);
     auto out = std::make_unique<ArrayTensor>();
     out->info.name = name, out->info.dtype = row->dtype;
-    out->info.shape = std::vector<std::int64_t>(array.shape(), array.shape() + array.ndim());
-    out->info.elements = std::uint64_t(array.size()), out->info.bytes = std::uint64_t(array.nbytes());
-    out->bytes = {static_cast<const std::byte*>(array.data()), std::size_t(array.nbytes())};
+    out->info.shape = object.attr("shape").cast<std::vector<std::int64_t>>();
+    out->info.elements = object.attr("size").cast<std::uint64_t>();
+    out->info.bytes = object.attr("nbytes").cast<std::uint64_t>();
+    const auto address = object.attr("__array_interface__")["data"].cast<py::tuple>()[0].cast<std::uintptr_t>();
+    out->bytes = {reinterpret_cast<const std::byte*>(address), std::size_t(out->info.bytes)};
     out->owner = object;
     return out;
 }
@@ -96,24 +107,35 @@ std::unique_ptr<ArrayTensor> anyTensor(const py::object& array, const std::strin
 
 } // namespace
 
-py::dtype numpyType(const TensorInfo& tensor) {
+py::object numpyType(const char* name) { return py::module_::import("numpy").attr("dtype")(name); }
+
+py::object numpyType(const TensorInfo& tensor) {
     const TypeRow* row = rowOf(tensor.dtype);
     const std::string place = fmt::format("tensor '{}' is {}", escapeForPeople(tensor.name, 160), tensor.typeId());
     if (!row)
         throw Fault(Error{place + ": NumPy has no array of elements of less than a byte; .raw() gives its bytes", {}});
-    if (!row->isExtra) return py::dtype(row->name);
+    if (!row->isExtra) return numpyType(row->name);
     try {
-        return py::dtype::from_args(py::module_::import("ml_dtypes").attr(row->name));
+        return py::module_::import("numpy").attr("dtype")(py::module_::import("ml_dtypes").attr(row->name));
     } catch (const py::error_already_set& error) {
         if (!error.matches(PyExc_ImportError) && !error.matches(PyExc_AttributeError)) throw;
         throw Fault(Error{place + ", which NumPy lacks: install ml_dtypes, or use .float32()", {}});
     }
 }
 
-py::array arrayOver(const py::dtype& type, std::vector<std::int64_t> shape, const void* data, const py::object& owner) {
-    py::array array(type, std::move(shape), data, owner);
-    array.attr("setflags")(py::arg("write") = false);
-    return array;
+py::object arrayOver(const py::object& type, const std::vector<std::int64_t>& shape, const void* data,
+                     std::size_t bytes, std::shared_ptr<const void> owner, Access access) {
+    const py::object memory = py::cast(Memory{data, bytes, std::move(owner), access});
+    return py::module_::import("numpy").attr("ndarray")(py::tuple(py::cast(shape)), type, memory);
+}
+
+void bindArrays(py::module_& module) {
+    py::class_<Memory>(module, "Memory", py::buffer_protocol()).def_buffer([](Memory& memory) {
+        static char nothing = 0; // an empty array has an address too
+        void* data = memory.bytes ? const_cast<void*>(memory.data) : &nothing;
+        return py::buffer_info(data, 1, py::format_descriptor<std::uint8_t>::format(), 1, {py::ssize_t(memory.bytes)},
+                               {py::ssize_t(1)}, memory.access == Access::Read);
+    });
 }
 
 std::unique_ptr<ArrayTensor> tensorOf(const py::object& array, const std::string& name) {

@@ -4,24 +4,29 @@
 
 #include "app/python/model.h"
 
-#include <pybind11/numpy.h>
 #include <vector>
 
 namespace qs::python {
 
-/// The NumPy type of stored elements. Those that NumPy lacks come from ml_dtypes. Fault: it is not installed, or a type
-/// of less than a byte. `tensor` names the place.
-py::dtype numpyType(const TensorInfo& tensor);
+// Arrays are made and read through NumPy's own Python interface, so that one build serves NumPy 1 and 2.
 
-/// An array over memory that `owner` keeps alive; nobody may write to it.
-py::array arrayOver(const py::dtype& type, std::vector<std::int64_t> shape, const void* data, const py::object& owner);
+/// The NumPy type of stored elements. Those that NumPy lacks come from ml_dtypes. Fault: it is not installed, or a type
+/// of less than a byte.
+py::object numpyType(const TensorInfo& tensor);
+/// The type of this name: "uint8".
+py::object numpyType(const char* name);
+
+enum class Access { Read, Write };
+/// An array over memory that `owner` keeps alive.
+py::object arrayOver(const py::object& type, const std::vector<std::int64_t>& shape, const void* data,
+                     std::size_t bytes, std::shared_ptr<const void> owner, Access access = Access::Read);
 
 /// An array that takes the values, without a copy.
-template<class T> py::array arrayOf(std::vector<T> values, std::vector<std::int64_t> shape) {
-    auto kept = std::make_unique<std::vector<T>>(std::move(values));
-    const T* data = kept->data();
-    const py::capsule owner(kept.release(), [](void* vector) { delete static_cast<std::vector<T>*>(vector); });
-    return py::array_t<T>(std::move(shape), data, owner);
+template<class T>
+py::object arrayOf(const py::object& type, std::vector<T> values, const std::vector<std::int64_t>& shape,
+                   Access access = Access::Write) {
+    const auto kept = std::make_shared<const std::vector<T>>(std::move(values));
+    return arrayOver(type, shape, kept->data(), kept->size() * sizeof(T), kept, access);
 }
 
 /// The elements of an array, in memory as core reads them. Floats of 8 bits are decoded to F32, which is exact.
@@ -42,5 +47,7 @@ std::unique_ptr<ArrayTensor> tensorOf(const py::object& array, const std::string
 
 /// All values as f32. Fault: it has none.
 std::vector<float> floatsOf(const TensorView& view, const Job& job);
+
+void bindArrays(py::module_& module);
 
 } // namespace qs::python

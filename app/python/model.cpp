@@ -42,33 +42,30 @@ std::vector<std::byte> bytesOf(const LazyTensor& tensor, const TensorView& view)
 }
 
 /// An array over the mapped file, or over a copy of what was read.
-py::array storedArray(const LazyTensor& tensor, const py::dtype& type, std::vector<std::int64_t> shape) {
+py::object storedArray(const LazyTensor& tensor, const py::object& type, const std::vector<std::int64_t>& shape) {
     const TensorView view = take(tensor.model->view(*tensor.info));
-    if (view.bytes.size() == tensor.info->bytes && !view.bytes.empty())
-        return arrayOver(type, std::move(shape), view.bytes.data(), py::cast(tensor));
-    auto kept = std::make_unique<std::vector<std::byte>>(bytesOf(tensor, view));
-    const std::byte* data = kept->data();
-    const py::capsule owner(kept.release(), [](void* bytes) { delete static_cast<std::vector<std::byte>*>(bytes); });
-    return arrayOver(type, std::move(shape), data, owner);
+    if (view.bytes.size() == tensor.info->bytes)
+        return arrayOver(type, shape, view.bytes.data(), view.bytes.size(), tensor.model);
+    return arrayOf(type, bytesOf(tensor, view), shape, Access::Read);
 }
 
-py::array float32(const LazyTensor& tensor, const py::object& progress) {
+py::object float32(const LazyTensor& tensor, const py::object& progress) {
     const TensorView view = take(tensor.model->view(*tensor.info));
     auto values = run(progress, [&](const Job& job) {
         auto read = floatsOf(view, job);
         take(tensor.model->unchanged(*tensor.info));
         return read;
     });
-    return arrayOf(std::move(values), tensor.info->shape);
+    return arrayOf(numpyType("float32"), std::move(values), tensor.info->shape);
 }
 
-py::array numpy(const LazyTensor& tensor) {
+py::object numpy(const LazyTensor& tensor) {
     if (tensor.info->packed && tensor.info->packed->decode) return float32(tensor, py::none());
     return storedArray(tensor, numpyType(*tensor.info), tensor.info->shape);
 }
 
-py::array raw(const LazyTensor& tensor) {
-    return storedArray(tensor, py::dtype("uint8"), {std::int64_t(tensor.info->bytes)});
+py::object raw(const LazyTensor& tensor) {
+    return storedArray(tensor, numpyType("uint8"), {std::int64_t(tensor.info->bytes)});
 }
 
 LazyTensor tensorNamed(const OpenModel& model, const std::string& name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // quantscope._core: what the Python files of quantscope/ call. Their documentation is that of users.
+#include "app/python/arrays.h"
 #include "app/python/commands.h"
 #include "app/python/quantized.h"
 #include "core/base/text.h"
@@ -60,6 +61,7 @@ PYBIND11_MODULE(_core, module) {
     module.attr("__version__") = toolVersion();
     module.def("format_rows", &formatRows);
     module.def("isa", &isaName);
+    bindArrays(module);
     bindModel(module);
     bindQuantized(module);
     bindRows(module);

@@ -38,38 +38,45 @@ std::shared_ptr<Quantized> quantize(const py::object& array, const std::string& 
     });
 }
 
-py::object codesOf(const py::object& self) {
-    const QuantizedTensor& q = self.cast<const Quantized&>().tensor;
+using Self = std::shared_ptr<Quantized>;
+
+template<class T>
+py::object viewOf(const Self& self, const char* type, const std::vector<T>& values,
+                  const std::vector<std::int64_t>& shape) {
+    return arrayOver(numpyType(type), shape, values.data(), values.size() * sizeof(T), self);
+}
+
+py::object codesOf(const Self& self) {
+    const QuantizedTensor& q = self->tensor;
     if (q.spec.traits().kind == FormatKind::Identity) return py::none();
-    if (q.spec.traits().codec)
-        return arrayOver(py::dtype("uint8"), nativeShape(q.spec, q.shape), q.blocks.data(), self);
-    return arrayOver(py::dtype("uint8"), q.shape, q.codes.data(), self);
+    if (q.spec.traits().codec) return viewOf(self, "uint8", q.blocks, nativeShape(q.spec, q.shape));
+    return viewOf(self, "uint8", q.codes, q.shape);
 }
 
-py::object scalesOf(const py::object& self) {
-    const QuantizedTensor& q = self.cast<const Quantized&>().tensor;
+py::object scalesOf(const Self& self) {
+    const QuantizedTensor& q = self->tensor;
     if (q.grid.kind == ScaleKind::None || q.spec.traits().codec) return py::none();
-    return arrayOver(py::dtype("float32"), q.grid.scaleShape, q.scales.data(), self);
+    return viewOf(self, "float32", q.scales, q.grid.scaleShape);
 }
 
-py::object zerosOf(const py::object& self, bool (*has)(const QuantSpec&)) {
-    const QuantizedTensor& q = self.cast<const Quantized&>().tensor;
-    if (!has(q.spec)) return py::none();
-    return arrayOver(py::dtype("float32"), q.grid.scaleShape, q.zeros.data(), self);
+py::object zerosOf(const Self& self, bool (*has)(const QuantSpec&)) {
+    const QuantizedTensor& q = self->tensor;
+    return has(q.spec) ? viewOf(self, "float32", q.zeros, q.grid.scaleShape) : py::none();
 }
 
-py::object levelsOf(const py::object& self) {
-    const QuantizedTensor& q = self.cast<const Quantized&>().tensor;
-    if (!q.levels.empty())
-        return arrayOver(py::dtype("float32"), {std::int64_t(q.levels.size())}, q.levels.data(), self);
+py::object levelsOf(const Self& self) {
+    const QuantizedTensor& q = self->tensor;
+    if (q.spec.traits().codec) return py::none();
+    if (!q.levels.empty()) return viewOf(self, "float32", q.levels, {std::int64_t(q.levels.size())});
     const auto levels = codeSetOf(q.spec).levels;
-    if (levels.empty() || q.spec.traits().codec) return py::none();
-    return arrayOf(std::vector<float>(levels.begin(), levels.end()), {std::int64_t(levels.size())});
+    if (levels.empty()) return py::none();
+    return arrayOf(numpyType("float32"), std::vector<float>(levels.begin(), levels.end()),
+                   {std::int64_t(levels.size())}, Access::Read);
 }
 
-py::array dequantize(const Quantized& self, const py::object& progress) {
+py::object dequantize(const Quantized& self, const py::object& progress) {
     auto values = run(progress, [&](const Job&) { return materialize(self.tensor); });
-    return arrayOf(std::move(values), self.tensor.shape);
+    return arrayOf(numpyType("float32"), std::move(values), self.tensor.shape);
 }
 
 std::string textOf(const Quantized& q) {
@@ -94,10 +101,10 @@ void bindQuantized(py::module_& module) {
             "f32 array: [] for one scale, an axis of size 1 where an axis shares it, [..., blocks of a row].\n"
             "None where there are none, or where they lie in the blocks.")
         .def_property_readonly(
-            "zero_points", [](const py::object& self) { return zerosOf(self, hasZeroPoints); },
+            "zero_points", [](const Self& self) { return zerosOf(self, hasZeroPoints); },
             "f32 array as `scales`: value = (level - zero point) x scale. None without sym=no.")
         .def_property_readonly(
-            "biases", [](const py::object& self) { return zerosOf(self, hasBiases); },
+            "biases", [](const Self& self) { return zerosOf(self, hasBiases); },
             "f32 array as `scales`: value = level x scale + bias (MLX). None elsewhere.")
         .def_property_readonly(
             "levels", &levelsOf,

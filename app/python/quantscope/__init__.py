@@ -27,6 +27,7 @@ __all__ = [
 
 for _class in (Error, Model, Quantized, Tensor):
     _class.__module__ = __name__
+Error.path, Error.works = None, ()  # those of core have their own
 for _problem in _core.problems:
     _warnings.warn(_problem, stacklevel=2)
 # HDF5 files are read by a process of their own, which is a program beside quantscope-cli.
