@@ -88,7 +88,7 @@ Rows evaluationRowsOf(const std::shared_ptr<const Model>& model, const eval::Eva
     checkOutcome(plan.changes, found.reasons, *model);
     const auto result = std::make_shared<const eval::Evaluation>(std::move(found));
     const auto rows = eval::evaluationRows(plan, *result);
-    Rows out = Rows::of(eval::evaluationColumns(), rows);
+    Rows out = Rows::of(eval::evaluationTable({}, rows));
     out.summary =
         fmt::format("{} tokens in {} chunks. {}", result->tokens, result->chunks, eval::activationsRemark(rows));
     if (const auto remark = eval::referenceRemark(*result); !remark.empty()) out.summary += "\n" + remark;

@@ -123,7 +123,8 @@ std::pair<Rows, std::string> planned(const OpenModel& model, const PlanArguments
         out.summary = fmt::format("By {}: {}.", record->objective->title, plan::planSummary(*record));
         for (const auto& remark : record->options->remarks) out.summary += "\n" + remark;
         if (!record->recipes.empty())
-            out.add("beside", plan::besideColumns(), plan::besideRows(record->plan, record->recipes, *record->options));
+            out.add("recipes", plan::besideColumns(),
+                    plan::besideRows(record->plan, record->recipes, *record->options));
         if (record->proof) {
             out.add("contenders", plan::contenderColumns(), record->proof->contenders);
             for (const auto& verdict : record->proof->verdicts) out.summary += "\n" + verdict;

@@ -6,6 +6,7 @@
 #include "app/python/fault.h"
 #include "core/base/text.h"
 #include "core/layouts/stored.h"
+#include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/quantizer.h"
 #include "core/quant/spec/code_set.h"
 
@@ -49,13 +50,13 @@ py::object viewOf(const Self& self, const char* type, const std::vector<T>& valu
 py::object codesOf(const Self& self) {
     const QuantizedTensor& q = self->tensor;
     if (q.spec.traits().kind == FormatKind::Identity) return py::none();
-    if (q.spec.traits().codec) return viewOf(self, "uint8", q.blocks, nativeShape(q.spec, q.shape));
+    if (codecOf(q.spec)) return viewOf(self, "uint8", q.blocks, nativeShape(q.spec, q.shape));
     return viewOf(self, "uint8", q.codes, q.shape);
 }
 
 py::object scalesOf(const Self& self) {
     const QuantizedTensor& q = self->tensor;
-    if (q.grid.kind == ScaleKind::None || q.spec.traits().codec) return py::none();
+    if (q.grid.kind == ScaleKind::None || codecOf(q.spec)) return py::none();
     return viewOf(self, "float32", q.scales, q.grid.scaleShape);
 }
 
@@ -66,7 +67,7 @@ py::object zerosOf(const Self& self, bool (*has)(const QuantSpec&)) {
 
 py::object levelsOf(const Self& self) {
     const QuantizedTensor& q = self->tensor;
-    if (q.spec.traits().codec) return py::none();
+    if (codecOf(q.spec)) return py::none();
     if (!q.levels.empty()) return viewOf(self, "float32", q.levels, {std::int64_t(q.levels.size())});
     const auto levels = codeSetOf(q.spec).levels;
     if (levels.empty()) return py::none();

@@ -20,8 +20,9 @@ struct Rows {
     std::function<Result<Report>(const Job&)> report;
     std::vector<std::string> inputs; ///< files that were read: no output may be one of them
 
+    static Rows of(Table table) { return {std::move(table), {}, {}, {}, {}}; }
     template<class Row> static Rows of(const Columns<Row>& columns, const std::vector<Row>& rows) {
-        return {makeTable({}, columns, rows), {}, {}, {}, {}};
+        return of(makeTable({}, columns, rows));
     }
     template<class Row> void add(std::string id, const Columns<Row>& columns, const std::vector<Row>& rows) {
         more.emplace_back(std::move(id), makeTable({}, columns, rows));

@@ -95,9 +95,9 @@ class Opened(Case):
         np.testing.assert_array_equal(model["F16"].float32(), half)
 
     def test_tensors_that_other_programs_quantized(self):
-        for path in sorted(Path("tests/data/conventions").glob("*"))[:3] + [Path("tests/data/diff/layer0_attention.gguf")]:
+        for path in sorted(Path("tests/data/conventions").glob("[abg]*/")) + [Path("tests/data/diff/layer0_attention.gguf")]:
             model = quantscope.open(path)
-            weight = next(t for t in model.tensors if len(t.shape) == 2)
+            weight = next(t for t in model.tensors if len(t.shape) >= 2)
             self.assertEqual(weight.float32().shape, weight.shape)
             self.assertTrue(np.isfinite(weight.float32()).all())
 
@@ -127,7 +127,7 @@ class Opened(Case):
         path = write_safetensors(self.folder / "x.safetensors", {"x": np.zeros((4, 4), np.float32)})
         model = quantscope.open(path)
         write_safetensors(path, {"x": np.zeros((8, 4), np.float32)})
-        with self.assertRaisesRegex(quantscope.Error, "changed"):
+        with self.assertRaisesRegex(quantscope.Error, "written to since it was opened"):
             model["x"].float32()
 
     def test_importing_needs_no_numpy(self):
