@@ -83,16 +83,17 @@ std::vector<std::byte> inOrder(const DlTensor& tensor, const std::byte* data, st
 std::unique_ptr<ArrayTensor> tensorOfDlpack(const py::object& array, const std::string& name) {
     const std::string place = placeOfArray(name);
     const auto refuse = [&](const std::string& why) -> void { throw Fault(Error{place + " " + why, {}}); };
-    if (py::hasattr(array, "__dlpack_device__")) {
-        const auto device = array.attr("__dlpack_device__")().cast<std::pair<int, int>>();
-        if (device.first != kCpu && device.first != kCudaHost)
-            refuse("is in the memory of a device: copy it to the CPU first");
-    }
     py::object capsule;
     try {
+        if (py::hasattr(array, "__dlpack_device__")) {
+            const auto device = array.attr("__dlpack_device__")().cast<std::pair<int, int>>();
+            if (device.first != kCpu && device.first != kCudaHost)
+                refuse("is in the memory of a device: copy it to the CPU first");
+        }
         capsule = array.attr("__dlpack__")();
-    } catch (const py::error_already_set& error) {
-        if (!error.matches(PyExc_BufferError) && !error.matches(PyExc_RuntimeError)) throw;
+    } catch (const py::error_already_set& error) { // a library refuses: a gradient, a type, no memory at all
+        if (!error.matches(PyExc_BufferError) && !error.matches(PyExc_RuntimeError) && !error.matches(PyExc_ValueError))
+            throw;
         refuse(fmt::format("cannot be read: {}", escapeForPeople(py::str(error.value()).cast<std::string>(), 200)));
     }
     const auto* tensor = static_cast<const DlTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
