@@ -3,20 +3,11 @@
 // What an evaluation compares with its reference, as options of a command name it.
 
 #include "core/eval/network/weight_change.h"
-#include "core/export/recipe.h"
+#include "core/recipes/recipe_of_model.h"
 
 namespace qs::cli {
 
-/// A recipe over all matrices of a model, as an export would apply it.
-struct RecipeOfModel {
-    std::string name; ///< of its file
-    std::shared_ptr<const Recipe> recipe;
-    std::function<const QuantSpec*(const TensorInfo& tensor)> specOf; ///< null: it stays as it is
-    std::vector<QuantSpec> specs;                                     ///< that a matrix gets, each once
-};
-/// In any recipe format. Errors: no recipe; a rule that is no regular expression; a recipe that changes no matrix of the
-/// model.
-Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model);
+/// A recipe in any format, as recipeOfModel() reads it.
 Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model);
 /// Another model.
 Result<eval::WeightChange> changeByModel(const std::string& path);

@@ -4,11 +4,11 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/layouts/select.h"
 #include "core/layouts/serve.h"
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <unordered_set>
 
 namespace qs::cli {
 
@@ -53,39 +53,10 @@ Result<std::shared_ptr<const Model>> openServed(const std::string& path) {
 }
 
 Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters) {
-    std::vector<const TensorInfo*> taken;
-    if (filters.empty()) {
-        auto all = selectTensors(model, {});
-        if (!all) return all;
-        taken = std::move(*all);
-        if (taken.empty())
-            return fail(
-                fmt::format("{} holds no float tensor of rank 2 or more; choose among its {} tensors with --tensor.",
-                            escapeForPeople(model.path), model.tensors.size()),
-                model.path);
-        return taken;
-    }
-    std::unordered_set<const TensorInfo*> any;
-    for (const auto& filter : filters) {
-        auto matched = selectTensors(model, filter);
-        if (!matched) return matched;
-        any.insert(matched->begin(), matched->end());
-    }
-    for (const auto& tensor : model.tensors)
-        if (any.count(&tensor)) taken.push_back(&tensor);
-    if (taken.empty())
-        return fail(fmt::format("No tensor of {} matches --tensor {}; inspect lists its {} tensors.",
-                                escapeForPeople(model.path), escapeForPeople(filters.front()), model.tensors.size()),
-                    model.path);
-    return taken;
+    return selectAny(model, filters);
 }
 
-std::string joined(const std::vector<std::string>& filters) {
-    if (filters.size() == 1) return filters.front();
-    std::string out;
-    for (const auto& filter : filters) out += (out.empty() ? "(?:" : "|(?:") + filter + ")";
-    return out;
-}
+std::string joined(const std::vector<std::string>& filters) { return joinedFilters(filters); }
 
 Result<void> pluginsExist(const std::vector<std::string>& paths) {
     std::error_code error;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Install: `cmake --install build/release --prefix DIR [--component cli|gui]`. Packages: packaging/package.
-# Component cli has no GUI library; component gui needs it.
+# Install: `cmake --install build/release --prefix DIR [--component cli|gui|python]`. Packages: packaging/package.
+# Component cli has no GUI library; component gui needs it; component python is built with QS_PYTHON.
 include(GNUInstallDirs)
 install(TARGETS quantscope-cli quantscope-worker RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT cli)
 # The program looks for backends relative to its own path, not in the library folder of the distribution.
@@ -18,6 +18,16 @@ install(DIRECTORY resources/samples DESTINATION ${CMAKE_INSTALL_DATADIR}/quantsc
 install(DIRECTORY resources/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope COMPONENT cli USE_SOURCE_PERMISSIONS)
 install(FILES LICENSE LICENSE-EXCEPTION LICENSE-Apache-2.0 README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/quantscope-cli COMPONENT cli)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DATADIR}/quantscope/docs COMPONENT cli FILES_MATCHING PATTERN "*.md" PATTERN "*.png" PATTERN "*.json")
+# The Python module, for the system's Python or, in `pip install .`, for the wheel.
+if(QS_PYTHON_FOUND)
+  set(package lib/python3/dist-packages/quantscope)
+  if(SKBUILD)
+    set(package quantscope)
+  endif()
+  install(TARGETS quantscope_python LIBRARY DESTINATION ${package} COMPONENT python)
+  list(TRANSFORM QS_PYTHON_FILES PREPEND app/python/quantscope/)
+  install(FILES ${QS_PYTHON_FILES} DESTINATION ${package} COMPONENT python)
+endif()
 if(QS_GUI)
   install(TARGETS quantscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gui)
   install(FILES resources/man/quantscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT gui)

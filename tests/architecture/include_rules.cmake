@@ -46,11 +46,13 @@ rule(core/verify "core/verify" "^$" "\"core/(eval|plan|bench|serve|session|recip
 rule(core/bench "core/bench" "^$" "\"core/(value|solve|analysis|plan|eval|export|serve|session|recipes|verify)/")
 rule(core/serve "core/serve" "^$" "\"core/(plan|export|session|recipes|verify)/")
 rule(app/cli "app/cli" "^$" "${gui}|\"(app/gui|app/worker|kernels|plugins)/")
+rule(app/python "app/python" "^$" "${gui}|\"(app/(gui|cli|worker)|kernels|plugins)/")
 rule(app/worker "app/worker" "^$" "${gui}|\"app/(gui|cli)/")
 rule(app/gui "app/gui" "^$" "\"(kernels|plugins|app/cli|app/worker)/")
 rule(app/gui "app/gui outside widgets/*_chart*" "^app/gui/widgets/[a-z_]+_chart[a-z_]*[.](h|cpp)$"
   "<QtCharts|<Q(Chart|ChartView|AbstractSeries|XYSeries|LineSeries|ScatterSeries|AreaSeries|BarSet|[A-Z][A-Za-z]*(BarSeries|ValueAxis|CategoryAxis))>")
 rule(. "all but app/worker/hdf5" "^(app/worker/hdf5|tests|build)/" "<(hdf5|H5[A-Za-z]+|seccomp)[^>]*>")
+rule(. "all but app/python" "^(app/python|tests|build)/" "<(pybind11/|Python[.]h)")
 rule(. "all but app/gui" "^(app/gui|tests|build)/" "<QtCharts|<QtWidgets")
 
 if(broken)

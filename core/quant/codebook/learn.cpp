@@ -209,6 +209,7 @@ Result<std::shared_ptr<const LearnedLevels>> levelsOf(const TensorView& view, co
     struct Known {
         std::weak_ptr<MappedFile> file;
         std::uint64_t offset;
+        TensorShape shape; ///< an empty tensor has the offset of the one behind it
         std::int64_t written;
         std::string spec;
         std::shared_ptr<const LearnedLevels> levels;
@@ -219,8 +220,8 @@ Result<std::shared_ptr<const LearnedLevels>> levelsOf(const TensorView& view, co
     same.nan.reset(); // it changes no level
     const std::string text = canonicalText(same);
     const auto isThis = [&](const Known& one) {
-        return one.file.lock() == view.file && one.offset == view.info->offset && one.spec == text &&
-               one.written == view.file->mtimeNs();
+        return one.file.lock() == view.file && one.offset == view.info->offset && one.shape == view.info->shape &&
+               one.spec == text && one.written == view.file->mtimeNs();
     };
     if (view.file) {
         const std::lock_guard lock(mutex);
@@ -235,7 +236,7 @@ Result<std::shared_ptr<const LearnedLevels>> levelsOf(const TensorView& view, co
     auto levels = std::make_shared<const LearnedLevels>(std::move(*learned));
     if (view.file) {
         const std::lock_guard lock(mutex);
-        known.push_front({view.file, view.info->offset, view.file->mtimeNs(), text, levels});
+        known.push_front({view.file, view.info->offset, view.info->shape, view.file->mtimeNs(), text, levels});
         if (known.size() > kKept) known.pop_back();
     }
     return levels;

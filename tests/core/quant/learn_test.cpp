@@ -86,6 +86,7 @@ private Q_SLOTS:
     void anyThreads();
     void fewValues();
     void throughAFile();
+    void behindAnEmptyTensor();
     void specText();
 };
 
@@ -247,6 +248,19 @@ void Learn::throughAFile() {
         QVERIFY(decoded);
         QCOMPARE(valuesOf<float>(**decoded, "w"), materialize(*quantizeTensor(values.view(), request.spec, Job())));
     }
+}
+
+// An empty tensor has the place in the file of the tensor behind it. Each has a codebook of its own.
+void Learn::behindAnEmptyTensor() {
+    QTemporaryDir folder;
+    const Values values = normal(4, 64);
+    const auto model = opened(folder, {made("a", DType::F32, {0, 64}, std::vector<float>()),
+                                       made("b", DType::F32, values.info.shape, values.x)});
+    const QuantSpec spec = *parseSpec("codebook");
+    QVERIFY(quantizeTensor(*model->view(*model->find("a")), spec, Job()));
+    const auto behind = quantizeTensor(*model->view(*model->find("b")), spec, Job());
+    QVERIFY(behind);
+    QCOMPARE(behind->levels, quantized(values, "codebook")->levels);
 }
 
 void Learn::specText() {

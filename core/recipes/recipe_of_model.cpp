@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/recipes/recipe_of_model.h"
+
+#include "core/base/text.h"
+#include "core/export/rule_book.h"
+#include "core/recipes/resolve.h"
+#include "core/report/report.h"
+
+#include <QRegularExpression>
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace qs {
+
+Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model) {
+    auto read = readRecipeFor(path, model);
+    if (!read) return tl::unexpected(read.error());
+    for (const TensorRule& rule : read->rules)
+        if (const QRegularExpression regex(QString::fromStdString(rule.regex)); !regex.isValid())
+            return fail(fmt::format("{}: the rule '{}' is not a regular expression: {} at character {}.",
+                                    escapeForPeople(path, 200), escapeForPeople(rule.regex, 80),
+                                    regex.errorString().toStdString(), regex.patternErrorOffset()),
+                        path);
+    RecipeOfModel out;
+    out.name = nameOfPath(path), out.recipe = std::make_shared<const Recipe>(std::move(*read));
+    const auto book = RuleBook::of(out.recipe->rules);
+    if (!book) return tl::unexpected(book.error());
+    out.specOf = [recipe = out.recipe, book = *book](const TensorInfo& tensor) -> const QuantSpec* {
+        const TensorRule* rule = book.first(tensor.name);
+        const std::optional<QuantSpec>& spec = rule ? rule->spec : recipe->rest;
+        return spec ? &*spec : nullptr;
+    };
+    for (const TensorInfo& tensor : model.tensors)
+        if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr)
+            if (std::find(out.specs.begin(), out.specs.end(), *spec) == out.specs.end()) out.specs.push_back(*spec);
+    if (out.specs.empty())
+        return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
+    return out;
+}
+
+} // namespace qs

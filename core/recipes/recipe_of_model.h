@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+// A recipe as evaluations and plans take it: a spec for each matrix of a model.
+
+#include "core/export/recipe.h"
+
+#include <functional>
+#include <memory>
+
+namespace qs {
+
+/// A recipe over all matrices of a model, as an export would apply it.
+struct RecipeOfModel {
+    std::string name; ///< of its file
+    std::shared_ptr<const Recipe> recipe;
+    std::function<const QuantSpec*(const TensorInfo& tensor)> specOf; ///< null: it stays as it is
+    std::vector<QuantSpec> specs;                                     ///< that a matrix gets, each once
+};
+/// In any recipe format. Errors: no recipe; a rule that is no regular expression; a recipe that changes no matrix of the
+/// model.
+Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model);
+
+} // namespace qs

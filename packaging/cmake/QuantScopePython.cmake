@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Looks for pybind11 and the Python that the module is built for: that of the system, or that of `pip install .`, which sets SKBUILD.
+# QS_PYTHON_FOUND says whether the module is built. Sanitized builds have none: Python is not sanitized.
+set(QS_PYTHON_FOUND OFF)
+set(QS_PYTHON_FILES __init__.py __init__.pyi rows.py py.typed) # of app/python/quantscope, beside the extension
+if(QS_TESTS OR SKBUILD)
+  set(default ON)
+else()
+  set(default OFF)
+endif()
+option(QS_PYTHON "Build the Python module where pybind11 and Python's headers are found" ${default})
+if(QS_PYTHON AND NOT QS_SANITIZE)
+  if(NOT SKBUILD AND NOT DEFINED Python_EXECUTABLE AND EXISTS /usr/bin/python3)
+    set(Python_EXECUTABLE /usr/bin/python3)
+  endif()
+  find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module)
+  if(Python_FOUND)
+    find_package(pybind11 2.10 CONFIG QUIET)
+  endif()
+  if(Python_FOUND AND pybind11_FOUND)
+    set(QS_PYTHON_FOUND ON)
+    message(STATUS "Python module: for Python ${Python_VERSION}, with pybind11 ${pybind11_VERSION}")
+  elseif(SKBUILD)
+    message(FATAL_ERROR "The Python module needs pybind11 and the headers of Python.")
+  else()
+    message(STATUS "Python module: not built, because pybind11 or the headers of Python are missing")
+  endif()
+endif()
