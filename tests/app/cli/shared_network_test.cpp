@@ -89,7 +89,7 @@ void TestShared::shardsOfSensitivityEqualOneRun() {
 void TestShared::shardsOfPlanEqualOneRun() {
     const auto command =
         over("plan", "2",
-             {s("--spec"), s("int2:block=32"), s("--spec"), s("int4:block=32"), s("--budget"), s("4bpw"), s("--null"),
+             {s("--spec"), s("int2:block=32"), s("--spec"), s("int4:block=32"), s("--budget"), s("7bpw"), s("--null"),
               s("2"), s("--null-chunks"), s("2"), s("--tensor"), s("mlp"), s("-o")});
     const auto expected = run(command + QStringList{path(s("one.json")), s("--json"), s("-")});
     const auto own = command + QStringList{path(s("merged.json"))};
