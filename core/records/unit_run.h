@@ -65,6 +65,7 @@ public:
     }
 
     bool isPart() const { return settings_.isPart; }
+    bool isMerge() const { return settings_.isMerge; }
     const std::string& folder() const { return settings_.folder; }
     std::vector<std::string> folders() const; ///< all folders with records of this run
     std::size_t computed() const { return computed_; }

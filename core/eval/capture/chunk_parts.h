@@ -52,7 +52,7 @@ public:
             if (auto done = compute(std::span(missing).subspan(begin, std::min(together, missing.size() - begin)), job);
                 !done)
                 return tl::unexpected(done.error());
-        return units->isWhole() && units->shard().count == 1;
+        return units->isWhole() && !units->isPart();
     }
 
     /// Hands over all parts, layer by layer, each place in the order of the chunks, experts one after another. Needs

@@ -12,7 +12,7 @@ class Shards {
 public:
     std::unique_ptr<UnitRun> part(std::size_t index, std::size_t count) const {
         UnitRun::Settings settings;
-        settings.folder = folder(), settings.shard = {index, count};
+        settings.folder = folder(), settings.shard = {index, count}, settings.isPart = count > 1;
         return opened(std::move(settings));
     }
     std::unique_ptr<UnitRun> merge() const {
