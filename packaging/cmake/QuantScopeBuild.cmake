@@ -21,7 +21,7 @@ endif()
 add_compile_options(-Wall -Wextra -Wpedantic -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13 AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # False warnings of gcc 12 about inlined std::string at -O3. Release builds are for users, so they are off there.
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds>)
 endif()
 add_compile_definitions(QT_NO_CAST_FROM_ASCII QT_NO_KEYWORDS)
 if(QS_WERROR)
