@@ -172,6 +172,7 @@ Result<void> run(PlanCommand& options) {
     if (!recipes) return tl::unexpected(recipes.error());
     const auto units = options.units.open(options.outputs.any());
     if (!units) return tl::unexpected(units.error());
+    if (*units) (*units)->needOthers(); // the test against chance needs all losses
 
     wanted.model = *model, wanted.tensors = weightsOf(**model), wanted.specs = *specs;
     wanted.layout = options.layout, wanted.groups = options.groups;

@@ -76,9 +76,11 @@ Result<std::optional<TensorAnalysis>> unitOfAnalysis(UnitRun* units, const Model
         if (!row) return tl::unexpected(row.error());
         return std::optional(std::move(*row));
     }
-    const auto hash = hashOfFilesWith(model, tensor, job);
-    if (!hash) return tl::unexpected(hash.error());
-    const std::string key = fmt::format("{}\n{}\n{}", *hash, tensor.name, canonicalText(spec));
+    const auto key = [&]() -> Result<std::string> {
+        const auto hash = hashOfFilesWith(model, tensor, job);
+        if (!hash) return hash;
+        return fmt::format("{}\n{}\n{}", *hash, tensor.name, canonicalText(spec));
+    };
     const std::string name = fmt::format("{} as {}", escapeForPeople(tensor.name, 60), specText(spec));
     auto record = units->unit<RowRecord>(key, name, double(tensor.bytes), [&]() -> Result<RowRecord> {
         auto row = compute();

@@ -69,8 +69,9 @@ Result<void> shareFiles(UnitRun& units, const Model& model, QuantizeRequest& req
         std::vector<std::string> paths;
         for (const FileToStage& file : files) {
             const std::string key = hash + "\n" + file.name;
-            const auto staged = units.unit<StagedFile>(key, escapeForPeople(file.name, 60), double(file.bytes),
-                                                       [&] { return stageFile(file, units.folder(), key, job); });
+            const auto staged =
+                units.unit<StagedFile>([&] { return Result<std::string>(key); }, escapeForPeople(file.name, 60),
+                                       double(file.bytes), [&] { return stageFile(file, units.folder(), key, job); });
             if (!staged) return tl::unexpected(staged.error());
             if (!*staged) continue;
             auto path = pathOf(**staged, units.folders(), job);

@@ -48,19 +48,29 @@ public:
     /// Says that a unit has no result. `name` is for people.
     void leaveOut(std::string name);
 
-    /// All of the above for one unit. Nullopt: it was left out.
+    /// Says that this process needs the records of other parts too, because what it computes depends on them.
+    void needOthers() { needsOthers_ = true; }
+
+    /// All of the above for one unit. Nullopt: it was left out. `keyOf` is not called where the unit belongs to another
+    /// part, because a key may need the hash of a large file.
     template<class T>
-    Result<std::optional<T>> unit(const std::string& key, const std::string& name, double weight,
-                                  const std::function<Result<T>()>& compute) {
+    Result<std::optional<T>> unit(const std::function<Result<std::string>()>& keyOf, const std::string& name,
+                                  double weight, const std::function<Result<T>()>& compute) {
         const bool isMine = takes(weight);
-        if (auto known = find<T>(key)) return known;
+        if (!isMine && isPart() && !needsOthers_) {
+            leaveOut(name);
+            return std::nullopt;
+        }
+        const auto key = keyOf();
+        if (!key) return tl::unexpected(key.error());
+        if (auto known = find<T>(*key)) return known;
         if (!isMine) {
             leaveOut(name);
             return std::nullopt;
         }
         auto value = compute();
         if (!value) return tl::unexpected(value.error());
-        if (auto kept = keep(key, *value); !kept) return tl::unexpected(kept.error());
+        if (auto kept = keep(*key, *value); !kept) return tl::unexpected(kept.error());
         return std::optional<T>(std::move(*value));
     }
 
@@ -84,15 +94,16 @@ private:
     Settings settings_;
     RecordFiles files_;
     ShardDealer dealer_{{}, 0};
+    bool needsOthers_ = false;
     std::size_t computed_ = 0, found_ = 0, leftOut_ = 0;
     std::vector<std::string> firstLeftOut_; ///< names, at most 3
 };
 
 /// The result of a unit, with or without a run that shares units.
 template<class T>
-Result<std::optional<T>> unitOf(UnitRun* run, const std::string& key, const std::string& name, double weight,
-                                const std::function<Result<T>()>& compute) {
-    if (run) return run->unit<T>(key, name, weight, compute);
+Result<std::optional<T>> unitOf(UnitRun* run, const std::function<Result<std::string>()>& keyOf,
+                                const std::string& name, double weight, const std::function<Result<T>()>& compute) {
+    if (run) return run->unit<T>(keyOf, name, weight, compute);
     auto value = compute();
     if (!value) return tl::unexpected(value.error());
     return std::optional<T>(std::move(*value));

@@ -125,12 +125,10 @@ Result<std::optional<TensorFacts>> factsOf(const Model& model, const TensorInfo&
         if (facts) condense(*facts); // frees the sampled rows, so that memory stays bounded
         return facts;
     };
-    std::string key;
-    if (units) {
+    const auto key = [&]() -> Result<std::string> {
         const auto hash = hashOfFilesWith(model, tensor, job);
-        if (!hash) return tl::unexpected(hash.error());
-        key = *hash + "\n" + tensor.name;
-    }
+        return hash ? Result<std::string>(*hash + "\n" + tensor.name) : hash;
+    };
     auto facts = unitOf(units, key, escapeForPeople(tensor.name, 60), double(tensor.bytes), compute);
     if (facts && *facts) (*facts)->info = &tensor;
     return facts;

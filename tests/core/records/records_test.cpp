@@ -78,7 +78,8 @@ class TestRecords : public QObject {
         std::vector<double> out;
         run.begin(10);
         for (int i = 0; i < 10; ++i) {
-            const auto unit = run.unit<double>(std::to_string(i), "unit " + std::to_string(i), 1,
+            const auto unit = run.unit<double>([&] { return qs::Result<std::string>(std::to_string(i)); },
+                                               "unit " + std::to_string(i), 1,
                                                [&]() -> qs::Result<double> { return std::sqrt(double(i)); });
             if (unit && *unit) out.push_back(**unit);
         }
@@ -177,6 +178,33 @@ private Q_SLOTS:
         QVERIFY(again && squares(**again).size() == 10);
         QCOMPARE((*again)->found(), std::size_t(5));
         QCOMPARE((*again)->computed(), std::size_t(5));
+    }
+    void partsAskForTheirOwnUnits() {
+        const QTemporaryDir dir;
+        {
+            auto first = opened(dir, {0, 2});
+            QVERIFY(first);
+            squares(**first);
+        }
+        qs::UnitRun::Settings settings;
+        settings.origin = origin(), settings.folder = text(dir.path()), settings.shard = {1, 2}, settings.isPart = true;
+        auto second = qs::UnitRun::open(settings);
+        QVERIFY(second);
+        std::vector<int> asked;
+        (*second)->begin(4);
+        for (int i = 0; i < 4; ++i)
+            QVERIFY((*second)->unit<double>(
+                [&]() -> qs::Result<std::string> {
+                    asked.push_back(i);
+                    return std::to_string(i);
+                },
+                "unit", 1, [] { return qs::Result<double>(1.0); }));
+        QVERIFY((asked == std::vector<int>{2, 3}));
+        QCOMPARE((*second)->leftOut(), std::size_t(2));
+        auto whole = qs::UnitRun::open(settings); // a computation that depends on the other parts
+        QVERIFY(whole);
+        (*whole)->needOthers();
+        QCOMPARE(squares(**whole).size(), std::size_t(10));
     }
     void recordsOfAnotherInputAreNotUsed() {
         const QTemporaryDir dir;
