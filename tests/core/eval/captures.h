@@ -4,6 +4,7 @@
 
 #include "core/eval/capture/capture.h"
 #include "core/eval/tokenizer/token_file.h"
+#include "core/quant/encode/quantizer.h"
 
 #include <QTemporaryDir>
 

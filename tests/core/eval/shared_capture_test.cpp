@@ -16,11 +16,11 @@ class SharedCaptureTest : public QObject {
     QTemporaryDir dir_;
     /// Writes a file; with units only if they are whole.
     Captured write(const QString& family, const QString& kind, UnitRun* units, const QString& path) {
-        auto plan = test::planOf(family);
+        auto plan = eval::test::planOf(family);
         plan.rows = 7, plan.units = units;
-        const auto* const row = std::find_if(captureKinds().begin(), captureKinds().end(),
-                                             [&](const auto& k) { return kind == QLatin1String(k.id); });
-        const auto done = row->write(test::opened(folderOf(family)), plan, path.toStdString(), Job());
+        const auto row = std::find_if(captureKinds().begin(), captureKinds().end(),
+                                      [&](const auto& k) { return kind == QLatin1String(k.id); });
+        const auto done = row->write(eval::test::opened(folderOf(family)), plan, path.toStdString(), Job());
         if (!done) qFatal("%s", done.error().message.c_str());
         return *done;
     }
