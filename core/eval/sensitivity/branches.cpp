@@ -201,7 +201,8 @@ Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, co
 
 /// Reports how long the runs will take, estimated from one layer of the base and some logits.
 Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::size_t together, const Job& job) {
-    if (!plan_.expected || runs < 2) return {};
+    if (!plan_.expected || runs < 2 || isCostTold_) return {}; // lists behind the first are short
+    isCostTold_ = true;
     SensitivityCost cost;
     cost.runs = runs, cost.layerPasses = passes, cost.tokens = scored_.inputs;
     for (const ScoredRange& range : scored_.ranges) cost.scored += range.end - range.begin;

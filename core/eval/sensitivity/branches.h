@@ -85,7 +85,8 @@ private:
     std::unique_ptr<Base> reference_, other_; ///< other_: of the last call of score() with a base
     std::size_t runs_ = 0, keptRuns_ = 0, endedRuns_ = 0;
     double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress
-    double layerSeconds_ = 0;        ///< of the last pass of a layer of a base
+    bool isCostTold_ = false;
+    double layerSeconds_ = 0; ///< of the last pass of a layer of a base
 };
 
 } // namespace qs::eval

@@ -187,7 +187,8 @@ private Q_SLOTS:
                                 s("UNIT"),       s("OBJECTIVE"),
                                 s("LIMIT"),      s("NATS"),
                                 s("RULE"),       s("SHARE"),
-                                s("WHAT"),       s("tensor|role|model")};
+                                s("WHAT"),       s("tensor|role|model"),
+                                s("I/N")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;
             const auto run = command.declare(app);
