@@ -35,14 +35,21 @@ public:
     bool takes(double weight);
     /// The record of a unit, counted as found. A record that cannot be read as T does not count.
     template<class T> std::optional<T> find(const std::string& key) {
-        const auto bytes = files_.find(key);
-        auto value = bytes ? archive::valueOf<T>(*bytes) : std::nullopt;
+        auto value = findPart<T>(key);
         found_ += value ? 1 : 0;
         return value;
     }
     /// Keeps the result of a unit that was computed.
     template<class T> Result<void> keep(const std::string& key, const T& value) {
         ++computed_;
+        return keepPart(key, value);
+    }
+    /// The same for a part of a large result, which is not counted.
+    template<class T> std::optional<T> findPart(const std::string& key) const {
+        const auto bytes = files_.find(key);
+        return bytes ? archive::valueOf<T>(*bytes) : std::nullopt;
+    }
+    template<class T> Result<void> keepPart(const std::string& key, const T& value) {
         return files_.add(key, archive::bytesOf(value));
     }
     /// Says that a unit has no result. `name` is for people.

@@ -99,7 +99,7 @@ private:
     Result<void> compute(std::span<const std::size_t> chunks, const Job& job) {
         const auto take = [&](const InputPlace& place, std::size_t chunk, const Part& part) {
             places_[chunk].insert(place);
-            return plan_.units->keep(keyOf(chunk, place), part);
+            return plan_.units->keepPart(keyOf(chunk, place), part);
         };
         const auto nothing = [](std::size_t) { return Result<void>(); };
         if (auto done = passed(chunks, take, nothing, job); !done) return done;
@@ -120,7 +120,7 @@ private:
                 for (std::size_t chunk = 0; chunk < places_.size(); ++chunk) {
                     if (job.cancelled()) return cancelledError();
                     if (!places_[chunk].contains(*place)) continue; // no token of the chunk goes through the expert
-                    const auto part = plan_.units->template find<Part>(keyOf(chunk, *place));
+                    const auto part = plan_.units->template findPart<Part>(keyOf(chunk, *place));
                     if (!part) return partIsMissing(chunk);
                     if (auto done = take(*place, chunk, *part); !done) return done;
                 }
