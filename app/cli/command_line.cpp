@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace qs::cli {
 
@@ -60,6 +61,8 @@ Result<void> runCommand(const std::vector<std::string>& words) {
     } catch (const CLI::ParseError& problem) {
         return fail(escapeForPeople(problem.what(), 250));
     }
+    if (!sharesUnits(*line.chosen())) // a file of records may come from anywhere
+        return fail(fmt::format("{} shares no units, so no records are of it.", line.chosen()->get_name()));
     return line.run();
 }
 

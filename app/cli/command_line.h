@@ -28,7 +28,7 @@ private:
     std::vector<std::pair<const CLI::App*, std::function<Result<void>()>>> runs_;
 };
 
-/// Parses a command and runs it. A usage error is an error too.
+/// Parses the command of some records and runs it. Errors: wrong usage, and a command that shares no units.
 Result<void> runCommand(const std::vector<std::string>& words);
 
 } // namespace qs::cli

@@ -142,6 +142,10 @@ private Q_SLOTS:
             run({s("analyze"), sample_, s("--spec"), s("int8"), s("--shard"), s("1/9"), s("--records"), records}).code,
             0);
         refused({s("merge"), records}, "2 commands");
+        QByteArray forged = "{\"about\":\"x\",\"command\":[\"formats\"]}"; // only commands that share units are run
+        const quint64 size = quint64(forged.size());
+        forged = "QSRECORD" + QByteArray(reinterpret_cast<const char*>(&size), 8) + forged;
+        refused({s("merge"), clitest::put(dir.filePath(s("forged.records")), forged)}, "shares no units");
         const QString put = clitest::put(dir.filePath(s("file")), "x");
         refused(audit + QStringList{s("--records"), put}, "no folder");
     }
