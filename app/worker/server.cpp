@@ -78,6 +78,8 @@ void Server::take(Frame frame) {
         arrived_.notify_one();
     } else if (id == running_) {
         calls_.cancel();
+    } else {
+        cancelled_ = id;
     }
 }
 
@@ -88,6 +90,7 @@ Frame Server::next() {
     queue_.pop_front();
     running_ = frame.body["id"].get<std::uint64_t>();
     calls_.begin();
+    if (running_ == cancelled_) calls_.cancel();
     return frame;
 }
 

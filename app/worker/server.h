@@ -30,7 +30,8 @@ private:
     std::mutex mutex_; ///< guards the members below
     std::condition_variable arrived_;
     std::deque<Frame> queue_;
-    std::uint64_t running_ = 0; ///< id of the request that runs now; 0 if none
+    std::uint64_t running_ = 0;   ///< id of the request that runs now; 0 if none
+    std::uint64_t cancelled_ = 0; ///< id of a request that was cancelled before it ran; 0 if none
 };
 
 } // namespace qs::worker

@@ -144,12 +144,14 @@ private Q_SLOTS:
         const auto source = badSource(fault.toStdString());
         const Job job;
         std::atomic<Backend*> running{nullptr};
+        std::atomic<bool> done = false;
         std::thread later([&] {
             std::this_thread::sleep_for(std::chrono::milliseconds(300));
             if (byJob) job.cancel();
-            while (!byJob && !running) std::this_thread::yield();
-            std::this_thread::sleep_for(std::chrono::milliseconds(200));
-            if (!byJob) running.load()->cancel();
+            while (!byJob && !done) { // a cancel between two steps stops neither
+                if (running) running.load()->cancel();
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            }
         });
         auto opened = openBackend(source, patient(), job);
         Outcome<void> ran;
@@ -160,12 +162,29 @@ private Q_SLOTS:
         } else {
             ran = tl::unexpected(opened.error());
         }
+        done = true;
         later.join();
         QVERIFY(!ran);
         QCOMPARE(ran.error().state, RowState::Cancelled);
         QCOMPARE(q(ran.error().reason), q("stopped as asked"));
         QVERIFY(!quarantineReason(source));
         if (!byJob) QVERIFY((*opened)->devices()); // the worker process still runs
+    }
+    /// The request and its cancel arrive together: the worker must not lose the cancel of a request that still waits.
+    void cancelBeforeItRuns() {
+        const auto source = badSource("bench:wait");
+        for (int round = 0; round < 10; ++round) {
+            const Job job;
+            const auto opened = openBackend(source, patient(), job);
+            QVERIFY(opened);
+            Product product;
+            const auto kernel = (*opened)->prepare(0, product.problem, "plain", {&product.weight, 1});
+            QVERIFY(kernel);
+            job.cancel();
+            const auto ran = (*opened)->bench(kernel->handle, {&product.act, 1}, {}, &product.out);
+            QVERIFY(!ran);
+            QCOMPARE(q(ran.error().reason), q("stopped as asked"));
+        }
     }
     void cancelThatIsIgnored() {
         const auto source = badSource("bench:hang");
