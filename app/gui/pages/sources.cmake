@@ -55,8 +55,10 @@ target_sources(qs_gui PRIVATE
   pages/plan/plan_work.cpp
   pages/overview/overview_cards.cpp
   pages/overview/overview_rows.cpp
+  pages/report/report_files.cpp
   pages/report/report_page.cpp
-  pages/report/report_page_choice.cpp
+  pages/report/report_parts.cpp
+  pages/report/report_specs.cpp
   pages/sweep/spec_set_view.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp

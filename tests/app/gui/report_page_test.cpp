@@ -78,32 +78,34 @@ private Q_SLOTS:
     void everyButtonWritesTheFileItNames() {
         QTemporaryDir folder;
         const auto page = make();
-        page->setPathChooser([&](const QString& suggested, const ReportWriter&) {
+        page->files().setPathChooser([&](const QString& suggested, const ReportWriter&) {
             return folder.filePath(QFileInfo(suggested).fileName());
         });
         for (const auto& writer : reportWriters()) {
-            QSignalSpy written(page.get(), &ReportPage::written);
+            QSignalSpy written(&page->files(), &ReportFiles::written);
             auto* button = page->findChild<QPushButton*>(QStringLiteral("write_") + QString::fromUtf8(writer.id));
             QVERIFY(button->isEnabled());
             QTest::mouseClick(button, Qt::LeftButton);
             QVERIFY2(written.wait(30'000), writer.id);
-            const QString path = folder.filePath(page->fileName(writer));
+            const QString path = folder.filePath(page->files().fileName(writer));
             QCOMPARE(written.first().first().toString(), path);
             QVERIFY(path.endsWith(QLatin1String(writer.extension)));
             QVERIFY2(contentOf(path).size() > 500, writer.id);
-            QVERIFY(page->findChild<QLabel*>(QStringLiteral("reportStatus"))->text().contains(page->fileName(writer)));
+            QVERIFY(page->findChild<QLabel*>(QStringLiteral("reportStatus"))
+                        ->text()
+                        .contains(page->files().fileName(writer)));
         }
-        const auto html = contentOf(folder.filePath(page->fileName(*findReportWriter("html"))));
+        const auto html = contentOf(folder.filePath(page->files().fileName(*findReportWriter("html"))));
         QVERIFY(html.contains("<svg"));
         QVERIFY(html.contains("layers.0"));
-        QVERIFY(contentOf(folder.filePath(page->fileName(*findReportWriter("pdf")))).startsWith("%PDF"));
+        QVERIFY(contentOf(folder.filePath(page->files().fileName(*findReportWriter("pdf")))).startsWith("%PDF"));
     }
 
     void whatCannotBeWrittenIsASentence() {
         const auto page = make();
-        QSignalSpy failed(page.get(), &ReportPage::failed), written(page.get(), &ReportPage::written);
+        QSignalSpy failed(page.get(), &ReportPage::failed), written(&page->files(), &ReportFiles::written);
         auto* button = page->findChild<QPushButton*>(QStringLiteral("write_json"));
-        page->setPathChooser(
+        page->files().setPathChooser(
             [](const QString&, const ReportWriter&) { return QStringLiteral("/nonexistent/folder/r.json"); });
         QTest::mouseClick(button, Qt::LeftButton);
         QVERIFY(failed.wait(qs::test::kWait));
@@ -111,11 +113,11 @@ private Q_SLOTS:
         // The open model is never overwritten.
         const QString source = QString::fromStdString(session_->model()->files.front().path);
         const auto size = QFileInfo(source).size();
-        page->setPathChooser([&](const QString&, const ReportWriter&) { return source; });
+        page->files().setPathChooser([&](const QString&, const ReportWriter&) { return source; });
         QTest::mouseClick(button, Qt::LeftButton);
         QTRY_COMPARE_WITH_TIMEOUT(failed.size(), 2, 20'000);
         QCOMPARE(QFileInfo(source).size(), size);
-        page->setPathChooser([](const QString&, const ReportWriter&) { return QString(); }); // cancelled
+        page->files().setPathChooser([](const QString&, const ReportWriter&) { return QString(); }); // cancelled
         QTest::mouseClick(button, Qt::LeftButton);
         QTest::qWait(20);
         QCOMPARE(written.size(), 0);

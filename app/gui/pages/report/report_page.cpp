@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/report/report_page.h"
 
-#include "app/gui/output_check.h"
+#include "app/gui/pages/report/report_parts.h"
+#include "app/gui/pages/report/report_specs.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
-#include "app/gui/widgets/card.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/report_preview.h"
-#include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/eval/run/record.h"
-#include "core/model/output/atomic_file.h"
 #include "core/plan/report.h"
 
-#include <QCheckBox>
-#include <QDir>
-#include <QFileDialog>
-#include <QFileInfo>
-#include <QHBoxLayout>
 #include <QPushButton>
 #include <QShowEvent>
 
-#include <algorithm>
+#include <utility>
 
 namespace qs::gui {
 
@@ -34,20 +27,12 @@ struct Made {
     std::vector<QImage> plots;
 };
 
-QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
-    const QString kind =
-        QString::fromUtf8(writer.title) + QStringLiteral(" (*%1)").arg(QString::fromUtf8(writer.extension));
-    return QFileDialog::getSaveFileName(parent, ReportPage::tr("Write the report"), suggested, kind);
-}
-
 } // namespace
 
 ReportPage::ReportPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))),
-      composing_(&session.tasks()), writing_(&session.tasks()) {
-    choosePath_ = [this](const QString& suggested, const ReportWriter& writer) {
-        return chooseByDialog(this, suggested, writer);
-    };
+      parts_(new ReportParts(session)), specs_(new ReportSpecs(session)), files_(new ReportFiles(session)),
+      composing_(&session.tasks()) {
     auto* whole = new QVBoxLayout(this);
     setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
@@ -62,20 +47,10 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
     settle_.setSingleShot(true);
     settle_.setInterval(60);
     connect(&settle_, &QTimer::timeout, this, &ReportPage::rebuild);
-    connect(&session, &Session::modelChanged, this, [this] {
-        composing_.drop();
-        writing_.drop();
-        report_.reset();
-        cancelled_ = false;
-        preview_->setReport(nullptr, {});
-        say({}, false);
-        listSpecs();
-        changed();
-    });
+    connect(&session, &Session::modelChanged, this, &ReportPage::forget);
     connect(&session, &Session::specChanged, this, [this] {
         cancelled_ = false;
         stale_ = true;
-        if (isVisible()) listSpecs();
         changed();
     });
     connect(&session, &Session::inputsChanged, this, &ReportPage::changed);
@@ -90,39 +65,60 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
         if (waiting_) stop();
     });
     connect(&composing_, &Task::cancelled, this, stop);
-    connect(&writing_, &Task::cancelled, this, [this] { say(tr("Cancelled; nothing was written."), false); });
-    connect(&writing_, &Task::failed, this, [this](const QString& why) { say(why, true); });
     connect(&composing_, &Task::failed, this, [this](const QString& why) {
         previewCard_->setLoading(false);
         previewCard_->setMessage(why);
         Q_EMIT failed(why);
     });
+    connect(files_, &ReportFiles::failed, this, &ReportPage::failed);
     connect(&Theme::instance(), &Theme::changed, this, &ReportPage::changed);
-    listSpecs();
+}
+
+QWidget* ReportPage::sidebar() {
+    auto* side = new QWidget;
+    side->setFixedWidth(320);
+    auto* column = new QVBoxLayout(side);
+    setSpaces(*column, Theme::kGap);
+    measure_ = named(new QPushButton(tr("Measure and compose")), "measureMissing", "primary");
+    measure_->hide();
+    const auto again = [this] {
+        cancelled_ = false;
+        changed();
+    };
+    connect(parts_, &ReportParts::changed, this, &ReportPage::changed);
+    connect(specs_, &ReportSpecs::changed, this, again);
+    connect(measure_, &QPushButton::clicked, this, again);
+    column->addWidget(parts_);
+    column->addWidget(specs_, 1);
+    column->addWidget(measure_);
+    column->addWidget(files_);
+    return side;
+}
+
+void ReportPage::forget() {
+    composing_.drop();
+    report_.reset();
+    cancelled_ = false;
+    preview_->setReport(nullptr, {});
+    files_->forget();
+    specs_->list();
+    changed();
 }
 
 void ReportPage::showEvent(QShowEvent* event) {
     QWidget::showEvent(event);
-    if (stale_) listSpecs();
-    if (dirty_) settle_.start();
+    if (dirty_) changed();
 }
 
 void ReportPage::changed() {
     dirty_ = true;
-    if (isVisible()) settle_.start();
-}
-
-QString ReportPage::fileName(const ReportWriter& writer) const {
-    QString stem =
-        session_.model() ? QFileInfo(QString::fromStdString(session_.model()->title)).completeBaseName() : QString();
-    for (QChar& c : stem)
-        if (!c.isLetterOrNumber() && c != u'-' && c != u'_' && c != u'.') c = u'-';
-    return (stem.isEmpty() ? QStringLiteral("model") : stem.left(60)) + QStringLiteral("-report") +
-           QString::fromUtf8(writer.extension);
+    if (!isVisible()) return;
+    if (std::exchange(stale_, false)) specs_->list();
+    settle_.start();
 }
 
 std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
-    if (hasRecipe() && session_.recipeRows().size() < qsizetype(session_.weights().size())) return nullptr;
+    if (parts_->recipe() && session_.recipeRows().size() < qsizetype(session_.weights().size())) return nullptr;
     auto result = std::make_shared<AnalysisResult>();
     std::vector<ModelRows> known;
     for (const auto& [text, spec] : plan_.specs) {
@@ -144,11 +140,8 @@ std::shared_ptr<const AnalysisResult> ReportPage::collected() const {
 void ReportPage::rebuild() {
     dirty_ = waiting_ = false;
     composing_.drop();
-    const auto specs = chosen();
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-        names_[i]->setText(fileName(reportWriters()[i]));
-        buttons_[i]->setEnabled(false);
-    }
+    const auto specs = specs_->chosen();
+    files_->setReport(nullptr);
     measure_->hide();
     QString message;
     if (!session_.model())
@@ -169,7 +162,7 @@ void ReportPage::rebuild() {
         if (auto rows = collected()) return make(std::move(rows));
     // The session measures the missing rows: the job lane shows it, and all pages get the rows.
     waiting_ = true;
-    if (!cancelled_ && hasRecipe()) session_.analyseRecipe();
+    if (!cancelled_ && parts_->recipe()) session_.analyseRecipe();
     if (!cancelled_)
         for (const auto& spec : specs) session_.analyseModel(spec);
     measure_->setVisible(cancelled_);
@@ -189,13 +182,13 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
     std::vector<std::string> paths = {plan_.model->path};
     for (const auto& file : plan_.model->files) paths.push_back(file.path);
     if (const auto& inputs = session_.inputs(); inputs.file) paths.push_back(inputs.file->path);
-    const auto evidence = evidence_->isChecked() ? session_.evidence() : nullptr;
+    const auto evidence = parts_->evidence();
     if (evidence) paths.push_back(evidence->textPath);
-    const auto planned = planned_->isChecked() ? session_.plan() : nullptr;
+    const auto planned = parts_->plan();
     if (planned && planned->proof) paths.push_back(planned->text.path);
-    const auto work = [plan = plan_, result, parts = contents(), command, paths, evidence, planned,
-                       recipe = hasRecipe() ? session_.recipe() : nullptr, rows = session_.recipeRows(),
-                       dark = Theme::instance().isDark(), ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
+    const auto work = [plan = plan_, result, parts = parts_->contents(), command, paths, evidence, planned,
+                       recipe = parts_->recipe(), rows = session_.recipeRows(), dark = Theme::instance().isDark(),
+                       ratio = devicePixelRatioF()](const Job& job) -> Result<Made> {
         auto report = analysisReport(plan, *result, parts, command, job);
         if (!report) return tl::unexpected(report.error());
         if (recipe) {
@@ -219,40 +212,9 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
             tr("%1 tensors, %2")
                 .arg(plan_.tensors.size())
                 .arg(plan_.specs.size() == 1 ? tr("1 spec") : tr("%1 specs").arg(plan_.specs.size())));
-        for (auto* button : buttons_) button->setEnabled(true);
+        files_->setReport(report_);
         Q_EMIT reportReady();
     });
-}
-
-void ReportPage::write(const ReportWriter& writer) {
-    if (!report_) return;
-    const QString home = folder_.isEmpty() ? QDir::homePath() : folder_;
-    const QString path = choosePath_(QDir(home).filePath(fileName(writer)), writer);
-    if (path.isEmpty()) return;
-    say(tr("Writing %1").arg(QFileInfo(path).fileName()), false);
-    const auto work = [report = report_, &writer, path = path.toStdString(),
-                       check = outputCheck(session_)](const Job& job) -> Result<std::uint64_t> {
-        if (auto fine = check(path); !fine) return tl::unexpected(fine.error());
-        const auto text = writer.render(*report);
-        if (!text) return tl::unexpected(text.error());
-        if (job.cancelled()) return tl::unexpected(cancelledError());
-        if (auto done = writeWholeFile(path, *text); !done) return tl::unexpected(done.error());
-        return text->size();
-    };
-    const auto title = "Writing " + escapeForPeople(QFileInfo(path).fileName().toStdString());
-    writing_.run(title, work, [this, path](std::uint64_t bytes) {
-        const QFileInfo file(path);
-        say(tr("Wrote %1, %2.").arg(file.fileName(), QString::fromStdString(bytesText(bytes))), false,
-            file.absolutePath());
-        Q_EMIT written(path);
-    });
-}
-
-void ReportPage::say(const QString& sentence, bool wrong, const QString& folder) {
-    status_->say(sentence, wrong);
-    openFolder_->setVisible(!folder.isEmpty());
-    if (!folder.isEmpty()) folder_ = folder;
-    if (wrong) Q_EMIT failed(sentence);
 }
 
 QWidget* createReportPage(Session& session, QWidget* parent) { return new ReportPage(session, parent); }
