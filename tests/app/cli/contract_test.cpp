@@ -4,6 +4,7 @@
 #include "app/cli/option.h"
 #include "cli_run.h"
 #include "tests/support/test_program.h"
+#include "tests/support/thinned.h"
 
 #include <QRegularExpression>
 #include <QTemporaryDir>
@@ -44,6 +45,7 @@ class TestContract : public QObject {
     QTemporaryDir dir_;
     QString path(const char* name) { return dir_.filePath(s(name)); }
     QString good_;
+    std::size_t turn_ = 0; ///< counts combinations; sanitized builds run only some of them
 
     void neverWritten(const Called& call) {
         using qs::cli::PathUse;
@@ -85,6 +87,7 @@ class TestContract : public QObject {
         for (const auto* output : outputs) {
             for (const auto* input : inputs)
                 for (const QString& as : {file, link, hard}) {
+                    if (!qs::test::taken(turn_++)) continue;
                     for (const QString& old : {file, link, hard}) QFile::remove(old);
                     QVERIFY(!put(file, bytes).isEmpty() && QFile::link(file, link));
                     QVERIFY(::link(QFile::encodeName(file).constData(), QFile::encodeName(hard).constData()) == 0);
@@ -94,7 +97,7 @@ class TestContract : public QObject {
                     QCOMPARE(get(file), bytes);
                 }
             for (const auto* other : outputs) {
-                if (other == output) continue;
+                if (other == output || !qs::test::taken(turn_++)) continue;
                 const auto ran = run(
                     line({{output, dir.filePath(s("y.safetensors"))}, {other, dir.filePath(s("./y.safetensors"))}}));
                 QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("both name"), ran.err.constData());
