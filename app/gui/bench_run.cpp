@@ -13,14 +13,14 @@ constexpr const char* kBenchKept = "bench"; // name of the rows in session files
 
 void takeKeptTimes(Session& session, Task& task) {
     const auto text = session.restored(QLatin1String(kBenchKept));
-    if (!text || session.benchRows() || task.running()) return;
-    const auto work = [text, model = session.model()](const Job&) -> Result<Session::BenchRows> {
+    if (!text || session.decision().benchRows() || task.running()) return;
+    const auto work = [text, model = session.model()](const Job&) -> Result<Decision::BenchRows> {
         auto kept = benchKept(*text, model);
         if (!kept) return tl::unexpected(kept.error());
         return std::make_shared<const std::vector<BenchmarkRow>>(plan::timesOf(kept->run.rows));
     };
-    task.run({}, work, [&session](Session::BenchRows rows) {
-        if (!session.benchRows()) session.setBenchRows(std::move(rows));
+    task.run({}, work, [&session](Decision::BenchRows rows) {
+        if (!session.decision().benchRows()) session.decision().setBenchRows(std::move(rows));
     });
 }
 
@@ -30,7 +30,7 @@ BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session
     for (auto news : {&BenchRun::rowsChanged, &BenchRun::finished}) connect(&task_, &Task::over, this, news);
     connect(&question_, &Task::over, this, &BenchRun::answersChanged);
     connect(this, &BenchRun::finished, this, [this] {
-        session_.setBenchRows(
+        session_.decision().setBenchRows(
             run_.rows.empty() ? nullptr : std::make_shared<const std::vector<BenchmarkRow>>(plan::timesOf(run_.rows)));
     });
     connect(&session, &Session::jobCancelled, this, &BenchRun::stopAsking);

@@ -178,8 +178,7 @@ void Session::close() {
     setInputs({});
     setEvidence(nullptr);
     setOutputText({});
-    setPlan(nullptr);
-    planBudget_.reset(), planStart_ = {}; // modelChanged() says it
+    d->decision.clear();
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
 

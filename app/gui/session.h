@@ -2,6 +2,7 @@
 #pragma once
 // The state that the window works on. Pages talk to each other through the Session only.
 
+#include "app/gui/decision.h"
 #include "app/gui/given_inputs.h"
 #include "app/gui/kept_texts.h"
 #include "app/gui/model_layout.h"
@@ -23,15 +24,11 @@
 #include <vector>
 
 namespace qs {
-struct BenchmarkRow;
 struct SessionFile;
 struct ProxyTrust;
 } // namespace qs
 namespace qs::eval {
 struct EvaluationRecord;
-}
-namespace qs::plan {
-struct PlanRecord;
 }
 
 namespace qs::gui {
@@ -171,24 +168,10 @@ public:
     /// The text of the page Evidence, and what each tensor does to the output on it.
     const OutputText& outputText() const { return outputText_; }
     void setOutputText(OutputText text);
-    /// The last plan of the page Plan; null: none.
-    const std::shared_ptr<const plan::PlanRecord>& plan() const { return plan_; }
-    void setPlan(std::shared_ptr<const plan::PlanRecord> plan);
-    /// The budget of the page Plan in bits per weight of the whole file; none: nobody has chosen one.
-    const std::optional<double>& planBudget() const { return planBudget_; }
-    void setPlanBudget(std::optional<double> bpw);
-    const PlanStart& planStart() const { return planStart_; }
-    void setPlanStart(const QString& name, const QString& rules); ///< "", "": none
-    /// Rows of benchmarks with a time that plans can use, without samples; null: nothing was measured.
-    using BenchRows = std::shared_ptr<const std::vector<BenchmarkRow>>;
-    const BenchRows& benchRows() const { return benchRows_; }
-    void setBenchRows(BenchRows rows);
-    /// Specs that another page wants the page Backends to measure at all shapes of the model; empty: none does.
-    const std::vector<QuantSpec>& benchWish() const { return benchWish_; }
-    void askBench(std::vector<QuantSpec> specs);
-    /// Layout of the page Export, as another page wishes it; "": none does.
-    const QString& exportLayout() const { return exportLayout_; }
-    void setExportLayout(const QString& id);
+    /// What the pages Plan, Backends and Export decide together.
+    Decision& decision() const;
+    /// Gives the plan the recipe that it starts from; "", "": none.
+    void startPlanFrom(const QString& name, const QString& rules);
     /// The text that the opened sample ships with; "" for other models.
     QString sampleText() const;
     SessionState state() const;
@@ -220,12 +203,6 @@ Q_SIGNALS:
     void trustChanged();     ///< trust()
     void importRequested();  ///< see askForImport()
     void outputTextChanged();
-    void planChanged();
-    void planBudgetChanged();
-    void planStartChanged();
-    void exportLayoutChanged();
-    void benchRowsChanged();
-    void benchAsked();     ///< benchWish()
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -255,7 +232,7 @@ private:
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
     bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
-    QString rules_, metric_, page_, exportLayout_;
+    QString rules_, metric_, page_;
     GivenInputs inputs_;
     std::shared_ptr<const eval::EvaluationRecord> evidence_;
     std::shared_ptr<const RestoredEvidence> restoredEvidence_;
@@ -263,11 +240,6 @@ private:
     bool importAsked_ = false;
     std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
     OutputText outputText_;
-    std::shared_ptr<const plan::PlanRecord> plan_;
-    std::optional<double> planBudget_;
-    PlanStart planStart_;
-    BenchRows benchRows_;
-    std::vector<QuantSpec> benchWish_;
     DecodedAs decodedAs_ = DecodedAs::F32;
     AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;

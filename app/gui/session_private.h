@@ -23,6 +23,7 @@ struct Session::Private {
         settle.setInterval(kSettleMs);
     }
     TaskList tasks;
+    Decision decision;
     ModelSweep sweep;
     TensorProbe probeA, probeB;
     ModelOpener opener;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What pages give each other through the session: the recipe, the text and the evidence, the plan, results to keep.
+// What pages give each other through the session: the recipe, the text and the evidence, the decision, results to keep.
 #include "app/gui/session_private.h"
 
 #include <QFileInfo>
@@ -62,34 +62,9 @@ void Session::setOutputText(OutputText text) {
     outputText_ = std::move(text);
     Q_EMIT outputTextChanged();
 }
-void Session::setPlan(std::shared_ptr<const plan::PlanRecord> plan) {
-    if (plan_ == plan) return;
-    plan_ = std::move(plan);
-    Q_EMIT planChanged();
-}
-void Session::setPlanBudget(std::optional<double> bpw) {
-    if (planBudget_ == bpw) return;
-    planBudget_ = bpw;
-    Q_EMIT planBudgetChanged();
-}
-void Session::setPlanStart(const QString& name, const QString& rules) {
-    if (planStart_.name == name && planStart_.rules == rules) return;
-    planStart_ = {name, rules, name.isEmpty() ? nullptr : sessionRecipe(weights(), rules, true, specA_)};
-    Q_EMIT planStartChanged();
-}
-void Session::setExportLayout(const QString& id) {
-    if (exportLayout_ == id) return;
-    exportLayout_ = id;
-    Q_EMIT exportLayoutChanged();
-}
-void Session::setBenchRows(BenchRows rows) {
-    if (benchRows_ == rows) return;
-    benchRows_ = std::move(rows);
-    Q_EMIT benchRowsChanged();
-}
-void Session::askBench(std::vector<QuantSpec> specs) {
-    benchWish_ = std::move(specs);
-    Q_EMIT benchAsked();
+Decision& Session::decision() const { return d->decision; }
+void Session::startPlanFrom(const QString& name, const QString& rules) {
+    d->decision.setStart({name, rules, name.isEmpty() ? nullptr : sessionRecipe(weights(), rules, true, specA_)});
 }
 QString Session::sampleText() const {
     const QString sample = samplePath();

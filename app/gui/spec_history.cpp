@@ -13,15 +13,15 @@ constexpr std::size_t kSteps = 500;
 } // namespace
 
 SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), session_(session), steps_{now()} {
-    for (auto signal :
-         {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged, &Session::planBudgetChanged})
+    for (auto signal : {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged})
         connect(&session, signal, this, &SpecHistory::note);
+    connect(&session.decision(), &Decision::budgetChanged, this, &SpecHistory::note);
     connect(&session, &Session::modelChanged, this, &SpecHistory::forgetBudgets);
 }
 
 SpecHistory::Step SpecHistory::now() const {
-    return {session_.spec(),      session_.specB(),       session_.comparing(), session_.rules(),
-            session_.keepsRest(), session_.movedLevels(), session_.planBudget()};
+    return {session_.spec(),      session_.specB(),       session_.comparing(),        session_.rules(),
+            session_.keepsRest(), session_.movedLevels(), session_.decision().budget()};
 }
 
 SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
@@ -80,7 +80,7 @@ void SpecHistory::go(std::size_t to) {
     session_.setComparing(step.comparing);
     session_.setRules(step.rules, step.keepsRest);
     session_.setMovedLevels(step.levels);
-    session_.setPlanBudget(step.budget);
+    session_.decision().setBudget(step.budget);
     travelling_ = false;
     Q_EMIT changed();
 }

@@ -77,7 +77,8 @@ std::optional<QuantSpec> UnitActions::has(const Session& session) const {
 
 void addTensorActions(QMenu& menu, Session& session, const TensorInfo& tensor) {
     UnitActions unit{tensor.name, {&tensor}};
-    if (const auto& plan = session.plan(); plan && tensor.isWeight()) unit.choices = plan->options->toChooseFrom();
+    if (const auto& plan = session.decision().plan(); plan && tensor.isWeight())
+        unit.choices = plan->options->toChooseFrom();
     addUnitActions(menu, session, unit);
 }
 

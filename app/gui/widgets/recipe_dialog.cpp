@@ -148,7 +148,7 @@ void RecipeDialog::use() {
 
 void RecipeDialog::startPlan() {
     asRules([this, name = shown_ ? shown_->name : QString()](const QString& rules) {
-        session_.setPlanStart(name, rules);
+        session_.startPlanFrom(name, rules);
         session_.showPage(kPlanPage);
         status_->say(tr("The page Plan chooses from its specs now, and shows it beside the plan."));
     });

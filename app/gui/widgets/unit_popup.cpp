@@ -68,8 +68,9 @@ UnitPopup::UnitPopup(Session& session, QWidget* parent, Of of, const TensorInfo&
     });
     connect(open_, &QPushButton::clicked, this, &UnitPopup::open);
     connect(&session_, &Session::modelChanged, this, &QWidget::close);
-    for (auto signal : {&Session::rulesChanged, &Session::recipeChanged, &Session::planChanged, &Session::rowsChanged})
+    for (auto signal : {&Session::rulesChanged, &Session::recipeChanged, &Session::rowsChanged})
         connect(&session_, signal, this, &UnitPopup::refresh);
+    connect(&session_.decision(), &Decision::planChanged, this, &UnitPopup::refresh);
     refresh();
 }
 
@@ -94,7 +95,7 @@ const Columns<UnitPopup::Line>& UnitPopup::columns() {
 
 /// The tensors of the unit, and what it has.
 void UnitPopup::findUnit() {
-    const auto& plan = session_.plan();
+    const auto& plan = session_.decision().plan();
     unit_ = {tensor_->name, {tensor_}};
     if (of_ == Of::Recipe || !plan || plan->options->model != model_) return;
     const plan::Options& options = *plan->options;
@@ -109,7 +110,7 @@ void UnitPopup::findUnit() {
 
 /// With the figures of the plan; without one, with those of the analysis.
 std::vector<plan::UnitChoice> UnitPopup::choices() const {
-    const auto& plan = session_.plan();
+    const auto& plan = session_.decision().plan();
     const bool isPlanned = plan && plan->options->model == model_ && plan->sizes && plan->losses;
     DistinctSpecs specs;
     if (isPlanned)
@@ -139,7 +140,7 @@ void UnitPopup::refresh() {
     if (session_.model() != model_) return;
     findUnit();
     const UnitRules rules(session_, unit_.tensors);
-    const auto& plan = session_.plan();
+    const auto& plan = session_.decision().plan();
     const bool isPlanned = plan && plan->options->model == model_;
     title_->setText(unitText(nameWithin(escapeForPeople(unit_.title, 500), 56)));
     QString facts = tr("loss: %1").arg(QString::fromUtf8(isPlanned ? plan->objective->title : nmseMetric().title));

@@ -129,7 +129,7 @@ private Q_SLOTS:
         QCOMPARE(history_->at(), at + 1);
         const auto moved = answer().budget;
         QVERIFY(moved > start);
-        QVERIFY(session_->planBudget());
+        QVERIFY(session_->decision().budget());
         the<QDoubleSpinBox>("planBpw")->setFocus();
         history_->undo();
         QVERIFY(quiet());
@@ -158,14 +158,14 @@ private Q_SLOTS:
         auto* start = dialog->findChild<QPushButton*>(QStringLiteral("startPlan"));
         QTRY_VERIFY(start->isEnabled());
         QTest::mouseClick(start, Qt::LeftButton);
-        QTRY_COMPARE(session_->planStart().name, QStringLiteral("r.json"));
+        QTRY_COMPARE(session_->decision().start().name, QStringLiteral("r.json"));
         dialog->close();
         QVERIFY(quiet());
         QCOMPARE(session_->page(), QStringLiteral("plan"));
         QVERIFY(session_->rules().isEmpty());
         std::set<std::string> ticked, said;
         for (const QuantSpec& spec : plan()->choice()->settings().specs) ticked.insert(specText(spec));
-        for (const QuantSpec& spec : session_->planStart().recipe->specs) said.insert(specText(spec));
+        for (const QuantSpec& spec : session_->decision().start().recipe->specs) said.insert(specText(spec));
         QVERIFY(ticked == said && said.size() == 2 && said.begin()->starts_with("int4"));
         for (const auto& unit : answer().options->units) QVERIFY(unit.lock.empty());
         QCOMPARE(answer().start.size(), std::size_t(1));
@@ -184,7 +184,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QCOMPARE(answer().budget, bytes);
         QVERIFY(answer().plan.bytes <= bytes && answer().plan.loss <= loss * (1 + 1e-12));
-        QVERIFY(session_->plan()->recipes.size() == 1);
+        QVERIFY(session_->decision().plan()->recipes.size() == 1);
         keepPicture(*page_, QStringLiteral("plan-start"));
         // It is kept with the page.
         const auto kept = planKept(session_->kept().find(QStringLiteral("plan"))->second.text());

@@ -283,7 +283,7 @@ private Q_SLOTS:
             QVERIFY(the<QLabel>("planVerdict")->text().contains(u"inside the random band"));
         }
         QVERIFY(!plan()->charts()->measured()->series().isEmpty());
-        QVERIFY(session_->plan() && session_->plan()->proof);
+        QVERIFY(session_->decision().plan() && session_->decision().plan()->proof);
         keepPicture(*page_, QStringLiteral("plan-measured"));
         click("planTabUnits");
     }
@@ -310,7 +310,7 @@ private Q_SLOTS:
         const QString layout = QLatin1String(answer().options->layout->id);
         click("planExport");
         QCOMPARE(session_->page(), QStringLiteral("export"));
-        QCOMPARE(session_->exportLayout(), layout);
+        QCOMPARE(session_->decision().layout(), layout);
         const std::unique_ptr<QWidget> page(createExportPage(*session_, nullptr));
         QCOMPARE(page->findChild<QComboBox*>(QStringLiteral("exportLayout"))->currentData().toString(), layout);
     }

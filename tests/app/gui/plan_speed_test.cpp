@@ -89,7 +89,7 @@ private Q_SLOTS:
         QVERIFY(!plan()->speed()->map());
         click("planMeasureTimes");
         QCOMPARE(session_->page(), QLatin1String(kBackendsPage.id));
-        QCOMPARE(session_->benchWish().size(), answer().ground->settings.specs.size());
+        QCOMPARE(session_->decision().benchWish().size(), answer().ground->settings.specs.size());
         const std::unique_ptr<QWidget> backends(createBackendsPage(*session_, nullptr));
         backends->resize(1356, 802);
         backends->show();
@@ -98,7 +98,7 @@ private Q_SLOTS:
         QVERIFY(
             QTest::qWaitFor([&] { return shapes->count() == int(modelShapes(*session_->model()).size()); }, 20'000));
         QStringList wished, ticked;
-        for (const QuantSpec& spec : session_->benchWish()) wished << QString::fromStdString(specText(spec));
+        for (const QuantSpec& spec : session_->decision().benchWish()) wished << QString::fromStdString(specText(spec));
         for (int i = 0; i < specs->count(); ++i)
             if (specs->ticked(i)) ticked << specs->item(i)->text();
         for (const QString& one : wished) QVERIFY2(ticked.contains(one), qPrintable(one));
@@ -107,7 +107,7 @@ private Q_SLOTS:
 
     /// Rows that the session has become times at once.
     void rowsBecomeTimes() {
-        session_->setBenchRows(
+        session_->decision().setBenchRows(
             std::make_shared<const std::vector<BenchmarkRow>>(rowsOf(answer().ground->settings.specs)));
         QVERIFY(QTest::qWaitFor([&] { return the<QComboBox>("planTimes")->count() == 3; }, 60'000));
         QVERIFY(quiet());
@@ -143,7 +143,8 @@ private Q_SLOTS:
         QVERIFY(answer().plan.ns <= *answer().ns && answer().plan.bytes <= answer().budget);
         QVERIFY(answer().plan.loss >= before.loss && answer().plan.bound);
         QCOMPARE(the<QLabel>("planGap")->text().contains(u"proved"), answer().plan.gap() == 0);
-        QVERIFY(session_->plan() && session_->plan()->budget.ns == answer().ns && session_->plan()->speed);
+        QVERIFY(session_->decision().plan() && session_->decision().plan()->budget.ns == answer().ns &&
+                session_->decision().plan()->speed);
         keepPicture(*page_, QStringLiteral("plan-time"));
         // Kept in session files.
         const auto found = session_->kept().find(QStringLiteral("plan"));

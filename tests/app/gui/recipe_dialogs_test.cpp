@@ -69,10 +69,10 @@ void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     QVERIFY(settled.wait(10'000));
     QVERIFY(session.rules().isEmpty());
     QCOMPARE(session.page(), QStringLiteral("plan"));
-    QCOMPARE(session.planStart().name, QStringLiteral("r.json"));
-    QCOMPARE(session.planStart().recipe->specs.size(), std::size_t(1));
-    QCOMPARE(session.planStart().recipe->specs.front().format, std::string("int8"));
-    session.setRules(session.planStart().rules, true);
+    QCOMPARE(session.decision().start().name, QStringLiteral("r.json"));
+    QCOMPARE(session.decision().start().recipe->specs.size(), std::size_t(1));
+    QCOMPARE(session.decision().start().recipe->specs.front().format, std::string("int8"));
+    session.setRules(session.decision().start().rules, true);
     dialog.choose(QStringLiteral("qwix"));
     dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
     dialog.findChild<QAbstractButton*>(QStringLiteral("saveForeignRecipe"))->click();

@@ -41,26 +41,26 @@ private Q_SLOTS:
     void budgetsAreSteps() {
         Session session;
         SpecHistory history(session);
-        session.setPlanBudget(4.5);
+        session.decision().setBudget(4.5);
         QVERIFY(history.canUndo() && history.undoText().contains(QStringLiteral("budget")));
         session.setRules(QStringLiteral("a=keep"), false);
-        for (const double bpw : {4.25, 4.0, 3.75}) session.setPlanBudget(bpw); // keys that are held
+        for (const double bpw : {4.25, 4.0, 3.75}) session.decision().setBudget(bpw); // keys that are held
         QCOMPARE(history.at(), std::size_t(3));
         history.undo();
-        QCOMPARE(session.planBudget(), std::optional(4.5));
+        QCOMPARE(session.decision().budget(), std::optional(4.5));
         QVERIFY(!session.rules().isEmpty());
         const auto steps = history.steps();
         QCOMPARE(steps[3].budget, std::optional(3.75));
         QVERIFY(!steps[0].budget);
         history.undo(), history.undo();
-        QVERIFY(!session.planBudget());
+        QVERIFY(!session.decision().budget());
         history.restore(steps, 3);
-        QCOMPARE(session.planBudget(), std::optional(3.75));
+        QCOMPARE(session.decision().budget(), std::optional(3.75));
         QVERIFY(openModel(session, samplePath()));
-        QVERIFY(!session.planBudget());
+        QVERIFY(!session.decision().budget());
         while (history.canUndo()) { // the rules are left
             history.undo();
-            QVERIFY(!session.planBudget());
+            QVERIFY(!session.decision().budget());
         }
         QVERIFY(session.rules().isEmpty());
         history.redo();

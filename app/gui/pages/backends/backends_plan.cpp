@@ -68,11 +68,11 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
             if (isVisible()) specs_->refresh();
         });
     const auto takeWish = [this] {
-        if (session_.benchWish().empty()) return;
-        specs_->wish(session_.benchWish());
+        if (session_.decision().benchWish().empty()) return;
+        specs_->wish(session_.decision().benchWish());
         shapes_->wishAll();
     };
-    connect(&session, &Session::benchAsked, this, takeWish);
+    connect(&session.decision(), &Decision::benchAsked, this, takeWish);
     takeWish();
     setRunning(false);
 }

@@ -131,10 +131,10 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     connect(status_, &StatusLine::complained, this, &ExportPage::failed);
     for (const Task* task : {&writing_, &checking_, &restoring_}) status_->listenTo(*task);
     const auto takeLayout = [this] {
-        if (const int at = layout_->findData(session_.exportLayout()); at >= 0) layout_->setCurrentIndex(at);
+        if (const int at = layout_->findData(session_.decision().layout()); at >= 0) layout_->setCurrentIndex(at);
     };
-    connect(&session, &Session::exportLayoutChanged, this, takeLayout);
-    if (!session.exportLayout().isEmpty()) takeLayout();
+    connect(&session.decision(), &Decision::layoutChanged, this, takeLayout);
+    if (!session.decision().layout().isEmpty()) takeLayout();
     look();
 }
 
@@ -216,7 +216,7 @@ QWidget* ExportPage::sidebar() {
     card->setBody(what);
     column->addWidget(card, 1);
     connect(layout_, &QComboBox::currentIndexChanged, this, [this] {
-        session_.setExportLayout(layout_->currentData().toString());
+        session_.decision().setLayout(layout_->currentData().toString());
         choose(0);
         look();
         if (session_.model()) keep();

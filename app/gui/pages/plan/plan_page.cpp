@@ -134,7 +134,7 @@ QLayout* PlanPage::buttons() {
     use_->setProperty("role", QStringLiteral("primary"));
     export_ = add("planExport", tr("Export…"), tr("Use this plan, and write it on the page Export"), [this] {
         use();
-        session_.setExportLayout(QLatin1String(answer_->options->layout->id));
+        session_.decision().setLayout(QLatin1String(answer_->options->layout->id));
         session_.showPage(kExportPage);
     });
     return row;
@@ -163,7 +163,7 @@ QWidget* PlanPage::results() {
         solve();
     };
     connect(budget_, &PlanBudget::changed, this, ask);
-    connect(budget_, &PlanBudget::chosen, &session_, &Session::setPlanBudget);
+    connect(budget_, &PlanBudget::chosen, &session_.decision(), &Decision::setBudget);
     connect(charts_, &PlanCharts::budgetClicked, budget_, &PlanBudget::setBpw);
     connect(time_, &PlanTime::changed, this, &PlanPage::solve);
     connect(speed_, &PlanSpeed::mapped, this, &PlanPage::publish);
@@ -189,8 +189,8 @@ void PlanPage::connectSession() {
     connect(&session_, &Session::modelChanged, this, &PlanPage::modelChanged);
     connect(&session_, &Session::recipeChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
-    connect(&session_, &Session::planBudgetChanged, this, &PlanPage::budgetChanged);
-    connect(&session_, &Session::planStartChanged, this, &PlanPage::startChanged);
+    connect(&session_.decision(), &Decision::budgetChanged, this, &PlanPage::budgetChanged);
+    connect(&session_.decision(), &Decision::startChanged, this, &PlanPage::startChanged);
     connect(&session_, &Session::outputTextChanged, this, [this] {
         choice_->followSensitivities();
         if (ground_ && isVisible()) settle_.start();
@@ -208,7 +208,7 @@ void PlanPage::modelChanged() {
     for (Task* task : {&grounding_, &solving_, &banding_, &measuring_, &restoring_}) task->drop();
     settle_.stop();
     ground_.reset(), groundOf_.reset(), answer_.reset(), measured_.clear();
-    bpw_ = session_.planBudget();
+    bpw_ = session_.decision().budget();
     again_ = false, fresh_ = true;
     status_->say({});
     const bool has = session_.model() && !session_.weights().empty();
@@ -240,7 +240,7 @@ void PlanPage::showEvent(QShowEvent* event) {
     choice_->followSpecs();
     settle_.stop(); // what follows asks
     if (takeRestored()) return;
-    if (session_.planStart().recipe) return startChanged();
+    if (session_.decision().start().recipe) return startChanged();
     double work = 0;
     for (const auto* tensor : session_.weights()) work += double(tensor->elements);
     const std::size_t specs = choice_->settings().specs.size();

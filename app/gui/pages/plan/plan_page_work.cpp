@@ -47,7 +47,7 @@ bool PlanPage::isGroundFresh() const {
     if (!ground_ || ground_->model != session_.model() || !(ground_->settings == choice_->settings())) return false;
     if (ground_->objective->how && groundOf_ != session_.outputText().sensitivities) return false;
     auto needed = lockedSpecs(*session_.recipe());
-    if (const auto& start = session_.planStart().recipe)
+    if (const auto& start = session_.decision().start().recipe)
         needed.insert(needed.end(), start->specs.begin(), start->specs.end());
     return std::all_of(needed.begin(), needed.end(),
                        [&](const QuantSpec& spec) { return ground_->sizes->find(spec).has_value(); });
@@ -70,7 +70,7 @@ void PlanPage::ground() {
     if (request.settings.specs.size() < 2 || request.settings.specs.size() > kMostChoices)
         return status_->say(tr("A plan chooses between 2 to %1 specs: tick more or fewer.").arg(kMostChoices), true);
     request.locked = lockedSpecs(*session_.recipe()), request.shown = session_.recipe()->specs;
-    if (const auto& start = session_.planStart().recipe)
+    if (const auto& start = session_.decision().start().recipe)
         request.shown.insert(request.shown.end(), start->specs.begin(), start->specs.end());
     for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));
     request.text = session_.outputText(), request.before = ground_;
@@ -93,7 +93,7 @@ void PlanPage::solve() {
     if (!ground_ || !ground_->sizes || grounding_.running()) return; // without sizes it is of a session file
     again_ = solving_.running();
     if (again_) return;
-    PlanQuestion question{ground_, session_.recipe(),  bpw_,       session_.planStart(),
+    PlanQuestion question{ground_, session_.recipe(),  bpw_,       session_.decision().start(),
                           nullptr, time_->latencies(), time_->ns()};
     time_->setSpecs(ground_->settings.specs);
     const bool isSameTime = answer_ && answer_->options->latencies == question.latencies &&
@@ -143,7 +143,7 @@ void PlanPage::publish() {
         whole->text.sha256 = measured->textSha256, whole->context = measured->context;
         record = whole;
     }
-    session_.setPlan(std::move(record));
+    session_.decision().setPlan(std::move(record));
 }
 
 void PlanPage::recipeChanged() {
@@ -154,15 +154,15 @@ void PlanPage::recipeChanged() {
 }
 
 void PlanPage::budgetChanged() {
-    if (session_.planBudget() == bpw_) return; // it was changed here
-    bpw_ = session_.planBudget();
+    if (session_.decision().budget() == bpw_) return; // it was changed here
+    bpw_ = session_.decision().budget();
     budget_->follow();
     solve();
 }
 
 /// Its specs are to choose from, and it stands beside the plan; its rules lock nothing.
 void PlanPage::startChanged() {
-    const PlanStart& start = session_.planStart();
+    const PlanStart& start = session_.decision().start();
     startLine_->setAnswer(nullptr);
     if (stack_->currentIndex() == 0 || fresh_ || restoring_.running()) return; // it is asked for when the page is shown
     if (!start.recipe) return solve();
@@ -224,8 +224,8 @@ void PlanPage::keep() {
     if (!settings.target.empty()) kept.target = settings.target;
     kept.groups = settings.groups, kept.bpw = bpw_, kept.ns = time_->ns(), kept.lossChunks = ground_->lossChunks,
     kept.measured = measured_;
-    kept.startName = session_.planStart().name.toStdString(),
-    kept.startRules = session_.planStart().rules.toStdString();
+    kept.startName = session_.decision().start().name.toStdString(),
+    kept.startRules = session_.decision().start().rules.toStdString();
     session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground_->losses]() mutable {
         KeptPlan whole = kept;
         whole.losses = *losses;
@@ -241,7 +241,7 @@ bool PlanPage::takeRestored() {
         [this](Result<KeptPlan> kept) {
             if (!kept) {
                 status_->say(QString::fromStdString(oneSentence(kept.error().sentence())), true);
-                return session_.planStart().recipe ? startChanged() : ground();
+                return session_.decision().start().recipe ? startChanged() : ground();
             }
             choice_->allowObjective(kept->objective);
             choice_->setSettings(
@@ -254,12 +254,12 @@ bool PlanPage::takeRestored() {
             ground_ = std::move(before);
             measured_ = std::move(kept->measured);
             charts_->setMeasured(measured_);
-            if (!bpw_) session_.setPlanBudget(bpw_ = kept->bpw);    // of a file whose history has none
-            if (session_.planStart().recipe) return startChanged(); // somebody has chosen another since
+            if (!bpw_) session_.decision().setBudget(bpw_ = kept->bpw);    // of a file whose history has none
+            if (session_.decision().start().recipe) return startChanged(); // somebody has chosen another since
             {
                 const QSignalBlocker quiet(&session_); // the ticks are those of the file
-                session_.setPlanStart(QString::fromStdString(kept->startName),
-                                      QString::fromStdString(kept->startRules));
+                session_.startPlanFrom(QString::fromStdString(kept->startName),
+                                       QString::fromStdString(kept->startRules));
             }
             startLine_->setAnswer(nullptr);
             time_->setNs(kept->ns);

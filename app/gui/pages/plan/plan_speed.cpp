@@ -55,7 +55,7 @@ PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
     row->addWidget(side, 2);
     connect(m_, &QComboBox::currentIndexChanged, this, &PlanSpeed::draw);
     connect(chart_, &PlotChart::clicked, this, &PlanSpeed::click);
-    connect(&session, &Session::benchRowsChanged, this, &PlanSpeed::compute);
+    connect(&session.decision(), &Decision::benchRowsChanged, this, &PlanSpeed::compute);
     draw();
 }
 
@@ -66,7 +66,7 @@ void PlanSpeed::setAnswer(std::shared_ptr<const PlanAnswer> answer, const plan::
 }
 
 void PlanSpeed::compute() {
-    const auto rows = session_.benchRows();
+    const auto rows = session_.decision().benchRows();
     if (!answer_ || !rows) {
         mapping_.drop();
         options_.reset(), rows_.reset();

@@ -44,7 +44,7 @@ private:
     std::shared_ptr<const plan::SpeedMap> map_;
     // What the map was made of.
     std::shared_ptr<const plan::Options> options_;
-    Session::BenchRows rows_;
+    Decision::BenchRows rows_;
     std::shared_ptr<const plan::PlanProof> provedBy_;
     Card* card_;
     PlotChart* chart_;

@@ -41,9 +41,9 @@ PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
     column->addWidget(figures_);
     column->addLayout(row);
     connect(open_, &QToolButton::clicked, this, &PlanStartLine::choose);
-    connect(size_, &QToolButton::clicked, this, [this] { session_.setPlanBudget(bpw_); });
-    connect(lock_, &QToolButton::clicked, this, [this] { session_.setRules(session_.planStart().rules, true); });
-    connect(forget_, &QToolButton::clicked, this, [this] { session_.setPlanStart({}, {}); });
+    connect(size_, &QToolButton::clicked, this, [this] { session_.decision().setBudget(bpw_); });
+    connect(lock_, &QToolButton::clicked, this, [this] { session_.setRules(session_.decision().start().rules, true); });
+    connect(forget_, &QToolButton::clicked, this, [this] { session_.startPlanFrom({}, {}); });
     setAnswer(nullptr);
 }
 
@@ -57,7 +57,7 @@ void PlanStartLine::choose() {
 }
 
 void PlanStartLine::setAnswer(const PlanAnswer* answer) {
-    const PlanStart& start = session_.planStart();
+    const PlanStart& start = session_.decision().start();
     const bool has = start.recipe != nullptr;
     open_->setHidden(has);
     for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, size_, lock_, forget_}) one->setHidden(!has);

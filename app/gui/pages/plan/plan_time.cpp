@@ -82,9 +82,9 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
     row->addWidget(measure_);
     connect(box_, &QDoubleSpinBox::valueChanged, this, &PlanTime::changed);
     connect(times_, &QComboBox::currentIndexChanged, this, &PlanTime::changed);
-    connect(&session, &Session::benchRowsChanged, this, &PlanTime::follow);
+    connect(&session.decision(), &Decision::benchRowsChanged, this, &PlanTime::follow);
     connect(measure_, &QPushButton::clicked, this, [this] {
-        session_.askBench(specs_);
+        session_.decision().askBench(specs_);
         session_.showPage(kBackendsPage);
     });
     show({});
@@ -92,13 +92,13 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
 
 void PlanTime::follow() {
     if (!session_.model()) return show({});
-    if (!session_.benchRows()) {
+    if (!session_.decision().benchRows()) {
         takeKeptTimes(session_, restoring_);
         return show({});
     }
     reading_.run(
         {},
-        [model = session_.model(), rows = session_.benchRows()](const Job&) -> Result<All> {
+        [model = session_.model(), rows = session_.decision().benchRows()](const Job&) -> Result<All> {
             return timesOfAll(*model, *rows);
         },
         [this](All all) { show(std::move(all)); });

@@ -28,11 +28,12 @@ ReportParts::ReportParts(Session& session, QWidget* parent) : Card(tr("Contents"
     evidence_ = add(*column, "evidencePart", tr("Evidence of the output"), true,
                     tr("The last evaluation of the page Evidence"));
     allow();
-    for (auto signal : {&Session::evidenceChanged, &Session::planChanged, &Session::recipeChanged})
-        connect(&session, signal, this, [this] {
-            allow();
-            Q_EMIT changed();
-        });
+    const auto know = [this] {
+        allow();
+        Q_EMIT changed();
+    };
+    for (auto signal : {&Session::evidenceChanged, &Session::recipeChanged}) connect(&session, signal, this, know);
+    connect(&session.decision(), &Decision::planChanged, this, know);
     setBody(parts);
 }
 
@@ -47,7 +48,7 @@ QCheckBox* ReportParts::add(QLayout& column, const char* name, const QString& ti
 
 void ReportParts::allow() {
     evidence_->setEnabled(bool(session_.evidence()));
-    plan_->setEnabled(bool(session_.plan()));
+    plan_->setEnabled(bool(session_.decision().plan()));
     recipe_->setEnabled(session_.recipe()->isMixed());
 }
 
@@ -62,7 +63,7 @@ std::shared_ptr<const SessionRecipe> ReportParts::recipe() const {
 }
 
 std::shared_ptr<const plan::PlanRecord> ReportParts::plan() const {
-    return plan_->isChecked() ? session_.plan() : nullptr;
+    return plan_->isChecked() ? session_.decision().plan() : nullptr;
 }
 
 std::shared_ptr<const eval::EvaluationRecord> ReportParts::evidence() const {
