@@ -257,7 +257,7 @@ bool PlanPage::takeRestored() {
             if (!bpw_) session_.decision().setBudget(bpw_ = kept->bpw);    // of a file whose history has none
             if (session_.decision().start().recipe) return startChanged(); // somebody has chosen another since
             {
-                const QSignalBlocker quiet(&session_); // the ticks are those of the file
+                const QSignalBlocker quiet(&session_.decision()); // the ticks are those of the file
                 session_.startPlanFrom(QString::fromStdString(kept->startName),
                                        QString::fromStdString(kept->startRules));
             }
