@@ -62,6 +62,8 @@ function(qs_add_cuda_library name)
       COMMAND ${launcher} "${QS_NVCC}" -c "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${object}" -MD -MF "${object}.d"
         -std=c++20 -O3 -fmad=false ${strict} --expt-relaxed-constexpr ${architectures} "-I${CMAKE_SOURCE_DIR}"
         -ccbin "${CMAKE_CXX_COMPILER}" -Xcompiler=-fPIC,-fvisibility=hidden,-Wall,-Wextra
+      # nvcc names temporary files after its process in the table of symbols, so two builds would differ
+      COMMAND "${CMAKE_STRIP}" --strip-unneeded "${object}"
       DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" DEPFILE "${object}.d" COMMENT "nvcc ${source}" VERBATIM)
     list(APPEND objects "${object}")
     set(ptx "${CMAKE_CURRENT_BINARY_DIR}/${source}.ptx")
