@@ -3,12 +3,13 @@
 """Measured KL of plans by every objective, beside uniform specs, llama.cpp's medium mix and random plans of the same size.
 
     plan_figures.py CLI MODEL TEXT [--budget BPW]... [--by OBJECTIVE]... [--spec SPEC]... [--ctx N] [--chunks N] [--proof-chunks N]
-                    [--draws N] [--name NAME] [--json FILE]
+                    [--draws N] [--lock RULE]... [--reports FOLDER] [--name NAME] [--json FILE]
     plan_figures.py --self-check
 
 Each plan is tested on the same chunks of the text: those behind the first --chunks, on which losses are measured. Prints a table in
 Markdown with its conditions, and whether the goal is reached: at 4.0 and 4.5 bits per weight at most 0.8 of the KL of the better of
-uniform and preset, outside of the random band. Draws have the seeds 1 to --draws of each kind.
+uniform and preset, outside of the random band. Draws have the seeds 1 to --draws of each kind. --reports keeps the report of each
+plan, so that a run that was stopped goes on.
 """
 import argparse
 import json
@@ -31,6 +32,8 @@ def options():
         parser.add_argument(f"--{name}", action="append", help=f"default: {' '.join(value)}")
     for name, value in (("ctx", 256), ("chunks", 8), ("proof-chunks", 16), ("draws", 19)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--lock", action="append", default=[], help="REGEX=SPEC or REGEX=keep, as plan takes it")
+    parser.add_argument("--reports", type=pathlib.Path)
     parser.add_argument("--name")
     parser.add_argument("--json", type=pathlib.Path)
     given = parser.parse_args()
@@ -44,9 +47,16 @@ def planned(given, budget, by):
                "--chunks", str(given.chunks), "--null", str(given.draws), "--null-chunks", str(given.proof_chunks), "--json", "-"]
     for spec in given.spec:
         command += ["--spec", spec]
+    for rule in given.lock:
+        command += ["--lock", rule]
+    kept = given.reports and given.reports / f"{by}-{budget}.json"
+    if kept and kept.exists():
+        return json.loads(kept.read_text())
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr.strip() or f"{' '.join(command)} failed")
+    if kept:
+        kept.write_text(done.stdout)
     return json.loads(done.stdout)
 
 
@@ -109,7 +119,8 @@ def goal(rows):
 
 def conditions(given, report):
     said = report["provenance"]
-    return (f"{given.name or pathlib.Path(given.model).name}, specs {', '.join(f'`{spec}`' for spec in given.spec)}. Text "
+    return (f"{given.name or pathlib.Path(given.model).name}, specs {', '.join(f'`{spec}`' for spec in given.spec)}"
+            f"{''.join(f'; locked `{rule}`' for rule in given.lock)}. Text "
             f"`{pathlib.Path(given.text).name}`, SHA-256 `{said['text_sha256']}`; context {given.ctx}; losses on the first {given.chunks} chunks, "
             f"KL on the next {given.proof_chunks}; {given.draws} draws of each kind, seeds 1 to {given.draws}. KL in nats a token, ± its standard "
             "error by chunk; sizes are bits per weight of the whole file.")
@@ -118,15 +129,16 @@ def conditions(given, report):
 def main():
     given = options()
     rows, report = [], None
-    for budget in given.budget:
-        for by in given.by:
+    for by in given.by:
+        for budget in given.budget:
             report = planned(given, budget, by)
             rows.append(figures(report, budget, by))
             print(f"{budget} {by}: {rows[-1]['plan']['kl']:.4g}", file=sys.stderr)
+    rows.sort(key=lambda row: given.budget.index(row["budget"]))  # stable: the objectives stay in their order
     if given.json:
         given.json.write_text(json.dumps({"conditions": conditions(given, report), "text_sha256": report["provenance"]["text_sha256"],
                                           "context": given.ctx, "chunks": given.chunks, "proof_chunks": given.proof_chunks,
-                                          "draws": given.draws, "specs": given.spec, "rows": rows}, indent=1) + os.linesep)
+                                          "draws": given.draws, "specs": given.spec, "locks": given.lock, "rows": rows}, indent=1) + os.linesep)
     print(conditions(given, report), table(rows), goal(rows), sep="\n\n")
 
 
