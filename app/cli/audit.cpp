@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/analysis/audit/audit.h"
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "core/analysis/audit/audit_limits.h"
 #include "core/base/text.h"
-#include "core/verify/limit.h"
 
 #include <fmt/format.h>
 
@@ -33,37 +32,6 @@ Result<void> printFindings(const AuditResult& result) {
                                     durationText(result.seconds), findingsText(result.findings)));
 }
 
-/// The severities, each with those that are worse, and the checks.
-const std::vector<LimitKind>& auditLimits() {
-    static const std::vector<LimitKind> kinds = [] {
-        std::vector<LimitKind> out;
-        for (const Severity one : {Severity::Fault, Severity::Warning, Severity::Note})
-            out.push_back({severityId(one), "findings at least as severe"});
-        for (const AuditCheck& check : auditChecks()) out.push_back({check.id, check.title});
-        return out;
-    }();
-    return kinds;
-}
-
-Result<void> verdict(const Options& options, const AuditResult& result) {
-    const auto limits = parseLimits(options.failOn, auditLimits());
-    if (!limits) return tl::unexpected(limits.error());
-    for (const Limit& limit : *limits) {
-        const std::string& id = auditLimits()[limit.kind].id;
-        std::vector<Finding> failures;
-        for (const Finding& one : result.findings) {
-            bool isMeant = one.check->id == id;
-            for (const Severity least : {Severity::Fault, Severity::Warning, Severity::Note})
-                isMeant = isMeant || (id == severityId(least) && one.check->severity >= least);
-            if (isMeant) failures.push_back(one);
-        }
-        if (double(failures.size()) > limit.most)
-            return fail(fmt::format("{}: the audit found {} (--fail-on {}).", escapeForPeople(options.path, 160),
-                                    findingsText(failures), limit.text));
-    }
-    return {};
-}
-
 Result<void> run(const Options& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
@@ -84,7 +52,11 @@ Result<void> run(const Options& options) {
     } else if (auto done = printFindings(*result); !done) {
         return done;
     }
-    return verdict(options, *result);
+    const auto limits = parseLimits(options.failOn, auditLimits());
+    if (!limits) return tl::unexpected(limits.error());
+    const std::string broken = brokenLimit(*result, *limits);
+    if (broken.empty()) return {};
+    return fail(fmt::format("{}: {}.", escapeForPeople(options.path, 160), broken));
 }
 
 } // namespace
@@ -102,7 +74,7 @@ Run declareAudit(CLI::App& app) {
             const auto limit = parseLimit(text, auditLimits());
             return limit ? std::string() : limit.error().message;
         })
-        .role(OptionRole::NoEffect);
+        .role(OptionRole::Verdict);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli audit " + options->path;

@@ -54,15 +54,22 @@ Result<void> CommandLine::run() const {
     return fail("no command was given.");
 }
 
-Result<void> runCommand(const std::vector<std::string>& words) {
+Result<void> runCommand(std::vector<std::string> words, const std::vector<std::string>& own) {
+    const std::string name = words.empty() ? std::string() : words.front();
+    words.insert(words.end(), own.begin(), own.end());
     CommandLine line;
     try {
-        line.parse(words);
+        line.parse(std::move(words));
     } catch (const CLI::ParseError& problem) {
-        return fail(escapeForPeople(problem.what(), 250));
+        return fail(escapeForPeople(
+            fmt::format("The records are of {}: {}", name.empty() ? "no command" : name, problem.what()), 250));
     }
-    if (!sharesUnits(*line.chosen())) // a file of records may come from anywhere
-        return fail(fmt::format("{} shares no units, so no records are of it.", line.chosen()->get_name()));
+    if (!line.chosen() || !sharesUnits(*line.chosen()))
+        return fail(fmt::format("{} shares no units, so no records are of it.", escapeForPeople(name, 40)));
+    for (const std::string& word : ownWordsOf(*line.chosen()))
+        if (std::find(own.begin(), own.end(), word) == own.end())
+            return fail(fmt::format("The records ask for {}, which only the command line of merge may say.",
+                                    escapeForPeople(word, 160)));
     return line.run();
 }
 

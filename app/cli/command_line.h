@@ -28,7 +28,9 @@ private:
     std::vector<std::pair<const CLI::App*, std::function<Result<void>()>>> runs_;
 };
 
-/// Parses the command of some records and runs it. Errors: wrong usage, and a command that shares no units.
-Result<void> runCommand(const std::vector<std::string>& words);
+/// Parses the command of some records and runs it. A file of records may come from anywhere, so it cannot say what is
+/// written or which program is run: only `own` can, which is of the user's command line. Errors: wrong usage, a command
+/// that shares no units, and words of the records that only the user may say.
+Result<void> runCommand(std::vector<std::string> words, const std::vector<std::string>& own);
 
 } // namespace qs::cli

@@ -138,18 +138,6 @@ Result<std::vector<eval::SpecProxies>> proxiesOf(const Options& options, const s
     return eval::specProxies(model, specs, units, processJob());
 }
 
-/// How far figures of the weights, and imported ones, rank specs as the output does.
-std::vector<eval::TrustRow> trustOver(const std::vector<eval::SpecProxies>& proxies,
-                                      std::vector<eval::EvaluationRow> rows,
-                                      const std::vector<eval::ImportedColumn>& imported) {
-    std::vector<eval::TrustRow> out;
-    if (proxies.empty()) return out;
-    std::erase_if(rows, [](const auto& row) { return row.kind != eval::RowKind::Spec || !row.servedBy.empty(); });
-    for (eval::TrustRow& row : eval::trustRows(eval::specTrust(proxies, rows, imported)))
-        if (row.agreement) out.push_back(std::move(row));
-    return out;
-}
-
 Result<void> checkOptions(const Options& options) {
     const int texts = int(!options.text.empty()) + int(!options.tokens.empty());
     if (texts == 2 || (texts == 0 && options.base.empty()))
@@ -224,7 +212,7 @@ Result<void> run(const Options& options) {
     if (!proxies) return tl::unexpected(proxies.error());
     if (const auto end = options.units.end()) return *end;
     const auto rows = eval::evaluationRows(plan, *result);
-    const auto trust = trustOver(*proxies, rows, *imported);
+    const auto trust = eval::specTrustRows(*proxies, rows, *imported);
     if (!options.outputs.standardOutput()) {
         if (auto done = printRows(rows, plan, *result); !done) return done;
         if (auto done = print(importedText(*imported) + trustText(trust)); !done) return done;

@@ -2,7 +2,7 @@
 #include "app/cli/latency_options.h"
 
 #include "app/cli/selection.h"
-#include "app/cli/serving_options.h"
+#include "core/bench/backend/source_named.h"
 #include "core/bench/report/compare.h"
 
 #include <algorithm>
@@ -28,7 +28,10 @@ void LatencyOptions::declare(CLI::App& app) {
            "asked, "
            "nothing is run")
         .type("ID");
-    option(app, "--plugin", plugin, "A backend library of your own, or a PJRT plugin, for --target").type("SO").reads();
+    option(app, "--plugin", plugin, "A backend library of your own, or a PJRT plugin, for --target")
+        .type("SO")
+        .reads()
+        .role(OptionRole::Program);
 }
 
 Result<void> LatencyOptions::readTimes(plan::OptionRequest& request, bool needsTimes) {

@@ -15,6 +15,7 @@ namespace {
 
 struct Options {
     std::vector<std::string> places;
+    std::string output, plugin;
     OutputFiles outputs;
 };
 
@@ -31,10 +32,10 @@ Result<void> run(const Options& options) {
                                 commands.size(), escapeForPeople(fmt::format("{}", fmt::join(commands[0], " ")), 150),
                                 escapeForPeople(fmt::format("{}", fmt::join(commands[1], " ")), 150)));
     part().isMerge = true, part().places = options.places;
-    auto words = commands.front();
-    const auto reports = options.outputs.words();
-    words.insert(words.end(), reports.begin(), reports.end());
-    return runCommand(words);
+    auto own = options.outputs.words();
+    if (!options.output.empty()) own.push_back("--output=" + options.output);
+    if (!options.plugin.empty()) own.push_back("--plugin=" + options.plugin);
+    return runCommand(commands.front(), own);
 }
 
 } // namespace
@@ -42,6 +43,13 @@ Result<void> run(const Options& options) {
 Run declareMerge(CLI::App& app) {
     auto options = std::make_shared<Options>();
     option(app, "FILES", options->places, "Files of records, and folders with such files").required().type("").reads();
+    option(app, "-o,--output", options->output,
+           "What `capture`, `export` and `plan` write: the records do not say where")
+        .type("OUT")
+        .exports();
+    option(app, "--plugin", options->plugin, "The backend library of the command, which the records do not name either")
+        .type("SO")
+        .reads();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] { return run(*options); };
 }

@@ -34,6 +34,21 @@ Option marked(CLI::Option* declared, PathUse use, const std::string& unless = {}
     return Option(declared);
 }
 
+bool isOutput(const OptionMark& mark) { return mark.use != PathUse::None && mark.use != PathUse::Input; }
+bool isSetting(const OptionMark& mark) { return mark.role == OptionRole::Setting || mark.role == OptionRole::Program; }
+/// True if every command line says it itself, and records never do.
+bool isSaidAnew(const OptionMark& mark) {
+    return isOutput(mark) || (mark.role != OptionRole::Setting && mark.role != OptionRole::Verdict);
+}
+/// A given option as words of a command line; empty if it was not given.
+std::vector<std::string> wordsOf(const CLI::Option* declared) {
+    if (declared->count() == 0 || declared->get_positional()) return declared->results();
+    if (declared->get_expected_max() == 0) return {declared->get_name()};
+    std::vector<std::string> out;
+    for (const auto& value : declared->results()) out.push_back(declared->get_name() + "=" + value);
+    return out;
+}
+
 } // namespace
 
 PathUse pathUse(const CLI::Option* declared) { return markOf(declared).use; }
@@ -41,16 +56,20 @@ PathUse pathUse(const CLI::Option* declared) { return markOf(declared).use; }
 std::vector<std::string> commandOf(const CLI::App& command) {
     std::vector<std::string> out = {command.get_name()}, places;
     for (const CLI::Option* declared : command.get_options()) {
-        const OptionRole role = markOf(declared).role;
-        if (declared->count() == 0 || role == OptionRole::Report || role == OptionRole::Sharing) continue;
-        if (declared->get_positional())
-            places.insert(places.end(), declared->results().begin(), declared->results().end());
-        else if (declared->get_expected_max() == 0)
-            out.push_back(declared->get_name());
-        else
-            for (const auto& value : declared->results()) out.push_back(declared->get_name() + "=" + value);
+        if (isSaidAnew(markOf(declared))) continue;
+        const auto words = wordsOf(declared);
+        auto& into = declared->get_positional() ? places : out;
+        into.insert(into.end(), words.begin(), words.end());
     }
     out.insert(out.end(), places.begin(), places.end());
+    return out;
+}
+
+std::vector<std::string> ownWordsOf(const CLI::App& command) {
+    std::vector<std::string> out;
+    for (const CLI::Option* declared : command.get_options())
+        if (isSaidAnew(markOf(declared)))
+            for (std::string& word : wordsOf(declared)) out.push_back(std::move(word));
     return out;
 }
 
@@ -59,8 +78,7 @@ Result<std::string> settingsOf(const CLI::App& command) {
     for (const CLI::Option* declared : command.get_options()) {
         const OptionMark mark = markOf(declared);
         const bool isInput = mark.use == PathUse::Input;
-        if (declared->count() == 0 || mark.role != OptionRole::Setting || (mark.use != PathUse::None && !isInput))
-            continue;
+        if (declared->count() == 0 || !isSetting(mark) || isOutput(mark)) continue;
         for (std::string value : declared->results()) {
             std::error_code error;
             if (isInput && value != mark.unless) {

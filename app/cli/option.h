@@ -20,7 +20,9 @@ namespace qs::cli {
 /// What an option is for. Shared runs and their records depend on it, see units.h.
 enum class OptionRole {
     Setting,  ///< it changes results
-    NoEffect, ///< it changes no result: memory, the folder of a cache
+    Program,  ///< it changes results, and it names a program that is run
+    Verdict,  ///< it changes no result, but the exit code
+    NoEffect, ///< it changes nothing that is shown: memory, the folder of a cache
     Report,   ///< where reports are written
     Sharing   ///< how the work is shared
 };
@@ -63,9 +65,11 @@ PathUse pathUse(const CLI::Option* declared);
 /// Adds all paths given to a parsed command.
 void addPaths(const CLI::App& command, RunFiles& files);
 
-/// The name of a parsed command and its options, as a command line that gives the same results. Options with the role
-/// Report or Sharing are left out.
+/// The name of a parsed command and its options, as a command line that gives the same results. What the user says anew on
+/// each command line is left out: all outputs, programs, and the roles NoEffect, Report and Sharing.
 std::vector<std::string> commandOf(const CLI::App& command);
+/// The options that commandOf() leaves out, as words of a command line: "--output=plan.json".
+std::vector<std::string> ownWordsOf(const CLI::App& command);
 /// What results of a parsed command depend on: its settings, a line each. An input file is named by its SHA-256; an
 /// input folder is left out. Error: an input file cannot be read.
 Result<std::string> settingsOf(const CLI::App& command);

@@ -3,24 +3,13 @@
 
 #include "app/cli/selection.h"
 #include "core/base/text.h"
+#include "core/bench/backend/source_named.h"
 #include "core/bench/run/bench_row.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
-
-Result<BackendSource> sourceNamed(const std::string& id, const std::vector<BackendSource>& sources) {
-    std::string known;
-    for (const BackendSource& source : sources) {
-        if (id.empty() ? source.named : source.id == id) return source;
-        known += (known.empty() ? "" : ", ") + source.id;
-    }
-    if (auto own = sourceWithOptions(id, sources)) return *own;
-    return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "
-                            "openblas:coretype=default.",
-                            escapeForPeople(id, 60), escapeForPeople(known, 200)));
-}
 
 void ServingOptions::declare(CLI::App& app) {
     std::vector<std::string> acts;
@@ -30,6 +19,7 @@ void ServingOptions::declare(CLI::App& app) {
            "with the backend's activations. `backends` lists them")
         .type("ID");
     option(app, "--plugin", plugin, "A backend library of your own, or a PJRT plugin for pjrt to run on")
+        .role(OptionRole::Program)
         .type("SO")
         .reads();
     option(

@@ -7,9 +7,6 @@
 
 namespace qs::cli {
 
-/// The source that `id` names, with options of its own or without; "" is the one that a plugin adds.
-Result<BackendSource> sourceNamed(const std::string& id, const std::vector<BackendSource>& sources);
-
 struct ServingOptions {
     std::string backend, plugin, variant, act;
 

@@ -5,9 +5,9 @@
 // compares what the settings of the export say with what its files hold.
 
 #include "core/base/column.h"
+#include "core/base/limit.h"
 #include "core/export/certificate.h"
 #include "core/report/report.h"
-#include "core/verify/limit.h"
 
 namespace qs {
 

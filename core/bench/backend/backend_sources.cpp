@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/backend.h"
+
+#include "core/base/text.h"
+#include "core/bench/backend/source_named.h"
+#include "core/process/worker_process.h"
 #include "plugins/elf/elf_library.h"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
@@ -40,8 +45,9 @@ constexpr Shipped kShipped[] = {
 
 fs::path moduleFolder() {
     std::error_code error;
-    const auto self = fs::read_symlink("/proc/self/exe", error);
-    return self.parent_path().parent_path() / "lib" / "quantscope" / "backends";
+    // Not by the running program, which is Python where the module for Python is used.
+    const auto worker = fs::weakly_canonical(workerProgram(), error);
+    return worker.parent_path().parent_path() / "lib" / "quantscope" / "backends";
 }
 
 void setOption(BackendSource& source, const std::string& key, const std::string& value) {
@@ -107,6 +113,18 @@ std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<
         if (end == std::string_view::npos) return out;
         rest = rest.substr(end + 1);
     }
+}
+
+Result<BackendSource> sourceNamed(const std::string& id, std::span<const BackendSource> sources) {
+    std::string known;
+    for (const BackendSource& source : sources) {
+        if (id.empty() ? source.named : source.id == id) return source;
+        known += (known.empty() ? "" : ", ") + source.id;
+    }
+    if (auto own = sourceWithOptions(id, sources)) return *own;
+    return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "
+                            "openblas:coretype=default.",
+                            escapeForPeople(id, 60), escapeForPeople(known, 200)));
 }
 
 std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options) {

@@ -48,4 +48,14 @@ Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>&
     return out;
 }
 
+std::vector<TrustRow> specTrustRows(std::span<const SpecProxies> proxies, std::vector<EvaluationRow> rows,
+                                    std::span<const ImportedColumn> imported) {
+    std::vector<TrustRow> out;
+    if (proxies.empty()) return out;
+    std::erase_if(rows, [](const auto& row) { return row.kind != RowKind::Spec || !row.servedBy.empty(); });
+    for (TrustRow& row : trustRows(specTrust(proxies, rows, imported)))
+        if (row.agreement) out.push_back(std::move(row));
+    return out;
+}
+
 } // namespace qs::eval

@@ -19,4 +19,9 @@ void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn
 Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>& model,
                                              std::span<const QuantSpec> specs, UnitRun* units, const Job& job);
 
+/// How far figures of the weights, and imported ones, rank specs as the output does. Rows of recipes, of other models and
+/// of backends do not count. Nothing without proxies.
+std::vector<TrustRow> specTrustRows(std::span<const SpecProxies> proxies, std::vector<EvaluationRow> rows,
+                                    std::span<const ImportedColumn> imported);
+
 } // namespace qs::eval

@@ -30,7 +30,9 @@ class TestShared : public QObject {
     Ran shard(const QStringList& command, const char* which, const QString& folder) {
         return run(command + QStringList{s("--records"), path(folder), s("--shard"), s(which)});
     }
-    Ran merged(const QString& folder) { return run({s("merge"), path(folder), s("--json"), s("-")}); }
+    Ran merged(const QString& folder, const QStringList& more = {}) {
+        return run(QStringList{s("merge"), path(folder), s("--json"), s("-")} + more);
+    }
     static QJsonObject withoutProvenance(const QByteArray& json) {
         auto object = QJsonDocument::fromJson(json).object();
         object.remove(s("provenance"));
@@ -59,7 +61,8 @@ private Q_SLOTS:
 void TestShared::shardsOfEvalEqualOneRun() {
     const auto command = evaluation();
     const auto expected = run(command + QStringList{s("--json"), s("-")});
-    const auto second = shard(command, "2/2", s("eval"));
+    // Memory changes no figure, so it makes no other command.
+    const auto second = shard(command + QStringList{s("--memory"), s("1GiB")}, "2/2", s("eval"));
     QVERIFY2(second.code == 0, second.err.constData());
     QCOMPARE(second.out, QByteArray("Shard 2 of 2: 3 units computed, 0 were there, 3 are of other shards.\n"));
     refuses(merged(s("eval")), "3 of 6 units are missing: chunk 1 under int4:block=32 and 1 more; chunk 2 under");
@@ -96,10 +99,13 @@ void TestShared::shardsOfPlanEqualOneRun() {
     const auto first = shard(own, "1/2", s("plan"));
     QVERIFY2(first.code == 0 && first.out.contains("start them again"), first.out + first.err);
     QCOMPARE(shard(own, "2/2", s("plan")).code, 0); // it has all losses, and tests the plan
-    refuses(merged(s("plan")), "chunk 1 under plan");
+    const QStringList output = {s("-o"), path(s("merged.json"))};
+    refuses(merged(s("plan"), output), "chunk 1 under plan");
     QVERIFY(!QFile::exists(path(s("merged.json")))); // only a whole result is written
     QCOMPARE(shard(own, "1/2", s("plan")).code, 0);
-    areEqual(merged(s("plan")), expected);
+    areEqual(merged(s("plan")), expected); // the records do not say where the recipe goes
+    QVERIFY(!QFile::exists(path(s("merged.json"))));
+    areEqual(merged(s("plan"), output), expected);
     QFile one(path(s("one.json"))), other(path(s("merged.json")));
     QVERIFY(one.open(QIODevice::ReadOnly) && other.open(QIODevice::ReadOnly));
     QCOMPARE(other.readAll(), one.readAll());
@@ -114,7 +120,8 @@ void TestShared::shardsOfCaptureWriteOneFile() {
         const auto ran = shard(own, which, s("capture"));
         QVERIFY2(ran.code == 0 && ran.out.startsWith("Shard "), ran.err.constData());
     }
-    const auto ran = run({s("merge"), path(s("capture"))});
+    refuses(run({s("merge"), path(s("capture"))}), "--output");
+    const auto ran = run({s("merge"), path(s("capture")), s("-o"), path(s("merged.gguf"))});
     QVERIFY2(ran.code == 0 && ran.out.startsWith("Wrote "), ran.err.constData());
     QFile one(path(s("one.gguf"))), other(path(s("merged.gguf")));
     QVERIFY(one.open(QIODevice::ReadOnly) && other.open(QIODevice::ReadOnly));

@@ -81,13 +81,17 @@ private Q_SLOTS:
         const auto first = exported("shared", {s("--records"), file("r"), s("--shard"), s("1/2")});
         QVERIFY2(first.code == 0 && first.out.startsWith("Shard 1 of 2: 1 units computed"), first.err.constData());
         QVERIFY(!QFileInfo::exists(file("shared")));
-        const auto tooEarly = run({s("merge"), file("r")});
+        const QStringList merge = {s("merge"), file("r"), s("-o"), file("shared")};
+        const auto tooEarly = run(merge);
         QVERIFY2(tooEarly.code == 1 && tooEarly.err.contains("model-00002-of-00002.safetensors"),
                  tooEarly.err.constData());
         QVERIFY(!QFileInfo::exists(file("shared")));
         QCOMPARE(exported("shared", {s("--records"), file("r"), s("--shard"), s("2/2")}).code, 0);
         QVERIFY(!QFileInfo::exists(file("shared")));
-        const auto merged = run({s("merge"), file("r")});
+        const auto nowhere = run({s("merge"), file("r")}); // the records do not say where
+        QVERIFY2(nowhere.code == 1 && isSentence(nowhere.err) && nowhere.err.contains("--output"),
+                 nowhere.err.constData());
+        const auto merged = run(merge);
         QVERIFY2(merged.code == 0, merged.err.constData());
         const auto names = QDir(file("alone")).entryList(QDir::Files | QDir::Hidden);
         QCOMPARE(QDir(file("shared")).entryList(QDir::Files | QDir::Hidden), names);
@@ -100,7 +104,7 @@ private Q_SLOTS:
             QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner);
             put(path, get(path).replace(200, 1, "?"));
         }
-        const auto changed = run({s("merge"), file("r")});
+        const auto changed = run(merge);
         QVERIFY2(changed.code == 1 && isSentence(changed.err), changed.err.constData());
         QVERIFY(!QFileInfo::exists(file("shared")));
         // One file cannot be shared.
@@ -142,12 +146,40 @@ private Q_SLOTS:
             run({s("analyze"), sample_, s("--spec"), s("int8"), s("--shard"), s("1/9"), s("--records"), records}).code,
             0);
         refused({s("merge"), records}, "2 commands");
-        QByteArray forged = "{\"about\":\"x\",\"command\":[\"formats\"]}"; // only commands that share units are run
-        const quint64 size = quint64(forged.size());
-        forged = "QSRECORD" + QByteArray(reinterpret_cast<const char*>(&size), 8) + forged;
-        refused({s("merge"), clitest::put(dir.filePath(s("forged.records")), forged)}, "shares no units");
         const QString put = clitest::put(dir.filePath(s("file")), "x");
         refused(audit + QStringList{s("--records"), put}, "no folder");
+    }
+    void forgedRecordsWriteAndRunNothing_data() {
+        QTest::addColumn<QByteArray>("command"); // the words behind the file
+        QTest::addColumn<QByteArray>("why");
+        const auto row = [](const char* name, const QByteArray& words, const char* why) {
+            QTest::newRow(name) << words << QByteArray(why);
+        };
+        const QByteArray model = "\"" + sample_.toUtf8() + "\"";
+        row("shares nothing", "\"formats\"", "shares no units");
+        row("nothing", "", "subcommand is required");
+        row("a report", "\"audit\"," + model + ",\"--json=VICTIM\"", "ask for --json=");
+        row("a report in two words", "\"audit\"," + model + ",\"--csv\",\"VICTIM\"", "ask for --csv=");
+        row("a capture", "\"capture\"," + model + ",\"--text\"," + model + ",\"-oVICTIM.gguf\"", "ask for --output=");
+        row("an export", "\"export\"," + model + ",\"--recipe\"," + model + ",\"--layout=native\",\"-o\",\"VICTIM\"",
+            "ask for --output=");
+        row("a plan", "\"plan\"," + model + ",\"--budget=4bpw\",\"--output\",\"VICTIM\"", "ask for --output=");
+        row("a program", "\"plan\"," + model + ",\"--budget=4bpw\",\"--plugin=VICTIM\"", "ask for --plugin=");
+        row("records", "\"audit\"," + model + ",\"--records=VICTIM\"", "ask for --records=");
+        row("a cache", "\"sensitivity\"," + model + ",\"--cache=VICTIM\"", "ask for --cache=");
+    }
+    void forgedRecordsWriteAndRunNothing() {
+        QFETCH(QByteArray, command);
+        QFETCH(QByteArray, why);
+        const QTemporaryDir dir;
+        QDir(dir.path()).mkdir(s("out"));
+        command.replace("VICTIM", dir.filePath(s("out/victim")).toUtf8());
+        QByteArray forged = "{\"about\":\"x\",\"command\":[" + command + "]}";
+        const quint64 size = quint64(forged.size());
+        forged = "QSRECORD" + QByteArray(reinterpret_cast<const char*>(&size), 8) + forged;
+        const auto ran = run({s("merge"), clitest::put(dir.filePath(s("forged.records")), forged)});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains(why), ran.err.constData());
+        QVERIFY(QDir(dir.filePath(s("out"))).isEmpty());
     }
     void recordsAreOfTheInput() {
         const QTemporaryDir dir;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/verify/limit.h"
+#include "core/base/limit.h"
 
 #include "core/base/text.h"
 
