@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // analyze, sweep, audit, diff and inspect: as the commands of the same names.
-#include "app/python/commands.h"
+#include "app/python/calibration.h"
 #include "core/analysis/analysis_report.h"
-#include "core/analysis/audit/audit.h"
+#include "core/analysis/audit/audit_limits.h"
 #include "core/analysis/diff/diff.h"
 #include "core/analysis/proxy_trust.h"
 #include "core/analysis/sweep/sweep.h"
 #include "core/base/text.h"
+#include "core/eval/trust/evidence_files.h"
 #include "core/layouts/select.h"
 
 #include <algorithm>
@@ -34,8 +35,16 @@ DecodedAs decodedAs(const std::string& id) {
     throw Fault(Error{fmt::format("decoded is f32 or source, not '{}'.", escapeForPeople(id, 40)), {}});
 }
 
+/// Null where there are no files.
+std::shared_ptr<const OutputEffects> effectsIn(const Texts& files, const std::shared_ptr<const Model>& model) {
+    if (files.empty()) return nullptr;
+    auto effects = std::make_shared<OutputEffects>();
+    for (const auto& file : files) take(eval::addEvidenceFile(model, file, *effects));
+    return effects;
+}
+
 Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, const std::string& decoded,
-             const std::string& call, const py::object& progress) {
+             Calibration calibration, const Texts& evidence, const std::string& call, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         AnalysisPlan plan;
         for (const auto& text : specs) {
@@ -48,6 +57,9 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         plan.model = model.served(job);
         plan.tensors = take(selectAny(*plan.model, filters));
         plan.options.decodedAs = decodedAs(decoded);
+        plan.options.effects = effectsIn(evidence, plan.model);
+        calibration.open();
+        calibration.fill(plan, job);
         const auto result = std::make_shared<const AnalysisResult>(take(analyse(plan, job)));
         const auto isMeasured = [](const AnalysisRow& row) { return row->status == Status::Ok; };
         if (!result->rows.empty() && std::none_of(result->rows.begin(), result->rows.end(), isMeasured)) {
@@ -62,8 +74,13 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         out.summary = proxyRemark(nmseMetric(), result->rows, true);
         for (const std::string& remark : remarksOf(result->rows)) out.summary += "\n" + remark;
         out.add("totals", totalColumns(), totals(result->rows, plan.model.get()));
-        out.report = [plan, result, call](const Job& at) { return analysisReport(plan, *result, {}, call, at); };
+        out.report = [plan, result, calibration, call](const Job& at) mutable {
+            calibration.fill(plan, at); // that of the call has ended
+            return analysisReport(plan, *result, {}, call, at);
+        };
         addInputs(*plan.model, out.inputs);
+        calibration.addInputs(out.inputs);
+        out.inputs.insert(out.inputs.end(), evidence.begin(), evidence.end());
         return out;
     });
 }
@@ -95,10 +112,13 @@ Rows sweep(const OpenModel& model, Texts lines, std::vector<std::uint32_t> block
     });
 }
 
-Rows audit(const OpenModel& model, const std::string& call, const py::object& progress) {
+Rows audit(const OpenModel& model, const Texts& failOn, const std::string& call, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         const auto opened = model.opened();
+        const auto limits = take(parseLimits(failOn, auditLimits()));
         const auto result = std::make_shared<const AuditResult>(take(auditModel(opened, job)));
+        if (const auto broken = brokenLimit(*result, limits); !broken.empty())
+            throw Fault(Error{fmt::format("{}: {}.", escapeForPeople(opened->path, 160), broken), opened->path});
         Rows out = Rows::of(findingColumns(), result->findings);
         out.summary = findingsText(result->findings);
         out.add("checks", outcomeColumns(), checkOutcomes(*result));
@@ -134,6 +154,11 @@ Rows inspect(const OpenModel& model) {
 } // namespace
 
 void bindAnalysis(py::module_& module) {
+    py::class_<Calibration>(module, "Calibration").def(py::init([](std::string activations, std::string solver) {
+        Calibration out;
+        out.activations = std::move(activations), out.solver = std::move(solver);
+        return out;
+    }));
     module.def("analyze", &analyze);
     module.def("sweep", &sweep);
     module.def("audit", &audit);

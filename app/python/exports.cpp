@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // export and verify: checkpoints that are written and proved, and checked again.
-#include "app/python/commands.h"
+#include "app/python/calibration.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
 #include "core/export/export_model.h"
@@ -25,7 +25,8 @@ void checkLayout(const std::string& id) {
 }
 
 Rows exported(const OpenModel& model, const std::string& output, const Texts& specs, const std::string& recipe,
-              const std::string& layout, const Texts& filters, bool skipRefused, const py::object& progress) {
+              const std::string& layout, const Texts& filters, bool skipRefused, Calibration calibration,
+              const py::object& progress) {
     return run(progress, [&](const Job& job) {
         if (specs.empty() == recipe.empty())
             throw Fault(
@@ -34,6 +35,10 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         RunFiles files;
         files.reads(*model.opened());
         if (!recipe.empty()) files.reads(recipe, "the recipe");
+        calibration.open();
+        std::vector<std::string> inputs;
+        calibration.addInputs(inputs);
+        for (const auto& input : inputs) files.reads(input, "the calibration inputs");
         files.exports(output, "the output", true);
         take(files.apart());
         const auto served = model.served(job);
@@ -42,6 +47,8 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         QuantizeRequest request{{}, joinedFilters(filters), layout, output};
         request.skipRefused = skipRefused;
         rules.applyTo(request);
+        std::vector<solve::SolveRow> solved;
+        calibration.fill(request, solved, job);
         const Exported done = take(exportModel(*served, request, job));
         Rows out = Rows::of(proofColumns(), done.certificate.proof.tensors);
         out.summary = summaryText(done.certificate);
@@ -50,6 +57,7 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         for (const auto& [name, reason] : done.written.skipped)
             out.summary += fmt::format("\n{} stays as it is: {}", escapeForPeople(name, 80), oneSentence(reason));
         out.add("files", certifiedFileColumns(), done.certificate.files);
+        if (!solved.empty()) out.add("solved", solve::solveColumns(), solved);
         return out;
     });
 }
@@ -73,11 +81,14 @@ Rows checked(const std::string& path, std::string certificate, const py::object&
 }
 
 /// An export of any program against its original.
-Rows verified(const OpenModel& original, const OpenModel& exported, const std::string& path, const std::string& call,
-              const py::object& progress) {
+Rows verified(const OpenModel& original, const OpenModel& exported, const std::string& path, const Texts& failOn,
+              const std::string& call, const py::object& progress) {
     return run(progress, [&](const Job& job) {
+        const auto limits = take(parseLimits(failOn, verifyLimits()));
         const VerifyRequest request{original.served(job), exported.opened(), path};
         const auto found = std::make_shared<const Verification>(take(verifyExport(request, job)));
+        if (const auto broken = brokenLimit(*found, limits); !broken.empty())
+            throw Fault(Error{fmt::format("{}: {} (--fail-on).", escapeForPeople(path, 160), broken), path});
         Rows out = Rows::of(verifiedColumns(), found->tensors);
         out.summary = verificationText(*found);
         out.add("claims", claimColumns(), found->claims);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // eval and sensitivity: what quantized weights do to the output of a network.
-#include "app/python/commands.h"
+#include "app/python/calibration.h"
 #include "core/base/byte_count.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/bench/backend/source_named.h"
 #include "core/eval/network/architecture.h"
 #include "core/eval/network/weight_change.h"
 #include "core/eval/run/embeddings.h"
 #include "core/eval/run/report.h"
 #include "core/eval/run/self_noise.h"
 #include "core/eval/sensitivity/report.h"
+#include "core/eval/trust/trust_report.h"
 #include "core/layouts/select.h"
 #include "core/recipes/recipe_of_model.h"
+#include "core/serve/serve.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -44,14 +47,39 @@ struct TextArguments {
     }
 };
 
+/// A backend that serves every spec and recipe once more.
+struct ServingArguments {
+    std::string backend, plugin, variant, act;
+
+    /// Null: none was asked for.
+    std::shared_ptr<eval::LinearServer> open(const Job& job) const {
+        if (backend.empty() && plugin.empty()) {
+            if (variant.empty() && act.empty()) return nullptr;
+            throw Fault(Error{"variant and act are of a backend: name it with backend=ID.", {}});
+        }
+        const Texts plugins = plugin.empty() ? Texts() : Texts{plugin};
+        serve::ServingChoice choice;
+        choice.source = take(sourceNamed(backend, backendSources(plugins)));
+        choice.variant = variant, choice.act = act;
+        return take(serve::openServer(choice, job));
+    }
+};
+
 std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs, const Texts& recipes,
-                                          const std::vector<std::shared_ptr<OpenModel>>& others, const Job& job) {
+                                          const std::vector<std::shared_ptr<OpenModel>>& others,
+                                          const ServingArguments& serving, const Job& job) {
     std::vector<eval::WeightChange> changes;
-    for (QuantSpec& spec : specsOf(specs)) changes.push_back(eval::quantizedAs(std::move(spec)));
+    const auto server = serving.open(job);
+    const auto add = [&](eval::WeightChange change) {
+        changes.push_back(change);
+        if (server) changes.push_back(serve::servedBy(server, std::move(change)));
+    };
+    for (QuantSpec& spec : specsOf(specs)) add(eval::quantizedAs(std::move(spec)));
     for (const auto& path : recipes) {
         auto recipe = take(recipeOfModel(path, model));
-        changes.push_back(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf)));
+        add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf)));
     }
+    if (server && changes.empty()) throw Fault(Error{"A backend needs something to serve: a spec or a recipe.", {}});
     for (const auto& other : others)
         changes.push_back(eval::replacedBy(other->served(job), nameOfPath(other->opened()->path)));
     if (changes.empty())
@@ -81,8 +109,22 @@ Rows embeddingRowsOf(const std::shared_ptr<const Model>& model, const eval::Eval
     return out;
 }
 
+/// Trust in proxies and what was imported, as tables.
+void addTrust(const std::vector<eval::TrustRow>& trust, const std::vector<eval::ImportedColumn>& imported, Rows& out) {
+    if (!trust.empty()) out.add("trust", eval::trustColumns(), trust);
+    if (!imported.empty()) out.add("imported", eval::importedColumns(), imported);
+}
+
+/// Figures of the weights under each spec. Nothing for too few specs.
+std::vector<eval::SpecProxies> proxiesOf(const std::shared_ptr<const Model>& model, const Texts& specs,
+                                         const Job& job) {
+    if (specs.size() < kLeastItems) return {};
+    return take(eval::specProxies(model, specsOf(specs), nullptr, job));
+}
+
 Rows evaluationRowsOf(const std::shared_ptr<const Model>& model, const eval::EvaluationPlan& plan, bool withFloor,
-                      const std::string& call, const Job& job) {
+                      const Texts& specs, const std::vector<eval::ImportedColumn>& imported, const std::string& call,
+                      const Job& job) {
     eval::Evaluation found = take(eval::evaluate(model, plan, job));
     if (withFloor) found.floor = take(eval::selfNoise(model, plan, job));
     checkOutcome(plan.changes, found.reasons, *model);
@@ -93,29 +135,39 @@ Rows evaluationRowsOf(const std::shared_ptr<const Model>& model, const eval::Eva
         fmt::format("{} tokens in {} chunks. {}", result->tokens, result->chunks, eval::activationsRemark(rows));
     if (const auto remark = eval::referenceRemark(*result); !remark.empty()) out.summary += "\n" + remark;
     out.add("pairs", eval::pairedColumns(), eval::pairedOf(plan, *result));
-    out.report = [model, plan, result, call](const Job& at) {
-        return eval::evaluationReport(*model, plan, *result, call, at);
+    const auto trust = eval::specTrustRows(proxiesOf(model, specs, job), rows, imported);
+    addTrust(trust, imported, out);
+    out.report = [model, plan, result, trust, imported, call](const Job& at) -> Result<Report> {
+        auto report = eval::evaluationReport(*model, plan, *result, call, at);
+        if (report) eval::addTrust(trust, imported, *report);
+        return report;
     };
     return out;
 }
 
 Rows evaluate(const OpenModel& model, const Texts& specs, const TextArguments& text, const Texts& recipes,
               const std::vector<std::shared_ptr<OpenModel>>& others, const std::string& scored, bool withFloor,
-              const std::string& call, const py::object& progress) {
+              const ServingArguments& serving, const Imports& imports, const std::string& call,
+              const py::object& progress) {
     return run(progress, [&](const Job& job) {
         const auto served = model.served(job);
         eval::EvaluationPlan plan;
-        plan.changes = changesOf(*served, specs, recipes, others, job);
+        plan.changes = changesOf(*served, specs, recipes, others, serving, job);
         plan.context = text.context, plan.chunks = text.chunks;
         if (scored != "second-half" && scored != "all")
             throw Fault(Error{fmt::format("scored is second-half or all, not '{}'.", escapeForPeople(scored, 40)), {}});
         plan.scored = scored == "all" ? eval::Scored::All : eval::Scored::SecondHalf;
         text.readMemory(plan.memory);
         plan.text = text.read("eval", *served, job);
+        const auto imported = importedFrom(imports, served);
         const auto network = eval::readNetwork(*served);
-        Rows out = network && network->isEncoder ? embeddingRowsOf(served, plan, call, job)
-                                                 : evaluationRowsOf(served, plan, withFloor, call, job);
+        const bool isEncoder = network && network->isEncoder;
+        if (isEncoder && !imported.empty())
+            throw Fault(Error{"imports take figures of predicted tokens, and an encoder predicts none.", served->path});
+        Rows out = isEncoder ? embeddingRowsOf(served, plan, call, job)
+                             : evaluationRowsOf(served, plan, withFloor, specs, imported, call, job);
         addInputs(*served, out.inputs);
+        addFiles(imports, out.inputs);
         out.inputs.push_back(plan.text.path);
         out.inputs.insert(out.inputs.end(), recipes.begin(), recipes.end());
         return out;
@@ -133,7 +185,7 @@ template<class Row> const Row* rowNamed(std::span<const Row> rows, const char* w
 
 Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments& text, const Texts& hows,
                  const std::string& by, const Texts& filters, double until, const std::string& cache,
-                 const std::string& call, const py::object& progress) {
+                 const Imports& imports, const std::string& call, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         const auto served = model.served(job);
         eval::SensitivityPlan plan;
@@ -147,6 +199,7 @@ Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments
             plan.takes = [set = std::unordered_set<const TensorInfo*>(taken.begin(), taken.end())](
                              const TensorInfo& tensor) { return set.contains(&tensor); };
         }
+        const auto imported = importedFrom(imports, served);
         eval::Sensitivity all;
         for (const auto& id : hows) {
             plan.how = rowNamed(eval::sensitivityHows(), "how", id);
@@ -165,10 +218,12 @@ Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments
         Rows out = Rows::of(eval::sensitivityColumns(), eval::ranked(result->rows));
         out.summary = eval::sensitivityNote(result->hows);
         out.add("additivity", eval::additivityColumns(), result->additivity);
-        out.report = [served, plan, result, call](const Job& at) {
-            return eval::sensitivityReport(*served, plan, *result, {}, call, at);
+        addTrust(eval::sensitivityTrust(*result, imported), imported, out);
+        out.report = [served, plan, result, imported, call](const Job& at) {
+            return eval::sensitivityReport(*served, plan, *result, imported, call, at);
         };
         addInputs(*served, out.inputs);
+        addFiles(imports, out.inputs);
         out.inputs.push_back(plan.text.path);
         return out;
     });
@@ -182,6 +237,10 @@ void bindNetworks(py::module_& module) {
             [](std::string text, std::string tokens, std::size_t context, std::size_t chunks, std::string memory) {
                 return TextArguments{std::move(text), std::move(tokens), context, chunks, std::move(memory)};
             }));
+    py::class_<ServingArguments>(module, "ServingArguments")
+        .def(py::init([](std::string backend, std::string plugin, std::string variant, std::string act) {
+            return ServingArguments{std::move(backend), std::move(plugin), std::move(variant), std::move(act)};
+        }));
     module.def("eval", &evaluate);
     module.def("sensitivity", &sensitivity);
     module.def("default_cache", &eval::defaultSensitivityCache);

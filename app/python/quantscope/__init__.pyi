@@ -13,6 +13,8 @@ Progress = Optional[Callable[[float, float, str], Any]]
 Path = Union[str, PathLike[str]]
 Texts = Union[None, str, Iterable[str]]
 Paths = Union[None, Path, Iterable[Path]]
+Import = Union[Path, Tuple[Path, str], Tuple[Path, str, Optional[float]]]
+Imports = Union[None, Import, Iterable[Import]]
 Cell = Union[None, bool, int, float, str]
 
 class Error(ValueError):
@@ -113,7 +115,15 @@ def inspect(model: AnyModel) -> Rows: ...
 def formats() -> List[Dict[str, Union[str, int]]]: ...
 def quantize(array: Any, spec: str, *, name: str = ..., progress: Progress = ...) -> Quantized: ...
 def analyze(
-    model: AnyModel, specs: Texts, tensors: Texts = ..., *, decoded: str = ..., progress: Progress = ...
+    model: AnyModel,
+    specs: Texts,
+    tensors: Texts = ...,
+    *,
+    decoded: str = ...,
+    activations: Optional[Path] = ...,
+    solver: Optional[str] = ...,
+    evidence: Paths = ...,
+    progress: Progress = ...,
 ) -> Rows: ...
 def sweep(
     model: AnyModel,
@@ -124,7 +134,7 @@ def sweep(
     decoded: str = ...,
     progress: Progress = ...,
 ) -> Rows: ...
-def audit(model: AnyModel, *, progress: Progress = ...) -> Rows: ...
+def audit(model: AnyModel, *, fail_on: Texts = ..., progress: Progress = ...) -> Rows: ...
 def diff(
     a: AnyModel, b: AnyModel, tensors: Texts = ..., *, changed: bool = ..., progress: Progress = ...
 ) -> Rows: ...
@@ -141,6 +151,11 @@ def eval(
     scored: str = ...,
     memory: Optional[str] = ...,
     floor: bool = ...,
+    imports: Imports = ...,
+    backend: Optional[str] = ...,
+    plugin: Optional[Path] = ...,
+    variant: Optional[str] = ...,
+    act: Optional[str] = ...,
     progress: Progress = ...,
 ) -> Rows: ...
 def sensitivity(
@@ -157,6 +172,7 @@ def sensitivity(
     until: float = ...,
     cache: Optional[Path] = ...,
     memory: Optional[str] = ...,
+    imports: Imports = ...,
     progress: Progress = ...,
 ) -> Rows: ...
 def plan(
@@ -190,8 +206,15 @@ def export(
     layout: Optional[str] = ...,
     tensors: Texts = ...,
     skip_refused: bool = ...,
+    solver: Optional[str] = ...,
+    activations: Optional[Path] = ...,
     progress: Progress = ...,
 ) -> Rows: ...
 def verify(
-    original: AnyModel, exported: Optional[AnyModel] = ..., *, certificate: Optional[Path] = ..., progress: Progress = ...
+    original: AnyModel,
+    exported: Optional[AnyModel] = ...,
+    *,
+    certificate: Optional[Path] = ...,
+    fail_on: Texts = ...,
+    progress: Progress = ...,
 ) -> Rows: ...

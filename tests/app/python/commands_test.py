@@ -44,6 +44,31 @@ class Commands(Case):
             rows_of("analyze", SAMPLE, "--spec", "nf4", "--tensor", r"0\.mlp", "--decoded", "source"),
         )
 
+    def test_calibration_and_evidence(self):
+        ours = quantscope.analyze(SAMPLE, "int4:block=32", r"0\.mlp", activations="synthetic", solver="gptq")
+        options = ["--spec", "int4:block=32", "--activations", "synthetic", "--solver", "gptq"]
+        self.same_rows(ours, rows_of("analyze", SAMPLE, "--tensor", r"0\.mlp", *options))
+        self.assertIsNotNone(ours[0]["output_nmse"])
+        self.assertLess(ours[0]["output_nmse"], quantscope.analyze(SAMPLE, "int4:block=32", r"0\.mlp", activations="synthetic")[0]["output_nmse"])
+        self.assertGreater(len(ours.plots()), 0)  # the solver runs again for the report
+        with self.assertRaisesRegex(quantscope.Error, "needs calibration inputs"):
+            quantscope.analyze(SAMPLE, "int4:block=32", solver="gptq")
+        inputs = self.folder / "inputs.safetensors"
+        support.cli("capture", SAMPLE, "--text", TEXT, *SHORT_OPTIONS, "-o", inputs)
+        ours = quantscope.export(SAMPLE, self.folder / "ours", "int4:block=32", layout="native", tensors=r"0\.mlp", solver="awq", activations=inputs)
+        support.cli("quantize", SAMPLE, "--spec", "int4:block=32", "--layout", "native", "--tensor", r"0\.mlp", "--solver", "awq",
+                    "--activations", inputs, "-o", self.folder / "theirs")  # fmt: skip
+        written = [(self.folder / one / "model.safetensors").read_bytes() for one in ("ours", "theirs")]
+        self.assertEqual(*written)
+        self.assertEqual(len(ours.more["solved"]), 3)
+        with self.assertRaises(quantscope.Error):
+            quantscope.export(SAMPLE, inputs, "int4:block=32", solver="awq", activations=inputs)
+        effects = self.folder / "effects.json"
+        quantscope.sensitivity(SAMPLE, "int3:block=32", text=TEXT, tensors=r"0\.mlp", cache="", **SHORT).save(effects)
+        ours = quantscope.analyze(SAMPLE, "int3:block=32", r"0\.mlp", evidence=effects)
+        self.same_rows(ours, rows_of("analyze", SAMPLE, "--spec", "int3:block=32", "--tensor", r"0\.mlp", "--evidence", effects))
+        self.assertIsNotNone(ours[0]["kl_alone"])
+
     def test_sweep(self):
         ours = quantscope.sweep(SAMPLE, ["nf4", "int8"], "k_proj", blocks=[32, 64])
         self.same_rows(ours, rows_of("sweep", SAMPLE, "--spec", "nf4", "--spec", "int8", "--block", 32, "--block", 64, "--tensor", "k_proj"))
@@ -54,6 +79,12 @@ class Commands(Case):
         x[0, 0] = np.nan
         path = write_safetensors(self.folder / "a.safetensors", {"layers.0.weight": x, "layers.1.weight": x})
         self.same_rows(quantscope.audit(path), rows_of("audit", path))
+        self.assertGreater(len(quantscope.audit(path, fail_on="fault>9")), 0)
+        for limit in ("fault", "fault>9o"):
+            with self.assertRaises(quantscope.Error) as raised:
+                quantscope.audit(path, fail_on=["note>99", limit])
+            if limit == "fault":
+                self.assertEqual(str(raised.exception), refusal("audit", path, "--fail-on", "note>99", "--fail-on", limit))
 
     def test_diff(self):
         random = np.random.default_rng(1)
@@ -78,7 +109,12 @@ class Commands(Case):
         self.assertTrue((ours / "certificate.json").exists())
         checked = quantscope.verify(ours)
         self.same_rows(checked, rows_of("verify", ours))
-        self.same_rows(quantscope.verify(SAMPLE, ours), rows_of("verify", SAMPLE, ours))
+        self.same_rows(quantscope.verify(SAMPLE, ours, fail_on="differs"), rows_of("verify", SAMPLE, ours))
+        with self.assertRaises(quantscope.Error) as raised:
+            quantscope.verify(SAMPLE, ours, fail_on="nmse>0.000001")
+        self.assertEqual(str(raised.exception), refusal("verify", SAMPLE, ours, "--fail-on", "nmse>0.000001"))
+        with self.assertRaisesRegex(quantscope.Error, "name it before the export"):
+            quantscope.verify(ours, fail_on="differs")
         with open(ours / "config.json", "a") as file:
             file.write(" ")
         with self.assertRaises(quantscope.Error) as raised:
@@ -91,6 +127,29 @@ class Commands(Case):
         self.assertEqual(len(ours.more["pairs"]), 1)
         against = quantscope.eval(SAMPLE, text=TEXT, against=quantscope.open(SAMPLE), floor=False, **SHORT)
         self.assertEqual(against[0]["kl_mean"], 0)
+
+    def test_imports_trust_and_a_backend(self):
+        figures = self.folder / "figures.csv"
+        names = [f"model.layers.0.mlp.{one}_proj.weight" for one in ("gate", "up", "down")]
+        figures.write_text(f"QTYPE,{','.join(names)}\nq4_0,0.01,0.02,0.03\n")
+        specs = ["int2:block=32", "int3:block=32", "int4:block=32", "int8"]
+        ours = quantscope.eval(SAMPLE, specs, text=TEXT, backend="cpu", floor=False, **SHORT)
+        options = [word for spec in specs for word in ("--spec", spec)]
+        theirs = rows_of("eval", SAMPLE, *options, "--text", TEXT, "--backend", "cpu", "--no-floor", *SHORT_OPTIONS)
+        self.same_rows(ours, theirs)
+        self.assertEqual(len(ours), 2 * len(specs))
+        self.assertGreater(len(ours.more["trust"]), 0)
+        ours = quantscope.sensitivity(SAMPLE, "int4:block=32", text=TEXT, tensors=r"0\.mlp", cache="", **SHORT,
+                                      imports=(figures, "int4:block=32", 0.0))  # fmt: skip
+        self.assertEqual(len(ours.more["imported"]), 1)
+        for wrong in (
+            lambda: quantscope.eval(SAMPLE, "int8", text=TEXT, backend="abacus", **SHORT),
+            lambda: quantscope.eval(SAMPLE, "int8", text=TEXT, act="bf16", **SHORT),
+            lambda: quantscope.eval(SAMPLE, text=TEXT, against=SAMPLE, backend="cpu", **SHORT),
+            lambda: quantscope.eval(SAMPLE, "int8", text=TEXT, imports=TEXT, **SHORT),
+        ):
+            with self.assertRaises(quantscope.Error):
+                wrong()
 
     def test_sensitivity(self):
         ours = quantscope.sensitivity(SAMPLE, "int3:block=32", text=TEXT, tensors=r"0\.self_attn", cache="", **SHORT)

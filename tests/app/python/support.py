@@ -17,6 +17,7 @@ except ImportError:
     sys.exit(77)
 
 CLI = os.environ["QS_CLI"]
+os.environ["QS_WORKER"] = str(Path(CLI).parent / "quantscope-worker")
 SAMPLE = Path("resources/samples/tiny-llama")
 TYPES = {"float32": "F32", "float64": "F64", "float16": "F16", "int8": "I8", "int64": "I64", "uint8": "U8", "bool": "BOOL"}
 
