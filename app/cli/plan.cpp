@@ -23,8 +23,8 @@ constexpr std::size_t kMostPrinted = 40;
 
 struct PlanCommand {
     std::string path, by = plan::objectives().front().id, layout, output;
-    std::vector<std::string> budgets, specs, recipes, tensors, locks, skips, atLeast, atMost, groups;
-    unsigned draws = 19, proofChunks = 8;
+    std::vector<std::string> budgets, specs, recipes, tensors, locks, skips, skipLists, atLeast, atMost, groups;
+    unsigned draws = plan::kUsualDraws, proofChunks = 8;
     LatencyOptions latency;
     TextOptions text;
     OutputFiles outputs;
@@ -182,6 +182,12 @@ Result<void> run(PlanCommand& options) {
         std::erase_if(*selected, [](const TensorInfo* tensor) { return !tensor->isWeight(); });
         wanted.tensors = std::move(*selected);
     }
+    for (const std::string& path : options.skipLists) {
+        const auto list = recipeOfModel(path, **model);
+        if (!list) return tl::unexpected(list.error());
+        const auto kept = keptBy(*list, wanted.tensors);
+        wanted.locks.insert(wanted.locks.end(), kept.begin(), kept.end());
+    }
     const auto byTime = isByTime(options.budgets);
     if (!byTime) return tl::unexpected(byTime.error());
     if (auto fine = options.latency.fill(wanted, *byTime, processJob()); !fine) return fine;
@@ -247,7 +253,8 @@ Result<void> run(PlanCommand& options) {
     if (!report) return tl::unexpected(report.error());
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, record.text.path, options.latency.latency, options.latency.plugin});
-    paths.insert(paths.end(), options.recipes.begin(), options.recipes.end());
+    for (const auto* more : {&options.recipes, &options.skipLists})
+        paths.insert(paths.end(), more->begin(), more->end());
     return options.outputs.write(std::move(*report), paths);
 }
 
@@ -295,6 +302,13 @@ Run declarePlan(CLI::App& app) {
     option(app, "--skip", options->skips, "Tensors that stay as they are: REGEX=keep as a lock")
         .type("REGEX")
         .oneAtATime();
+    option(
+        app, "--skip-list", options->skipLists,
+        "What this recipe keeps stays as it is, such as llm_int8_skip_modules of a config.json;\nmay be given several "
+        "times")
+        .type("FILE")
+        .reads()
+        .oneAtATime();
     option(app, "--at-least", options->atLeast, "REGEX=SPEC: no spec with fewer stored bytes for these tensors")
         .type("RULE")
         .oneAtATime();
@@ -312,7 +326,7 @@ Run declarePlan(CLI::App& app) {
     option(
         app, "--null", options->draws,
         "Random plans of each kind that the plan is tested against, on chunks of the text that\nno loss was measured "
-        "on; 0: no test")
+        "on; 0: no test. More than 19 go on from those of a run with the\nsame --records")
         .type("N")
         .showDefault()
         .range(0u, 1000u);
@@ -332,6 +346,7 @@ Run declarePlan(CLI::App& app) {
         for (const auto& one : options->tensors) line += " --tensor " + one;
         for (const auto& one : options->locks) line += " --lock " + one;
         for (const auto& one : options->skips) line += " --skip " + one;
+        for (const auto& one : options->skipLists) line += " --skip-list " + one;
         for (const auto& one : options->atLeast) line += " --at-least " + one;
         for (const auto& one : options->atMost) line += " --at-most " + one;
         for (const auto& one : options->groups) line += " --group " + one;

@@ -153,7 +153,9 @@ Layout bnbLayout() {
             .holds = isLinearWeight,
             .config = config,
             .describes = false,
-            .warns = warns};
+            .warns = warns,
+            .keeps = bitsandbytesKeeps(),
+            .whyKeeps = kWhyBitsandbytesKeeps};
 }
 
 } // namespace qs

@@ -62,7 +62,9 @@ Layout llmInt8Layout() {
             .holds = holds,
             .config = config,
             .describes = false,
-            .valueOf = valueOf};
+            .valueOf = valueOf,
+            .keeps = bitsandbytesKeeps(),
+            .whyKeeps = kWhyBitsandbytesKeeps};
 }
 
 } // namespace qs

@@ -46,6 +46,11 @@ Result<void> hasWeightName(const TensorInfo& tensor) {
     return fail("its name does not end with .weight, as that of a layer's matrix does");
 }
 
+std::span<const char* const> bitsandbytesKeeps() {
+    static constexpr const char* kKept[] = {"(^|\\.)(lm_head|embed_out|cls\\.predictions\\.decoder)\\.weight$"};
+    return kKept;
+}
+
 std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
                                const BitsandbytesSettings& settings) {
     const bool four = !settings.type.empty();

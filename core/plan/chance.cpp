@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <tuple>
 
 namespace qs::plan {
 namespace {
@@ -15,18 +16,89 @@ namespace {
 /// A whole number below `limit`. The standard's distributions differ between libraries, this does not.
 std::size_t below(std::mt19937_64& random, std::size_t limit) { return std::size_t(random() % limit); }
 
-/// Units with equal options: the same specs of the same bytes.
-std::vector<std::vector<std::size_t>> alike(const Options& options) {
-    std::map<std::vector<std::pair<std::size_t, std::uint64_t>>, std::vector<std::size_t>> groups;
+/// Units with equal options: the same specs of the same bytes, and of the same time where that counts.
+std::vector<std::vector<std::size_t>> alike(const Options& options, bool byTime) {
+    std::map<std::vector<std::tuple<std::size_t, std::uint64_t, std::uint64_t>>, std::vector<std::size_t>> groups;
     for (std::size_t u = 0; u < options.of.size(); ++u) {
-        std::vector<std::pair<std::size_t, std::uint64_t>> key;
-        for (const UnitOption& option : options.of[u]) key.emplace_back(option.spec, option.bytes);
+        std::vector<std::tuple<std::size_t, std::uint64_t, std::uint64_t>> key;
+        for (const UnitOption& option : options.of[u])
+            key.emplace_back(option.spec, option.bytes, byTime ? option.ns : 0);
         groups[std::move(key)].push_back(u);
     }
     std::vector<std::vector<std::size_t>> out;
     for (auto& [key, units] : groups) out.push_back(std::move(units));
     return out;
 }
+
+/// A walk through mixtures by random changes, none of which leads further away from the size and the time.
+class RandomWalk {
+public:
+    RandomWalk(const Options& options, std::uint64_t size, MostTime mostNs, std::uint64_t seed)
+        : options_(options), size_(double(size)), mostNs_(mostNs), random_(seed) {}
+
+    void startAnywhere() {
+        std::vector<std::size_t> picked;
+        for (const auto& unit : options_.of) picked.push_back(below(random_, unit.size()));
+        startAt(std::move(picked));
+    }
+    void startAt(std::vector<std::size_t> picked) {
+        picked_ = std::move(picked);
+        bytes_ = std::int64_t(options_.fixedBytes), ns_ = std::int64_t(options_.fixedNs);
+        for (std::size_t u = 0; u < picked_.size(); ++u) add(u, 1);
+    }
+    /// Whether it has come to a mixture within both.
+    bool walk() {
+        const std::size_t units = options_.of.size();
+        std::size_t within = 0; // changes since it is within both
+        for (std::size_t i = 0; i < 2000 * units && within < 20 * units; ++i) {
+            const double before = excess();
+            within += before == 0;
+            const Change first = change();
+            // One change that saves time often costs bytes: then a second one must go with it.
+            const std::optional<Change> second =
+                mostNs_ && below(random_, 2) ? std::optional(change()) : std::optional<Change>();
+            if (excess() <= before) continue;
+            if (second) set(second->unit, second->before);
+            set(first.unit, first.before);
+        }
+        return excess() == 0;
+    }
+    std::vector<std::size_t> picked() && { return std::move(picked_); }
+
+private:
+    struct Change {
+        std::size_t unit, before;
+    };
+    Change change() {
+        const std::size_t unit = below(random_, picked_.size()), to = below(random_, options_.of[unit].size());
+        const Change out{unit, picked_[unit]};
+        set(unit, to);
+        return out;
+    }
+    void set(std::size_t unit, std::size_t to) {
+        add(unit, -1);
+        picked_[unit] = to;
+        add(unit, 1);
+    }
+    void add(std::size_t unit, std::int64_t sign) {
+        const UnitOption& option = options_.of[unit][picked_[unit]];
+        bytes_ += sign * std::int64_t(option.bytes), ns_ += sign * std::int64_t(option.ns);
+    }
+    /// How far it is outside of both, relative; 0: it is within.
+    double excess() const {
+        const double bytes = std::max(0.0, std::abs(double(bytes_) - size_) - kByteTolerance * size_) / size_;
+        if (!mostNs_) return bytes;
+        const double most = double(*mostNs_);
+        return bytes + std::max(0.0, double(ns_) - most) / most;
+    }
+
+    const Options& options_;
+    double size_;
+    MostTime mostNs_;
+    std::mt19937_64 random_;
+    std::vector<std::size_t> picked_;
+    std::int64_t bytes_ = 0, ns_ = 0;
+};
 
 double medianOf(std::vector<double> values) {
     std::sort(values.begin(), values.end());
@@ -35,37 +107,24 @@ double medianOf(std::vector<double> values) {
 
 } // namespace
 
-Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed) {
+Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed, MostTime mostNs) {
     std::mt19937_64 random(seed);
     auto picked = plan.picked;
-    for (const auto& units : alike(options))
+    for (const auto& units : alike(options, mostNs.has_value()))
         for (std::size_t i = units.size(); i > 1; --i) std::swap(picked[units[i - 1]], picked[units[below(random, i)]]);
     return mixtureOf("permuted " + std::to_string(seed), std::move(picked), options);
 }
 
-std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed) {
-    std::mt19937_64 random(seed);
-    const std::size_t units = options.of.size();
-    std::vector<std::size_t> picked(units);
-    std::int64_t bytes = std::int64_t(options.fixedBytes);
-    for (std::size_t u = 0; u < units; ++u) {
-        picked[u] = below(random, options.of[u].size());
-        bytes += std::int64_t(options.of[u][picked[u]].bytes);
+std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed, MostTime mostNs) {
+    RandomWalk walk(options, plan.bytes, mostNs, seed);
+    walk.startAnywhere();
+    bool found = walk.walk();
+    if (!found && mostNs && plan.picked.size() == options.of.size()) {
+        walk.startAt(plan.picked);
+        found = walk.walk();
     }
-    const auto away = [&](std::int64_t size) { return std::abs(double(size) - double(plan.bytes)); };
-    const double tolerance = kByteTolerance * double(plan.bytes);
-    std::size_t within = 0; // changes since the bytes are near enough
-    for (std::size_t i = 0; i < 2000 * units && within < 20 * units; ++i) {
-        const std::size_t u = below(random, units), to = below(random, options.of[u].size());
-        const std::int64_t then =
-            bytes + std::int64_t(options.of[u][to].bytes) - std::int64_t(options.of[u][picked[u]].bytes);
-        const bool isNear = away(bytes) <= tolerance;
-        within += isNear;
-        if (isNear ? away(then) > tolerance : away(then) > away(bytes)) continue;
-        picked[u] = to, bytes = then;
-    }
-    if (away(bytes) > tolerance) return {};
-    return mixtureOf("random " + std::to_string(seed), std::move(picked), options);
+    if (!found) return {};
+    return mixtureOf("random " + std::to_string(seed), std::move(walk).picked(), options);
 }
 
 std::optional<Chance> againstChance(std::span<const eval::TokenScore> plan,

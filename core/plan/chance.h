@@ -7,13 +7,17 @@
 
 namespace qs::plan {
 
-/// The plan's own specs shuffled among units with the same options, so that bytes are equal to the last one: it differs
-/// in the placement alone. Equal seeds give equal mixtures.
-Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed);
-/// Random specs. They are changed at random until the bytes are within kByteTolerance of the plan's, and then some more
-/// within that tolerance.
+/// Time is a part of the budget: draws may take no more than this, in nanoseconds. None: any time.
+using MostTime = std::optional<std::uint64_t>;
+
+/// The plan's own specs shuffled among units with the same options, so that bytes, and under a budget of time the times,
+/// are equal to the last one: it differs in the placement alone. Equal seeds give equal mixtures.
+Mixture permutedMixture(const Mixture& plan, const Options& options, std::uint64_t seed, MostTime mostNs = {});
+/// Random specs. They are changed at random until the bytes are within kByteTolerance of the plan's and the time is within
+/// `mostNs`, and then some more within both. Where that does not come from random specs, the walk begins at the plan.
 /// None where no such mixture was found.
-std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed);
+std::optional<Mixture> randomMixture(const Mixture& plan, const Options& options, std::uint64_t seed,
+                                     MostTime mostNs = {});
 constexpr double kByteTolerance = 0.001; ///< relative
 
 /// A plan beside draws of one kind, all by mean KL on the same tokens.

@@ -121,6 +121,7 @@ public:
                 addFree(std::move(one));
         times_.addFixed(out_);
         remark(units->size());
+        remarkKept();
         if (out_.units.empty()) {
             std::string why = left_.empty() ? "" : "; the first reason: " + left_.begin()->first;
             if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
@@ -248,6 +249,19 @@ private:
         remarkTimes();
     }
 
+    /// Units that the layout's own demand has locked.
+    void remarkKept() {
+        std::vector<std::string> names;
+        for (const char* regex : out_.layout->keeps)
+            for (const PlanUnit& unit : out_.units)
+                if (unit.lock == fmt::format("{}=keep", regex)) names.push_back(unit.name);
+        if (!names.empty())
+            out_.remarks.push_back(fmt::format(
+                "{} stays as it is in the layout {}: {}. A lock decides otherwise.",
+                names.size() == 1 ? names.front() : fmt::format("{} and {} more", names.front(), names.size() - 1),
+                out_.layout->id, out_.layout->whyKeeps));
+    }
+
     void remarkTimes() {
         for (std::size_t s = 0; s < isUntimed_.size(); ++s)
             if (isUntimed_[s]) out_.untimedSpecs.push_back(s);
@@ -312,7 +326,10 @@ std::vector<QuantSpec> OptionRequest::allSpecs() const {
     return out;
 }
 
-Result<Options> planOptions(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses) {
+Result<Options> planOptions(const OptionRequest& asked, const StoredSizes& sizes, const Losses& losses) {
+    OptionRequest request = asked;
+    for (const char* regex : sizes.layout->keeps)
+        request.locks.push_back({regex, std::nullopt}); // behind those of people
     Options out;
     out.model = request.model, out.layout = sizes.layout, out.elements = sizes.elements;
     out.specs = request.allSpecs(), out.choices = request.specs.size();

@@ -83,8 +83,8 @@ struct OptionRequest {
     /// Rules for tensors that the plan does not decide. The first that matches wins.
     std::vector<TensorRule> locks;
     /// Regular expressions. Tensors whose names are equal without what the expression matches get one spec:
-    /// "(q|k|v)_proj" joins the three of each layer. Layout::joins come in by themselves, and so do tensors that are one
-    /// and the same stored data.
+    /// "(q|k|v)_proj" joins the three of each layer. Layout::joins and Layout::keeps come in by themselves, and so do
+    /// tensors that are one and the same stored data.
     std::vector<std::string> groups;
     std::vector<SizeLimit> limits = {};
     std::shared_ptr<const Latencies> latencies = {}; ///< null: times do not matter

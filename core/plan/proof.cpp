@@ -8,26 +8,37 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace qs::plan {
 namespace {
 
-std::vector<Contender> contendersOf(const ProofRequest& request) {
+void add(std::vector<Contender>& all, ContenderKind kind, Mixture mixture) {
+    all.push_back({kind, std::move(mixture), {}, {}, {}});
+}
+
+/// All but the draws.
+std::vector<Contender> fixedContenders(const ProofRequest& request) {
     const Options& options = *request.options;
-    std::vector<Contender> out{{ContenderKind::Plan, request.plan, {}, {}, {}}};
-    const auto add = [&](ContenderKind kind, Mixture mixture) {
-        out.push_back({kind, std::move(mixture), {}, {}, {}});
-    };
-    for (const KnownRecipe& recipe : request.recipes) add(ContenderKind::Recipe, recipe.mixture);
-    for (Mixture& mixture : uniformMixtures(options, request.budget)) add(ContenderKind::Uniform, std::move(mixture));
+    std::vector<Contender> out;
+    add(out, ContenderKind::Plan, request.plan);
+    for (const KnownRecipe& recipe : request.recipes) add(out, ContenderKind::Recipe, recipe.mixture);
+    for (Mixture& mixture : uniformMixtures(options, request.budget))
+        add(out, ContenderKind::Uniform, std::move(mixture));
     for (const Heuristic& rule : heuristics())
         if (auto mixture = heuristicMixture(rule, options, request.budget))
-            add(ContenderKind::Heuristic, std::move(*mixture));
-    for (std::size_t draw = 1; draw <= request.draws; ++draw)
-        add(ContenderKind::Permuted, permutedMixture(request.plan, options, draw));
-    for (std::size_t draw = 1; draw <= request.draws; ++draw)
-        if (auto mixture = randomMixture(request.plan, options, draw)) add(ContenderKind::Random, std::move(*mixture));
+            add(out, ContenderKind::Heuristic, std::move(*mixture));
     return out;
+}
+
+/// The draws behind the first `from` of each kind, up to `to`.
+void addDraws(std::vector<Contender>& all, const ProofRequest& request, std::size_t from, std::size_t to) {
+    const MostTime most = request.budget.ns;
+    for (std::size_t draw = from + 1; draw <= to; ++draw)
+        add(all, ContenderKind::Permuted, permutedMixture(request.plan, *request.options, draw, most));
+    for (std::size_t draw = from + 1; draw <= to; ++draw)
+        if (auto mixture = randomMixture(request.plan, *request.options, draw, most))
+            add(all, ContenderKind::Random, std::move(*mixture));
 }
 
 /// "Against 19 shuffles of its own specs: KL is 0.62 of their median (0.55 to 0.70); rank p = 0.05."
@@ -88,13 +99,15 @@ Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size
     return out;
 }
 
-Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
-    PlanProof out;
-    out.contenders = contendersOf(request);
+namespace {
+
+/// Measures the contenders from `first` on. Those before it have their figures.
+Result<void> measure(const ProofRequest& request, PlanProof& proof, std::size_t first, const Job& job) {
     eval::EvaluationPlan plan = request.text;
     plan.changes.clear();
     auto recipe = request.recipes.begin();
-    for (const Contender& one : out.contenders) {
+    for (std::size_t i = first; i < proof.contenders.size(); ++i) {
+        const Contender& one = proof.contenders[i];
         const std::string& name = one.mixture.name;
         const bool isRecipe = one.kind == ContenderKind::Recipe;
         plan.changes.push_back(eval::quantizedBy(
@@ -102,31 +115,95 @@ Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     }
     auto measured = eval::evaluate(request.model, plan, job);
     if (!measured) return tl::unexpected(measured.error());
-    out.tokens = measured->tokens, out.chunks = measured->chunks;
-    if (plan.units && !plan.units->isWhole()) return out;
-    const auto& scores = measured->scores;
-    std::vector<std::vector<eval::TokenScore>> permuted, random;
-    for (std::size_t i = 0; i < out.contenders.size(); ++i) {
-        Contender& one = out.contenders[i];
-        one.reason = measured->reasons[i];
+    proof.tokens = measured->tokens, proof.chunks = measured->chunks;
+    proof.scores.resize(proof.contenders.size());
+    if (plan.units && !plan.units->isWhole()) return {};
+    for (std::size_t i = first; i < proof.contenders.size(); ++i) {
+        Contender& one = proof.contenders[i];
+        one.reason = measured->reasons[i - first];
+        proof.scores[i] = std::make_shared<const std::vector<eval::TokenScore>>(std::move(measured->scores[i - first]));
         if (!one.reason.empty()) continue;
-        one.summary = eval::summarize(scores[i]);
-        if (i > 0 && out.contenders.front().summary) one.againstPlan = eval::pairedDifference(scores[0], scores[i]);
-        if (one.kind == ContenderKind::Permuted) permuted.push_back(scores[i]);
-        if (one.kind == ContenderKind::Random) random.push_back(scores[i]);
+        one.summary = eval::summarize(*proof.scores[i]);
+        if (i > 0 && proof.contenders.front().summary)
+            one.againstPlan = eval::pairedDifference(*proof.scores[0], *proof.scores[i]);
     }
-    if (!out.contenders.front().summary) return out;
-    out.permuted = againstChance(scores[0], permuted), out.random = againstChance(scores[0], random);
-    for (ChanceRow& row : chanceRows(out)) out.verdicts.push_back(std::move(row.words));
+    return {};
+}
+
+/// Draws stand behind the others, by kind.
+void sortDraws(PlanProof& proof) {
+    const auto place = [](ContenderKind kind) {
+        return kind == ContenderKind::Random ? 2 : kind == ContenderKind::Permuted ? 1 : 0;
+    };
+    std::vector<std::size_t> order(proof.contenders.size());
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return place(proof.contenders[a].kind) < place(proof.contenders[b].kind);
+    });
+    PlanProof sorted;
+    for (const std::size_t i : order) {
+        sorted.contenders.push_back(std::move(proof.contenders[i]));
+        sorted.scores.push_back(std::move(proof.scores[i]));
+    }
+    proof.contenders = std::move(sorted.contenders), proof.scores = std::move(sorted.scores);
+}
+
+/// Sets what the measured contenders say of chance.
+void judge(PlanProof& proof) {
+    proof.verdicts.clear();
+    if (!proof.contenders.front().summary) return;
+    const auto against = [&](ContenderKind kind) {
+        std::vector<std::vector<eval::TokenScore>> draws;
+        for (std::size_t i = 0; i < proof.contenders.size(); ++i)
+            if (proof.contenders[i].kind == kind && proof.contenders[i].summary) draws.push_back(*proof.scores[i]);
+        return againstChance(*proof.scores[0], draws);
+    };
+    proof.permuted = against(ContenderKind::Permuted), proof.random = against(ContenderKind::Random);
+    for (ChanceRow& row : chanceRows(proof)) proof.verdicts.push_back(std::move(row.words));
     const Contender* best = nullptr;
-    for (const Contender& one : out.contenders)
+    for (const Contender& one : proof.contenders)
         if (one.kind == ContenderKind::Uniform && one.summary && one.againstPlan &&
             (!best || one.summary->divergence.mean < best->summary->divergence.mean))
             best = &one;
-    if (best) out.verdicts.push_back(verdictOnOther(*best, out.contenders.front()));
-    for (const Contender& one : out.contenders)
+    if (best) proof.verdicts.push_back(verdictOnOther(*best, proof.contenders.front()));
+    for (const Contender& one : proof.contenders)
         if (one.kind == ContenderKind::Recipe && one.againstPlan)
-            out.verdicts.push_back(verdictOnOther(one, out.contenders.front()));
+            proof.verdicts.push_back(verdictOnOther(one, proof.contenders.front()));
+}
+
+} // namespace
+
+std::size_t PlanProof::draws() const {
+    return std::size_t(std::count_if(contenders.begin(), contenders.end(),
+                                     [](const Contender& one) { return one.kind == ContenderKind::Permuted; }));
+}
+
+Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
+    PlanProof out;
+    const std::size_t first = std::min(request.draws, kUsualDraws);
+    out.contenders = fixedContenders(request);
+    addDraws(out.contenders, request, 0, first);
+    if (auto done = measure(request, out, 0, job); !done) return tl::unexpected(done.error());
+    if (request.draws > first) {
+        const std::size_t known = out.contenders.size();
+        addDraws(out.contenders, request, first, request.draws);
+        if (auto done = measure(request, out, known, job); !done) return tl::unexpected(done.error());
+        sortDraws(out);
+    }
+    judge(out);
+    return out;
+}
+
+Result<PlanProof> moreDraws(const ProofRequest& request, const PlanProof& before, const Job& job) {
+    if (before.scores.empty()) return provePlan(request, job);
+    PlanProof out = before;
+    addDraws(out.contenders, request, before.draws(), request.draws);
+    if (out.contenders.size() == before.contenders.size()) return out;
+    if (auto done = measure(request, out, before.contenders.size(), job); !done) return tl::unexpected(done.error());
+    const auto& newest = out.scores.back();
+    if (newest && newest->size() != out.scores.front()->size()) return provePlan(request, job); // another text
+    sortDraws(out);
+    judge(out);
     return out;
 }
 

@@ -27,25 +27,34 @@ struct PlanProof {
     std::size_t tokens = 0, chunks = 0; ///< inputs
     std::vector<Contender> contenders;  ///< the plan first, then recipes
     std::optional<Chance> permuted, random;
+    /// Of each contender, for more draws; empty in a proof that comes from a file.
+    std::vector<std::shared_ptr<const std::vector<eval::TokenScore>>> scores = {};
+    std::size_t draws() const; ///< of each kind that were asked for
     /// Sentences on what was found: against each kind of chance, the best uniform spec and each recipe.
     std::vector<std::string> verdicts;
 };
+
+constexpr std::size_t kUsualDraws = 19; ///< of each kind: they can show p = 0.05
 
 struct ProofRequest {
     std::shared_ptr<const Model> model;
     const Options* options = nullptr;
     std::vector<TensorRule> locks;
     Mixture plan;
-    Budget budget;                         ///< for uniform specs and rules of thumb
-    std::size_t draws = 19;                ///< of each kind of chance
+    Budget budget;                         ///< for uniform specs and rules of thumb; its time for draws too
+    std::size_t draws = kUsualDraws;       ///< of each kind of chance
     eval::EvaluationPlan text;             ///< chunks that no loss was measured on, and their units
     std::vector<KnownRecipe> recipes = {}; ///< to measure too, whatever their size
 };
 /// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
 Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
                                      std::size_t chunks);
+/// The first kUsualDraws draws are measured together, then the others: with units a proof of more draws finds the first.
 /// If units are left out, the result has contenders without figures. Errors: those of evaluate().
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
+/// The proof of the same request with fewer draws goes on to those of this one: only what it lacks is measured, and the
+/// result is that of provePlan(). A proof without scores, or of other tokens, begins anew.
+Result<PlanProof> moreDraws(const ProofRequest& request, const PlanProof& before, const Job& job);
 
 const Columns<Contender>& contenderColumns();
 

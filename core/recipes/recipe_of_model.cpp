@@ -39,4 +39,11 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
     return out;
 }
 
+std::vector<TensorRule> keptBy(const RecipeOfModel& recipe, std::span<const TensorInfo* const> tensors) {
+    std::vector<TensorRule> out;
+    for (const TensorInfo* tensor : tensors)
+        if (!recipe.specOf(*tensor)) out.push_back({regexOfName(tensor->name), std::nullopt});
+    return out;
+}
+
 } // namespace qs

@@ -50,6 +50,7 @@ struct PlannedKept {
     std::optional<std::string> startName, startRules;
     std::optional<std::uint64_t> ns;
     std::optional<std::string> target;
+    std::optional<std::uint64_t> targetRows;
     std::size_t lossChunks = 0;
     std::vector<LossKept> losses;
     std::vector<MeasuredKept> measured;
@@ -117,6 +118,7 @@ template<class Io> void fields(Io& io, PlannedKept& all) {
     io("start_rules", all.startRules);
     io("ns", all.ns);
     io("target", all.target);
+    io("target_rows", all.targetRows);
     io("loss_chunks", all.lossChunks);
     io("losses", all.losses);
     io("measured", all.measured);
@@ -210,7 +212,7 @@ std::string keptPlan(const KeptPlan& plan) {
     for (const QuantSpec& spec : plan.specs) all.specs.push_back(specText(spec));
     for (const QuantSpec& spec : plan.losses.specs) all.lossSpecs.push_back(specText(spec));
     all.groups = plan.groups, all.layout = plan.layout, all.objective = plan.objective, all.bpw = plan.bpw;
-    all.ns = plan.ns, all.target = plan.target;
+    all.ns = plan.ns, all.target = plan.target, all.targetRows = plan.targetRows;
     all.lossChunks = plan.lossChunks;
     if (!plan.startName.empty()) all.startName = plan.startName, all.startRules = plan.startRules;
     for (const auto& [tensor, losses] : plan.losses.of) {
@@ -237,12 +239,14 @@ Result<KeptPlan> planKept(const std::string& text) {
             specs->push_back(std::move(*spec));
         }
     if (!plan::findObjective(all->objective) || (all->bpw && !(*all->bpw > 0 && *all->bpw <= 1000)) ||
-        (all->target && !kept::areWords({&*all->target})) || !kept::areWords({&all->layout, &all->objective}))
+        (all->target && !kept::areWords({&*all->target})) ||
+        (all->targetRows && (*all->targetRows < 1 || *all->targetRows > 1 << 30)) ||
+        !kept::areWords({&all->layout, &all->objective}))
         return damaged("its settings");
     for (const std::string& group : all->groups)
         if (!kept::areWords({&group})) return damaged("its settings");
     out.layout = all->layout, out.objective = all->objective, out.groups = all->groups, out.bpw = all->bpw;
-    out.ns = all->ns, out.target = all->target;
+    out.ns = all->ns, out.target = all->target, out.targetRows = all->targetRows;
     out.lossChunks = all->lossChunks;
     out.startName = all->startName.value_or(std::string()), out.startRules = all->startRules.value_or(std::string());
     if (!kept::areWords({&out.startName}) || !parseRules(out.startRules)) return damaged("the recipe it began from");

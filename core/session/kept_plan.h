@@ -11,10 +11,11 @@ struct KeptPlan {
     std::vector<QuantSpec> specs; ///< to choose from
     std::string layout, objective;
     std::vector<std::string> groups;
-    std::optional<double> bpw;         ///< the budget
-    std::string startName, startRules; ///< the recipe that it began from, a rule a line; "": none
-    std::optional<std::uint64_t> ns;   ///< the budget of time
-    std::optional<std::string> target; ///< id of a backend
+    std::optional<double> bpw;               ///< the budget
+    std::string startName, startRules;       ///< the recipe that it began from, a rule a line; "": none
+    std::optional<std::uint64_t> ns;         ///< the budget of time
+    std::optional<std::string> target;       ///< id of a backend
+    std::optional<std::uint64_t> targetRows; ///< M that it was asked about; none: 1
     std::size_t lossChunks = 0;
     plan::Losses losses;                      ///< losses of the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`

@@ -103,9 +103,34 @@ def with_bitsandbytes_config():
             check(f"bitsandbytes {config['llm_int8_skip_modules']} {tensor}", takes == (spec != "keep"), spec)
 
 
+def with_bitsandbytes_defaults():
+    """What transformers keeps where a config has no list is what a plan in the layout keeps by itself."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.quantizers.base import get_keys_to_not_convert
+    with torch.device("meta"):
+        network = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(model))
+    theirs = set(get_keys_to_not_convert(network))
+    linear = {name for name, module in network.named_modules() if isinstance(module, torch.nn.Linear)}
+    plan = ["plan", model, "--layout", "bnb", "--spec", "nf4:dialect=bnb:block=64", "--spec", "nf4:dialect=bnb:block=128", "--budget", "15bpw"]
+    rows = json.loads(quantscope(*plan, "--json", "-"))["rows"]
+    ours = {row["unit"].removesuffix(".weight") for row in rows if row["spec"] == "keep"}
+    check("kept without a list", ours == theirs & linear, f"{ours} {theirs}")
+    skips = given("config.json", json.dumps({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
+                                                                     "llm_int8_skip_modules": ["lm_head", "model.layers.1", "down_proj"]}}))
+    quantscope(*plan, "--skip-list", skips, "-o", scratch / "skips.json")
+    quantscope("export", model, "--recipe", scratch / "skips.json", "--layout", "bnb", "-o", scratch / "bnb")
+    loaded = AutoModelForCausalLM.from_pretrained(scratch / "bnb", device_map="cpu")
+    made = {name for name, module in loaded.named_modules() if type(module).__name__ == "Linear4bit"}
+    kept = {name for name in linear if name == "lm_head" or name.startswith("model.layers.1.") or name.endswith("down_proj")}
+    check("the list of an export", made == linear - kept, f"{sorted(made ^ (linear - kept))}")
+
+
 def with_compressed_tensors():
+    import torch
     from compressed_tensors.quantization import QuantizationConfig
-    from compressed_tensors.utils.match import match_name
+    from compressed_tensors.utils.match import match_name, match_targets
+    linear = torch.nn.Linear(1, 1, device="meta")
     configs = [json.loads(written("compressed-tensors", "int4:dialect=ct:block=32", "keep", "fp8_e4m3:scale=channel", ".json").read_text())]
     configs.append({"quantization_config": {"quant_method": "compressed-tensors", "format": "mixed-precision", "ignore": ["lm_head", "re:.*layers.7"], "config_groups": {
         "group_0": {"targets": ["re:.*self_attn\\.(q|k)_proj$"], "weights": {"num_bits": 8, "type": "float", "strategy": "channel"}},
@@ -116,10 +141,10 @@ def with_compressed_tensors():
             if "embed" in tensor:
                 continue
             name = tensor.removesuffix(".weight")
-            hits = sorted(((target.startswith("re:"), target == "Linear"), group.weights.num_bits) for group in loaded.config_groups.values()
-                          for target in group.targets if target == "Linear" or match_name(name, target))
+            bits_of = {target: group.weights.num_bits for group in loaded.config_groups.values() for target in group.targets}
+            hits = match_targets(name, linear, bits_of)  # the first decides
             ignored = any(match_name(name, target) for target in loaded.ignore)
-            bits = None if ignored or not hits else hits[0][1]
+            bits = None if ignored or not hits else bits_of[hits[0]]
             said = None if spec == "keep" else 8 if spec.startswith(("int8", "fp8")) else 4
             check(f"compressed-tensors {tensor}", bits == said, f"{spec} {bits}")
 
@@ -148,7 +173,8 @@ def with_maxtext_rule():
         check(f"MaxText {tensor}", spec.split(":")[0] == (f"int{bits}" if bits else "keep"), spec)
 
 
-for what, compare in {"qwix": with_qwix, "transformers": with_bitsandbytes_config, "compressed-tensors": with_compressed_tensors,
+for what, compare in {"qwix": with_qwix, "transformers": with_bitsandbytes_config, "bitsandbytes in transformers": with_bitsandbytes_defaults,
+                      "compressed-tensors": with_compressed_tensors,
                       "ModelOpt's wildcards": with_modelopt_globs, "MaxText's rule": with_maxtext_rule}.items():
     try:
         compare()

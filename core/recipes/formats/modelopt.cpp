@@ -75,6 +75,97 @@ bool isForOthers(std::string_view pattern) {
            pattern.ends_with("bmm_quantizer") || pattern.ends_with("softmax_quantizer");
 }
 
+/// What `$import` names. ModelOpt reads `imports: {NAME: PATH}` at the top of a recipe; a name or a path may also be an
+/// entry of this file, with the steps of a path between dots or slashes. Other files are not read.
+class Imports {
+public:
+    explicit Imports(const RecipeSource& source) : source_(source) {}
+
+    /// The value with everything that it imports. A list in a list goes into it.
+    Result<Json> whole(const Json& value, int depth = 0) {
+        if (depth > kDeepest) return source_.wrong("it imports itself");
+        if (++made_ > 4 * kMostRules) return source_.wrong("its imports have too many entries");
+        if (value.is_array()) {
+            Json out = Json::array();
+            for (const Json& one : value) {
+                auto made = whole(one, depth);
+                if (!made) return made;
+                const bool isList = made->is_array() && one.is_object();
+                if (!isList)
+                    out.push_back(std::move(*made));
+                else
+                    out.insert(out.end(), made->begin(), made->end());
+            }
+            return out;
+        }
+        if (!value.is_object()) return value;
+        Json out = Json::object();
+        if (const Json& name = entryOf(value, kImport); !name.is_null()) {
+            auto made = imported(name, depth);
+            if (!made || (value.size() == 1 && !made->is_object())) return made;
+            if (!made->is_object())
+                return source_.wrong(fmt::format("{} is no object, but stands among other entries", shownValue(name)));
+            out = std::move(*made);
+        }
+        for (const auto& [key, one] : value.items()) { // what stands beside an import wins
+            if (key == kImport) continue;
+            auto made = whole(one, depth);
+            if (!made) return made;
+            out[key] = std::move(*made);
+        }
+        return out;
+    }
+
+private:
+    static constexpr const char* kImport = "$import";
+    static constexpr int kDeepest = 16;
+
+    Result<Json> imported(const Json& name, int depth) {
+        if (name.is_array()) { // several, one after another
+            Json out = Json::object();
+            for (const Json& one : name) {
+                auto made = imported(one, depth);
+                if (!made) return made;
+                if (!made->is_object()) return source_.wrong(fmt::format("{} is no object", shownValue(one)));
+                out.update(*made);
+            }
+            return out;
+        }
+        const Json* found = name.is_string() ? find(name.get<std::string>()) : nullptr;
+        if (!found)
+            return source_.wrong(fmt::format("it imports {}, which is not in this file, and other files are not read: "
+                                             "write what it says in its place",
+                                             shownValue(name)));
+        return whole(*found, depth + 1);
+    }
+    /// The entry of this file: by its own name, by the path that `imports` gives the name, or step by step.
+    const Json* find(const std::string& name) const {
+        if (const Json* direct = entry(source_.tree, name)) return direct;
+        const Json& paths = entryOf(source_.tree, "imports");
+        const Json* path = entry(paths, name);
+        if (!path) return steps(name);
+        if (!path->is_string()) return path;
+        const auto text = path->get<std::string>();
+        const Json* direct = entry(source_.tree, text);
+        return direct ? direct : steps(text);
+    }
+    const Json* steps(std::string_view path) const {
+        const Json* at = &source_.tree;
+        while (at && !path.empty()) {
+            const auto end = std::min(path.find_first_of("./"), path.size());
+            at = entry(*at, path.substr(0, end));
+            path.remove_prefix(std::min(end + 1, path.size()));
+        }
+        return at;
+    }
+    static const Json* entry(const Json& object, std::string_view key) {
+        const Json& found = entryOf(object, key);
+        return found.is_null() ? nullptr : &found;
+    }
+    const RecipeSource& source_;
+    std::size_t made_ = 0; ///< values
+};
+
 Result<ForeignRecipe> readModelOptRecipe(const RecipeSource& source) {
     if (entryOf(source.tree, "auto_quantize").is_object())
         return source.wrong("it asks ModelOpt to search (auto_quantize) and says no tensor's format: `plan` searches");
@@ -86,7 +177,9 @@ Result<ForeignRecipe> readModelOptRecipe(const RecipeSource& source) {
         else
             out.rules.push_back(std::move(rule));
     };
-    const Json& list = quantizersOf(source);
+    const auto whole = Imports(source).whole(quantizersOf(source));
+    if (!whole) return tl::unexpected(whole.error());
+    const Json& list = *whole;
     if (list.is_object()) // of ModelOpt before 0.40: a dictionary
         for (const auto& [pattern, cfg] : list.items()) {
             const bool isDefault = pattern == "default";
@@ -97,11 +190,6 @@ Result<ForeignRecipe> readModelOptRecipe(const RecipeSource& source) {
         }
     else
         for (const Json& entry : list) {
-            if (entry.contains("$import"))
-                return source.wrong(
-                    fmt::format("it imports {}, another file, which is not read: write what it says in its "
-                                "place",
-                                shownValue(entryOf(entry, "$import"))));
             if (!entryOf(entry, "parent_class").is_null()) {
                 hasOthers = true; // of layers that are not linear
                 continue;
@@ -109,11 +197,6 @@ Result<ForeignRecipe> readModelOptRecipe(const RecipeSource& source) {
             const std::string pattern = textOf(entry, "quantizer_name");
             if (pattern.empty()) return source.wrong(fmt::format("{} has no quantizer_name", shownValue(entry)));
             const Json& cfg = entryOf(entry, "cfg");
-            if (cfg.contains("$import"))
-                return source.wrong(
-                    fmt::format("it imports {}, another file, which is not read: write what it says in its "
-                                "place",
-                                shownValue(entryOf(cfg, "$import"))));
             add(ruleOfQuantizer(pattern, cfg, flagOf(entry, "enable", !cfg.is_null())));
         }
     out.restText = "no rule: it stays as it is";

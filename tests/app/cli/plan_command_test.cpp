@@ -66,6 +66,8 @@ private Q_SLOTS:
     void againstChance();
     void aRecipeBesideThePlan();
     void aRecipeOfAnotherProgram();
+    void theListOfBitsandbytes();
+    void moreDraws();
     void badPlans();
     void badRecipes();
 };
@@ -263,6 +265,69 @@ void TestPlanCommand::aRecipeOfAnotherProgram() {
     QVERIFY2(evaluated.code == 0, evaluated.err.constData());
     const double kl = rows(evaluated.out)[0].toObject()[s("kl_mean")].toDouble();
     QVERIFY2(std::fabs(contender[s("kl_mean")].toDouble() / kl - 1) < 1e-6, qPrintable(QString::number(kl)));
+}
+
+/// What bitsandbytes keeps comes in by a config.json and by itself, and goes out by the config.json of the export.
+void TestPlanCommand::theListOfBitsandbytes() {
+    QFile file(path("config.json"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(
+        "{\"quantization_config\":{\"quant_method\":\"bitsandbytes\",\"load_in_4bit\":true,\"bnb_4bit_quant_type\":"
+        "\"nf4\",\"llm_int8_skip_modules\":[\"lm_head\",\"model.layers.1\",\"down_proj\"]}}");
+    file.close();
+    const QStringList base = {s("plan"),     kTiny,
+                              s("--spec"),   s("nf4:dialect=bnb:block=64"),
+                              s("--spec"),   s("nf4:dialect=bnb:block=128"),
+                              s("--layout"), s("bnb"),
+                              s("--budget"), s("15bpw")};
+    const auto ran = run(
+        base + QStringList{s("--skip-list"), path("config.json"), s("--json"), s("-"), s("-o"), path("skips.json")});
+    QVERIFY2(ran.code == 0, ran.err.constData());
+    int kept = 0;
+    for (const auto& value : rows(ran.out)) {
+        const QString unit = value.toObject()[s("unit")].toString(), spec = value.toObject()[s("spec")].toString();
+        const bool isListed =
+            unit.contains(s("layers.1.")) || unit.contains(s("down_proj")) || unit.contains(s("lm_head"));
+        QVERIFY2(unit.contains(s("embed")) || (spec == s("keep")) == isListed, qPrintable(unit + u' ' + spec));
+        kept += isListed;
+    }
+    QCOMPARE(kept, 7 + 7 + 1);
+    // Without a list the head stays, and a lock decides otherwise.
+    const auto headOf = [&](const QStringList& more) {
+        const auto made = run(base + more + QStringList{s("--json"), s("-")});
+        for (const auto& value : rows(made.out))
+            if (value.toObject()[s("unit")] == s("lm_head.weight")) return value.toObject()[s("spec")].toString();
+        return QString::fromUtf8(made.err);
+    };
+    QCOMPARE(headOf({}), s("keep"));
+    QCOMPARE(headOf({s("--lock"), s("lm_head=nf4:dialect=bnb:block=64")}), s("nf4:block=64:dialect=bnb"));
+    // The export's config.json holds the list, and reads as the same recipe.
+    const auto exported =
+        run({s("export"), kTiny, s("--recipe"), path("skips.json"), s("--layout"), s("bnb"), s("-o"), path("out")});
+    QVERIFY2(exported.code == 0, exported.err.constData());
+    QFile config(path("out/config.json"));
+    QVERIFY(config.open(QIODevice::ReadOnly));
+    const auto settings = QJsonDocument::fromJson(config.readAll()).object()[s("quantization_config")].toObject();
+    const auto list = settings[s("llm_int8_skip_modules")].toArray();
+    QCOMPARE(list.size(), kept);
+    QVERIFY(list.contains(s("lm_head")) && list.contains(s("model.layers.0.mlp.down_proj")));
+    refuses({s("--budget"), s("14bpw"), s("--skip-list"), kHeldOut}, "is not a recipe");
+}
+
+/// Draws beyond the usual ones go on from a run with the same records.
+void TestPlanCommand::moreDraws() {
+    const auto with = [&](const char* draws, const QStringList& more) {
+        return plan(QStringList{s("--budget"), s("14bpw"), s("--text"), kHeldOut, s("--ctx"), s("32"),
+                                s("--null-chunks"), s("2"), s("--null"), s(draws), s("--json"), s("-")} +
+                    more);
+    };
+    const QStringList records = {s("--records"), path("records")};
+    const auto first = with("19", records), more = with("20", records), whole = with("20", {});
+    QVERIFY2(first.code == 0 && more.code == 0 && whole.code == 0, more.err.constData());
+    QCOMPARE(rows(first.out, "chance")[0].toObject()[s("draws")].toInt(), 19);
+    QCOMPARE(rows(more.out, "chance")[0].toObject()[s("draws")].toInt(), 20);
+    QCOMPARE(rows(more.out, "chance"), rows(whole.out, "chance"));
+    QCOMPARE(rows(more.out, "contenders"), rows(whole.out, "contenders"));
 }
 
 void TestPlanCommand::badRecipes() {

@@ -189,12 +189,20 @@ private Q_SLOTS:
         // It is kept with the page.
         const auto kept = planKept(session_->kept().find(QStringLiteral("plan"))->second.text());
         QVERIFY(kept && kept->startName == "r.json" && !kept->startRules.empty());
-        // Locking it is a wish of its own.
-        click("planStartLock");
-        QVERIFY(quiet());
         const auto locked = [&](const char* unit) {
             return !answer().options->units[std::size_t(unitOf(unit))].lock.empty();
         };
+        // Its skip list alone: what it keeps is locked, nothing else is.
+        click("planStartSkips");
+        QVERIFY(quiet());
+        QVERIFY(locked("embed_tokens") && !locked("layers.0.self_attn.q_proj"));
+        QCOMPARE(specOf(unitOf("embed_tokens")), std::string("keep"));
+        history_->undo();
+        QVERIFY(quiet());
+        QVERIFY(!locked("embed_tokens"));
+        // Locking it is a wish of its own.
+        click("planStartLock");
+        QVERIFY(quiet());
         QVERIFY(locked("layers.0.self_attn.q_proj") && locked("layers.1.mlp.down_proj"));
         history_->undo();
         QVERIFY(quiet());

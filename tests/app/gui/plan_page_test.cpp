@@ -285,6 +285,23 @@ private Q_SLOTS:
         QVERIFY(!plan()->charts()->measured()->series().isEmpty());
         QVERIFY(session_->decision().plan() && session_->decision().plan()->proof);
         keepPicture(*page_, QStringLiteral("plan-measured"));
+        // More draws in the background: p and the band follow, and a cancel keeps what is finished.
+        const double least = proof.permuted->least, largest = proof.permuted->largest;
+        QCOMPARE(the<QPushButton>("planMeasure")->text(), QStringLiteral("More draws"));
+        click("planMeasure");
+        QCOMPARE(the<QComboBox>("planDraws")->currentData().toInt(), 39);
+        QVERIFY(QTest::qWaitFor([&] { return plan()->measured().front().proof->draws() >= 24; }, 150'000));
+        click("planStop");
+        QVERIFY(quiet());
+        QCOMPARE(plan()->measured().size(), std::size_t(1));
+        const plan::PlanProof& more = *plan()->measured().front().proof;
+        QVERIFY(more.draws() >= 24 && more.draws() < 39);
+        QCOMPARE(more.permuted->draws, more.draws());
+        QCOMPARE(more.permuted->rank, double(1 + more.permuted->notWorse) / double(1 + more.draws()));
+        QVERIFY(more.permuted->least <= least && more.permuted->largest >= largest);
+        QVERIFY(plan()->chance()->verdicts().contains(QStringLiteral("Against %1 shuffles").arg(more.draws())));
+        QVERIFY(the<QLabel>("planStatus")->text().contains(QStringLiteral("%1 draws").arg(more.draws())));
+        QCOMPARE(session_->decision().plan()->proof->draws(), more.draws());
         click("planTabUnits");
     }
 

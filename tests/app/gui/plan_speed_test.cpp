@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plan page with measured times, by mouse and keyboard: nothing measured, rows of the page Backends, a budget of
 // time, both budgets, a click on a dot of speed beside error, a target.
+#include "app/gui/known_backends.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/plan/plan_budget.h"
 #include "app/gui/pages/plan/plan_choice.h"
@@ -20,8 +21,11 @@
 
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QFile>
 #include <QLabel>
 #include <QPushButton>
+#include <QSettings>
+#include <QSpinBox>
 #include <QTemporaryDir>
 #include <QToolButton>
 
@@ -217,8 +221,38 @@ private Q_SLOTS:
                 QVERIFY(!one.reason.empty());
                 QVERIFY(answer().rows[u].refused.find(one.reason) != std::string::npos);
             }
+        // It is asked at another M.
+        auto* rows = the<QSpinBox>("planTargetRows");
+        QVERIFY(rows->isEnabled() && !rows->accessibleName().isEmpty());
+        QCOMPARE(answer().ground->target->m, std::int64_t(1));
+        rows->setValue(16);
+        QVERIFY(QTest::qWaitFor([&] { return answer().ground->target && answer().ground->target->m == 16; }, 60'000));
+        QVERIFY(quiet());
+        const auto kept = planKept(session_->kept().find(QStringLiteral("plan"))->second.text());
+        QVERIFY(kept && kept->target == "cpu" && kept->targetRows == std::uint64_t(16));
+        // A plugin that the user has added is a target too.
+        const QString plugin = qs::test::wholePath(QStringLiteral(QS_BUILD_DIR "/tests/plugins/example.so"));
+        if (QFile::exists(plugin)) {
+            QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder_.path());
+            const int before = target->count();
+            keepPlugins({plugin});
+            page_->hide();
+            page_->show();
+            QCOMPARE(target->count(), before + 1);
+            QCOMPARE(target->currentData().toString(), QStringLiteral("cpu"));
+            const QString id = target->itemData(before).toString();
+            QCOMPARE(target->itemData(before, Qt::ToolTipRole).toString(), plugin);
+            target->setCurrentIndex(before);
+            QVERIFY2(
+                QTest::qWaitFor([&] { return answer().ground->target->backend == id.toStdString() && !plan()->busy(); },
+                                60'000),
+                qPrintable(the<QLabel>("planStatus")->text()));
+            QCOMPARE(answer().ground->target->m, std::int64_t(16));
+            keepPlugins({});
+        }
         while (target->currentIndex() > 0) QTest::keyClick(target, Qt::Key_Up);
         QVERIFY(QTest::qWaitFor([&] { return answer().ground->target == nullptr; }, 60'000));
+        QVERIFY(!rows->isEnabled());
         QVERIFY(quiet());
     }
 

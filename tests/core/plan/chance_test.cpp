@@ -23,6 +23,10 @@ plan::Options made() {
         const std::uint64_t elements = u % 2 ? 4096 : 16384;
         out.units.push_back({"unit " + std::to_string(u), {}, {}});
         out.of.push_back({{0, elements / 4, 1.0 + double(u)}, {1, elements / 2, 0.1}, {2, elements, 0.001}});
+        // Among units of one size half are slower.
+        const std::uint64_t slow = u % 4 < 2 ? 3 : 1;
+        const std::uint64_t times[] = {4, 7, 11};
+        for (std::size_t i = 0; i < 3; ++i) out.of.back()[i].ns = times[i] * slow * elements;
         out.elements += elements;
     }
     return out;
@@ -48,6 +52,7 @@ class ChanceTest : public QObject {
 private Q_SLOTS:
     void shufflesKeepBytesAndSpecs();
     void randomPlansKeepBytes();
+    void drawsAreWithinTheTime();
     void ranksAndIntervals();
     void proofOfTheSample();
 };
@@ -82,6 +87,36 @@ void ChanceTest::randomPlansKeepBytes() {
         different.insert(random->picked);
     }
     QVERIFY(different.size() > 5);
+}
+
+/// Under a budget of time, alone or beside a size, every draw is one that the budget allows.
+void ChanceTest::drawsAreWithinTheTime() {
+    plan::Options options = made();
+    options.latencies = std::make_shared<const Latencies>();
+    for (const bool bySize : {false, true})
+        for (const double share : {0.25, 0.5}) {
+            Budget budget;
+            budget.ns = options.leastNs() + std::uint64_t(share * double(options.mostNs() - options.leastNs()));
+            if (bySize) budget.bytes = (options.leastBytes() + 2 * options.mostBytes()) / 3;
+            const auto best = bestMixture(options, budget);
+            QVERIFY2(best, best ? "" : best.error().message.c_str());
+            std::set<std::vector<std::size_t>> different;
+            bool anySlower = false; // without the budget of time some draws would not be allowed
+            for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+                const Mixture shuffled = permutedMixture(*best, options, seed, budget.ns);
+                QCOMPARE(shuffled.bytes, best->bytes);
+                QCOMPARE(shuffled.ns, best->ns);
+                anySlower |= permutedMixture(*best, options, seed).ns > *budget.ns;
+                const auto random = randomMixture(*best, options, seed, budget.ns);
+                QVERIFY(random);
+                QVERIFY(random->ns <= *budget.ns);
+                QVERIFY(std::fabs(double(random->bytes) - double(best->bytes)) <= kByteTolerance * double(best->bytes));
+                different.insert(random->picked);
+                if (const auto any = randomMixture(*best, options, seed)) anySlower |= any->ns > *budget.ns;
+            }
+            QVERIFY(different.size() > 5);
+            QVERIFY(anySlower);
+        }
 }
 
 void ChanceTest::ranksAndIntervals() {
@@ -164,6 +199,28 @@ void ChanceTest::proofOfTheSample() {
     QVERIFY(proof->permuted && proof->permuted->draws == 2);
     QVERIFY(!proof->verdicts.empty());
     for (const auto& verdict : proof->verdicts) QVERIFY(verdict.starts_with("Against ") && verdict.ends_with("."));
+
+    // Draws that come later make the same proof as those that were there at once.
+    QCOMPARE(proof->draws(), std::size_t(2));
+    request.draws = 3;
+    const auto more = moreDraws(request, *proof, Job());
+    const auto whole = provePlan(request, Job());
+    QVERIFY(more && whole);
+    QCOMPARE(more->draws(), std::size_t(3));
+    QCOMPARE(more->verdicts, whole->verdicts);
+    QCOMPARE(more->contenders.size(), whole->contenders.size());
+    for (std::size_t i = 0; i < whole->contenders.size(); ++i) {
+        QCOMPARE(more->contenders[i].mixture.name, whole->contenders[i].mixture.name);
+        QCOMPARE(more->contenders[i].summary->divergence.mean, whole->contenders[i].summary->divergence.mean);
+    }
+    QCOMPARE(more->random->rank, whole->random->rank);
+    QCOMPARE(more->random->low, whole->random->low);
+    // No more than it has: nothing is measured. Without scores it begins anew.
+    request.draws = 2;
+    QCOMPARE(moreDraws(request, *more, Job())->contenders.size(), more->contenders.size());
+    PlanProof kept = *more;
+    kept.scores.clear();
+    QCOMPARE(moreDraws(request, kept, Job())->verdicts, proof->verdicts);
 }
 
 QS_TEST(ChanceTest)

@@ -222,6 +222,27 @@ void PlanTest::whatOneFileCannotHold() {
     recipeOf(*best, options, {}).applyTo(export_);
     const auto planned = planExport(*request.model, export_);
     QVERIFY2(planned && planned->problem.empty(), planned ? planned->problem.c_str() : "");
+    // The output head is kept by itself, the remarks say why, and a lock decides otherwise.
+    const auto headOf = [](const plan::Options& made) {
+        for (std::size_t u = 0; u < made.units.size(); ++u)
+            if (made.units[u].name == "lm_head.weight") return u;
+        return made.units.size();
+    };
+    QVERIFY(headOf(options) < options.units.size());
+    QVERIFY(!options.specOf(options.of[headOf(options)].front()) && !options.units[headOf(options)].lock.empty());
+    said = false;
+    for (const std::string& remark : options.remarks)
+        said |= remark.find("lm_head.weight stays as it is in the layout bnb: transformers") != std::string::npos;
+    QVERIFY(said);
+    const TensorInfo& head = *options.units[headOf(options)].tensors.front();
+    QVERIFY(!specsOf(*best, options, {})(head));
+    request.locks = {{"lm_head", request.specs[0]}};
+    const plan::Options given = optionsOf(request);
+    QVERIFY(given.specOf(given.of[headOf(given)].front()));
+    request.layout = "native", request.locks.clear();
+    const plan::Options free = optionsOf(request);
+    QVERIFY(free.units[headOf(free)].lock.empty());
+    request.layout = "bnb";
     // A lock comes before the choices.
     request.locks = {{"layers.0.mlp.down_proj", request.specs[1]}};
     const plan::Options locked = optionsOf(request);

@@ -34,6 +34,15 @@ void TestHostileRecipes::texts_data() {
     add("YAML bomb", "a: &a [x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a]\nquant_cfg: [*b,*b,*b]\n");
     add("YAML tag", "quant_cfg: !!python/object/apply:os.system ['true']\n");
     add("imports", "quantize: {quant_cfg: [{$import: configs/ptq/units/base_disable_all}]}");
+    add("import of a cfg", "quant_cfg: [{quantizer_name: '*', cfg: {$import: nvfp4}}]");
+    add("import of itself", "quant_cfg: [{$import: a}]\na: [{$import: b}]\nb: [{$import: a}]");
+    add("import of a number", "quant_cfg: [{$import: 7}]");
+    QByteArray bomb = "quant_cfg: [{$import: a0}]\n";
+    for (int i = 0; i < 14; ++i) {
+        const QByteArray next = "{$import: a" + QByteArray::number(i + 1) + "}";
+        bomb += "a" + QByteArray::number(i) + ": [" + QByteArrayList(8, next).join(",") + "]\n";
+    }
+    add("import bomb", bomb + "a14: [{quantizer_name: '*', enable: false}]\n");
     add("searches", "auto_quantize: {constraints: {effective_bits: 5.4}}");
     add("no list", R"({"quant_cfg": 7})");
     add("rule of numbers", R"({"quant_cfg": [1, 2]})");

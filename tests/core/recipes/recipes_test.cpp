@@ -120,6 +120,14 @@ const std::vector<Case>& cases() {
          "enable: false}\n",
          {{kDown0, "int4:block=128"}, {kQ0, "nvfp4:block=16"}, {kK0, "fp8_e4m3:axis=-1"}, {kHead, "keep"}},
          "activations"},
+        {"ModelOpt, imports of its own file",
+         "modelopt",
+         "imports:\n  nothing: [{quantizer_name: '*', enable: false}]\n  int4: units.w4\n"
+         "units:\n  w4: {num_bits: 4, block_sizes: {-1: 128, type: static}}\n"
+         "quantize:\n  quant_cfg:\n  - {$import: nothing}\n  - {quantizer_name: '*weight_quantizer', cfg: {$import: "
+         "int4}}\n  - {quantizer_name: '*q_proj*', cfg: {$import: units/w4, block_sizes: {-1: 32}}}\n"
+         "  - {quantizer_name: '*lm_head*', enable: false}\n",
+         {{kDown0, "int4:block=128"}, {kQ0, "int4:block=32"}, {kHead, "keep"}}},
         {"ModelOpt, as it was",
          "modelopt",
          R"({"quant_cfg":{"*weight_quantizer":{"num_bits":8,"axis":0},"*lm_head*":{"enable":false},"default":{"enable":false}},"algorithm":"max"})",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/backends/plan_sources.h"
 
+#include "app/gui/known_backends.h"
 #include "app/gui/pages/backends/plan_list.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
@@ -8,8 +9,6 @@
 
 #include <QAction>
 #include <QFileDialog>
-#include <QFileInfo>
-#include <QSettings>
 #include <QSignalBlocker>
 #include <QToolButton>
 
@@ -18,15 +17,8 @@
 namespace qs::gui {
 namespace {
 
-constexpr const char* kPlugins = "backends/plugins"; // key in the settings
 // OpenBLAS without the core type that QuantScope chooses
 constexpr const char* kOwnChoice = "openblas:coretype=default";
-
-/// The file that the user has added.
-QString pluginOf(const BackendSource& source) {
-    const auto* path = source.shipped ? source.option("path") : nullptr;
-    return QString::fromStdString(path ? *path : source.path);
-}
 
 } // namespace
 
@@ -50,8 +42,7 @@ PlanSources::PlanSources(QVBoxLayout& column, QWidget* parent) : QObject(parent)
         if (row >= 0 && sources_[std::size_t(row)].named) removePlugin(pluginOf(sources_[std::size_t(row)]));
     });
     connect(list_, &QListWidget::itemChanged, this, &PlanSources::changed);
-    plugins_ = QSettings().value(QLatin1String(kPlugins)).toStringList();
-    plugins_.removeIf([](const QString& path) { return !QFileInfo::exists(path); });
+    plugins_ = keptPlugins();
     list();
 }
 
@@ -65,12 +56,11 @@ std::vector<BackendSource> PlanSources::ticked() const {
 void PlanSources::fit() { list_->fit(); }
 
 void PlanSources::list() {
-    std::vector<std::string> off, paths;
+    std::vector<std::string> off;
     for (int i = 0; i < list_->count(); ++i)
         if (!list_->ticked(i)) off.push_back(sources_[std::size_t(i)].id);
     if (list_->count() == 0) off = {kOwnChoice};
-    for (const auto& path : plugins_) paths.push_back(path.toStdString());
-    sources_ = backendSources(paths);
+    sources_ = knownBackends(plugins_);
     if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
         sources_.insert(
             std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) + 1,
@@ -91,7 +81,7 @@ void PlanSources::list() {
 }
 
 void PlanSources::keep() {
-    QSettings().setValue(QLatin1String(kPlugins), plugins_);
+    keepPlugins(plugins_);
     list();
     Q_EMIT listed();
     Q_EMIT changed();

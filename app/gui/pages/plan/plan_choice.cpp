@@ -2,6 +2,7 @@
 #include "app/gui/pages/plan/plan_choice.h"
 
 #include "app/gui/distinct_specs.h"
+#include "app/gui/known_backends.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
@@ -16,6 +17,7 @@
 #include <QLineEdit>
 #include <QRegularExpression>
 #include <QSignalBlocker>
+#include <QSpinBox>
 #include <QStandardItemModel>
 
 #include <algorithm>
@@ -31,13 +33,15 @@ QLabel* planCaption(const QString& text) {
 }
 
 /// A new plan chooses from spec A and a few others of different sizes.
+constexpr int kMostTargetRows = 65536;
 constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", "nf4:block=64", "int8"};
 
 } // namespace
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox), target_(new QComboBox) {
+      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox), target_(new QComboBox),
+      rows_(new QSpinBox) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -50,12 +54,26 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
         layout_->setItemData(layout_->count() - 1, QString::fromUtf8(layout.summary), Qt::ToolTipRole);
     }
     addLine(*column, tr("Layout"), layout_, "planLayout", tr("Whose stored bytes count, padding and scales included"));
-    target_->addItem(tr("any backend"), QString());
-    for (const BackendSource& source : backendSources({}))
-        if (source.built) target_->addItem(QString::fromStdString(source.id), QString::fromStdString(source.id));
+    followBackends();
     addLine(*column, tr("Target"), target_, "planTarget",
-            tr("A backend is asked which specs its kernels take at the shape of each tensor, at M = 1; the others are "
-               "no choice"));
+            tr("A backend is asked which specs its kernels take at the shape of each tensor; the others are no choice. "
+               "The page Backends adds plugins of your own"));
+    rows_->setObjectName(QStringLiteral("planTargetRows"));
+    rows_->setAccessibleName(tr("M of the target"));
+    rows_->setToolTip(tr("Rows of x that the target is asked about: tokens in one pass"));
+    rows_->setFont(Theme::numbers());
+    rows_->setRange(1, kMostTargetRows);
+    rows_->setPrefix(QStringLiteral("M = "));
+    rows_->setKeyboardTracking(false);
+    rows_->setEnabled(false);
+    auto* target = new QHBoxLayout;
+    target->setSpacing(4);
+    column->removeWidget(target_);
+    target->addWidget(target_, 1);
+    target->addWidget(rows_);
+    column->addLayout(target);
+    connect(target_, &QComboBox::currentIndexChanged, this, [this](int at) { rows_->setEnabled(at > 0); });
+    connect(rows_, &QSpinBox::valueChanged, this, &PlanChoice::changed);
     for (const plan::Objective& objective : plan::objectives()) {
         const QString title = tr(objective.title);
         objective_->addItem(objective.isProxy ? tr("%1 (proxy)").arg(title) : title, QLatin1String(objective.id));
@@ -111,6 +129,7 @@ PlanSettings PlanChoice::settings() const {
     out.layout = layout_->currentData().toString().toStdString();
     out.objective = objective_->currentData().toString().toStdString();
     out.target = target_->currentData().toString().toStdString();
+    if (!out.target.empty()) out.targetRows = rows_->value();
     for (const auto& [regex, box] : groups_)
         if (box->isChecked()) out.groups.push_back(regex);
     if (const QRegularExpression regex(group_->text()); regex.isValid() && !group_->text().isEmpty())
@@ -124,6 +143,7 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
     layout_->setCurrentIndex(std::max(0, layout_->findData(QString::fromStdString(settings.layout))));
     objective_->setCurrentIndex(std::max(0, objective_->findData(QString::fromStdString(settings.objective))));
     target_->setCurrentIndex(std::max(0, target_->findData(QString::fromStdString(settings.target))));
+    rows_->setValue(int(std::min<std::int64_t>(settings.targetRows, kMostTargetRows)));
     group_->clear();
     for (const auto& [regex, box] : groups_) box->setChecked(false);
     for (const auto& regex : settings.groups) {
@@ -134,6 +154,24 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
         else
             group_->setText(QString::fromStdString(regex));
     }
+}
+
+void PlanChoice::followBackends() {
+    const QStringList plugins = keptPlugins();
+    if (plugins_ == plugins) return;
+    plugins_ = plugins, backends_ = knownBackends(plugins);
+    const QString before = target_->currentData().toString();
+    const QSignalBlocker quiet(target_);
+    target_->clear();
+    target_->addItem(tr("any backend"), QString());
+    for (const BackendSource& source : backends_) {
+        if (!source.built) continue;
+        const QString id = QString::fromStdString(source.id);
+        target_->addItem(QString::fromStdString(escapeForPeople(source.id, 40)), id);
+        target_->setItemData(target_->count() - 1, pluginOf(source), Qt::ToolTipRole);
+    }
+    target_->setCurrentIndex(std::max(0, target_->findData(before)));
+    rows_->setEnabled(target_->currentIndex() > 0);
 }
 
 void PlanChoice::followSpecs() {

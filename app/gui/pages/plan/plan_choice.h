@@ -9,6 +9,7 @@
 class QCheckBox;
 class QComboBox;
 class QLineEdit;
+class QSpinBox;
 class QVBoxLayout;
 
 namespace qs::gui {
@@ -25,6 +26,8 @@ public:
     void followSpecs(); ///< lists the specs of the session
     /// Ticks these alone; a single one keeps another that was ticked, because a plan chooses.
     void chooseFrom(std::vector<QuantSpec> specs);
+    void followBackends(); ///< lists the backends, plugins of the user among them
+    const std::vector<BackendSource>& backends() const { return backends_; } ///< that a target is one of
     void followSensitivities(); ///< objectives that were not measured cannot be chosen
     /// `also`: an objective whose losses are known from a session file.
     void allowObjective(const std::string& also);
@@ -41,6 +44,9 @@ private:
     SpecTicks* specs_;
     QLineEdit* group_;
     QComboBox *layout_, *objective_, *target_;
+    QSpinBox* rows_;
+    std::vector<BackendSource> backends_;
+    std::optional<QStringList> plugins_;                     ///< of the list; none: it was not made yet
     std::vector<std::pair<std::string, QCheckBox*>> groups_; ///< expression, box
 };
 

@@ -20,9 +20,12 @@ Result<plan::MeasuredPlan> measurePlan(const MeasureRequest& request, const Job&
     auto plan = plan::heldOut(*text, context, answer.ground->lossChunks, kProofChunks);
     if (!plan) return tl::unexpected(plan.error());
     plan->scored = request.text.scored;
-    auto proof = plan::provePlan({model, answer.options.get(), answer.recipe->lines.own, answer.plan, answer.whole(),
-                                  request.draws, std::move(*plan), answer.start},
-                                 job);
+    const plan::ProofRequest asked{model,          answer.options.get(), answer.recipe->lines.own, answer.plan,
+                                   answer.whole(), request.draws,        std::move(*plan),         answer.start};
+    const auto& before = request.before;
+    const bool goesOn = before && before->textSha256 == text->sha256 && before->context == context &&
+                        before->lossChunks == answer.ground->lossChunks;
+    auto proof = goesOn ? plan::moreDraws(asked, *before->proof, job) : plan::provePlan(asked, job);
     if (!proof) return tl::unexpected(proof.error());
     plan::MeasuredPlan out;
     out.objective = answer.ground->objective->id, out.budget = answer.budget;

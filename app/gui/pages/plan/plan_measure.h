@@ -9,7 +9,9 @@ namespace qs::gui {
 struct MeasureRequest {
     std::shared_ptr<const PlanAnswer> answer;
     OutputText text;
-    std::size_t draws = 19; ///< of each kind of chance
+    std::size_t draws = plan::kUsualDraws; ///< of each kind of chance
+    /// The same plan with fewer draws, which are taken over where it was measured on the same text. None: all are measured.
+    std::optional<plan::MeasuredPlan> before;
 };
 constexpr std::size_t kProofChunks = 8; ///< of the text at most
 /// On chunks behind those of the losses, in contexts that the network has positions for. Errors: a text that cannot be

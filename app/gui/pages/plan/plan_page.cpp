@@ -117,7 +117,8 @@ QLayout* PlanPage::buttons() {
     draws_->setObjectName(QStringLiteral("planDraws"));
     draws_->setAccessibleName(tr("Random plans of each kind"));
     draws_->setToolTip(tr("Random plans of each kind to measure: 19 can show p = 0.05, 99 show 0.01"));
-    for (const int draws : {19, 39, 99}) draws_->addItem(tr("%1 draws").arg(draws), draws);
+    for (const int draws : {int(plan::kUsualDraws), 39, 99, 199, 499, 999})
+        draws_->addItem(tr("%1 draws").arg(draws), draws);
     const auto add = [&](const char* name, const QString& text, const QString& tip, auto act) {
         auto* button = new QPushButton(text);
         button->setObjectName(QLatin1String(name));
@@ -184,8 +185,10 @@ void PlanPage::connectSession() {
         if (std::exchange(again_, false)) solve();
     });
     connect(&grounding_, &Task::cancelled, this, [this] { status_->say(tr("Cancelled.")); });
-    connect(&measuring_, &Task::cancelled, this,
-            [this] { status_->say(tr("Cancelled: this plan was not measured.")); });
+    connect(&measuring_, &Task::cancelled, this, [this] {
+        status_->say(drawn_ > 0 ? tr("Cancelled. %1 draws of each kind are kept.").arg(drawn_)
+                                : tr("Cancelled: this plan was not measured."));
+    });
     connect(&session_, &Session::modelChanged, this, &PlanPage::modelChanged);
     connect(&session_, &Session::recipeChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
@@ -236,6 +239,7 @@ void PlanPage::modelChanged() {
 void PlanPage::showEvent(QShowEvent* event) {
     if (event) PageInParts::showEvent(event);
     if (stack_->currentIndex() == 0) return;
+    choice_->followBackends();
     if (!std::exchange(fresh_, false)) return recipeChanged();
     choice_->followSpecs();
     settle_.stop(); // what follows asks
@@ -258,12 +262,16 @@ void PlanPage::draw() {
     start_->setVisible(has && (!ground_ || !isGroundFresh()) && !grounding_.running());
     measure_->setVisible(!isMeasuring);
     stop_->setVisible(isMeasuring);
-    measure_->setText(hasText ? tr("Measure") : tr("Choose a text…"));
-    measure_->setToolTip(hasText
+    const auto* now = measuredNow();
+    const bool goesOn = hasText && now && canGoOn(*now);
+    measure_->setText(goesOn ? tr("More draws") : hasText ? tr("Measure") : tr("Choose a text…"));
+    measure_->setToolTip(goesOn ? tr("Goes on drawing random plans in the background: p and the band follow")
+                         : hasText
                              ? tr("KL of the plan on text that no loss was measured on, beside uniform specs, rules "
                                   "of thumb and random plans")
                              : tr("A plan is measured on the text of page Evidence"));
     for (auto* button : {measure_, use_, export_}) button->setEnabled(answer_ != nullptr);
+    if (goesOn) measure_->setEnabled(now->proof->draws() < draws_->itemData(draws_->count() - 1).toULongLong());
     draws_->setEnabled(answer_ && hasText);
     const bool used = isInUse();
     use_->setEnabled(answer_ && !used);
@@ -274,7 +282,6 @@ void PlanPage::draw() {
                                                       "costs each tensor.");
     charts_->setMessage(empty);
     units_->setMessage(empty);
-    const auto* now = measuredNow();
     const auto* shown = now ? now : measured_.empty() ? nullptr : &measured_.back();
     chance_->setMeasured(shown, shown && answer_ ? shown->plan().mixture.bpw(*answer_->options) : 0);
     const bool inside = now && PlanChance::isInside(*now->proof);

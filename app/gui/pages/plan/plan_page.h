@@ -4,7 +4,7 @@
 // the recipe of the session.
 
 #include "app/gui/page_in_parts.h"
-#include "app/gui/pages/plan/plan_work.h"
+#include "app/gui/pages/plan/plan_measure.h"
 #include "app/gui/task.h"
 
 #include <QTimer>
@@ -61,8 +61,10 @@ private:
     void solve();
     void take(std::shared_ptr<const PlanAnswer> answer);
     void use();     ///< makes the plan the recipe of the session
-    void measure(); ///< beside chance
-    void publish(); ///< gives the session the record of the plan
+    void measure(); ///< beside chance; or more draws of what was measured
+    void drawMore(MeasureRequest request);
+    bool canGoOn(const plan::MeasuredPlan& measured) const; ///< more draws can join those that it has
+    void publish();                                         ///< gives the session the record of the plan
     void keep();
     bool takeRestored();
     void draw();
@@ -79,6 +81,7 @@ private:
     std::shared_ptr<const PlanAnswer> answer_;
     std::vector<plan::MeasuredPlan> measured_;
     std::optional<double> bpw_; ///< the budget; while the slider is dragged ahead of the session's
+    std::size_t drawn_ = 0;     ///< draws that are kept if the measurement that runs is cancelled
     bool fresh_ = true;         ///< the user has not seen this model here yet
     bool again_ = false;        ///< the question has changed while it was answered
     QStackedLayout *stack_, *views_ = nullptr;

@@ -27,6 +27,7 @@ namespace {
 
 constexpr const char* kPlanKept = "plan"; ///< name in session files
 constexpr std::size_t kMostChoices = 32;  ///< specs to choose from
+constexpr std::size_t kDrawsAtOnce = 5;   ///< random plans of each kind, between two looks at the result
 
 /// The specs of locks, each once.
 std::vector<QuantSpec> lockedSpecs(const SessionRecipe& recipe) {
@@ -73,7 +74,7 @@ void PlanPage::ground() {
     if (const auto& start = session_.decision().start().recipe)
         request.shown.insert(request.shown.end(), start->specs.begin(), start->specs.end());
     for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));
-    request.text = session_.outputText(), request.before = ground_;
+    request.text = session_.outputText(), request.before = ground_, request.backends = choice_->backends();
     groundOf_ = request.text.sensitivities;
     solving_.drop();
     again_ = false;
@@ -203,25 +204,56 @@ void PlanPage::measure() {
     OutputText text = session_.outputText();
     if (text.path.empty()) text.path = session_.sampleText().toStdString();
     if (text.path.empty()) return session_.showPage(kEvidencePage);
-    MeasureRequest request{answer_, text, std::size_t(draws_->currentData().toInt())};
+    MeasureRequest request{answer_, text, 0, {}};
+    if (const auto* now = measuredNow(); now && canGoOn(*now)) {
+        request.before = *now;
+        while (draws_->currentData().toULongLong() <= now->proof->draws() &&
+               draws_->currentIndex() + 1 < draws_->count())
+            draws_->setCurrentIndex(draws_->currentIndex() + 1);
+    } else {
+        findChild<QToolButton*>(QStringLiteral("planTabChance"))->click();
+    }
     status_->say({});
+    drawMore(std::move(request));
+}
+
+/// A few draws at a time, so that what is known of chance is shown and kept while the others are drawn. The plan may
+/// change meanwhile: the draws are of the one that they began with.
+void PlanPage::drawMore(MeasureRequest request) {
+    const std::size_t all = std::size_t(draws_->currentData().toULongLong());
+    const std::size_t known = request.before ? request.before->proof->draws() : 0;
+    if (request.before && known >= all) return;
+    request.draws = std::min(all, request.before ? known + kDrawsAtOnce : plan::kUsualDraws);
+    drawn_ = known;
     measuring_.run(
-        "Measuring the plan beside chance",
-        [request = std::move(request)](const Job& job) { return measurePlan(request, job); },
-        [this](plan::MeasuredPlan measured) {
-            measured_.push_back(std::move(measured));
+        request.before ? tr("Random plans of each kind: %1 of %2").arg(known).arg(all).toStdString()
+                       : std::string("Measuring the plan beside chance"),
+        [request](const Job& job) { return measurePlan(request, job); },
+        [this, request](plan::MeasuredPlan measured) mutable {
+            const auto before = std::find_if(measured_.begin(), measured_.end(), [&](const plan::MeasuredPlan& one) {
+                return request.before && one.proof == request.before->proof;
+            });
+            if (before != measured_.end())
+                *before = measured;
+            else
+                measured_.push_back(measured);
             charts_->setMeasured(measured_);
-            findChild<QToolButton*>(QStringLiteral("planTabChance"))->click();
             solve(); // the record of the session gets the proof
+            request.before = std::move(measured);
+            drawMore(std::move(request));
         });
     draw();
+}
+
+bool PlanPage::canGoOn(const plan::MeasuredPlan& measured) const {
+    return !measured.proof->scores.empty() && measured.plan().mixture.picked == answer_->plan.picked;
 }
 
 void PlanPage::keep() {
     KeptPlan kept;
     const PlanSettings& settings = ground_->settings;
     kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
-    if (!settings.target.empty()) kept.target = settings.target;
+    if (!settings.target.empty()) kept.target = settings.target, kept.targetRows = std::uint64_t(settings.targetRows);
     kept.groups = settings.groups, kept.bpw = bpw_, kept.ns = time_->ns(), kept.lossChunks = ground_->lossChunks,
     kept.measured = measured_;
     kept.startName = session_.decision().start().name.toStdString(),
@@ -244,8 +276,8 @@ bool PlanPage::takeRestored() {
                 return session_.decision().start().recipe ? startChanged() : ground();
             }
             choice_->allowObjective(kept->objective);
-            choice_->setSettings(
-                {kept->specs, kept->layout, kept->objective, kept->groups, kept->target.value_or(std::string())});
+            choice_->setSettings({kept->specs, kept->layout, kept->objective, kept->groups,
+                                  kept->target.value_or(std::string()), std::int64_t(kept->targetRows.value_or(1))});
             auto before = std::make_shared<PlanGround>();
             before->model = session_.model(), before->objective = plan::findObjective(kept->objective);
             before->lossChunks = kept->lossChunks;

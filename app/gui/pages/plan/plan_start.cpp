@@ -6,6 +6,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/recipe_dialog.h"
 #include "core/base/text.h"
+#include "core/export/rule_book.h"
 
 #include <QFileDialog>
 #include <QHBoxLayout>
@@ -30,10 +31,12 @@ PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
     size_ = button("planStartSize", tr("Its size"), tr("Give the plan the size of this recipe"));
     lock_ = button("planStartLock", tr("Lock"),
                    tr("Make this recipe that of the session: its rules are locks of the plan"));
+    skips_ = button("planStartSkips", tr("Skip list"),
+                    tr("Lock what this recipe keeps as it is, such as llm_int8_skip_modules of a config.json"));
     forget_ = button("planStartForget", tr("Forget"), tr("Take this recipe away from the plan; ticked specs stay"));
     auto* row = new QHBoxLayout;
     setSpaces(*row, 4);
-    for (auto* one : {open_, size_, lock_, forget_}) row->addWidget(one);
+    for (auto* one : {open_, size_, lock_, skips_, forget_}) row->addWidget(one);
     row->addStretch(1);
     auto* column = new QVBoxLayout(this);
     setSpaces(*column, 0);
@@ -43,8 +46,20 @@ PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
     connect(open_, &QToolButton::clicked, this, &PlanStartLine::choose);
     connect(size_, &QToolButton::clicked, this, [this] { session_.decision().setBudget(bpw_); });
     connect(lock_, &QToolButton::clicked, this, [this] { session_.setRules(session_.decision().start().rules, true); });
+    connect(skips_, &QToolButton::clicked, this, &PlanStartLine::keepItsSkips);
     connect(forget_, &QToolButton::clicked, this, [this] { session_.startPlanFrom({}, {}); });
     setAnswer(nullptr);
+}
+
+void PlanStartLine::keepItsSkips() {
+    const auto& start = session_.decision().start().recipe;
+    RuleLines lines = session_.recipe()->lines;
+    std::vector<TensorRule> kept;
+    for (const TensorInfo* tensor : session_.weights())
+        if (!start->specOf(*tensor) && !firstRule(lines.own, tensor->name))
+            kept.push_back({regexOfName(tensor->name), std::nullopt});
+    lines.own.insert(lines.own.end(), kept.begin(), kept.end());
+    session_.setRules(lines, session_.keepsRest());
 }
 
 void PlanStartLine::choose() {
@@ -60,7 +75,8 @@ void PlanStartLine::setAnswer(const PlanAnswer* answer) {
     const PlanStart& start = session_.decision().start();
     const bool has = start.recipe != nullptr;
     open_->setHidden(has);
-    for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, size_, lock_, forget_}) one->setHidden(!has);
+    for (QWidget* one : std::initializer_list<QWidget*>{name_, figures_, size_, lock_, skips_, forget_})
+        one->setHidden(!has);
     if (!has) return;
     name_->setText(tr("from %1").arg(start.name));
     name_->setToolTip(tr("The plan began from %1; it locks nothing").arg(start.name));

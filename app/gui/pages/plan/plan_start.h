@@ -22,10 +22,11 @@ public:
     void setAnswer(const PlanAnswer* answer); ///< null: none
 
 private:
+    void keepItsSkips();
     void choose(); ///< by a dialog called "planRecipeDialog"
     Session& session_;
     ElidedLabel *name_, *figures_;
-    QToolButton *open_, *size_, *lock_, *forget_;
+    QToolButton *open_, *size_, *lock_, *skips_, *forget_;
     double bpw_ = 0; ///< of the recipe; 0: not known
 };
 

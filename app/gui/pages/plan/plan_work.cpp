@@ -77,12 +77,14 @@ Result<std::shared_ptr<const plan::Target>> targetOf(const GroundRequest& reques
     const std::string& id = request.settings.target;
     if (id.empty()) return Answer();
     const auto* before = request.before && request.before->model == request.model ? request.before.get() : nullptr;
-    if (before && before->target && before->target->backend == id && before->target->specs == wanted)
+    const std::int64_t rows = request.settings.targetRows;
+    if (before && before->target && before->target->backend == id && before->target->m == rows &&
+        before->target->specs == wanted)
         return before->target;
-    const auto sources = backendSources({});
+    const auto& sources = request.backends;
     const auto source = std::find_if(sources.begin(), sources.end(), [&](const auto& one) { return one.id == id; });
     if (source == sources.end()) return fail(fmt::format("There is no backend '{}'.", escapeForPeople(id, 60)));
-    auto asked = plan::askTarget({*source, request.model, wanted, 1, {}}, job);
+    auto asked = plan::askTarget({*source, request.model, wanted, rows, {}}, job);
     if (!asked) return tl::unexpected(asked.error());
     return std::make_shared<const plan::Target>(std::move(*asked));
 }
@@ -202,7 +204,7 @@ Result<PlanBand> randomBand(const std::shared_ptr<const PlanAnswer>& answer, con
         PlanBand::Point point{at.bytes, INFINITY, -INFINITY};
         for (std::size_t draw = 1; draw <= kBandDraws; ++draw) {
             if (job.cancelled()) return cancelledError();
-            const auto mixture = plan::randomMixture(at, options, draw);
+            const auto mixture = plan::randomMixture(at, options, draw, answer->ns);
             if (!mixture) continue;
             point.least = std::min(point.least, mixture->loss), point.largest = std::max(point.largest, mixture->loss);
         }

@@ -19,6 +19,7 @@ struct PlanSettings {
     std::string objective;           ///< id
     std::vector<std::string> groups; ///< see plan::OptionRequest
     std::string target = {};         ///< id of a backend; "": specs that no kernel takes are choices too
+    std::int64_t targetRows = 1;     ///< M: rows of x that the target is asked about
     bool operator==(const PlanSettings&) const = default;
 };
 
@@ -41,6 +42,7 @@ struct GroundRequest {
     std::vector<QuantSpec> shown;                      ///< specs of recipes: bytes, and losses where they are known
     std::vector<std::pair<QuantSpec, ModelRows>> rows; ///< what the session has measured
     OutputText text;
+    std::vector<BackendSource> backends;      ///< that a target is one of
     std::shared_ptr<const PlanGround> before; ///< what is known from the last time; may be null
 };
 /// Errors: cancelled, files that changed, a layout or an objective that does not exist, no sensitivities for it.
