@@ -161,6 +161,13 @@ constexpr CardEntry kEntries[] = {
      ""},
     {"KL against position",
      "The mean KL at each position of a chunk. A rise to the right: errors add up with the context.", ""},
+    {"Effect on the embeddings",
+     "One row for each spec. The embedding of a chunk is the mean of its tokens' last hidden states. The cosine "
+     "compares the embedding under the spec with that of the stored weights: 1 is the same direction.",
+     ""},
+    {"Cosine of each chunk", "The cosine of the two embeddings of each chunk, in the order of the text.", ""},
+    {"Chunks up to a cosine",
+     "The share of chunks whose cosine is not above x. A steep rise at 1: nearly all chunks keep their direction.", ""},
     {"Effect by layer × role",
      "One cell for each tensor: what quantizing it does to the model's output, by the way that is chosen above. Bright "
      "is worse. Hatched: not measured.",

@@ -2,6 +2,8 @@
 #pragma once
 // The registry of pages: the rail, the View menu, the shortcuts and the tests loop over pages().
 
+#include "app/gui/widgets/sketch.h"
+
 #include <QString>
 #include <QWidget>
 
@@ -21,6 +23,7 @@ struct PageTraits {
     const char* icon;        ///< resource name under :/icons/, single colour, tinted by the rail
     const char* tip;         ///< one sentence
     const char* guide;       ///< what explains it: a page of docs/, and a heading of it behind "#"
+    Sketch::Kind sketch;     ///< what is typical for the page, for the start page
     PageGroup group;         ///< pages of one group stand together
     bool usesSpecBar = true; ///< the top bar's spec editor is shown
     bool usesBrowser = true; ///< the tensor browser is shown

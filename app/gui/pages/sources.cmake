@@ -60,6 +60,7 @@ target_sources(qs_gui PRIVATE
   pages/report/report_parts.cpp
   pages/report/report_specs.cpp
   pages/sweep/spec_set_view.cpp
+  pages/start/page_tour.cpp
   pages/start/start_page.cpp
   pages/sweep/sweep_page.cpp
   pages/sweep/sweep_points.cpp

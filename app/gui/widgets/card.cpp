@@ -106,7 +106,26 @@ void Card::setBody(QWidget* body) {
     veil_->raise();
 }
 
+void Card::setSketch(QWidget* sketch) {
+    delete sketch_;
+    sketch_ = sketch;
+    sketch->hide();
+    layout_->addWidget(sketch, 1);
+}
+
+void Card::setEmpty(const QString& sentence) {
+    setMessage(sentence);
+    if (sketch_) showSketch(!sentence.isEmpty());
+}
+
+void Card::showSketch(bool on) {
+    sketch_->setVisible(on);
+    layout_->setStretchFactor(message_, on ? 0 : 1);
+    message_->setAlignment(on ? Qt::AlignLeft | Qt::AlignTop : Qt::AlignCenter);
+}
+
 void Card::setMessage(const QString& sentence) {
+    if (sketch_) showSketch(false);
     message_->setText(sentence);
     message_->setVisible(!sentence.isEmpty());
     if (body_) body_->setVisible(sentence.isEmpty());

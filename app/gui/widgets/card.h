@@ -25,6 +25,10 @@ public:
     /// Shows a sentence in place of the body: nothing to show, an error, "not measured: reason". "" shows the body
     /// again.
     void setMessage(const QString& sentence);
+    /// Takes ownership of a drawing of what the card will show; setEmpty() shows it.
+    void setSketch(QWidget* sketch);
+    /// Shows a sentence and below it the sketch: nothing was measured yet, and this is what will stand here.
+    void setEmpty(const QString& sentence);
     void setLoading(bool loading); ///< shows the last picture dimmed
     QWidget* body() const { return body_; }
     QString message() const;
@@ -36,10 +40,11 @@ protected:
 
 private:
     void place();
+    void showSketch(bool on);
     QLabel *title_, *note_, *message_;
     QHBoxLayout* header_;
     QVBoxLayout* layout_;
-    QWidget* body_ = nullptr;
+    QWidget *body_ = nullptr, *sketch_ = nullptr;
     QWidget* veil_;
 };
 

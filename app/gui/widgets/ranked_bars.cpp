@@ -249,7 +249,7 @@ void RankedBars::paintEvent(QPaintEvent*) {
                          namesTensors_ ? fittedName(bar.name, words, names - 4)
                                        : wordMetrics.elidedText(bar.name, Qt::ElideMiddle, names - 4));
         painter.setFont(numbers);
-        const double thick = std::clamp(height / 3.0, 10.0, 18.0);
+        const double thick = std::clamp(height / 2.5, 10.0, 40.0);
         const QRectF area(lane.left(), row.top() + (height - thick) / 2.0, lane.width(), thick);
         if (!std::isfinite(bar.value)) {
             painter.fillRect(area, QBrush(tokens.faint, Qt::BDiagPattern));

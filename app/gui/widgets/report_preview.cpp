@@ -19,6 +19,9 @@ namespace qs::gui {
 
 namespace {
 
+constexpr double kPage = ReportPreview::kWidth + 2 * ReportPreview::kBorder; ///< width of the document
+constexpr double kBetween = 24;                                              ///< pixels between two columns
+
 constexpr std::size_t kRows = 12; // rows shown of a table; the files have all rows
 constexpr double kLine = 20;
 
@@ -74,8 +77,18 @@ void ReportPreview::setReport(std::shared_ptr<const Report> report, std::vector<
     layOut();
 }
 
+int ReportPreview::columns() const { return viewport()->width() >= 2 * kPage + kBetween ? 2 : 1; }
+
 double ReportPreview::scale() const {
-    return std::clamp((viewport()->width() - 8.0) / (kWidth + 2 * kBorder), 0.4, 1.0);
+    const int across = columns();
+    const double room = viewport()->width() - 8.0 - (across - 1) * kBetween;
+    return std::clamp(room / (across * kPage), 0.4, kMostScale);
+}
+
+double ReportPreview::breakBefore(double top, double bottom) const {
+    for (const auto& block : blocks_)
+        if (block.y > top && block.y + block.height > bottom) return std::min(bottom, block.y);
+    return bottom;
 }
 
 void ReportPreview::resizeEvent(QResizeEvent*) {
@@ -246,16 +259,26 @@ void ReportPreview::paintEvent(QPaintEvent*) {
     const auto& tokens = Theme::instance().tokens();
     QPainter painter(viewport());
     painter.setRenderHints(QPainter::Antialiasing | QPainter::SmoothPixmapTransform);
-    const double s = scale(), page = kWidth + 2 * kBorder, left = std::max(0.0, (viewport()->width() - page * s) / 2);
-    painter.translate(left, -verticalScrollBar()->value());
+    const double s = scale(), high = viewport()->height() / s;
+    const int across = columns();
+    const double width = across * kPage * s + (across - 1) * kBetween;
+    painter.translate(std::max(0.0, (viewport()->width() - width) / 2), 0);
     painter.scale(s, s);
-    painter.fillRect(QRectF(0, 0, page, height_), tokens.bg);
-    const double top = verticalScrollBar()->value() / s, bottom = top + viewport()->height() / s;
-    for (const auto& block : blocks_) {
-        if (block.y + block.height < top || block.y > bottom) continue;
+    double top = verticalScrollBar()->value() / s;
+    for (int column = 0; column < across && top < height_; ++column) {
+        const double bottom = column + 1 < across ? breakBefore(top, top + high) : top + high;
         painter.save();
-        block.paint(painter, QRectF(kBorder, block.y, kWidth, block.height));
+        painter.translate(column * (kPage + kBetween / s), -top);
+        painter.fillRect(QRectF(0, top, kPage, std::min(high, height_ - top)), tokens.bg);
+        painter.setClipRect(QRectF(0, top, kPage, bottom - top));
+        for (const auto& block : blocks_) {
+            if (block.y + block.height < top || block.y > bottom) continue;
+            painter.save();
+            block.paint(painter, QRectF(kBorder, block.y, kWidth, block.height));
+            painter.restore();
+        }
         painter.restore();
+        top = bottom;
     }
 }
 

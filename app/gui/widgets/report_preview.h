@@ -25,6 +25,7 @@ public:
     QSize sizeHint() const override { return {640, 480}; }
 
     static constexpr int kWidth = 720, kBorder = 32;
+    static constexpr double kMostScale = 1.5; ///< in a wide window
 
 protected:
     void paintEvent(QPaintEvent*) override;
@@ -44,7 +45,9 @@ private:
     void addCards(const Table& cards);
     void addTable(const Table& table);
     void addPlot(const Plot& plot, const QImage& image);
+    int columns() const; ///< 2 in a wide window: the right one continues the left one
     double scale() const;
+    double breakBefore(double top, double bottom) const; ///< where a column ends, so that it cuts no block
 
     std::shared_ptr<const Report> report_;
     std::vector<QImage> plots_;

@@ -35,6 +35,7 @@ target_sources(qs_gui PRIVATE
   widgets/recipe_dialog.cpp
   widgets/rule_editor.cpp
   widgets/shared_painting.cpp
+  widgets/sketch.cpp
   widgets/spec_ticks.cpp
   widgets/plot_axis.cpp
   widgets/plot_chart.cpp

@@ -3,7 +3,7 @@ set(gui "${CMAKE_CURRENT_LIST_DIR}")
 qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli quantscope-worker qs_backend_bad_load
   TESTS
     ${gui}/heat_map_test.cpp ${gui}/plot_chart_test.cpp ${gui}/overview_page_test.cpp ${gui}/plan_changes_test.cpp ${gui}/plan_page_test.cpp ${gui}/plan_speed_test.cpp ${gui}/tensor_page_test.cpp
-    ${gui}/codebook_page_test.cpp ${gui}/window_layout_test.cpp ${gui}/given_inputs_test.cpp ${gui}/audit_page_test.cpp
+    ${gui}/codebook_page_test.cpp ${gui}/window_layout_test.cpp ${gui}/page_room_test.cpp ${gui}/given_inputs_test.cpp ${gui}/audit_page_test.cpp
     ${gui}/evidence_page_test.cpp ${gui}/evidence_runs_test.cpp ${gui}/evidence_kept_test.cpp ${gui}/sweep_page_test.cpp ${gui}/labs_page_test.cpp ${gui}/spec_bar_test.cpp ${gui}/spec_history_test.cpp
     ${gui}/tensor_browser_test.cpp ${gui}/tensor_selection_test.cpp ${gui}/main_window_test.cpp
     ${gui}/window_keys_test.cpp ${gui}/window_work_test.cpp ${gui}/kept_results_test.cpp ${gui}/kept_lab_results_test.cpp

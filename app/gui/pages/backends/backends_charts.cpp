@@ -3,6 +3,7 @@
 
 #include "app/gui/bench_run.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/sketch.h"
 
 #include <QComboBox>
 #include <QLabel>
@@ -89,6 +90,7 @@ LatencyCard::LatencyCard(const BenchRun& bench, QWidget* parent)
     chart_->setLogY(true);
     chart_->setLegend(true);
     setBody(chart_);
+    setSketch(new Sketch(Sketch::Kind::Curves, {tr("M, rows of x"), tr("median, µs")}));
     all_ = addToggle(tr("all variants"), tr("A line for each variant instead of the fastest one"));
     group_ = corner(*this, "latencyGroup", tr("Shape and operation of the latency chart"));
     connect(all_, &QToolButton::toggled, this, &LatencyCard::refresh);
@@ -122,10 +124,9 @@ void LatencyCard::draw() {
     const auto* chart = current();
     all_->setVisible(chart != nullptr);
     if (!chart) {
-        return setMessage(
-            bench_.rows().empty()
-                ? notYet(bench_, tr("Press Run to time each backend at every M; marks show where the fastest changes."))
-                : tr("Nothing was timed; the table says why."));
+        if (!bench_.rows().empty()) return setMessage(tr("Nothing was timed; the table says why."));
+        return setEmpty(
+            notYet(bench_, tr("Press Run to time each backend at every M; marks show where the fastest changes.")));
     }
     auto picture = latencyPicture(*chart, bench_.rows());
     for (const auto& series : chart->series)
@@ -165,6 +166,7 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     column->addWidget(busy_);
     column->addWidget(map_, 1);
     setBody(body);
+    setSketch(new Sketch(Sketch::Kind::Map, {tr("backend and variant"), tr("shape: times as fast as f32")}));
     again_ = named(new QToolButton, "againBench");
     again_->setToolTip(
         tr("Measures the rows again that were disturbed by other load on the machine; the other rows stay"));
@@ -229,10 +231,9 @@ void SpeedupCard::draw() {
     explainBusy();
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
     if (at >= maps_.size()) {
-        return setMessage(
-            bench_.rows().empty()
-                ? notYet(bench_, tr("Press Run for a map of shapes and backends: faster or slower than f32."))
-                : tr("No speed-up is known: the baseline, openblas f32, was not timed beside these."));
+        if (!bench_.rows().empty())
+            return setMessage(tr("No speed-up is known: the baseline, openblas f32, was not timed beside these."));
+        return setEmpty(notYet(bench_, tr("Press Run for a map of shapes and backends: faster or slower than f32.")));
     }
     map_->setData(speedupPicture(maps_[at]));
     const auto& cells = maps_[at].rows;
@@ -260,6 +261,7 @@ RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
     chart_->setLogY(true);
     chart_->setLegend(true);
     setBody(chart_);
+    setSketch(new Sketch(Sketch::Kind::Roof, {tr("operations a byte"), tr("GFLOP/s")}));
     device_ = corner(*this, "rooflineDevice", tr("Device of the roofline"));
     connect(device_, &QComboBox::activated, this, &RooflineCard::draw);
     connect(chart_, &PlotChart::clicked, this, [this](double x, double y) {
@@ -289,10 +291,8 @@ void RooflineCard::refresh() {
 void RooflineCard::draw() {
     const auto at = std::size_t(std::max(0, device_->currentIndex()));
     if (at >= rooflines_.size()) {
-        return setMessage(
-            bench_.rows().empty()
-                ? notYet(bench_, tr("Press Run to see each product below the roofs measured in the same run."))
-                : tr("No product was timed from a cold cache."));
+        if (!bench_.rows().empty()) return setMessage(tr("No product was timed from a cold cache."));
+        return setEmpty(notYet(bench_, tr("Press Run to see each product below the roofs measured in the same run.")));
     }
     auto series = rooflinePicture(rooflines_[at], bench_.rows());
     double least = std::numeric_limits<double>::max(), most = 0;

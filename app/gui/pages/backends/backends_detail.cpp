@@ -3,6 +3,7 @@
 
 #include "app/gui/pages/backends/backends_rows.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/sketch.h"
 
 #include <QClipboard>
 #include <QComboBox>
@@ -25,6 +26,7 @@ BenchDetail::BenchDetail(QWidget* parent)
     text_->setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
     text_->document()->setDocumentMargin(0);
     setBody(text_);
+    setSketch(new Sketch(Sketch::Kind::Text));
     artifact_->setObjectName(QStringLiteral("artifactChoice"));
     artifact_->setAccessibleName(tr("Summary, or the program that ran"));
     artifact_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -41,7 +43,7 @@ BenchDetail::BenchDetail(QWidget* parent)
 void BenchDetail::clear() {
     artifact_->hide();
     copy_->hide();
-    setMessage(tr("A click on a result shows what exactly was run."));
+    setEmpty(tr("A click on a result shows what exactly was run."));
 }
 
 void BenchDetail::show(const BenchmarkRow& row) {

@@ -2,6 +2,7 @@
 #include "app/gui/pages/backends/backends_tables.h"
 
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 
 #include <QComboBox>
 #include <QCoreApplication>
@@ -13,6 +14,8 @@
 
 namespace qs::gui {
 namespace {
+
+constexpr int kSketched = 7; ///< columns of times in the sketch of a table without rows
 
 Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     auto out = benchmarkColumns().pick(ids);
@@ -140,6 +143,10 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     view_->setModel(sorted_);
     view_->setSortingEnabled(true);
     setBody(view_);
+    QStringList titles;
+    for (int i = 0; i < std::min(kSketched, times_->columnCount()); ++i)
+        titles << times_->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString();
+    setSketch(new Sketch(Sketch::Kind::Table, titles));
     choice_->setObjectName(QStringLiteral("tableChoice"));
     choice_->setAccessibleName(tr("Table"));
     choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -240,7 +247,7 @@ void BenchTables::explain() {
                   : bench_.running() ? (choice == Roofs || choice == Model ? tr("Shown when the run is complete.")
                                                                            : tr("The first results are on their way."))
                                      : tr("Press Run: every variant is checked against f64 first, then timed.");
-    setMessage(message);
+    setEmpty(message);
 }
 
 int BenchTables::current() const {

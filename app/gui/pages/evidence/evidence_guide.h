@@ -9,6 +9,8 @@ class QPushButton;
 
 namespace qs::gui {
 
+class Card;
+
 class EvidenceGuide : public QWidget {
     Q_OBJECT
 public:
@@ -21,9 +23,16 @@ Q_SIGNALS:
     void sampleTextAsked();
     void textAsked(bool ids);
 
+protected:
+    void resizeEvent(QResizeEvent*) override;
+
 private:
+    QWidget* explanation();
+    QWidget* sketches();
     QLabel *title_, *what_;
     QPushButton *sample_, *text_, *tokens_;
+    QWidget *ofTokens_ = nullptr, *ofEmbeddings_ = nullptr; ///< sketches of what an evaluation will show
+    Card* figures_ = nullptr;                               ///< shown where there is room
 };
 
 } // namespace qs::gui

@@ -9,6 +9,7 @@
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/ranked_bars.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 
@@ -57,6 +58,10 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
     mapCard_->setBody(map_);
     barsCard_->setBody(bars_);
     predictionsCard_->setBody(predictions_);
+    mapCard_->setSketch(new Sketch(Sketch::Kind::Map, {tr("layer"), tr("role")}));
+    barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("KL alone, nats")}));
+    predictionsCard_->setSketch(
+        new Sketch(Sketch::Kind::Frontier, {tr("predicted: slope × NMSE, nats"), tr("KL alone, nats")}));
     auto* grid = new QGridLayout(this);
     grid->setContentsMargins({});
     grid->setSpacing(Theme::kGap);
@@ -230,8 +235,8 @@ void EvidenceTensors::draw() {
                           : !start_->isEnabled()
                               ? tr("Choose a text and tick a spec on the left, then press Measure each tensor.")
                               : tr("Press Measure each tensor. %1").arg(QString::fromUtf8(how().summary));
-    mapCard_->setMessage(ranked.empty() ? empty : QString());
-    barsCard_->setMessage(ranked.empty() ? tr("Not measured yet.") : QString());
+    mapCard_->setEmpty(ranked.empty() ? empty : QString());
+    barsCard_->setEmpty(ranked.empty() ? tr("Not measured yet.") : QString());
     spec_->setVisible(spec_->count() > 0);
     drawTensors(ranked);
     drawPredictions();
@@ -268,7 +273,7 @@ void EvidenceTensors::drawTensors(const std::vector<const eval::SensitivityRow*>
 
 void EvidenceTensors::drawPredictions() {
     const auto plot = predictionPlot(rows(), spec_->currentText().toStdString());
-    predictionsCard_->setMessage(
+    predictionsCard_->setEmpty(
         plot.isEmpty() ? tr("Shown when a spec was measured both ways: choose Slope above and measure, then Alone.")
                        : QString());
     predictions_->setData(plot, {});

@@ -5,6 +5,7 @@
 #include "app/gui/session.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/small_multiples.h"
 #include "core/base/text.h"
 
@@ -82,11 +83,14 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
                value(table.proxies[row.proxy]) + u'\n' + value(table.measured[row.measured]);
     });
     plotsCard_->setBody(plots_);
+    plotsCard_->setSketch(new Sketch(Sketch::Kind::Frontier, {tr("order by the proxy, %"), tr("measured order, %")}));
     asDataTable(*table_, tr("How far each proxy ranks as the output does"));
     table_->setObjectName(QStringLiteral("evidenceTrust"));
     table_->setModel(rows_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(
+        new Sketch(Sketch::Kind::Table, {tr("Proxy"), tr("Measured"), tr("Rank correlation"), tr("Too high or low")}));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(Theme::kGap);
@@ -186,8 +190,8 @@ void EvidenceTrust::draw(Meter meter) {
                                                    "least %1 specs, or measure each tensor on the tab Tensors.")
                                                     .arg(kLeastItems)
                                               : QString();
-    plotsCard_->setMessage(empty);
-    tableCard_->setMessage(empty.isEmpty() ? QString() : tr("Nothing to compare yet."));
+    plotsCard_->setEmpty(empty);
+    tableCard_->setEmpty(empty.isEmpty() ? QString() : tr("Nothing to compare yet."));
     std::vector<Multiple> panels;
     QStringList series;
     for (const auto& table : meter_.tables) series << QString::fromStdString(table.of);

@@ -10,6 +10,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/rule_editor.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/export/certificate_columns.h"
@@ -35,7 +36,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kSide = 320;
+constexpr int kSide = 344;
 constexpr int kExportStatusLines = 4;
 constexpr const char* kExportKept = "export"; ///< name in session files
 
@@ -96,8 +97,8 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     const QString empty =
         tr("Nothing has been exported yet. An export is opened again, every value is compared with what "
            "was analysed, and the certificate is shown here.");
-    proofCard_->setMessage(empty);
-    filesCard_->setMessage(tr("Each written file with its SHA-256."));
+    proofCard_->setEmpty(empty);
+    filesCard_->setEmpty(tr("Each written file with its SHA-256."));
 
     planCard_->setMessage(tr("Open a model to see what an export of it would write."));
     choose(0);
@@ -173,10 +174,13 @@ QWidget* ExportPage::results() {
     for (std::size_t i = 0; i < widths.size(); ++i) table->setColumnWidth(int(i), widths[i]);
     inside->addWidget(table, 1);
     proofCard_->setBody(body);
+    proofCard_->setSketch(new Sketch(
+        Sketch::Kind::Table, {tr("Tensor"), tr("Result"), tr("Values"), tr("Differing"), tr("Greatest difference")}));
     auto* files = sortableTable(files_, "certifiedFiles", tr("Written files and their hashes"));
     files->setColumnWidth(1, 480);
     files->setColumnWidth(2, 90);
     filesCard_->setBody(files);
+    filesCard_->setSketch(new Sketch(Sketch::Kind::Table, {tr("File"), tr("SHA-256"), tr("Bytes")}));
     column->addWidget(proofCard_, 3);
     column->addWidget(filesCard_, 1);
     return both;

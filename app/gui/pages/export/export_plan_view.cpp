@@ -15,17 +15,21 @@
 #include <QTimer>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace qs::gui {
 namespace {
 constexpr int kSettleMs = 60; ///< waits while the slider is dragged
+constexpr int kWide = 1300;   ///< pixels from which there is room for bars beside the table
 } // namespace
 
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
       rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
-      headline_(new QLabel), view_(new QTableView), offers_(new QHBoxLayout), settle_(new QTimer(this)) {
+      headline_(new QLabel), view_(new QTableView), bars_(new RankedBars), offers_(new QHBoxLayout),
+      settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
     setSpaces(*inside, Theme::kGap);
     headline_->setObjectName(QStringLiteral("planHeadline"));
@@ -46,7 +50,18 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     constexpr std::array widths = {290, 330, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    inside->addWidget(view, 1);
+    bars_->setObjectName(QStringLiteral("planBytes"));
+    bars_->setAccessibleName(tr("Bytes of each tensor in the file, the largest first"));
+    bars_->setAxis(tr("bytes in the file, the largest first"));
+    bars_->setToken(0);
+    bars_->setNamesTensors();
+    bars_->setFromZero(true);
+    bars_->hide();
+    auto* both = new QHBoxLayout;
+    both->setSpacing(2 * Theme::kMargin);
+    both->addWidget(view, 3);
+    both->addWidget(bars_, 2);
+    inside->addLayout(both, 1);
     view->setContextMenuPolicy(Qt::CustomContextMenu);
     connect(view, &QTableView::customContextMenuRequested, this, [this, sorted](const QPoint& at) {
         const int row = sorted->mapToSource(view_->indexAt(at)).row();
@@ -65,21 +80,55 @@ void ExportPlanView::ask(std::shared_ptr<const Model> model, QuantizeRequest req
 }
 
 void ExportPlanView::start() {
-    if (!model_) return rows_->setRows({});
+    if (!model_) {
+        bars_->setBars({});
+        return rows_->setRows({});
+    }
     task_.run(
-        {}, [model = model_, request = request_](const Job& job) { return planExport(*model, request, job); },
-        [this](Result<ExportPlan> plan) { take(std::move(plan)); });
+        {},
+        [model = model_, request = request_](const Job& job) -> Result<Ranked> {
+            auto plan = planExport(*model, request, job);
+            if (!plan) return tl::unexpected(plan.error());
+            return ranked(std::move(*plan));
+        },
+        [this](Result<Ranked> found) { take(std::move(found)); });
 }
 
-void ExportPlanView::take(Result<ExportPlan> plan) {
+ExportPlanView::Ranked ExportPlanView::ranked(ExportPlan plan) {
+    Ranked out{std::move(plan), {}, {}};
+    const auto& all = out.plan.tensors;
+    out.order.resize(all.size());
+    std::iota(out.order.begin(), out.order.end(), 0U);
+    std::stable_sort(out.order.begin(), out.order.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return all[a].bytes > all[b].bytes; });
+    for (const auto& tensor : all) {
+        out.extents.add(double(tensor.bytes), qsizetype(tensor.name.size()));
+        out.extents.text = std::max(out.extents.text, qsizetype(bytesText(tensor.bytes).size()));
+    }
+    return out;
+}
+
+void ExportPlanView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    bars_->setVisible(width() >= kWide);
+}
+
+void ExportPlanView::take(Result<Ranked> found) {
     std::string text;
-    if (plan) {
-        text = summaryText(*plan);
-        rows_->setRows(std::move(plan->tensors));
-        plan->tensors.clear();
-        plan_ = std::move(*plan);
+    bars_->setBars({}); // they read the rows
+    if (found) {
+        text = summaryText(found->plan);
+        rows_->setRows(std::move(found->plan.tensors));
+        found->plan.tensors.clear();
+        plan_ = std::move(found->plan);
+        const auto count = int(found->order.size());
+        bars_->setBars(count, found->extents, [this, order = std::move(found->order)](int i) {
+            const PlannedTensor& tensor = rows_->row(int(order[std::size_t(i)]));
+            return RankedBar{QString::fromStdString(tensor.name), double(tensor.bytes),
+                             QString::fromStdString(bytesText(tensor.bytes)), QString()};
+        });
     } else {
-        text = plan.error().sentence();
+        text = found.error().sentence();
         rows_->setRows({});
     }
     QString sentence = QString::fromStdString(oneSentence(text));
@@ -115,6 +164,7 @@ void ExportPlanView::showOffers() {
 
 void ExportPlanView::setDimmed(bool on) {
     view_->setEnabled(!on);
+    bars_->setEnabled(!on);
     headline_->setEnabled(!on);
 }
 

@@ -4,6 +4,7 @@
 
 #include "app/gui/row_model.h"
 #include "app/gui/task.h"
+#include "app/gui/widgets/ranked_bars.h"
 #include "core/export/export_plan.h"
 
 #include <QWidget>
@@ -38,9 +39,19 @@ Q_SIGNALS:
     void planned();
     void offered(const qs::PlanOffer& offer); ///< the user chose this spec instead
 
+protected:
+    void resizeEvent(QResizeEvent*) override;
+
 private:
+    /// A plan, and its tensors with the largest first, which bars show.
+    struct Ranked {
+        ExportPlan plan;
+        std::vector<std::uint32_t> order;
+        BarExtents extents;
+    };
+    static Ranked ranked(ExportPlan plan);
     void start();
-    void take(Result<ExportPlan> plan);
+    void take(Result<Ranked> found);
     std::shared_ptr<const Model> model_;
     QuantizeRequest request_;
     std::optional<ExportPlan> plan_;
@@ -50,6 +61,7 @@ private:
     std::function<void(const std::string&, const QPoint&)> tensorMenu_;
     QLabel* headline_;
     QTableView* view_;
+    RankedBars* bars_; ///< in a wide window: the bytes of each tensor
     QHBoxLayout* offers_;
     QTimer* settle_;
 };

@@ -4,6 +4,7 @@
 #include "app/gui/output_check.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
@@ -66,6 +67,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     connect(log, &QToolButton::toggled, chart_, &PlotChart::setLogY);
     connect(chart_, &PlotChart::logYToggled, log, &QToolButton::setChecked);
     chartCard_->setBody(chart_);
+    chartCard_->setSketch(new Sketch(Sketch::Kind::Curves, {tr("step"), tr("output NMSE")}));
 
     auto* figures = new QWidget;
     auto* row = new QGridLayout(figures);
@@ -261,7 +263,7 @@ void QatPanel::draw() {
         widget->setVisible(!busy && result && !result->latent.values.empty());
     const auto& curve = result ? result->curve : curve_;
     const int steps = result ? shown_->steps : planned_.steps;
-    chartCard_->setMessage(curve.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
+    chartCard_->setEmpty(curve.empty() && !busy ? tr("Not trained yet: press Train.") : QString());
     const QString none = tr("not measured");
     if (curve.empty()) {
         for (QLabel* figure : figures_) figure->setText(none);

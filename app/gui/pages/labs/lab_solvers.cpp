@@ -5,6 +5,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
@@ -53,10 +54,13 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
     table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(
+        new Sketch(Sketch::Kind::Table, {tr("Solver"), tr("SQNR of the output"), tr("Rounded to nearest")}));
     bars_->setAccessibleName(tr("SQNR of the output, rounded to nearest and solved"));
     bars_->setAxis(tr("SQNR of X Wᵀ, dB ↑"));
     bars_->setToken(2);
     barsCard_->setBody(bars_);
+    barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("SQNR of the output, dB")}));
     auto* grid = new QGridLayout(this);
     setSpaces(*grid, Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
@@ -216,7 +220,7 @@ void SolversPanel::draw() {
     save_->setVisible(!running() && latest_);
     const auto& all = model_->rows();
     const QString empty = all.empty() ? tr("Not solved yet: press Solve.") : QString();
-    for (Card* card : {tableCard_, barsCard_}) card->setMessage(empty);
+    for (Card* card : {tableCard_, barsCard_}) card->setEmpty(empty);
     if (all.empty()) return barsCard_->setNote({});
     std::vector<RankedBar> bars{outputBar(tr("rounded to nearest"), all.back().nearestOutput)};
     for (const auto& row : all) bars.push_back(outputBar(QString::fromStdString(row.solver), row.output));

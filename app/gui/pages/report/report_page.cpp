@@ -201,7 +201,7 @@ void ReportPage::make(std::shared_ptr<const AnalysisResult> result) {
         if (evidence) report->sections.push_back(eval::recordSection(*evidence));
         if (!parts.folders) withoutFolders(*report, paths);
         Made made{freedOnPool(std::make_shared<const Report>(std::move(*report))), {}};
-        made.plots = ReportPreview::drawPlots(*made.report, dark, ratio);
+        made.plots = ReportPreview::drawPlots(*made.report, dark, ratio * ReportPreview::kMostScale);
         return made;
     };
     composing_.run("Composing the report", work, [this](Made made) {

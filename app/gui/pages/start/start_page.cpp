@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The start page: drop zone, recent files, the sample, and the last state of the previous run.
 #include "app/gui/page.h"
+#include "app/gui/pages/start/page_tour.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -110,14 +111,17 @@ public:
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
         column->addWidget(lists);
+        tour_ = new PageTour(session);
+        tour_->hide();
+        column->addWidget(tour_, 1);
 
-        auto* narrow = new QWidget;
-        narrow->setMaximumWidth(920);
-        narrow->setLayout(column);
+        middle_ = new QWidget;
+        middle_->setMaximumWidth(kNarrow);
+        middle_->setLayout(column);
         // Slightly above the middle.
-        auto* centred = new QGridLayout(this);
+        auto* centred = centred_ = new QGridLayout(this);
         centred->setContentsMargins(24, 24, 24, 24);
-        centred->addWidget(narrow, 1, 1);
+        centred->addWidget(middle_, 1, 1);
         for (const int column : {0, 2}) centred->setColumnStretch(column, 1);
         centred->setColumnStretch(1, 20);
         centred->setRowStretch(0, 1);
@@ -131,7 +135,19 @@ public:
         refresh();
     }
 
+protected:
+    /// In a large window the pages are shown below, and the whole height is used.
+    void resizeEvent(QResizeEvent* event) override {
+        QWidget::resizeEvent(event);
+        const bool large = width() >= kLarge.width() && height() >= kLarge.height();
+        tour_->setVisible(large);
+        middle_->setMaximumWidth(large ? kWide : kNarrow);
+        centred_->setRowStretch(1, large ? 20 : 0);
+    }
+
 private:
+    static constexpr int kNarrow = 920, kWide = 2200; ///< pixels of the column
+    static constexpr QSize kLarge{1500, 1000};        ///< of the page: from here the pages are shown
     QWidget* buildDropZone() {
         auto* zone = new DropZone;
         zone->setAccessibleName(QStringLiteral("Drop zone"));
@@ -229,6 +245,9 @@ private:
 
     Session& session_;
     QLabel *error_ = nullptr, *died_ = nullptr;
+    PageTour* tour_ = nullptr;
+    QWidget* middle_ = nullptr;
+    QGridLayout* centred_ = nullptr;
     QVBoxLayout *recent_ = nullptr, *offers_ = nullptr;
 };
 
