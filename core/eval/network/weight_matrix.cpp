@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/network/weight_matrix.h"
 
+#include "core/base/release.h"
 #include "core/value/product.h"
 #include "kernels/kernel_set.h"
 
@@ -44,7 +45,7 @@ std::vector<float>& WeightMatrix::singles() {
     const KernelSet& kernels = bestKernels();
     (element_ == NumberType::Bf16 ? kernels.bf16ToF32 : kernels.f16ToF32)(halves_.data(), halves_.size(),
                                                                           singles_.data());
-    halves_ = {}, element_ = NumberType::F32;
+    release(halves_), element_ = NumberType::F32;
     return singles_;
 }
 

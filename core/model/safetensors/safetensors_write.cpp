@@ -2,6 +2,7 @@
 // Writes the same bytes as the reference writer, so that hashes of equal checkpoints are equal.
 #include "core/model/safetensors/safetensors.h"
 
+#include "core/base/release.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
@@ -145,7 +146,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
     std::sort(names.begin(), names.end());
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(*twice)), path);
-    names = {};
+    release(names);
 
     std::uint64_t whole = 0;
     if (__builtin_add_overflow(total, 8 + length, &whole))
@@ -162,7 +163,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
 
     TensorStream stream(*file, path, total, tensors.size(), job);
     if (auto all = addAll(*file, stream, tensors, sizes, 8 + length); !all) return tl::unexpected(all.error());
-    tensors = {}, sizes = {}, metadata = {}; // free memory before the check of the file, which needs as much
+    release(tensors), release(sizes), release(metadata); // before the check of the file, which needs as much
     if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return whole;
 }
