@@ -15,4 +15,4 @@ if(NOT QS_SANITIZE) # the test judges times, so nothing else may run; sanitized 
   qs_run_alone(test_cli bench_test)
 endif()
 qs_one_thread(test_cli eval_test goes_on_test network_commands_test shared_network_test)
-qs_whole_program(test_cli plan_command_test network_commands_test shared_network_test)
+qs_whole_program(test_cli goes_on_test plan_command_test network_commands_test shared_network_test)
