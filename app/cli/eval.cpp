@@ -165,6 +165,7 @@ Result<void> run(const Options& options) {
     if (*units && (options.llama || !options.saveBase.empty()))
         return fail(
             "--save-base and --llama-cpp need all logits, which records do not hold: use them without --records.");
+    if (!*units) stoppedWith("stopped; nothing was written. With --records DIR, what is finished is kept.");
     auto changes = changesOf(options, **model);
     if (!changes) return tl::unexpected(changes.error());
     eval::EvaluationPlan plan;

@@ -31,6 +31,8 @@ Result<void> run(const Options& options) {
         return fail(fmt::format("The records are of {} commands; name the files of one. The first two: {}; {}.",
                                 commands.size(), escapeForPeople(fmt::format("{}", fmt::join(commands[0], " ")), 150),
                                 escapeForPeople(fmt::format("{}", fmt::join(commands[1], " ")), 150)));
+    if (commands.front().empty())
+        return fail("These records are of the window, which goes on with them itself.", options.places.front());
     part().isMerge = true, part().places = options.places;
     auto own = options.outputs.words();
     if (!options.output.empty()) own.push_back("--output=" + options.output);

@@ -3,7 +3,7 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
-#include "core/report/report.h"
+#include "core/records/input_hash.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,14 +14,6 @@ namespace {
 std::vector<const CLI::App*>& sharingCommands() {
     static std::vector<const CLI::App*> all;
     return all;
-}
-
-/// What all results depend on besides the settings of the command.
-std::string aboutProgram() {
-    std::string out;
-    for (const auto& [key, value] : machineProvenance())
-        if (key == "version" || key == "formats_version" || key == "isa") out += key + " " + value + "\n";
-    return out;
 }
 
 } // namespace

@@ -7,10 +7,20 @@
 
 namespace qs::gui {
 
-RestoredEvidence readEvidence(const std::string* record, const std::string* tensors) {
+RestoredEvidence readEvidence(const EvidenceTexts& texts) {
     RestoredEvidence out;
-    if (tensors) {
-        auto kept = sensitivityKept(*tensors);
+    const auto readBegun = [&](const std::shared_ptr<const std::string>& text, std::optional<BegunEvaluation>& to) {
+        if (!text) return;
+        auto kept = begunKept(*text);
+        if (kept)
+            to = std::move(*kept);
+        else
+            out.trouble = kept.error().message;
+    };
+    readBegun(texts.begun, out.begun);
+    readBegun(texts.begunTensors, out.begunTensors);
+    if (texts.tensors) {
+        auto kept = sensitivityKept(*texts.tensors);
         if (kept)
             out.tensors = std::move(*kept);
         else
@@ -21,8 +31,8 @@ RestoredEvidence readEvidence(const std::string* record, const std::string* tens
         for (const auto& row : out.tensors.rows) (*byHow)[row.how].push_back(row);
         out.byHow = std::move(byHow);
     }
-    if (record) {
-        auto kept = evidenceKept(*record);
+    if (texts.record) {
+        auto kept = evidenceKept(*texts.record);
         if (kept)
             out.record = std::make_shared<const eval::EvaluationRecord>(std::move(*kept));
         else

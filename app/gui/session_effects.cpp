@@ -34,11 +34,12 @@ void Session::setEffects(std::shared_ptr<const OutputEffects> effects) {
 
 /// On a worker: the worst tokens of many specs are long texts.
 void Session::restoreEvidence() {
-    const auto record = restored(QLatin1String(kEvidenceKept)), tensors = restored(QLatin1String(kTensorsKept));
-    if (!record && !tensors) return;
+    const EvidenceTexts texts{restored(QLatin1String(kEvidenceKept)), restored(QLatin1String(kTensorsKept)),
+                              restored(QLatin1String(kEvidenceBegun)), restored(QLatin1String(kTensorsBegun))};
+    if (!texts.any()) return;
     using Read = std::shared_ptr<const RestoredEvidence>;
-    const auto work = [record, tensors](const Job&) -> Result<Read> {
-        return std::make_shared<const RestoredEvidence>(readEvidence(record.get(), tensors.get()));
+    const auto work = [texts](const Job&) -> Result<Read> {
+        return std::make_shared<const RestoredEvidence>(readEvidence(texts));
     };
     d->reading.run({}, work, [this](Read read) {
         restoredEvidence_ = std::move(read);

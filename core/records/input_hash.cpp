@@ -9,6 +9,13 @@
 
 namespace qs {
 
+std::string aboutProgram() {
+    std::string out;
+    for (const auto& [key, value] : machineProvenance())
+        if (key == "version" || key == "formats_version" || key == "isa") out += key + " " + value + "\n";
+    return out;
+}
+
 std::string sha256OfText(const std::string& text) {
     const auto hash =
         QCryptographicHash::hash(QByteArray(text.data(), qsizetype(text.size())), QCryptographicHash::Sha256);

@@ -9,6 +9,8 @@
 
 namespace qs {
 
+/// What all results depend on besides input and settings: version, formats and instruction set. A line each.
+std::string aboutProgram();
 /// SHA-256 in lower-case hex.
 std::string sha256OfText(const std::string& text);
 /// The SHA-256 of the file that holds a tensor; of all files of the model if the values are computed from several.

@@ -14,7 +14,6 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -249,6 +248,44 @@ Result<void> RecordFiles::write() {
     waiting_.clear(), new_.clear();
     written_ = now();
     return read(path);
+}
+
+Result<void> RecordFiles::forget() {
+    waiting_.clear(), new_.clear(), known_.clear(), paths_.clear();
+    const auto all = folder_.empty() ? std::vector<std::string>() : filesIn({folder_});
+    if (!all) return tl::unexpected(all.error());
+    for (const std::string& path : *all) {
+        const auto file = InputFile::open(path);
+        const auto header = file ? readHeader(*file, path) : tl::unexpected(file.error());
+        if (!header || header->origin.about != origin_.about) continue;
+        std::error_code error;
+        fs::remove(path, error);
+        if (error) return fail(fmt::format("{} cannot be deleted: {}.", shownPath(path), error.message()), path);
+    }
+    return {};
+}
+
+void RecordFiles::trim(const std::string& folder, std::uint64_t most, fs::file_time_type oldest) {
+    struct One {
+        fs::file_time_type time;
+        std::string path;
+        std::uint64_t size = 0;
+    };
+    const auto paths = filesIn({folder});
+    if (!paths) return;
+    std::vector<One> all;
+    std::error_code error;
+    for (const std::string& path : *paths) {
+        const auto file = InputFile::open(path);
+        if (file && readHeader(*file, path))
+            all.push_back({fs::last_write_time(path, error), path, file->size()});
+        else
+            fs::remove(path, error);
+    }
+    std::sort(all.begin(), all.end(), [](const One& a, const One& b) { return a.time > b.time; });
+    std::uint64_t sum = 0;
+    for (const One& one : all)
+        if ((sum += one.size) > most || one.time < oldest) fs::remove(one.path, error);
 }
 
 } // namespace qs

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -49,6 +50,12 @@ public:
     /// or, in long runs, a hundredth of the time that the run has taken.
     Result<void> add(const std::string& key, std::string bytes);
     Result<void> write();
+    /// Deletes the files of this origin in the folder for new records, with the records that wait. Error: a file cannot be
+    /// deleted.
+    Result<void> forget();
+    /// Deletes files in a folder that were written before `oldest`, then the oldest ones until the rest takes at most `most`
+    /// bytes, and files that are no files of records. A process that uses a deleted file computes its units again.
+    static void trim(const std::string& folder, std::uint64_t most, std::filesystem::file_time_type oldest);
 
 private:
     using Hash = std::array<std::uint8_t, 32>;

@@ -84,7 +84,10 @@ public:
     bool isPart() const { return settings_.isPart; }
     bool isMerge() const { return settings_.isMerge; }
     const std::string& folder() const { return settings_.folder; }
-    std::vector<std::string> folders() const; ///< all folders with records of this run
+    std::vector<std::string> folders() const;             ///< all folders with records of this run
+    std::size_t records() const { return files_.size(); } ///< that were there when the run was opened, or are in files
+    /// See RecordFiles::forget().
+    Result<void> forget() { return files_.forget(); }
     std::size_t computed() const { return computed_; }
     std::size_t found() const { return found_; }
     std::size_t leftOut() const { return leftOut_; }

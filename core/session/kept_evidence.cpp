@@ -42,6 +42,11 @@ struct EvidenceKept {
     std::optional<EmbeddingsKept> embeddings;       ///< none: it is no encoder
 };
 
+struct BegunKept {
+    BegunEvaluation of;
+    bool all = false;
+};
+
 bool isProfile(const ProfileKept& profile, std::size_t context) {
     if (profile.bins.size() != eval::kBins || profile.running.size() > eval::kRunningPoints + 1 ||
         profile.worst.size() > eval::kWorstTokens)
@@ -138,6 +143,19 @@ template<class Io> static void fields(Io& io, EvidenceKept& all) {
     io("embeddings", all.embeddings);
 }
 
+template<class Io> static void fields(Io& io, BegunKept& all) {
+    io("path", all.of.path);
+    io("base", all.of.base);
+    io("backend", all.of.backend);
+    io("ids", all.of.ids);
+    io("recipe", all.of.recipe);
+    io("all", all.all);
+    io("context", all.of.context);
+    io("wanted", all.of.chunks);
+    io("specs", all.of.specs);
+    io("how", all.of.how);
+}
+
 } // namespace kept
 
 std::string keptEvidence(const eval::EvaluationRecord& record) {
@@ -208,6 +226,21 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
             record.embeddings.push_back({{one.spec, std::move(summary), one.reason}, std::move(one.cosines)});
         }
     return record;
+}
+
+std::string keptBegun(const BegunEvaluation& begun) {
+    return kept::textOf(kept::BegunKept{begun, begun.scored == eval::Scored::All});
+}
+
+Result<BegunEvaluation> begunKept(const std::string& text) {
+    auto all = kept::fromText<kept::BegunKept>(text);
+    if (!all) return fail("the evaluation that had not ended is damaged: " + all.error());
+    BegunEvaluation& out = all->of;
+    out.scored = all->all ? eval::Scored::All : eval::Scored::SecondHalf;
+    bool fine = kept::areWords({&out.path, &out.base, &out.backend, &out.how}) && out.context >= 2;
+    for (const std::string& spec : out.specs) fine = fine && kept::areWords({&spec});
+    if (!fine) return fail("the evaluation that had not ended is damaged: its settings");
+    return std::move(out);
 }
 
 } // namespace qs

@@ -27,6 +27,7 @@ target_sources(qs_gui PRIVATE
   pages/evidence/evidence_page.cpp
   pages/evidence/evidence_page_work.cpp
   pages/evidence/evidence_plots.cpp
+  pages/evidence/evidence_records.cpp
   pages/evidence/evidence_run.cpp
   pages/evidence/evidence_tensor_plots.cpp
   pages/evidence/evidence_tensors.cpp

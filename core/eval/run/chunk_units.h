@@ -28,19 +28,22 @@ std::string nameOfChunk(const EvaluationPlan& plan, std::size_t chunk);
 template<class Record> class ChunkUnits {
 public:
     /// Without EvaluationPlan::units all chunks are computed.
-    static Result<ChunkUnits> of(const Model& model, const EvaluationPlan& plan, ChunkRange chunks, const Job& job) {
+    static Result<ChunkUnits> of(const Model& model, const EvaluationPlan& plan, std::size_t chunks, const Job& job) {
         ChunkUnits out(plan, chunks);
-        if (!plan.units) return out;
-        auto key = keyOfChunks(model, plan, job);
-        if (!key) return tl::unexpected(key.error());
-        out.key_ = std::move(*key);
-        plan.units->begin(double(chunks.count()));
-        for (std::size_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
-            One& one = out.all_[chunk - chunks.begin];
+        if (plan.units) {
+            auto key = keyOfChunks(model, plan, job);
+            if (!key) return tl::unexpected(key.error());
+            out.key_ = std::move(*key);
+            plan.units->begin(double(chunks));
+        }
+        for (std::size_t chunk = 0; plan.units && chunk < chunks; ++chunk) {
+            One& one = out.all_[chunk];
             one.isComputed = plan.units->takes(1);
             one.known = plan.units->template find<Record>(out.keyOf(chunk));
+            if (one.known) ++out.count_;
             if (!one.known && !one.isComputed) plan.units->leaveOut(nameOfChunk(plan, chunk));
         }
+        out.tell();
         return out;
     }
 
@@ -49,19 +52,20 @@ public:
         std::vector<ChunkRange> out;
         for (std::size_t i = 0; i < all_.size(); ++i) {
             if (all_[i].known || !all_[i].isComputed) continue;
-            const std::size_t chunk = chunks_.begin + i;
-            if (out.empty() || out.back().end != chunk || out.back().count() == most) out.push_back({chunk, chunk});
+            if (out.empty() || out.back().end != i || out.back().count() == most) out.push_back({i, i});
             ++out.back().end;
         }
         return out;
     }
     /// The figures of a chunk that are known; they may be asked for once.
-    std::optional<Record> take(std::size_t chunk) {
-        return std::exchange(all_[chunk - chunks_.begin].known, std::nullopt);
-    }
-    bool keeps() const { return plan_->units; }
-    Result<void> keep(std::size_t chunk, const Record& record) {
-        return plan_->units ? plan_->units->keep(keyOf(chunk), record) : Result<void>();
+    std::optional<Record> take(std::size_t chunk) { return std::exchange(all_[chunk].known, std::nullopt); }
+    /// A chunk is computed. `figures` returns its record; it is called where records are kept.
+    template<class Figures> Result<void> keep(std::size_t chunk, const Figures& figures) {
+        if (plan_->units)
+            if (Result<void> kept = plan_->units->keep(keyOf(chunk), figures()); !kept) return kept;
+        ++count_;
+        tell();
+        return {};
     }
 
 private:
@@ -69,11 +73,14 @@ private:
         std::optional<Record> known = {};
         bool isComputed = true;
     };
-    ChunkUnits(const EvaluationPlan& plan, ChunkRange chunks) : plan_(&plan), chunks_(chunks), all_(chunks.count()) {}
+    ChunkUnits(const EvaluationPlan& plan, std::size_t chunks) : plan_(&plan), all_(chunks) {}
+    void tell() const {
+        if (plan_->reached) plan_->reached(count_, all_.size());
+    }
     std::string keyOf(std::size_t chunk) const { return key_ + keyOfChunk(plan_->text.tokens, plan_->context, chunk); }
     const EvaluationPlan* plan_;
-    ChunkRange chunks_;
     std::string key_;
+    std::size_t count_ = 0; ///< chunks that are known
     std::vector<One> all_;
 };
 

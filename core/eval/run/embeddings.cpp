@@ -136,7 +136,7 @@ Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> mode
         if (change.network) return fail("An encoder is compared under specs, not with another network.");
     out.cosines.resize(plan.changes.size()), out.reasons.resize(plan.changes.size());
     out.servedBy.resize(plan.changes.size());
-    auto units = ChunkUnits<ChunkCosines>::of(*model, plan, {0, out.chunks}, job);
+    auto units = ChunkUnits<ChunkCosines>::of(*model, plan, out.chunks, job);
     if (!units) return tl::unexpected(units.error());
     const auto add = [&](const ChunkCosines& chunk) {
         for (std::size_t i = 0; i < plan.changes.size(); ++i) {
@@ -155,7 +155,7 @@ Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> mode
         const auto computed = cosinesOf(*encoder, inputs, plan, group, job);
         if (!computed) return tl::unexpected(computed.error());
         for (const ChunkCosines& one : *computed) {
-            if (auto kept = units->keep(chunk++, one); !kept) return tl::unexpected(kept.error());
+            if (auto kept = units->keep(chunk++, [&] { return one; }); !kept) return tl::unexpected(kept.error());
             add(one);
         }
     }

@@ -18,8 +18,8 @@ struct EmbeddingEvaluation {
 };
 /// The first `count` tokens as inputs, in chunks of `context` with EvaluationText::frame.
 std::vector<std::int32_t> framedInputs(const EvaluationText& text, std::size_t count, std::size_t context);
-/// Uses the text, context, chunks, changes and units of the plan. Errors: the network is not an encoder, a change is another
-/// network, and the errors of evaluate().
+/// Uses the text, context, chunks, changes, units and `reached` of the plan. Errors: the network is not an encoder, a
+/// change is another network, and the errors of evaluate().
 Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> model, const EvaluationPlan& plan,
                                                const Job& job);
 /// The embeddings of all chunks with the stored weights, [chunks, hidden]. The last chunk may be shorter.

@@ -16,11 +16,18 @@ template<class Archive, archive::Of<TokenScore> T> void fieldsOf(Archive& archiv
             s.finite);
 }
 
+namespace {
+
+/// What an evaluation has finished of one chunk.
+struct EvaluationPart {
+    std::vector<std::vector<TokenScore>> scores; ///< for each change; empty for one that has failed
+    std::vector<std::string> reasons;            ///< for each change, see Evaluation::reasons
+    std::vector<std::string> servedBy;           ///< for each change, see Evaluation::servedBy
+};
+
 template<class Archive, archive::Of<EvaluationPart> T> void fieldsOf(Archive& archive, T& part) {
     archive(part.scores, part.reasons, part.servedBy);
 }
-
-namespace {
 
 /// Compares the logits of scored tokens as they come.
 class Comparison {
@@ -99,14 +106,13 @@ void takePart(const EvaluationPart& part, const EvaluationPlan& plan, std::span<
 }
 
 /// What has come since the changes had `before` scores.
-std::shared_ptr<const EvaluationPart> partOf(const Evaluation& out, const std::vector<std::size_t>& before,
-                                             std::span<const Runner> changes) {
-    auto part = std::make_shared<EvaluationPart>();
+EvaluationPart partOf(const Evaluation& out, const std::vector<std::size_t>& before, std::span<const Runner> changes) {
+    EvaluationPart part;
     for (std::size_t i = 0; i < out.scores.size(); ++i) {
-        part->scores.emplace_back(out.scores[i].begin() + std::ptrdiff_t(before[i]), out.scores[i].end());
-        part->reasons.push_back(changes[i].reason);
+        part.scores.emplace_back(out.scores[i].begin() + std::ptrdiff_t(before[i]), out.scores[i].end());
+        part.reasons.push_back(changes[i].reason);
     }
-    part->servedBy = out.servedBy;
+    part.servedBy = out.servedBy;
     return part;
 }
 
@@ -141,10 +147,9 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
         comparison.skip(known);
         return {};
     };
-    std::size_t chunk = 0;
-    for (; chunk < plan.done.size(); ++chunk) takePart(*plan.done[chunk], plan, changes, out);
-    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, {std::min(chunk, scored->chunks), scored->chunks}, job);
+    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, scored->chunks, job);
     if (!units) return tl::unexpected(units.error());
+    std::size_t chunk = 0;
     const auto takeKnown = [&](std::size_t end) {
         for (; chunk < end; ++chunk)
             if (const auto part = units->take(chunk)) takePart(*part, plan, changes, out);
@@ -162,10 +167,8 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
             const auto compare = [&](const ScoredRange& one) { return comparison.compare(one, begin, job); };
             if (auto done = withRange(chunk, compare); !done) return tl::unexpected(done.error());
             out.servedBy = titlesOf(plan);
-            if (!units->keeps() && !plan.finished) continue;
-            const auto part = partOf(out, before, changes);
-            if (auto kept = units->keep(chunk, *part); !kept) return tl::unexpected(kept.error());
-            if (plan.finished) plan.finished(part);
+            const auto part = [&] { return partOf(out, before, changes); };
+            if (auto kept = units->keep(chunk, part); !kept) return tl::unexpected(kept.error());
         }
         contest->leaveGroup();
     }

@@ -31,14 +31,6 @@ struct ReferenceRows {
     std::function<Result<void>(std::size_t row, std::size_t count, std::span<float> out)> read;
 };
 
-/// What an evaluation has finished of one chunk.
-struct EvaluationPart {
-    std::vector<std::vector<TokenScore>> scores; ///< for each change; empty for one that has failed
-    std::vector<std::string> reasons;            ///< for each change, see Evaluation::reasons
-    std::vector<std::string> servedBy = {};      ///< for each change, see Evaluation::servedBy
-};
-using EvaluationParts = std::vector<std::shared_ptr<const EvaluationPart>>;
-
 struct EvaluationPlan {
     EvaluationText text;
     std::size_t context = 512; ///< tokens of a chunk; chunks do not overlap, positions start at 0 in each
@@ -52,13 +44,12 @@ struct EvaluationPlan {
     /// Called by the thread that evaluates as soon as scores are there: the index of the change and its next scores, in
     /// the order of the text.
     std::function<void(std::size_t change, std::span<const TokenScore> scores)> arrived;
-    /// Chunks of the same plan that were finished before, from the first one on: the evaluation goes on behind them.
-    /// `arrived` is called for their scores too, `compared` is not.
-    EvaluationParts done = {};
-    /// Called by the thread that evaluates as soon as a chunk is finished.
-    std::function<void(std::shared_ptr<const EvaluationPart> part)> finished = {};
-    /// Shares the units with other processes: a unit is a chunk under all changes. If units are left out, the result lacks
-    /// their scores. Null: all are computed. Not together with `compared`: records hold no logits.
+    /// Called by the thread that evaluates with the number of chunks that are known, and of all: first when the records
+    /// were read, then after each chunk. Its figures are then in the records.
+    std::function<void(std::size_t known, std::size_t chunks)> reached = {};
+    /// Keeps the units, or shares them with other processes: a unit is a chunk under all changes. `arrived` is called for
+    /// scores from records too. If units are left out, the result lacks their scores. Null: all are computed. Not
+    /// together with `compared`: records hold no logits.
     UnitRun* units = nullptr;
 };
 

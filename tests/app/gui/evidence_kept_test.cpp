@@ -90,12 +90,15 @@ private Q_SLOTS:
     }
 
     void aDamagedTextIsSaid() {
-        const auto read = readEvidence(nullptr, nullptr);
+        const auto read = readEvidence({});
         QVERIFY(!read.record && read.tensors.rows.empty() && read.trouble.empty());
-        const std::string bad = "{}";
-        for (const auto& damaged : {readEvidence(&bad, nullptr), readEvidence(nullptr, &bad)}) {
+        const auto bad = std::make_shared<const std::string>("{}");
+        for (const EvidenceTexts& texts : {EvidenceTexts{bad, {}, {}, {}}, EvidenceTexts{{}, bad, {}, {}},
+                                           EvidenceTexts{{}, {}, bad, {}}, EvidenceTexts{{}, {}, {}, bad}}) {
+            const auto damaged = readEvidence(texts);
             QVERIFY(damaged.trouble.find("damaged") != std::string::npos);
             QVERIFY(!damaged.record && !damaged.byHow && effectsOf(damaged).empty());
+            QVERIFY(!damaged.begun && !damaged.begunTensors);
             QCOMPARE(textOf(damaged), OutputText());
         }
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The page Evidence over a run's life: cancelled and resumed, with the session's recipe, of a model that is stored
-// quantized, and of an encoder.
+// The page Evidence: a measurement that is cancelled, the session's recipe, a model that is stored quantized, an encoder.
 #include "app/gui/page.h"
 #include "app/gui/pages/evidence/evidence_choice.h"
 #include "app/gui/pages/evidence/evidence_embeddings.h"
@@ -19,7 +18,7 @@
 #include "core/export/export_model.h"
 #include "core/export/recipe.h"
 #include "core/session/kept_evidence.h"
-#include "opened_session.h"
+#include "shown_evidence.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
@@ -40,53 +39,6 @@
 
 using namespace qs;
 using namespace qs::gui;
-
-namespace {
-
-QString heldOutText() { return samplePath() + QStringLiteral("/heldout.txt"); }
-
-/// A session with its page Evidence.
-struct Shown {
-    Session session;
-    std::unique_ptr<QWidget> widget;
-    Shown() {
-        widget.reset(createEvidencePage(session, nullptr));
-        widget->resize(1356, 802);
-        widget->show();
-    }
-    EvidencePage* page() const { return static_cast<EvidencePage*>(widget.get()); }
-    template<class T> T* the(const char* name) const { return widget->findChild<T*>(QLatin1String(name)); }
-    void click(const char* name) const { QTest::mouseClick(the<QAbstractButton>(name), Qt::LeftButton); }
-    bool quiet() const {
-        return QTest::qWaitFor([&] { return !page()->running(); }, 150'000);
-    }
-    QString said(const char* name) const { return the<QLabel>(name)->text(); }
-    bool open(const QString& path) {
-        QSignalSpy judged(page(), &EvidencePage::settled); // what the model allows is known
-        return openModel(session, path) && (judged.size() > 0 || judged.wait(60'000));
-    }
-    /// `specs` and nothing else.
-    void take(const QString& text, bool ids, int context, int chunks, const QStringList& specs) const {
-        auto* list = the<TickList>("evidenceSpecs");
-        for (int i = 0; i < list->count(); ++i) list->item(i)->setCheckState(Qt::Unchecked);
-        auto* typed = the<QLineEdit>("evidenceAdd");
-        for (const QString& spec : specs) {
-            QTest::keyClicks(typed, spec);
-            QTest::keyClick(typed, Qt::Key_Return);
-        }
-        page()->choice()->setText(text, ids);
-        the<QSpinBox>("evidenceContext")->setValue(context);
-        the<QSpinBox>("evidenceChunks")->setValue(chunks);
-    }
-    QStringList notesOfCards() const {
-        QStringList out;
-        for (const auto* card : widget->findChildren<Card*>())
-            if (card->isVisible()) out << card->note();
-        return out;
-    }
-};
-
-} // namespace
 
 class TestEvidenceRuns : public QObject {
     Q_OBJECT
@@ -115,52 +67,8 @@ private Q_SLOTS:
         Theme::install(Theme::Mode::Dark);
     }
 
-    void aCancelledEvaluationGoesOn() {
-        Shown shown;
-        QVERIFY(shown.open(samplePath()));
-        shown.take(heldOutText(), false, 64, 192, {QStringLiteral("int3:block=32")});
-        QVERIFY(!shown.the<QPushButton>("evidenceResume")->isVisible());
-        shown.click("evidenceStart");
-        QVERIFY(QTest::qWaitFor([&] { return shown.page()->finishedChunks() > 0; }, 150'000));
-        shown.click("evidenceStop");
-        const std::size_t done = shown.page()->finishedChunks();
-        QVERIFY2(done > 0 && done < 192, qPrintable(QString::number(done)));
-        QVERIFY(!shown.page()->record());
-        auto* resume = shown.the<QPushButton>("evidenceResume");
-        QVERIFY(resume->isVisible() && resume->isEnabled());
-        QVERIFY2(shown.said("evidenceStatus").contains(tr("Cancelled after %1 chunks").arg(done)),
-                 qPrintable(shown.said("evidenceStatus")));
-        // Other settings are another evaluation.
-        shown.the<QSpinBox>("evidenceContext")->setValue(32);
-        QVERIFY(!resume->isVisible());
-        shown.the<QSpinBox>("evidenceContext")->setValue(64);
-        QVERIFY(resume->isVisible());
-        QTest::qWait(60);
-        keepPicture(*shown.widget, QStringLiteral("evidence-cancelled"));
-        shown.click("evidenceResume");
-        QVERIFY(shown.page()->running() && shown.page()->finishedChunks() >= done);
-        QVERIFY(shown.quiet());
-        const auto record = shown.page()->record();
-        QVERIFY(record);
-        QVERIFY(!resume->isVisible());
-
-        eval::EvaluationPlan plan;
-        plan.text = *eval::textFromFile(*shown.session.model(), heldOutText().toStdString(), Job());
-        plan.context = 64, plan.chunks = 192;
-        plan.changes = {eval::quantizedAs(*parseSpec("int3:block=32"))};
-        const auto whole = eval::evaluate(shown.session.model(), plan, Job());
-        QVERIFY(whole);
-        const auto expected = eval::summarize(whole->scores[0]);
-        const auto& change = record->changes[0];
-        QCOMPARE(record->chunks, std::size_t(192));
-        QCOMPARE(change.row.summary->divergence.mean, expected->divergence.mean);
-        QCOMPARE(*change.row.summary->divergence.byChunk, *expected->divergence.byChunk);
-        QCOMPARE(change.row.summary->largestDivergence, expected->largestDivergence);
-        QCOMPARE(change.profile.tokens(), std::uint64_t(expected->tokens));
-    }
-
     void aCancelledMeasurementGoesOn() {
-        Shown shown;
+        ShownEvidence shown;
         QVERIFY(shown.open(samplePath()));
         shown.take(heldOutText(), false, 64, 8, {QStringLiteral("int2:block=32")});
         shown.click("evidenceTabTensors");
@@ -198,7 +106,7 @@ private Q_SLOTS:
 
     /// Figures are those of the command line for the same recipe.
     void theRecipeIsEvaluated() {
-        Shown shown;
+        ShownEvidence shown;
         QVERIFY(shown.open(samplePath()));
         auto* list = shown.the<TickList>("evidenceSpecs");
         QVERIFY(!list->item(0)->text().startsWith(QStringLiteral("this recipe")));
@@ -255,7 +163,7 @@ private Q_SLOTS:
         const auto done = exportModel(**model, request, Job());
         QVERIFY2(done, done ? "" : done.error().message.c_str());
 
-        Shown shown;
+        ShownEvidence shown;
         QVERIFY(shown.open(QString::fromStdString(request.output)));
         const auto* remark = shown.the<QLabel>("evidenceQuantizedReference");
         QVERIFY2(remark->text().startsWith(QStringLiteral("The reference is itself quantized")),
@@ -286,7 +194,7 @@ private Q_SLOTS:
     }
 
     void anEncoderHasCosines() {
-        Shown shown;
+        ShownEvidence shown;
         QVERIFY(shown.open(qs::test::wholePath(QStringLiteral("tests/data/eval/bert"))));
         const QString tokens = qs::test::wholePath(QStringLiteral("tests/data/eval/bert/tokens.npy"));
         shown.take(tokens, true, 6, 0, {QStringLiteral("int4:block=16"), QStringLiteral("int2:block=16")});

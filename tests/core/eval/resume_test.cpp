@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // An evaluation that was cancelled goes on behind the chunks that it had finished, and its scores are those of one that
 // was never cancelled.
-#include "core/eval/run/evaluate.h"
+#include "core/eval/run/embeddings.h"
 #include "core/eval/tokenizer/token_file.h"
+#include "tests/core/eval/shards.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -11,14 +12,14 @@
 
 using namespace qs;
 using namespace qs::eval;
+using namespace qs::eval::test;
 
 class ResumeTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void goesOnBehindFinishedChunks_data();
     void goesOnBehindFinishedChunks();
-    void aChangeThatFailedStaysOut();
-    void allPartsTogetherAreTheResult();
+    void anEncoderGoesOn();
 };
 
 namespace {
@@ -60,80 +61,80 @@ void ResumeTest::goesOnBehindFinishedChunks() {
     QVERIFY(model);
     EvaluationPlan plan = planOfChunks(all ? Scored::All : Scored::SecondHalf);
     std::size_t passed = 0;
-    const Job counts([&](const Progress&) { ++passed; });
+    const Job counts([&](const Progress& progress) { passed += progress.what.starts_with("Evaluating layer"); });
+    std::vector<std::size_t> reached;
+    plan.reached = [&](std::size_t known, std::size_t chunks) {
+        reached.push_back(known);
+        QCOMPARE(chunks, std::size_t(6));
+    };
     const auto whole = evaluate(*model, plan, counts);
     QVERIFY(whole);
     QCOMPARE(whole->chunks, std::size_t(6));
+    QCOMPARE(reached, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6}));
     const std::size_t passedByWhole = std::exchange(passed, 0);
 
-    const Job stopped;
-    EvaluationPlan first = plan;
-    EvaluationParts parts;
-    first.finished = [&](std::shared_ptr<const EvaluationPart> part) {
-        parts.push_back(std::move(part));
-        if (int(parts.size()) == finished) stopped.cancel();
-    };
-    const auto cut = evaluate(*model, first, stopped);
-    QCOMPARE(bool(cut), finished == 6); // after the last chunk nothing is left to cancel
-    QCOMPARE(int(parts.size()), finished);
-
-    plan.done = parts;
+    const Shards folder;
+    {
+        const Job stopped;
+        const auto records = folder.part(0, 1); // writes what waits when it is deleted
+        EvaluationPlan first = plan;
+        first.units = records.get();
+        first.reached = [&](std::size_t known, std::size_t) {
+            if (known == std::size_t(finished)) stopped.cancel();
+        };
+        const auto cut = evaluate(*model, first, stopped);
+        QCOMPARE(bool(cut), finished == 6); // after the last chunk nothing is left to cancel
+    }
+    const auto records = folder.part(0, 1);
+    QCOMPARE(records->records(), std::size_t(finished));
+    plan.units = records.get();
+    reached.clear();
     std::vector<std::vector<TokenScore>> arrived(2);
     plan.arrived = [&](std::size_t change, std::span<const TokenScore> scores) {
         arrived[change].insert(arrived[change].end(), scores.begin(), scores.end());
     };
-    std::size_t rows = 0, firstRow = SIZE_MAX;
-    plan.compared = [&](const LogitRows& compared) -> Result<void> {
-        if (compared.change) return {};
-        firstRow = std::min(firstRow, compared.row), rows += compared.next.size();
-        return {};
-    };
     const auto rest = evaluate(*model, plan, counts);
     QVERIFY2(rest, rest ? "" : rest.error().message.c_str());
     QCOMPARE(passed, passedByWhole / 6 * std::size_t(6 - finished)); // no layer is passed again
+    QCOMPARE(reached.front(), std::size_t(finished));
+    QCOMPARE(reached.back(), std::size_t(6));
     for (std::size_t i = 0; i < 2; ++i) {
         QVERIFY(areEqual(rest->scores[i], whole->scores[i]));
         QVERIFY(areEqual(arrived[i], whole->scores[i]));
     }
-    std::size_t known = 0;
-    for (const auto& part : parts) known += part->scores[0].size();
-    QCOMPARE(rows, whole->scores[0].size() - known);
-    if (finished < 6) QCOMPARE(firstRow, known);
     QCOMPARE(rest->tokens, whole->tokens);
     QCOMPARE(rest->chunks, whole->chunks);
 }
 
-void ResumeTest::aChangeThatFailedStaysOut() {
-    const auto model = openModel(std::string(kNetwork));
+/// An encoder passes 16384 tokens together; it is stopped behind them.
+void ResumeTest::anEncoderGoesOn() {
+    const auto model = openModel(std::string("tests/data/eval/bert"));
     QVERIFY(model);
-    EvaluationPlan plan = planOfChunks(Scored::SecondHalf);
-    auto part = std::make_shared<EvaluationPart>();
-    const auto whole = evaluate(*model, plan, Job());
-    QVERIFY(whole);
-    part->reasons = {"", "It failed before."};
-    part->scores = {{whole->scores[0][0]}, {}}; // of a chunk of 4 one token counts
-    plan.done = {part};
-    const auto rest = evaluate(*model, plan, Job());
+    EvaluationPlan plan;
+    const auto some = *readTokens("tests/data/eval/bert/tokens.npy");
+    for (std::size_t i = 0; i < 16384 + 40; ++i) plan.text.tokens.push_back(some[i * i % some.size()]);
+    plan.context = 8, plan.changes = {quantizedAs(*parseSpec("int4:block=16"))};
+    const auto whole = evaluateEmbeddings(*model, plan, Job());
+    QVERIFY2(whole, whole ? "" : whole.error().message.c_str());
+    QCOMPARE(whole->chunks, std::size_t(2053));
+    const Shards folder;
+    {
+        const Job stopped;
+        const auto records = folder.part(0, 1);
+        EvaluationPlan first = plan;
+        first.units = records.get();
+        first.reached = [&](std::size_t known, std::size_t) {
+            if (known == 2048) stopped.cancel();
+        };
+        QVERIFY(!evaluateEmbeddings(*model, first, stopped));
+    }
+    const auto records = folder.part(0, 1);
+    QCOMPARE(records->records(), std::size_t(2048));
+    plan.units = records.get();
+    const auto rest = evaluateEmbeddings(*model, plan, Job());
     QVERIFY(rest);
-    QVERIFY(areEqual(rest->scores[0], whole->scores[0]));
-    QVERIFY(rest->scores[1].empty());
-    QCOMPARE(rest->reasons[1], std::string("It failed before."));
-}
-
-void ResumeTest::allPartsTogetherAreTheResult() {
-    const auto model = openModel(std::string(kNetwork));
-    QVERIFY(model);
-    EvaluationPlan plan = planOfChunks(Scored::All);
-    std::vector<TokenScore> together;
-    std::size_t chunks = 0;
-    plan.finished = [&](const std::shared_ptr<const EvaluationPart>& part) {
-        ++chunks;
-        together.insert(together.end(), part->scores[1].begin(), part->scores[1].end());
-    };
-    const auto whole = evaluate(*model, plan, Job());
-    QVERIFY(whole);
-    QCOMPARE(chunks, whole->chunks);
-    QVERIFY(areEqual(together, whole->scores[1]));
+    QCOMPARE(records->computed(), std::size_t(5));
+    QCOMPARE(rest->cosines, whole->cosines);
 }
 
 QS_TEST(ResumeTest)

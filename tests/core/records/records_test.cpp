@@ -8,7 +8,9 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <QTest>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 #include <sys/stat.h>
@@ -116,6 +118,58 @@ private Q_SLOTS:
         QCOMPARE(shard->text(), std::string("2 of 4"));
         for (const char* wrong : {"", "2", "0/4", "5/4", "2/4x", "/4", "2/", "-1/4", "1/99999999999", "a/b"})
             QVERIFY2(!qs::parseShard(wrong), wrong);
+    }
+    void recordsAreForgotten() {
+        const QTemporaryDir dir;
+        const auto add = [&](const char* about) {
+            auto files = qs::RecordFiles::open({}, text(dir.path()), {{}, about});
+            return files && files->add("a", "1") && files->write();
+        };
+        QVERIFY(add("one") && add("two"));
+        auto one = qs::RecordFiles::open({}, text(dir.path()), {{}, "one"});
+        QVERIFY(one && one->size() == 1 && one->add("b", "2") && one->add("c", "3"));
+        QVERIFY(one->forget());
+        QVERIFY(!one->find("a") && !one->find("c") && one->size() == 0);
+        QCOMPARE(files(dir).size(), 1); // of the other
+        QVERIFY(one->add("a", "4") && one->write());
+        QCOMPARE(one->find("a"), std::optional<std::string>("4"));
+    }
+    void oldRecordsAreDeleted() {
+        namespace fs = std::filesystem;
+        const QTemporaryDir dir;
+        const auto now = fs::file_time_type::clock::now();
+        const auto hours = [&](int count) { return now - std::chrono::hours(count); };
+        const auto write = [&](const char* about, int age) {
+            const QStringList before = files(dir);
+            auto records = qs::RecordFiles::open({}, text(dir.path()), {{}, about});
+            if (!records || !records->add("a", std::string(1000, 'x')) || !records->write()) return QString();
+            for (const QString& name : files(dir))
+                if (!before.contains(name)) {
+                    fs::last_write_time(text(dir.filePath(name)), hours(age));
+                    return name;
+                }
+            return QString();
+        };
+        const QString oldest = write("a", 9), old = write("b", 8), young = write("c", 1), youngest = write("d", 0);
+        QVERIFY(!oldest.isEmpty() && !old.isEmpty() && !young.isEmpty() && !youngest.isEmpty());
+        QFile other(dir.filePath(QStringLiteral("a.txt"))), wrong(dir.filePath(QStringLiteral("wrong.records")));
+        QVERIFY(other.open(QIODevice::WriteOnly) && wrong.open(QIODevice::WriteOnly));
+        const auto kept = [&](std::uint64_t most, int age) {
+            qs::RecordFiles::trim(text(dir.path()), most, hours(age));
+            QStringList names = files(dir);
+            names.sort();
+            return names;
+        };
+        const auto sorted = [](QStringList names) {
+            names.sort();
+            return names;
+        };
+        QCOMPARE(kept(1 << 20, 24), sorted({oldest, old, young, youngest})); // not what is no file of records
+        QCOMPARE(kept(3500, 24), sorted({old, young, youngest}));
+        QCOMPARE(kept(3500, 5), sorted({young, youngest}));
+        QCOMPARE(kept(1500, 5), QStringList{youngest});
+        QVERIFY(other.exists());
+        qs::RecordFiles::trim(text(dir.filePath(QStringLiteral("none"))), 0, now); // no folder: nothing to do
     }
     void everyUnitHasOneShard() {
         std::mt19937 random(2);

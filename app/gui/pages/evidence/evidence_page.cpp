@@ -38,8 +38,8 @@ constexpr int kOfTokens = 1, kOfEmbeddings = 2; ///< places in the stack of resu
 } // namespace
 
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
-    : PageInParts(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
-      empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
+    : PageInParts(parent), session_(session), task_(&session.tasks()), turn_(std::make_shared<std::mutex>()),
+      stack_(new QStackedLayout(this)), empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -83,7 +83,8 @@ QWidget* EvidencePage::sidebar() {
     start_->setProperty("role", QStringLiteral("primary"));
     resume_ = new QPushButton(tr("Resume"));
     resume_->setObjectName(QStringLiteral("evidenceResume"));
-    resume_->setToolTip(tr("Goes on behind the chunks that the cancelled evaluation has finished"));
+    resume_->setToolTip(tr("Goes on behind the chunks that an evaluation of the same has finished before it was "
+                           "stopped, also before the program was closed"));
     stop_ = new QPushButton(tr("Cancel"));
     stop_->setObjectName(QStringLiteral("evidenceStop"));
     status_ = new StatusLine("evidenceStatus");
@@ -173,16 +174,20 @@ void EvidencePage::connectSession() {
     });
     for (const auto signal : {&Session::specChanged, &Session::recipeChanged})
         connect(&session_, signal, choice_, &EvidenceChoice::followSpecs);
+    connect(&session_, &Session::recipeChanged, this, [this] {
+        if (waitsForRecipe_ && session_.recipe()->isMixed()) takeBegun();
+    });
     connect(&task_, &Task::cancelled, this, [this] {
         showRecord();
-        parts_ = std::make_shared<EvidenceParts>(parts_->done()); // the run may still add to its own
-        const std::size_t done = finishedChunks();
+        reach_ = shared_->keeps ? shared_->reach() : EvidenceReach();
+        lookedUp_ = begun_;
         QString text =
-            done > 0 ? tr("Cancelled after %1 chunks; Resume goes on from there.").arg(done) : tr("Cancelled.");
+            reach_.done == 0
+                ? tr("Cancelled.")
+                : tr("Cancelled after %1 of %2 chunks; Resume goes on from there.").arg(reach_.done).arg(reach_.chunks);
         if (record_) text += tr(" What is shown is the evaluation before.");
         status_->say(text);
     });
-    connect(&task_, &Task::failed, this, [this] { parts_.reset(); });
     for (const Task* task : {&task_, &judging_})
         connect(task, &Task::over, this, [this] {
             draw();
@@ -210,9 +215,9 @@ void EvidencePage::shareEffects() {
 }
 
 void EvidencePage::modelChanged() {
-    for (Task* task : {&task_, &judging_}) task->drop();
+    for (Task* task : {&task_, &judging_, &looking_}) task->drop();
     record_.reset();
-    parts_.reset();
+    lookedUp_ = {}, reach_ = {}, saysReach_ = false, waitsForRecipe_ = false;
     ground_ = {};
     banner_->say({});
     status_->say({});
@@ -265,6 +270,7 @@ void EvidencePage::draw() {
     const bool busy = running();
     const EvidenceSettings settings = choice_->settings();
     tell();
+    lookUp();
     const auto* focus = QApplication::focusWidget();
     const bool focused =
         focus && (focus == start_ || focus == resume_ || focus == stop_ || guide_->isAncestorOf(focus));

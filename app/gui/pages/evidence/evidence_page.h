@@ -5,6 +5,8 @@
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/evidence/evidence_run.h"
 
+#include <mutex>
+
 class QAbstractButton;
 class QLabel;
 class QPushButton;
@@ -20,6 +22,7 @@ class EvidenceGuide;
 class EvidenceOutput;
 class EvidenceTensors;
 class EvidenceTrust;
+struct RestoredEvidence;
 class Session;
 class StatusLine;
 
@@ -28,7 +31,7 @@ class EvidencePage : public PageInParts {
 public:
     explicit EvidencePage(Session& session, QWidget* parent = nullptr);
     bool running() const { return task_.running(); }
-    std::size_t finishedChunks() const; ///< of a run that has not ended by itself
+    EvidenceReach reach() const; ///< of what runs, or of the records for what is chosen
     const std::shared_ptr<const eval::EvaluationRecord>& record() const { return record_; }
     EvidenceChoice* choice() const { return choice_; }
     EvidenceOutput* output() const { return output_; }
@@ -48,9 +51,11 @@ private:
     void judge();  ///< asks what the model allows
     void tell();   ///< gives the session the text and the sensitivities
     void begin();  ///< from the first chunk on
-    void resume(); ///< behind the chunks that a cancelled evaluation has finished
-    void run(EvidenceDone before);
+    void resume(); ///< behind the chunks whose figures are in the records
+    void run(bool goesOn);
     bool canResume() const;
+    void lookUp(); ///< asks what the records have of what is chosen
+    void takeBegun();
     void useSampleText();
     void take(EvidenceAnswer answer);
     void offer(const EvidenceTrouble& trouble);
@@ -58,15 +63,21 @@ private:
     void importIfAsked();
     void shareEffects();
     void takeRestored();
+    void takeRestoredRecord(const RestoredEvidence& kept);
     void showRecord();
     EvidenceEmbeddings* embeddings(); ///< made when an encoder is open
     void draw();
 
     Session& session_;
-    Task task_, judging_;
+    Task task_, judging_, looking_;
     EvidenceGround ground_;
-    EvidenceSettings begun_;               ///< of the last run
-    std::shared_ptr<EvidenceParts> parts_; ///< of a run that has not ended by itself; null: none
+    EvidenceSettings begun_;                 ///< of the last run
+    std::shared_ptr<EvidenceShared> shared_; ///< with it; null: there was none
+    std::shared_ptr<std::mutex> turn_;       ///< a run that was cancelled writes its records before the next one reads
+    EvidenceSettings lookedUp_;              ///< what reach_ is of
+    EvidenceReach reach_;                    ///< of the records
+    bool saysReach_ = false;                 ///< the status line does
+    bool waitsForRecipe_ = false;            ///< what is restored has the recipe, which is still read
     std::shared_ptr<const eval::EvaluationRecord> record_;
     QStackedLayout *stack_, *right_ = nullptr, *views_ = nullptr;
     EmptyState* empty_;

@@ -6,6 +6,7 @@
 #include "app/gui/pages/evidence/evidence_embeddings.h"
 #include "app/gui/pages/evidence/evidence_output.h"
 #include "app/gui/pages/evidence/evidence_page.h"
+#include "app/gui/pages/evidence/evidence_records.h"
 #include "app/gui/pages/evidence/evidence_tensors.h"
 #include "app/gui/pages/evidence/evidence_trust.h"
 #include "app/gui/restored_evidence.h"
@@ -30,30 +31,57 @@ void EvidencePage::useSampleText() {
     begin();
 }
 
-void EvidencePage::begin() { run({}); }
+void EvidencePage::begin() { run(false); }
 
 void EvidencePage::resume() {
-    if (canResume()) run(parts_->done());
+    if (canResume()) run(true);
 }
 
-bool EvidencePage::canResume() const { return !running() && finishedChunks() > 0 && begun_ == choice_->settings(); }
+bool EvidencePage::canResume() const { return !running() && reach().done > 0; }
 
-std::size_t EvidencePage::finishedChunks() const { return parts_ ? parts_->done().chunks() : 0; }
+EvidenceReach EvidencePage::reach() const {
+    if (running()) return shared_->reach();
+    return lookedUp_ == choice_->settings() ? reach_ : EvidenceReach();
+}
 
-void EvidencePage::run(EvidenceDone before) {
+void EvidencePage::lookUp() {
+    const EvidenceSettings settings = choice_->settings();
+    if (running() || !session_.model() || settings == lookedUp_) return;
+    lookedUp_ = settings, reach_ = {};
+    if (std::exchange(saysReach_, false)) status_->say({});
+    if (!settings.hasText() || !settings.hasChanges()) return looking_.drop();
+    const auto work = [model = session_.model(), settings](const Job&) -> Result<EvidenceReach> {
+        return reachOf(*model, settings);
+    };
+    looking_.run({}, work, [this](EvidenceReach reach) {
+        if (reach.done == 0) return;
+        reach_ = reach, saysReach_ = true;
+        status_->say(tr("Stopped before: %1 of %2 chunks are done. Resume goes on from there.")
+                         .arg(reach.done)
+                         .arg(reach.chunks));
+        draw();
+    });
+}
+
+void EvidencePage::run(bool goesOn) {
     const EvidenceSettings settings = choice_->settings();
     if (!session_.model() || !settings.hasText() || !settings.hasChanges()) return;
     banner_->say({});
+    looking_.drop();
     begun_ = settings;
-    parts_ = std::make_shared<EvidenceParts>(std::move(before));
+    lookedUp_ = {}, saysReach_ = false, waitsForRecipe_ = false;
+    shared_ = std::make_shared<EvidenceShared>();
     readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
     const QStringList specs = settings.names();
-    const auto work = [model = session_.model(), settings, parts = parts_](const Job& job, Inbox<EvidenceMail>& inbox) {
-        return runEvidence(model, settings, *parts, job, inbox);
+    const auto work = [model = session_.model(), settings, goesOn, shared = shared_,
+                       turn = turn_](const Job& job, Inbox<EvidenceMail>& inbox) {
+        const std::lock_guard guard(*turn);
+        return runEvidence(model, settings, goesOn, *shared, job, inbox);
     };
     const auto arrived = [this, specs](EvidenceMail profiles) { output_->setLive(specs, std::move(profiles)); };
     task_.run<EvidenceMail>("Evaluating the model's output", work, arrived,
                             [this](EvidenceAnswer answer) { take(std::move(answer)); });
+    session_.keep(QLatin1String(kEvidenceBegun), [begun = begunOf(settings)] { return keptBegun(begun); });
     status_->say({});
     if (ground_.isEncoder)
         embeddings()->setRecord(nullptr);
@@ -63,10 +91,10 @@ void EvidencePage::run(EvidenceDone before) {
 }
 
 void EvidencePage::take(EvidenceAnswer answer) {
-    parts_.reset();
     if (answer.record) record_ = answer.record;
     showRecord();
     if (!answer.record) return offer(answer.trouble);
+    session_.keep(QLatin1String(kEvidenceBegun), nullptr);
     keep();
 }
 
@@ -119,8 +147,13 @@ void EvidencePage::takeRestored() {
         tensors_->restore(kept->tensors, kept->byHow);
         trust_->setTensors(tensors_->rows());
     }
-    if (record_ || running() || !kept->record) return;
-    record_ = kept->record;
+    if (running()) return;
+    if (!record_ && kept->record) takeRestoredRecord(*kept);
+    takeBegun();
+}
+
+void EvidencePage::takeRestoredRecord(const RestoredEvidence& kept) {
+    record_ = kept.record;
     trust_->setRecord(record_);
     EvidenceSettings settings;
     settings.path = record_->textPath, settings.ids = record_->ids, settings.scored = record_->scored;
@@ -135,7 +168,19 @@ void EvidencePage::takeRestored() {
     for (const auto& one : record_->embeddings) tick(one.row.spec);
     choice_->setSettings(settings);
     showRecord();
-    if (kept->trouble.empty()) status_->say(tr("As it was evaluated before."));
+    if (kept.trouble.empty()) status_->say(tr("As it was evaluated before."));
+}
+
+/// Chooses what had not ended when the session was saved.
+void EvidencePage::takeBegun() {
+    const auto kept = session_.restoredEvidence();
+    waitsForRecipe_ = false;
+    if (!kept || (!kept->begun && !kept->begunTensors)) return;
+    const BegunEvaluation& begun = kept->begun ? *kept->begun : *kept->begunTensors;
+    waitsForRecipe_ = begun.recipe && !session_.recipe()->isMixed();
+    choice_->setSettings(settingsOf(begun, session_));
+    if (kept->begunTensors) tensors_->goOnWith(settingsOf(*kept->begunTensors, session_), kept->begunTensors->how);
+    draw();
 }
 
 EvidenceEmbeddings* EvidencePage::embeddings() {

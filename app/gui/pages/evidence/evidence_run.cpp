@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/gui/pages/evidence/evidence_run.h"
+#include "app/gui/pages/evidence/evidence_records.h"
 
 #include "core/base/text.h"
 #include "core/eval/network/architecture.h"
@@ -90,22 +90,6 @@ QStringList EvidenceSettings::names() const {
     return out;
 }
 
-EvidenceDone EvidenceParts::done() const {
-    const std::lock_guard guard(lock_);
-    return done_;
-}
-
-eval::EvaluationParts EvidenceParts::begin(const std::string& textSha256) {
-    const std::lock_guard guard(lock_);
-    if (done_.textSha256 != textSha256) done_ = {textSha256, {}};
-    return done_.parts;
-}
-
-void EvidenceParts::add(std::shared_ptr<const eval::EvaluationPart> part) {
-    const std::lock_guard guard(lock_);
-    done_.parts.push_back(std::move(part));
-}
-
 EvidenceGround evidenceGround(const std::shared_ptr<const Model>& model) {
     EvidenceGround out;
     auto network = eval::readNetwork(*model);
@@ -134,11 +118,48 @@ EvidenceAnswer answerOf(eval::EvaluationRecord record, Clock::time_point started
     return {std::make_shared<const eval::EvaluationRecord>(std::move(record)), {}};
 }
 
+/// The figures of an encoder, or of a network that predicts tokens. An Error only when it was cancelled.
+Result<EvidenceAnswer> evaluated(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
+                                 const EvidenceGround& ground, eval::EvaluationPlan plan, const Job& job,
+                                 Inbox<EvidenceMail>& inbox) {
+    const auto started = Clock::now();
+    if (ground.isEncoder) {
+        const auto result = eval::evaluateEmbeddings(model, plan, job);
+        if (!result && result.error().cancelled) return tl::unexpected(result.error());
+        if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
+        return answerOf(eval::recordOf(plan, *result), started);
+    }
+    std::vector<eval::ProfileGatherer> gatherers(plan.changes.size(), eval::ProfileGatherer(plan.context));
+    const auto profiles = [&] {
+        EvidenceMail out;
+        for (const auto& one : gatherers) out.push_back(one.profile());
+        return out;
+    };
+    auto sent = Clock::now();
+    plan.arrived = [&](std::size_t change, std::span<const eval::TokenScore> scores) {
+        gatherers[change].add(scores);
+        if (Clock::now() - sent < kBetweenMails) return;
+        inbox.write([&](EvidenceMail& mail) { mail = profiles(); });
+        sent = Clock::now();
+    };
+    auto result = eval::evaluate(model, plan, job);
+    if (!result && result.error().cancelled) return tl::unexpected(result.error());
+    if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
+    plan.units = nullptr; // few chunks, which are no part of the text's
+    const auto floor = eval::selfNoise(model, plan, job);
+    if (!floor && floor.error().cancelled) return tl::unexpected(floor.error());
+    if (floor) result->floor = *floor;
+
+    std::shared_ptr<const eval::Tokenizer> tokenizer;
+    if (!settings.ids)
+        if (auto found = eval::tokenizerOf(*model)) tokenizer = *found;
+    return answerOf(eval::recordOf(plan, *result, profiles(), tokenizer.get()), started);
+}
+
 } // namespace
 
 Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
-                                   EvidenceParts& parts, const Job& job, Inbox<EvidenceMail>& inbox) {
-    const auto started = Clock::now();
+                                   bool goesOn, EvidenceShared& shared, const Job& job, Inbox<EvidenceMail>& inbox) {
     const EvidenceGround ground = evidenceGround(model);
     if (ground.trouble) return EvidenceAnswer{nullptr, *ground.trouble};
     if (!settings.ids && !settings.path.empty() && !ground.noTokenizer.empty())
@@ -160,38 +181,16 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
     if (!changes && changes.error().cancelled) return tl::unexpected(changes.error());
     if (!changes) return EvidenceAnswer{nullptr, troubleOf(changes.error(), Remedy::NoBackend)};
     plan.changes = std::move(*changes);
-    if (ground.isEncoder) {
-        const auto result = eval::evaluateEmbeddings(model, plan, job);
-        if (!result && result.error().cancelled) return tl::unexpected(result.error());
-        if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
-        return answerOf(eval::recordOf(plan, *result), started);
-    }
-    plan.done = parts.begin(plan.text.sha256);
-    plan.finished = [&](std::shared_ptr<const eval::EvaluationPart> part) { parts.add(std::move(part)); };
-    std::vector<eval::ProfileGatherer> gatherers(plan.changes.size(), eval::ProfileGatherer(plan.context));
-    const auto profiles = [&] {
-        EvidenceMail out;
-        for (const auto& one : gatherers) out.push_back(one.profile());
-        return out;
+    const auto records = recordsOf(*model, settings);
+    if (records && !goesOn) (void)records->forget();
+    plan.units = records.get(), shared.keeps = records != nullptr;
+    plan.reached = [&](std::size_t known, std::size_t chunks) {
+        if (records && shared.chunks == 0) (void)keepChunks(*records, chunks);
+        shared.done = known, shared.chunks = chunks;
     };
-    auto sent = Clock::now();
-    plan.arrived = [&](std::size_t change, std::span<const eval::TokenScore> scores) {
-        gatherers[change].add(scores);
-        if (Clock::now() - sent < kBetweenMails) return;
-        inbox.write([&](EvidenceMail& mail) { mail = profiles(); });
-        sent = Clock::now();
-    };
-    auto result = eval::evaluate(model, plan, job);
-    if (!result && result.error().cancelled) return tl::unexpected(result.error());
-    if (!result) return EvidenceAnswer{nullptr, refusalOf(result.error(), plan, ground.positions)};
-    const auto floor = eval::selfNoise(model, plan, job);
-    if (!floor && floor.error().cancelled) return tl::unexpected(floor.error());
-    if (floor) result->floor = *floor;
-
-    std::shared_ptr<const eval::Tokenizer> tokenizer;
-    if (!settings.ids)
-        if (auto found = eval::tokenizerOf(*model)) tokenizer = *found;
-    return answerOf(eval::recordOf(plan, *result, profiles(), tokenizer.get()), started);
+    auto answer = evaluated(model, settings, ground, std::move(plan), job, inbox);
+    if (answer && answer->record && records) (void)records->forget();
+    return answer;
 }
 
 } // namespace qs::gui

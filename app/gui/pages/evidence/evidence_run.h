@@ -10,8 +10,8 @@
 
 #include <QStringList>
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -54,32 +54,24 @@ EvidenceGround evidenceGround(const std::shared_ptr<const Model>& model);
 /// The profiles so far, one for each spec.
 using EvidenceMail = std::vector<eval::ScoreProfile>;
 
-/// Chunks that an evaluation has finished.
-struct EvidenceDone {
-    std::string textSha256;
-    eval::EvaluationParts parts; ///< one for each chunk
-    std::size_t chunks() const { return parts.size(); }
+/// Chunks of an evaluation: those whose figures are known, of all.
+struct EvidenceReach {
+    std::size_t done = 0, chunks = 0;
 };
-/// The same while the evaluation runs. One that was cancelled goes on behind them, in a run of the same settings.
-class EvidenceParts {
-public:
-    explicit EvidenceParts(EvidenceDone before = {}) : done_(std::move(before)) {}
-    EvidenceDone done() const;
-    /// Those of this text; parts of another one are dropped.
-    eval::EvaluationParts begin(const std::string& textSha256);
-    void add(std::shared_ptr<const eval::EvaluationPart> part);
-
-private:
-    mutable std::mutex lock_;
-    EvidenceDone done_;
+/// What a page and its run share.
+struct EvidenceShared {
+    std::atomic<std::size_t> done = 0, chunks = 0; ///< how far the run has come
+    std::atomic<bool> keeps = false;               ///< the figures are in records
+    EvidenceReach reach() const { return {done, chunks}; }
 };
 
 struct EvidenceAnswer {
     std::shared_ptr<const eval::EvaluationRecord> record; ///< null: trouble
     EvidenceTrouble trouble;
 };
-/// An Error only when it was cancelled.
+/// `goesOn`: behind the chunks whose figures are in the records; false: from the first one on. The records are deleted
+/// when there is an answer. An Error only when it was cancelled.
 Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, const EvidenceSettings& settings,
-                                   EvidenceParts& parts, const Job& job, Inbox<EvidenceMail>& inbox);
+                                   bool goesOn, EvidenceShared& shared, const Job& job, Inbox<EvidenceMail>& inbox);
 
 } // namespace qs::gui

@@ -2,7 +2,9 @@
 #include "app/gui/pages/evidence/evidence_tensors.h"
 
 #include "app/gui/page.h"
+#include "app/gui/pages/evidence/evidence_records.h"
 #include "app/gui/pages/evidence/evidence_tensor_plots.h"
+#include "app/gui/restored_evidence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -177,6 +179,15 @@ void EvidenceTensors::refuse(const QString& why) {
     draw();
 }
 
+void EvidenceTensors::goOnWith(EvidenceSettings settings, const std::string& how) {
+    const auto* known = eval::findSensitivityHow(how);
+    if (!known || running()) return;
+    how_->setCurrentIndex(how_->findData(QLatin1String(known->id)));
+    cancelled_ = {std::move(settings), known};
+    status_->say(tr("Stopped before; what was finished is kept, and Resume goes on from there."));
+    draw();
+}
+
 bool EvidenceTensors::goesOn() const { return cancelled_ && *cancelled_ == std::pair(settings_(), &how()); }
 
 void EvidenceTensors::begin() {
@@ -204,11 +215,15 @@ void EvidenceTensors::begin() {
         additivity_[id] = std::move(result.additivity);
         finished_ = std::make_shared<const SensitivityRows>(rows_);
         chunks_[id] = result.chunks;
+        session_.keep(QLatin1String(kTensorsBegun), nullptr);
         status_->say(result.keptRuns == 0 ? QString()
                                           : tr("%1 of %2 networks had gone forward before.")
                                                 .arg(result.keptRuns)
                                                 .arg(result.runs + result.keptRuns));
     });
+    auto text = begunOf(settings);
+    text.how = id;
+    session_.keep(QLatin1String(kTensorsBegun), [text = std::move(text)] { return keptBegun(text); });
     status_->say({});
     draw();
 }

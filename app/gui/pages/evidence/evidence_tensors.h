@@ -38,6 +38,8 @@ public:
     /// What was measured before, out of a session file; `byHow` as byHow().
     void restore(const eval::Sensitivity& known, std::shared_ptr<const SensitivityRows> byHow);
     eval::Sensitivity known() const; ///< for restore()
+    /// A measurement by `how` that had not ended when the session was saved.
+    void goOnWith(EvidenceSettings settings, const std::string& how);
     void refuse(const QString& why); ///< why nothing can be measured of this model; empty: it can
     /// The same by the way they were measured, once a run has ended; null: none was.
     const std::shared_ptr<const SensitivityRows>& byHow() const { return finished_; }
