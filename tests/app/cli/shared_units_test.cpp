@@ -157,7 +157,7 @@ private Q_SLOTS:
         };
         const QByteArray model = "\"" + sample_.toUtf8() + "\"";
         row("shares nothing", "\"formats\"", "shares no units");
-        row("nothing", "", "subcommand is required");
+        row("nothing, as the window writes", "", "of the window");
         row("a report", "\"audit\"," + model + ",\"--json=VICTIM\"", "ask for --json=");
         row("a report in two words", "\"audit\"," + model + ",\"--csv\",\"VICTIM\"", "ask for --csv=");
         row("a capture", "\"capture\"," + model + ",\"--text\"," + model + ",\"-oVICTIM.gguf\"", "ask for --output=");

@@ -222,7 +222,7 @@ void PlanPage::measure() {
 void PlanPage::drawMore(MeasureRequest request) {
     const std::size_t all = std::size_t(draws_->currentData().toULongLong());
     const std::size_t known = request.before ? request.before->proof->draws() : 0;
-    if (request.before && known >= all) return;
+    if (request.before && known >= all) return draw();
     request.draws = std::min(all, request.before ? known + kDrawsAtOnce : plan::kUsualDraws);
     drawn_ = known;
     measuring_.run(
@@ -238,7 +238,9 @@ void PlanPage::drawMore(MeasureRequest request) {
             else
                 measured_.push_back(measured);
             charts_->setMeasured(measured_);
-            solve(); // the record of the session gets the proof
+            speed_->setAnswer(answer_, &measured_.back());
+            publish();
+            keep();
             request.before = std::move(measured);
             drawMore(std::move(request));
         });
