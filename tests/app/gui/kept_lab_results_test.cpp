@@ -232,7 +232,7 @@ private Q_SLOTS:
             QTest::qWait(50);
             QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("lab-qat")), Qt::LeftButton);
             auto* status = window.findChild<QLabel*>(QStringLiteral("qatStatus"));
-            (void)QTest::qWaitFor([&] { return !status->text().startsWith(u"Adam"); });
+            (void)QTest::qWaitFor([&] { return !status->text().isEmpty() && !status->text().startsWith(u"Adam"); });
             return status->text();
         };
         for (const bool damaged : {false, true}) {
