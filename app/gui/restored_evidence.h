@@ -10,8 +10,8 @@
 namespace qs::gui {
 
 /// Names in session files; the last two are there while an evaluation, or a measurement of each tensor, has not ended.
-constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity", *kEvidenceBegun = "evidence_begun",
-                     *kTensorsBegun = "sensitivity_begun";
+constexpr const char *kEvidenceKept = "evidence", *kTensorsKept = "sensitivity", *kEvidenceBegun = "evidence-begun",
+                     *kTensorsBegun = "sensitivity-begun";
 
 struct RestoredEvidence {
     std::shared_ptr<const eval::EvaluationRecord> record; ///< null: none was kept
