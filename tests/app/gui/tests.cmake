@@ -14,7 +14,7 @@ qs_real_faults(test_gui backends_page_test backends_plan_test)
 qs_run_alone(test_gui backends_page_test) # it times products
 qs_one_thread(test_gui evidence_page_test evidence_resume_test evidence_runs_test plan_changes_test plan_page_test)
 qs_add_tests(test_gui_times KIND timed LIBS qs_gui TESTS ${gui}/turns_test.cpp ${gui}/block_slider_test.cpp SUPPORT ${gui}/turns_walk.cpp)
-qs_whole_program(test_gui evidence_page_test)
+qs_whole_program(test_gui evidence_page_test page_room_test)
 # A wrong option gives exit code 2 and a message, also without a display.
 foreach(wrong "--nonsense" "--theme=pink" "--page=nowhere" "--size=3" "--spec=zz4")
   add_test(NAME gui_wrong_call_${wrong} COMMAND ${CMAKE_COMMAND} -E env --unset=DISPLAY --unset=WAYLAND_DISPLAY
