@@ -271,6 +271,13 @@ template<class T> int launchRun(const StoredMatrix& w, std::int64_t group, T* to
     return int(cudaGetLastError());
 }
 
+/// Ends after `ns` nanoseconds.
+__global__ void hold(std::uint64_t ns) {
+    const std::uint64_t begin = nanoseconds();
+    while (nanoseconds() - begin < ns) {
+    }
+}
+
 /// Several passes read from the cache that all multiprocessors share: in each pass a block reads what another block
 /// read before.
 template<bool Cached> __global__ void stream(const uint4* data, std::int64_t count, int passes, std::uint32_t* sink) {
@@ -349,6 +356,10 @@ int readStream(const void* data, std::int64_t bytes, int passes, std::uint32_t* 
     const auto kernel = passes > 1 ? stream<true> : stream<false>;
     QS_LAUNCH(kernel, unsigned(processors * 8), kThreads, 0, s, static_cast<const uint4*>(data), bytes / 16, passes,
               sink);
+    return int(cudaGetLastError());
+}
+int holdStream(std::uint64_t ns, Stream s) {
+    QS_LAUNCH(hold, 1, 32, 0, s, ns);
     return int(cudaGetLastError());
 }
 

@@ -38,6 +38,13 @@ __device__ __forceinline__ int laneOfWarp() {
     return int(lane);
 }
 
+/// A clock of the device, in nanoseconds.
+__device__ __forceinline__ std::uint64_t nanoseconds() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+}
+
 /// Starts an asynchronous copy of 16 bytes from global to shared memory.
 __device__ __forceinline__ void copyAsync(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(unsigned(__cvta_generic_to_shared(to))),

@@ -134,4 +134,7 @@ int quantizeBySearch(const float* x, std::int64_t rows, std::int64_t columns, st
 int readStream(const void* data, std::int64_t bytes, int passes, std::uint32_t* sink, int processors, Stream stream);
 inline constexpr std::uint32_t kStreamSign = 0x9E3779B9u;
 
+/// Occupies the stream for `ns` nanoseconds, so that launches behind it wait in the queue of the device.
+int holdStream(std::uint64_t ns, Stream stream);
+
 } // namespace qs::cuda

@@ -29,7 +29,7 @@ template<class Part, int Groups, ScaleMode Mode, int Due> struct Stage {
 };
 
 template<class Part, int Groups, ScaleMode Mode, int Due>
-__global__ void __launch_bounds__(kStagedThreads)
+__global__ void __launch_bounds__(kStagedThreads, stagedBlocks(Part::kBits, 8 * Groups))
     staged(DeviceWeight w, const __nv_bfloat16* __restrict__ x, std::int64_t chunks, StagedRoom room, Target to) {
     extern __shared__ __align__(16) unsigned char memory[];
     using Stages = Stage<Part, Groups, Mode, Due>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plugins/cuda/timing.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -25,6 +26,15 @@ private:
     cudaEvent_t event_ = nullptr;
 };
 
+using Clock = std::chrono::steady_clock;
+double nanosecondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+}
+
+/// The time for which the stream is held before a sample, so that all its launches wait in the queue when it begins: twice the time
+/// that the host needed to queue the last sample. Without it, the time of a short run would be that of its launch on the host.
+std::uint64_t holdFor(double queueing) { return std::uint64_t(std::clamp(2 * queueing + 20e3, 40e3, 5e6)); }
+
 } // namespace
 
 void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts,
@@ -39,18 +49,27 @@ void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bo
     const Event start, end;
     const std::uint32_t chain = std::max(1u, opts.chain);
     std::uint32_t turn = 0;
-    for (std::uint32_t i = 0; i < opts.warmup; ++i) stop(), run(turn++);
+    double queueing = 0; // nanoseconds that the host needs to queue a sample
+    for (std::uint32_t i = 0; i < opts.warmup; ++i) {
+        stop();
+        const auto queued = Clock::now();
+        run(turn++);
+        queueing = chain * nanosecondsSince(queued);
+    }
     check(cudaStreamSynchronize(stream), "warming up");
-    const auto begin = std::chrono::steady_clock::now();
+    const auto begin = Clock::now();
     result.clock = QS_CLOCK_DEVICE, result.timing_valid = 1, result.n = 0;
     while (result.n < std::max(1u, opts.iters) && result.n < result.cap) {
         stop();
+        check(holdStream(holdFor(queueing), stream), "holding the stream");
+        const auto queued = Clock::now();
         start.record(stream);
         for (std::uint32_t i = 0; i < chain; ++i) run(turn++);
         end.record(stream);
+        queueing = nanosecondsSince(queued);
         end.wait();
         result.samples_ns[result.n++] = std::uint64_t(std::llround(end.millisecondsSince(start) * 1e6 / chain));
-        if (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() > opts.max_seconds) break;
+        if (nanosecondsSince(begin) > opts.max_seconds * 1e9) break;
     }
 }
 

@@ -9,7 +9,8 @@
 
 namespace qs::cuda {
 
-/// run(turn) adds one run to the stream. A sample ends when its last run has ended on the device.
+/// run(turn) adds one run to the stream. A sample is the time of the device alone: all its runs wait in the queue when it begins, and it
+/// ends when the last of them has ended.
 void timeOnDevice(cudaStream_t stream, const qs_host* host, const std::atomic<bool>& cancelled, const qs_run_opts& opts,
                   qs_run_result& result, const std::function<void(std::uint32_t turn)>& run);
 

@@ -85,6 +85,7 @@ private Q_SLOTS:
     void finishesIntegers();
     void finishesByFours();
     void readsEverythingInEachPass();
+    void holdsForTheTimeThatIsAsked();
 };
 
 void CudaEmulated::multiplies_data() { addWeightRows(); }
@@ -301,6 +302,13 @@ void CudaEmulated::readsEverythingInEachPass() {
     QCOMPARE(cacheStream(0).bytes, std::size_t(0));
     QVERIFY(cacheStream(std::size_t(4) << 20).passes > 1000); // more passes, because the data must not fit a nearer
                                                               // cache
+}
+
+void CudaEmulated::holdsForTheTimeThatIsAsked() {
+    QElapsedTimer timer;
+    timer.start();
+    QCOMPARE(holdStream(3'000'000, nullptr), 0);
+    QVERIFY(timer.nsecsElapsed() >= 3'000'000);
 }
 
 QS_TEST(CudaEmulated)

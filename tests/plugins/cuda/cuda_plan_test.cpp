@@ -302,8 +302,11 @@ void CudaPlan::cutsWithoutRest() {
                                            ? 0
                                            : shape.groups * shape.splits * shape.columns * stagedChannels(bits));
                     }
-    const StagedShape goal = stagedShape(4, 16, 8192, 28672, 132);
-    QVERIFY(goal.groups * goal.splits <= 132 && goal.groups * goal.splits >= 120);
+    for (const std::int64_t m : {1, 16}) {
+        const StagedShape goal = stagedShape(4, m, 8192, 28672, 132);
+        const std::int64_t blocks = goal.groups * goal.splits, most = 132 * stagedBlocks(4, goal.columns);
+        QVERIFY(blocks <= most && blocks >= most * 9 / 10); // all multiprocessors work, and once
+    }
     const auto first = [](std::int64_t m, std::int64_t n, std::int64_t k) {
         const AbiProblem problem({.weight = "nf4", .m = m, .n = n, .k = k}, 1, false);
         return planFor(problem.problem, {}).variants.front()->path;
@@ -316,6 +319,8 @@ void CudaPlan::cutsWithoutRest() {
     }
     for (const std::int64_t m : {1, 17})
         if (taken(turn++)) QVERIFY(first(m, 8192, 1024) == Path::Skinny);
+    QVERIFY(!prefersStaged(4, 1, 4096, 4096, 132) && prefersStaged(4, 1, 8192, 28672, 132)); // as it was measured
+    QVERIFY(prefersStaged(8, 1, 8192, 28672, 132) && !prefersStaged(2, 1, 8192, 28672, 132));
     for (const std::int64_t m : {1, 2, 16}) { // both variants are offered, to be measured
         const AbiProblem problem({.weight = "nf4", .m = m, .n = 512, .k = 256}, 1, false);
         std::set<Path> paths;

@@ -253,38 +253,48 @@ void AbiProblem::makeActivations(const Case& c) {
 }
 
 void AbiProblem::multiply(const Case& c) {
-    reference.assign(std::size_t(c.m * c.n), 0);
-    std::vector<double> w(dense.begin(), dense.end()); // [N,K] after the next step
-    if (c.kn)
+    reference.assign(std::size_t(c.m * c.n), std::numeric_limits<double>::quiet_NaN());
+    std::vector<float> turned; // [N,K]
+    if (c.kn) {
+        turned.resize(dense.size());
         for (std::int64_t j = 0; j < c.n; ++j)
-            for (std::int64_t i = 0; i < c.k; ++i) w[std::size_t(j * c.k + i)] = dense[std::size_t(i * c.n + j)];
+            for (std::int64_t i = 0; i < c.k; ++i) turned[std::size_t(j * c.k + i)] = dense[std::size_t(i * c.n + j)];
+    }
+    const float* w = c.kn ? turned.data() : dense.data();
+    constexpr std::int64_t kMost = std::int64_t(1) << 31; // products of numbers; for more, some rows of y are compared
+    const std::int64_t step = std::max<std::int64_t>(1, c.m * c.n * c.k / kMost), count = (c.m + step - 1) / step;
     const auto rows = [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-            for (std::int64_t j = 0; j < c.n; ++j) {
-                const double *x = &x_[std::size_t(i * c.k)], *column = &w[std::size_t(j * c.k)];
+        for (std::int64_t row = begin; row < end; ++row)
+            for (std::int64_t i = row * step, j = 0; j < c.n; ++j) {
+                const double* x = &x_[std::size_t(i * c.k)];
+                const float* column = &w[std::size_t(j * c.k)];
                 double sums[4] = {};
-                for (std::int64_t l = 0; l < c.k; ++l) sums[l % 4] += x[l] * column[l];
+                for (std::int64_t l = 0; l < c.k; ++l) sums[l % 4] += x[l] * double(column[l]);
                 const double sum = sums[0] + sums[1] + (sums[2] + sums[3]);
                 reference[std::size_t(i * c.n + j)] = sum + (c.bias ? double(bias_[std::size_t(j)]) : 0.0);
             }
     };
     const std::int64_t many = c.m * c.n * c.k > (1 << 26) ? std::int64_t(std::thread::hardware_concurrency()) : 1;
-    const std::int64_t parts = std::clamp<std::int64_t>(many, 1, c.m);
-    if (parts == 1) return rows(0, c.m);
+    const std::int64_t parts = std::clamp<std::int64_t>(many, 1, count);
+    if (parts == 1) return rows(0, count);
     std::vector<std::jthread> threads;
     for (std::int64_t part = 0; part < parts; ++part)
-        threads.emplace_back([&rows, &c, part, parts] { rows(c.m * part / parts, c.m * (part + 1) / parts); });
+        threads.emplace_back([&rows, count, part, parts] { rows(count * part / parts, count * (part + 1) / parts); });
 }
 
 double nmse(const std::vector<float>& y, const std::vector<double>& reference) {
     // Without a reference nothing is shown to be correct.
     if (reference.empty() || y.size() != reference.size()) return std::numeric_limits<double>::infinity();
     double error = 0, power = 0;
+    std::size_t compared = 0;
     for (std::size_t i = 0; i < reference.size(); ++i) {
         if (!std::isfinite(y[i])) return std::numeric_limits<double>::infinity();
+        if (std::isnan(reference[i])) continue; // not computed
+        ++compared;
         error += (double(y[i]) - reference[i]) * (double(y[i]) - reference[i]);
         power += reference[i] * reference[i];
     }
+    if (!compared) return std::numeric_limits<double>::infinity();
     return power > 0 ? error / power : error > 0 ? std::numeric_limits<double>::infinity() : 0;
 }
 

@@ -35,9 +35,10 @@ public:
 
     qs_problem problem{};
     std::vector<const qs_tensor*> inputs, acts; ///< inputs of prepare; inputs of execute
-    std::vector<double> reference;              ///< [m*n], or the decoded weight; f64 over the quantized operands
-    std::vector<float> dense;                   ///< the decoded weight in stored order
-    std::vector<float> source;                  ///< the values that were quantized
+    /// [m*n], or the decoded weight; f64 over the quantized operands. NaN: not computed, because the problem is large.
+    std::vector<double> reference;
+    std::vector<float> dense;  ///< the decoded weight in stored order
+    std::vector<float> source; ///< the values that were quantized
     std::int64_t outRows = 0, outColumns = 0;
 
 private:
@@ -56,7 +57,7 @@ private:
     std::deque<qs_tensor> tensors_;
 };
 
-/// sum (y-r)^2 / sum r^2. 0/0 is 0; a value that is not finite gives infinity.
+/// sum (y-r)^2 / sum r^2 where r is not NaN. 0/0 is 0; a value of y that is not finite gives infinity.
 double nmse(const std::vector<float>& y, const std::vector<double>& reference);
 
 } // namespace qs::test

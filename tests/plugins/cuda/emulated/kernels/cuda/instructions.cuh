@@ -5,6 +5,7 @@
 // ends.
 
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +16,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 #define __shared__ // one block runs at a time, so shared memory is static or global
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define QS_LAUNCH(kernel, grid, threads, bytes, stream, ...)                                                           \
@@ -152,6 +153,9 @@ inline std::uint32_t fusedBf16(std::uint32_t a, std::uint32_t b, std::uint32_t c
     return d;
 }
 inline int laneOfWarp() { return int(threadIdx.x % 32); }
+inline std::uint64_t nanoseconds() {
+    return std::uint64_t(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
 inline void copyAsync(void* to, const void* from) { emulated::copyLater(to, from); }
 inline void closeGroup() { emulated::closeGroup(); }
 template<int Pending> void waitGroups() { emulated::waitGroups(Pending); }
