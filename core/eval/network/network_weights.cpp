@@ -91,6 +91,10 @@ Result<void> NetworkWeights::appendExpert(const FoundWeights& weights, WeightRol
         auto one = loadServed(*model_, tensor, shapeOf(role, network_), begin, false, *change, job);
         if (!one) return tl::unexpected(one.error());
         into.append(std::move(*one));
+    } else if (share > 1 && changesByExpert(change, tensor)) {
+        auto one = loadChangedExpert(*model_, tensor, expert % share, *change, job);
+        if (!one) return tl::unexpected(one.error());
+        into.append(std::move(*one));
     } else if (share > 1 && isChanged(change, tensor)) {
         auto whole = changed.find(&tensor);
         if (whole == changed.end()) {
@@ -234,7 +238,8 @@ std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* 
 std::uint64_t NetworkWeights::layerBytesAtOnce(std::size_t index, const WeightChange* change) const {
     std::uint64_t bytes = 0;
     for (const auto& [role, found] : tensors_.layers[index]) {
-        const bool mustBeWhole = found.tensors.size() == 1 && isChanged(change, *found.weight());
+        const bool mustBeWhole = found.tensors.size() == 1 && isChanged(change, *found.weight()) &&
+                                 !changesByExpert(change, *found.weight());
         for (const TensorInfo* tensor : found.tensors) {
             const std::uint64_t all = bytesOf(role, *tensor, change);
             bytes += !isOfExperts(role) || mustBeWhole ? all : all / std::uint64_t(network_.mixture.experts);

@@ -82,7 +82,7 @@ public:
     std::size_t layers() const { return tensors_.layers.size(); }
     /// Size in bytes of the values of layer(), with all experts.
     std::uint64_t layerBytes(std::size_t index, const WeightChange* change) const;
-    /// The same with one expert. If a tensor holds several experts and one is changed, the whole tensor counts.
+    /// The same with one expert. A tensor of several experts that do not change one by one counts whole.
     std::uint64_t layerBytesAtOnce(std::size_t index, const WeightChange* change) const;
     std::uint64_t headBytes(const WeightChange* change) const;
 

@@ -23,6 +23,7 @@ WeightChange quantizedAs(QuantSpec spec) {
     change.touches = isMatrix;
     const auto shared = std::make_shared<const QuantSpec>(std::move(spec));
     change.specOf = [shared](const TensorInfo&) { return shared.get(); };
+    change.byFirstAxis = [shared](const TensorInfo& tensor) { return quantizesByFirstAxis(*shared, tensor); };
     change.values = [shared](const TensorInfo&, const TensorView& stored, const Job& job) {
         return roundtrip(stored, *shared, job);
     };
@@ -35,6 +36,7 @@ WeightChange quantizedBy(std::string name, std::string detail,
     change.name = std::move(name), change.detail = std::move(detail);
     change.everywhere = true;
     change.specOf = specOf;
+    change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };
     change.touches = [specOf](const TensorInfo& tensor) { return isMatrix(tensor) && specOf(tensor); };
     change.values = [specOf](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
         return roundtrip(stored, *specOf(tensor), job);

@@ -30,6 +30,8 @@ struct WeightChange {
     bool everywhere = false;
     /// The spec under which a tensor that `touches` takes is quantized; empty: the values come otherwise.
     std::function<const QuantSpec*(const TensorInfo& tensor)> specOf = {};
+    /// Whether each index of the first axis may get its new values alone, as a tensor [1, ...] of the same name. Null: never.
+    std::function<bool(const TensorInfo& tensor)> byFirstAxis = {};
     /// Computes the products of the matrices of layers that change. Null: our own kernels, with what they decode to.
     std::shared_ptr<LinearServer> server = nullptr;
     /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.

@@ -95,6 +95,28 @@ Result<WeightMatrix> loadPart(const Model& model, const TensorInfo& tensor, std:
     return WeightMatrix(std::move(halves), tensor.dtype == DType::BF16 ? NumberType::Bf16 : NumberType::F16);
 }
 
+bool changesByExpert(const WeightChange* change, const TensorInfo& tensor) {
+    return isChanged(change, tensor) && tensor.shape.size() == 3 && change->byFirstAxis && change->byFirstAxis(tensor);
+}
+
+Result<std::vector<float>> loadChangedExpert(const Model& model, const TensorInfo& tensor, std::size_t expert,
+                                             const WeightChange& change, const Job& job) {
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    const auto experts = std::size_t(tensor.shape.front());
+    TensorInfo one = tensor;
+    one.shape = std::vector<std::int64_t>{1, tensor.shape[1], tensor.shape[2]};
+    one.elements = tensor.elements / experts, one.bytes = tensor.bytes / experts;
+    one.derived = nullptr, one.offset = 0;
+    std::vector<std::byte> bytes(one.bytes);
+    view->readInto(expert * one.bytes, bytes);
+    auto values = change.values(one, {&one, bytes, nullptr}, job);
+    if (!values) return values;
+    drop(*view);
+    if (auto same = model.unchanged(tensor); !same) return tl::unexpected(same.error());
+    return values;
+}
+
 Result<WeightMatrix> loadStored(const Model& model, const TensorInfo& tensor, bool inputsFirst,
                                 const WeightChange* change, const Job& job) {
     if (staysHalf(tensor, inputsFirst, change)) return loadPart(model, tensor, 0, tensor.elements, change, job);

@@ -20,6 +20,11 @@ Result<WeightMatrix> loadStored(const Model& model, const TensorInfo& tensor, bo
 /// The same of `count` values from `begin` on, of a tensor that does not change.
 Result<WeightMatrix> loadPart(const Model& model, const TensorInfo& tensor, std::size_t begin, std::size_t count,
                               const WeightChange* change, const Job& job);
+/// Whether the experts of a tensor change one by one.
+bool changesByExpert(const WeightChange* change, const TensorInfo& tensor);
+/// The new values of one expert of a tensor [experts, ...] for which changesByExpert() is true.
+Result<std::vector<float>> loadChangedExpert(const Model& model, const TensorInfo& tensor, std::size_t expert,
+                                             const WeightChange& change, const Job& job);
 /// Whether the values of a weight are others than those that are stored.
 bool isChanged(const WeightChange* change, const TensorInfo& tensor);
 /// Whether the change's server multiplies with a matrix of a layer.

@@ -34,6 +34,9 @@ std::vector<std::int64_t> blockedShape(const QuantSpec& spec, std::span<const st
 /// Whether the default layout stores the last block of a row in full.
 bool padsBlocks(const QuantSpec& spec);
 
+/// Whether every index of the first axis, [1, ...], can be quantized alone with the same result: no scale, level, block or random number is of two of them.
+bool quantizesByFirstAxis(const QuantSpec& spec, const TensorInfo& tensor);
+
 /// Bytes that the spec's default layout stores for a tensor (codes + scales + padding) and the true bits per weight,
 /// 8 * bytes / elements.
 struct StoredSize {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/quant/codebook/learn.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/encode/double_quant.h"
@@ -8,6 +9,7 @@
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialect.h"
 #include "core/quant/spec/scale_type.h"
+#include "core/quant/spec/trained.h"
 
 #include <algorithm>
 #include <bit>
@@ -277,6 +279,18 @@ Result<StoredSize> storedSize(const QuantSpec& spec, std::span<const std::int64_
 
 double bitsPerWeight(const StoredSize& size, std::uint64_t elements) {
     return elements == 0 ? 0.0 : 8.0 * double(size.total()) / double(elements);
+}
+
+bool quantizesByFirstAxis(const QuantSpec& asked, const TensorInfo& tensor) {
+    const QuantSpec spec = forTensor(asked, tensor);
+    const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    if (shape.size() < 2 || isLearned(spec) || isTrained(spec) || hasTensorScale(spec) || isDoubleQuantized(spec))
+        return false;
+    if (spec.randomSeed() || blockedShape(spec, shape) != shape)
+        return false; // random numbers go by the place in the tensor
+    const auto grid = scaleGrid(spec, tensor);
+    if (!grid) return false;
+    return grid->kind == ScaleKind::None || (!grid->scaleShape.empty() && grid->scaleShape.front() == shape.front());
 }
 
 } // namespace qs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every family of architectures() against the logits of transformers (tests/data/eval/make_networks.py).
 #include "core/eval/forward/experts.h"
+#include "core/eval/network/network_weights.h"
 #include "core/eval/run/embeddings.h"
 #include "core/eval/run/evaluate.h"
 #include "core/eval/tokenizer/token_file.h"
@@ -265,6 +266,20 @@ void NetworksTest::expertsAreQuantizedSliceBySlice() {
                  together = meanKl(kGguf + name + QStringLiteral(".gguf"), name, "int4:block=16");
     QVERIFY2(apart > 0.01, qPrintable(QString::number(apart)));
     QVERIFY2(std::fabs(apart - together) < 1e-4 * apart, qPrintable(QStringLiteral("%1 %2").arg(apart).arg(together)));
+
+    // One expert in memory at a time, unless something is of all experts.
+    const auto model = openModel((kGguf + name + QStringLiteral(".gguf")).toStdString());
+    QVERIFY(model);
+    auto network = readNetwork(**model);
+    QVERIFY(network);
+    const auto weights = NetworkWeights::of(*model, *network);
+    QVERIFY(weights);
+    const auto bytes = [&](const char* spec) {
+        const WeightChange change = quantizedAs(*parseSpec(spec));
+        return double(weights->layerBytesAtOnce(0, &change)) / double(weights->layerBytes(0, &change));
+    };
+    QVERIFY2(bytes("int4:block=16") < 0.6 * bytes("int4:scale=tensor"),
+             qPrintable(QString::number(bytes("int4:block=16"))));
 }
 
 void NetworksTest::chunksDoNotSeeEachOther() {

@@ -4,6 +4,8 @@
 #include "made_rule.h"
 #include "tests/support/test_program.h"
 
+#include <set>
+
 class RuleTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
@@ -19,7 +21,50 @@ private Q_SLOTS:
     void stochasticFloats();
     void sparse();
     void manualStrings();
+    void firstAxisAlone();
 };
+
+/// A tensor of experts, whole and expert by expert: where quantizesByFirstAxis() says so, the bits are the same.
+void RuleTest::firstAxisAlone() {
+    std::set<std::string> texts{"int8:scale=tensor",
+                                "int8:axis=0",
+                                "nf4:block=64:dialect=bnb",
+                                "codebook:block=64",
+                                "nf4:block=64:flat=yes",
+                                "int8:axis=out",
+                                "int4:block=32:sym=no",
+                                "q4_k",
+                                "nf4:dialect=bnb:scaletype=u8dq",
+                                "nvfp4:dialect=ct",
+                                "int8:round=stochastic,1",
+                                "ternary:scale=channel"};
+    for (const auto& [name, codes] : readGolden(QS_TEST_DATA "/formats/peer_vectors.safetensors").tensors)
+        if (const std::size_t slash = name.find('/'), end = name.rfind(".codes"); end != std::string::npos)
+            texts.insert(name.substr(slash + 1, end - slash - 1));
+    const Held whole = held(normalValues(3 * 4 * 256), {3, 4, 256});
+    std::set<std::string> alone, together;
+    for (const std::string& text : texts) {
+        const auto spec = parseSpec(text);
+        if (!spec || !quantizeTensor(whole.view(), *spec, Job{})) continue;
+        if (!quantizesByFirstAxis(*spec, whole.info)) {
+            together.insert(text);
+            continue;
+        }
+        alone.insert(text);
+        const auto expected = materialize(quantized(whole, text));
+        for (std::size_t i = 0; i < 3; ++i) {
+            const auto first = whole.values.begin() + std::ptrdiff_t(i * 1024);
+            const auto one = materialize(quantized(held({first, first + 1024}, {1, 4, 256}), text));
+            QVERIFY2(std::equal(one.begin(), one.end(), expected.begin() + std::ptrdiff_t(i * 1024)), text.c_str());
+        }
+    }
+    QVERIFY2(alone.size() > 50, qPrintable(QString::number(alone.size())));
+    for (const char* text : {"int4:block=32:sym=no", "q4_k", "ternary:scale=channel"})
+        QVERIFY2(alone.count(text), text);
+    for (const char* text : {"int8:scale=tensor", "int8:axis=0", "codebook:block=64", "nf4:dialect=bnb:scaletype=u8dq",
+                             "int8:round=stochastic,1"})
+        QVERIFY2(together.count(text), text);
+}
 
 /// Codes, scales and zero points of the packages, bit for bit.
 void RuleTest::peers() {
