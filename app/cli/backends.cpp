@@ -24,7 +24,7 @@ struct Options {
     OutputFiles outputs;
 };
 
-/// The table for people. Columns that are empty in all rows are left out; other empty cells are shown as "-".
+/// The table for people. Columns that are empty in all rows are left out.
 Table shown(const Table& table) {
     std::vector<std::string_view> ids;
     for (const char* id : {"backend", "device", "status", "version", "device_name", "reason", "hint"}) {
@@ -35,11 +35,7 @@ Table shown(const Table& table) {
                         [&](const auto& row) { return !std::holds_alternative<std::monostate>(row[column]); }))
             ids.push_back(id);
     }
-    Table view = withColumns(table, ids);
-    for (auto& row : view.rows)
-        for (auto& cell : row)
-            if (std::holds_alternative<std::monostate>(cell)) cell = std::string("-");
-    return view;
+    return withColumns(table, ids);
 }
 
 std::string provenance() {

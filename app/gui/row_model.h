@@ -64,7 +64,7 @@ public:
             if (auto* s = std::get_if<std::string>(&value); s && s->size() > 12) return QString::fromStdString(*s);
             return {};
         case Qt::ForegroundRole:
-            if (std::holds_alternative<std::monostate>(value)) return Theme::instance().tokens().warn;
+            if (isNotMeasured(column, value)) return Theme::instance().tokens().warn;
             return {};
         default: return {};
         }

@@ -62,8 +62,13 @@ std::string headerText(const ColumnInfo& column) {
     return text;
 }
 
+bool isNotMeasured(const ColumnInfo& column, const Value& value) {
+    return isNumeric(column) && std::holds_alternative<std::monostate>(value);
+}
+
 std::string cellText(const ColumnInfo& column, const Value& value) {
-    if (std::holds_alternative<std::monostate>(value)) return "not measured";
+    if (isNotMeasured(column, value)) return "not measured";
+    if (std::holds_alternative<std::monostate>(value)) return "-";
     if (const auto* b = std::get_if<bool>(&value)) return *b ? "yes" : "no";
     if (const auto* s = std::get_if<std::string>(&value))
         return column.show == Show::Shape   ? shownShape(*s)

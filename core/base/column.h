@@ -93,7 +93,9 @@ template<class Row> Table makeTable(std::string title, const Columns<Row>& colum
     return table;
 }
 
-/// The cell as text for people: "not measured", "4.5000", "3.41 MiB".
+/// Whether the cell is a figure that was not measured. An empty cell of words is none: the column does not apply to its row.
+bool isNotMeasured(const ColumnInfo& column, const Value& value);
+/// The cell as text for people: "4.5000", "3.41 MiB", "not measured", or "-" for words that do not apply.
 std::string cellText(const ColumnInfo& column, const Value& value);
 /// The header with unit and arrow: "SQNR dB ↑".
 std::string headerText(const ColumnInfo& column);

@@ -14,11 +14,9 @@ std::string shown(std::string_view text, std::size_t maxChars = 500) {
 }
 
 std::string cellHtml(const ColumnInfo& column, const Value& value) {
-    const bool missing = std::holds_alternative<std::monostate>(value);
     const std::size_t maxChars = isNumeric(column) || column.show == Show::Shape ? 160 : 500;
-    if (missing)
-        return fmt::format("<td class=\"{}missing\" data-v=\"\">not measured</td>", isNumeric(column) ? "n " : "");
     const std::string text = xmlEscaped(shownText(column, value, maxChars));
+    if (isNotMeasured(column, value)) return "<td class=\"n missing\" data-v=\"\">" + text + "</td>";
     if (column.show == Show::Shape) return "<td class=\"s\">" + text + "</td>";
     // Short texts stay on one line, and their column gets no extra width.
     if (!isNumeric(column)) return fmt::format("<td class=\"{}\">{}</td>", text.size() <= 24 ? "k" : "t", text);

@@ -239,13 +239,12 @@ void table(PdfPages& pages, const Table& table) {
         }
         row(
             [&](std::size_t c) {
-                const auto& value = table.rows[r][c];
                 std::string text = cells(r, c);
                 if (const double room = widths[c] - 6 * scale; cells.isName(c))
                     text = nameWithin(text,
                                       [&](std::string_view part) { return pages.textWidth(part, cellFont) <= room; });
                 return std::pair(std::move(text),
-                                 std::holds_alternative<std::monostate>(value) ? Ink::Warn : Ink::Text);
+                                 isNotMeasured(table.columns[c], table.rows[r][c]) ? Ink::Warn : Ink::Text);
             },
             cellFont, rowHeight);
     }

@@ -27,7 +27,12 @@ class ColumnTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void notMeasuredIsNeverZero() {
-        for (const auto show : kShows) QCOMPARE(cellText(column(show), {}), "not measured"s);
+        for (const auto show : kShows) {
+            const ColumnInfo info = column(show);
+            QCOMPARE(isNotMeasured(info, {}), isNumeric(info));
+            QCOMPARE(cellText(info, {}), isNumeric(info) ? "not measured"s : "-"s); // words that do not apply
+            QVERIFY(!isNotMeasured(info, 0.0));
+        }
     }
     void cells() {
         QCOMPARE(cellText(column(Show::Text), true), "yes"s);

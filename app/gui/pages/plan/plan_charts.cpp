@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
+#include "app/gui/widgets/sketch.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
@@ -60,6 +61,8 @@ PlanCharts::PlanCharts(QWidget* parent)
     logY_->setChecked(true);
     predictedCard_->setBody(predicted_);
     measuredCard_->setBody(measuredChart_);
+    measuredCard_->setSketch(
+        new Sketch(Sketch::Kind::Frontier, {tr("bits per weight of the whole file"), tr("mean KL, nats ↓")}));
     row->addWidget(predictedCard_, 1);
     row->addWidget(measuredCard_, 1);
     connect(inBytes_, &QToolButton::toggled, this, [this] {
@@ -100,7 +103,7 @@ void PlanCharts::setMeasured(const std::vector<plan::MeasuredPlan>& measured) {
 void PlanCharts::setMessage(const QString& sentence) {
     predictedCard_->setMessage(sentence);
     if (!sentence.isEmpty())
-        measuredCard_->setMessage(tr("Not measured."));
+        measuredCard_->setEmpty(tr("Not measured."));
     else
         drawMeasured();
 }
@@ -180,9 +183,9 @@ void PlanCharts::draw() {
 
 void PlanCharts::drawMeasured() {
     measuredChart_->setAxes(xTitle(), tr("mean KL, nats ↓"));
-    measuredCard_->setMessage(all_.empty() ? tr("Not measured yet: Measure finds the KL of the plan on held-out text, "
-                                                "beside uniform specs, rules of thumb and chance.")
-                                           : QString());
+    measuredCard_->setEmpty(all_.empty() ? tr("Not measured yet: Measure finds the KL of the plan on held-out text, "
+                                              "beside uniform specs, rules of thumb and chance.")
+                                         : QString());
     if (all_.empty() || !answer_) return measuredChart_->setData({}, {});
     std::map<plan::ContenderKind, PlotSeries> series;
     const auto tokenOf = [](plan::ContenderKind kind) {

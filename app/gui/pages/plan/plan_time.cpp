@@ -77,7 +77,7 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
     row->addWidget(title);
     row->addWidget(box_);
     row->addWidget(times_);
-    row->addWidget(none_);
+    row->addWidget(none_, 1);
     row->addWidget(use_, 1);
     row->addWidget(measure_);
     connect(box_, &QDoubleSpinBox::valueChanged, this, &PlanTime::changed);
