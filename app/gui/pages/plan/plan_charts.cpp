@@ -62,7 +62,7 @@ PlanCharts::PlanCharts(QWidget* parent)
     predictedCard_->setBody(predicted_);
     measuredCard_->setBody(measuredChart_);
     measuredCard_->setSketch(
-        new Sketch(Sketch::Kind::Frontier, {tr("bits per weight of the whole file"), tr("mean KL, nats ↓")}));
+        new Sketch(Sketch::Kind::Curves, {tr("bits per weight of the whole file"), tr("mean KL, nats ↓")}));
     row->addWidget(predictedCard_, 1);
     row->addWidget(measuredCard_, 1);
     connect(inBytes_, &QToolButton::toggled, this, [this] {
