@@ -206,7 +206,7 @@ void PlanChoice::allowObjective(const std::string& also) {
 }
 
 void PlanChoice::followSensitivities() {
-    const auto* measured = session_.outputText().sensitivities.get();
+    const auto* measured = session_.output().text().sensitivities.get();
     auto* items = qobject_cast<QStandardItemModel*>(objective_->model());
     std::size_t row = 0;
     for (const plan::Objective& objective : plan::objectives()) {

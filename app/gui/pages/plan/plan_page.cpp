@@ -194,7 +194,7 @@ void PlanPage::connectSession() {
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
     connect(&session_.decision(), &Decision::budgetChanged, this, &PlanPage::budgetChanged);
     connect(&session_.decision(), &Decision::startChanged, this, &PlanPage::startChanged);
-    connect(&session_, &Session::outputTextChanged, this, [this] {
+    connect(&session_.output(), &ModelOutput::textChanged, this, [this] {
         choice_->followSensitivities();
         if (ground_ && isVisible()) settle_.start();
         draw();
@@ -257,7 +257,7 @@ void PlanPage::showEvent(QShowEvent* event) {
 void PlanPage::draw() {
     const bool has = stack_->currentIndex() == 1;
     const bool isMeasuring = measuring_.running();
-    const auto& text = session_.outputText();
+    const auto& text = session_.output().text();
     const bool hasText = !text.path.empty() || !session_.sampleText().isEmpty();
     start_->setVisible(has && (!ground_ || !isGroundFresh()) && !grounding_.running());
     measure_->setVisible(!isMeasuring);

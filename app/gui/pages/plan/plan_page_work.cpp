@@ -46,7 +46,7 @@ bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b)
 
 bool PlanPage::isGroundFresh() const {
     if (!ground_ || ground_->model != session_.model() || !(ground_->settings == choice_->settings())) return false;
-    if (ground_->objective->how && groundOf_ != session_.outputText().sensitivities) return false;
+    if (ground_->objective->how && groundOf_ != session_.output().text().sensitivities) return false;
     auto needed = lockedSpecs(*session_.recipe());
     if (const auto& start = session_.decision().start().recipe)
         needed.insert(needed.end(), start->specs.begin(), start->specs.end());
@@ -74,7 +74,7 @@ void PlanPage::ground() {
     if (const auto& start = session_.decision().start().recipe)
         request.shown.insert(request.shown.end(), start->specs.begin(), start->specs.end());
     for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));
-    request.text = session_.outputText(), request.before = ground_, request.backends = choice_->backends();
+    request.text = session_.output().text(), request.before = ground_, request.backends = choice_->backends();
     groundOf_ = request.text.sensitivities;
     solving_.drop();
     again_ = false;
@@ -201,7 +201,7 @@ const plan::MeasuredPlan* PlanPage::measuredNow() const {
 
 void PlanPage::measure() {
     if (!answer_) return;
-    OutputText text = session_.outputText();
+    OutputText text = session_.output().text();
     if (text.path.empty()) text.path = session_.sampleText().toStdString();
     if (text.path.empty()) return session_.showPage(kEvidencePage);
     MeasureRequest request{answer_, text, 0, {}};
