@@ -44,13 +44,15 @@ target_sources(qs_gui PRIVATE
   pages/labs/lab_solvers.cpp
   pages/labs/labs_page.cpp
   pages/overview/overview_page.cpp
+  pages/plan/measured_plans.cpp
   pages/plan/plan_budget.cpp
   pages/plan/plan_chance.cpp
   pages/plan/plan_charts.cpp
   pages/plan/plan_choice.cpp
   pages/plan/plan_measure.cpp
   pages/plan/plan_page.cpp
-  pages/plan/plan_page_work.cpp
+  pages/plan/plan_results.cpp
+  pages/plan/plan_solver.cpp
   pages/plan/plan_speed.cpp
   pages/plan/plan_start.cpp
   pages/plan/plan_time.cpp
