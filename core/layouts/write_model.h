@@ -3,6 +3,7 @@
 // A model written again with some tensors replaced: one file, or a folder with a shard for each shard.
 
 #include "core/layouts/layout.h"
+#include "core/model/tensor_stream.h"
 #include "core/model/output/atomic_file.h"
 
 namespace qs {
@@ -15,8 +16,6 @@ struct OutputShard {
 };
 /// The name of a file of the source, as a file of safetensors.
 std::string shardName(const ModelFile& file);
-/// Bytes of a tensor of a file.
-std::uint64_t bytesOf(const TensorToWrite& tensor);
 /// The bytes of a tensor as they lie in its file, blocks and all.
 Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
 /// A producer that copies a tensor's bytes.

@@ -119,8 +119,7 @@ Result<WrittenRecipe> writeAutoRoundRecipe(const Assignment& assignment) {
 }
 
 Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
+    return isNamedLinearWeight(tensor);
 }
 
 } // namespace

@@ -88,8 +88,7 @@ Result<WrittenRecipe> writeBnbRecipe(const Assignment& assignment) {
 }
 
 Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
+    return isNamedLinearWeight(tensor);
 }
 
 } // namespace

@@ -217,11 +217,9 @@ void PlanPage::ground() {
 void PlanPage::solve() {
     solver_.solve([this] {
         PlanTime& time = *results_->time();
-        PlanQuestion question{.recipe = session_.recipe(),
-                              .bpw = bpw_,
-                              .start = session_.decision().start(),
-                              .latencies = time.latencies(),
-                              .ns = time.ns()};
+        PlanQuestion question;
+        question.recipe = session_.recipe(), question.bpw = bpw_, question.start = session_.decision().start();
+        question.latencies = time.latencies(), question.ns = time.ns();
         time.setSpecs(solver_.ground()->settings.specs);
         return question;
     });
