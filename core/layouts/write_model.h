@@ -3,8 +3,8 @@
 // A model written again with some tensors replaced: one file, or a folder with a shard for each shard.
 
 #include "core/layouts/layout.h"
-#include "core/model/tensor_stream.h"
 #include "core/model/output/atomic_file.h"
+#include "core/model/tensor_stream.h"
 
 namespace qs {
 

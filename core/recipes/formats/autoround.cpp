@@ -118,9 +118,7 @@ Result<WrittenRecipe> writeAutoRoundRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) {
-    return isNamedLinearWeight(tensor);
-}
+Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
 
 } // namespace
 

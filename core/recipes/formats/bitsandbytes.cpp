@@ -87,9 +87,7 @@ Result<WrittenRecipe> writeBnbRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) {
-    return isNamedLinearWeight(tensor);
-}
+Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
 
 } // namespace
 

@@ -7,13 +7,12 @@
 
 namespace qs::gui {
 
-using Remedy = EvidenceTrouble::Remedy;
-
 EvidenceBanner::EvidenceBanner(Session& session) : session_(session) {
     setObjectName(QStringLiteral("evidenceTrouble"));
 }
 
 void EvidenceBanner::offer(const EvidenceTrouble& trouble, EvidenceChoice& choice) {
+    using Remedy = EvidenceTrouble::Remedy;
     std::vector<Action> actions;
     const auto add = [&](const QString& text, std::function<void()> act) {
         actions.push_back({text, {}, std::move(act)});
