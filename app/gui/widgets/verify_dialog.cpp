@@ -51,9 +51,8 @@ VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
     const auto chosen = [this](const QString& path) {
         if (!path.isEmpty()) verify(path);
     };
-    connect(file, &QPushButton::clicked, this, [this, chosen] {
-        chosen(QFileDialog::getOpenFileName(this, tr("The export"), {}, tr("All files (*)")));
-    });
+    connect(file, &QPushButton::clicked, this,
+            [this, chosen] { chosen(QFileDialog::getOpenFileName(this, tr("The export"), {}, tr("All files (*)"))); });
     connect(folder, &QPushButton::clicked, this, [this, chosen] { chosen(chooseFolder_()); });
     connect(save_, &QPushButton::clicked, this, [this] {
         const QString path =
