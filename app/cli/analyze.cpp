@@ -107,17 +107,7 @@ Result<void> useSolver(const std::string& text, const Learning& learning, Analys
             fmt::format("Solver {} needs calibration inputs: add --activations FILE, or --activations synthetic "
                         "to try it out.",
                         settings->solver));
-    plan.options.solve = [settings = *settings, file = learning.file](
-                             const TensorView& view, const QuantSpec& spec) -> Result<std::shared_ptr<const Solved>> {
-        const auto inputs = layerInputs(file.get(), *view.info);
-        if (!inputs) return tl::unexpected(inputs.error());
-        if (!*inputs || !(*inputs)->rows)
-            return fail(fmt::format("the activations hold no inputs [..., K] for tensor '{}', which solver {} needs",
-                                    escapeForPeople(view.info->name, 80), settings.solver));
-        auto solution = solve::solve({view, spec, settings, *(*inputs)->rows}, processJob());
-        if (!solution) return tl::unexpected(solution.error());
-        return solution->solved;
-    };
+    plan.options.solve = solvedFrom(learning.file, *settings, processJob());
     return {};
 }
 
@@ -127,10 +117,7 @@ Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
     for (const auto& [asTyped, spec] : plan.specs) specs.push_back(spec);
     const bool solves = !options.solver.empty(), given = !learning.activations.empty();
     if (auto ready = learning.prepare(specs, solves, true); !ready) return ready;
-    if (given)
-        plan.options.inputs = [file = learning.file](const TensorInfo& layer) {
-            return layerInputs(file.get(), layer);
-        };
+    if (given) plan.options.inputs = layerInputsFrom(learning.file);
     if (solves) return useSolver(options.solver, learning, plan);
     for (std::size_t i = 0; learning.hasEffect() && i < specs.size(); ++i) {
         auto codebooks = learning.codebooks(*plan.model, plan.tensors, specs[i], processJob());

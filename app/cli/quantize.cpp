@@ -12,12 +12,10 @@
 #include "core/export/export_model.h"
 #include "core/layouts/serve.h"
 #include "core/recipes/resolve.h"
-#include "core/solve/inputs.h"
 #include "core/solve/row.h"
 
 #include <filesystem>
 #include <fmt/format.h>
-#include <limits>
 
 namespace qs::cli {
 namespace {
@@ -103,8 +101,6 @@ Result<void> sayDecoded(const Model& source, const Exported& exported) {
                     decoded));
 }
 
-constexpr std::int64_t kSyntheticRows = 512;
-
 std::string solvedText(const std::vector<solve::SolveRow>& rows) {
     const Table all = makeTable({}, solve::solveColumns(), rows);
     return tableText(withColumns(all, {"tensor", "nearest_output_db", "output_db", "nearest_nmse", "nmse", "remark"})) +
@@ -161,19 +157,8 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
     Learning learning = options.learning;
     if (auto ready = learning.prepare(std::span(&request.spec, 1), settings.has_value()); !ready) return ready;
     if (settings) {
-        request.solve = [&rows, &request, &settings,
-                         learning](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
-            auto inputs = solve::inputsOf(learning.file.get(), *view.info,
-                                          learning.file ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows,
-                                          solve::findSolver(settings->solver)->needsRows);
-            if (!inputs) return tl::unexpected(inputs.error());
-            const solve::Problem problem{view, request.spec, *settings, *inputs};
-            auto solution = solve::solve(problem, processJob());
-            if (!solution) return tl::unexpected(solution.error());
-            const std::string source = learning.file ? learning.file->title : std::string("synthetic inputs");
-            rows.push_back(solve::rowOf(problem, *solution,
-                                        fmt::format("{}, {}", escapeForPeople(source, 60), shapeTimes(inputs->shape))));
-            return solution->solved;
+        request.solve = [&rows, &request, &settings, file = learning.file](const TensorView& view) {
+            return solve::solveLayer(view, request.spec, *settings, file.get(), rows, processJob());
         };
     } else if (learning.hasEffect()) {
         auto taken = selectTensors(model, request.tensorRegex);

@@ -13,9 +13,6 @@ QString GivenInputs::title() const {
     return QString::fromStdString(escapeForPeople(file->title, 40));
 }
 
-decltype(AnalysisOptions::inputs) GivenInputs::ofLayers() const {
-    if (!any()) return {};
-    return [file = file](const TensorInfo& layer) { return layerInputs(file.get(), layer); };
-}
+decltype(AnalysisOptions::inputs) GivenInputs::ofLayers() const { return any() ? layerInputsFrom(file) : nullptr; }
 
 } // namespace qs::gui

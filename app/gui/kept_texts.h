@@ -2,6 +2,8 @@
 #pragma once
 // Results of pages as text for session files, stored under a name that the page chooses.
 
+#include "core/session/session_file.h"
+
 #include <QString>
 
 #include <functional>
@@ -20,7 +22,9 @@ public:
         std::shared_ptr<const std::string> restored;
         int number = 0; ///< changes when the contents change
     };
+    /// The name must be one that session files take: isKeptName().
     void keep(const QString& name, Text text) {
+        Q_ASSERT(isKeptName(name.toStdString()));
         if (!text) return void(all_.erase(name));
         // The code that saves a session copies this list, which is cheap: it does not copy the data that the functions
         // own.

@@ -101,7 +101,8 @@ private:
         }));
         ofModel(add(m, QStringLiteral("Save session &as…"), Qt::CTRL | Qt::SHIFT | Qt::Key_S, saveAs));
         m->addSeparator();
-        ofModel(add(m, QStringLiteral("&Import figures of another program…"), {}, [this] { session_.askForImport(); }));
+        ofModel(add(m, QStringLiteral("&Import figures of another program…"), {},
+                    [this] { session_.output().askForImport(); }));
         m->addSeparator();
         ofModel(add(m, QStringLiteral("&Report"), Qt::CTRL | Qt::Key_R, [this] { page(kReportPage); }));
         ofModel(add(m, QStringLiteral("&Export"), Qt::CTRL | Qt::Key_E, [this] { page(kExportPage); }));

@@ -57,6 +57,11 @@ struct ModelLayout {
 
     /// The first weight in the order of the outline; null: there are no weights.
     const TensorInfo* firstWeight(const Model& model) const;
+    int indexOf(const TensorInfo* tensor) const; ///< in the weights; -1: the tensor is not a weight
+    /// The weight `step` places behind a tensor, within the list; the first one if the tensor is not a weight.
+    const TensorInfo* neighbour(const TensorInfo* tensor, int step) const;
+    /// The weight with the same role `layerStep` layers on; null: there is none.
+    const TensorInfo* sameRole(const TensorInfo& tensor, int layerStep) const;
 };
 std::shared_ptr<const ModelLayout> layoutOf(const Model& model);
 

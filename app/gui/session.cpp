@@ -43,15 +43,18 @@ Session::Session(QObject* parent)
     connect(&d->opener, &ModelOpener::ended, this, &Session::workEnded);
     connect(&d->recent, &RecentFiles::changed, this, &Session::recentFilesChanged);
     follow(d->sweep);
-    follow(d->probeA, &Session::currentA_);
-    follow(d->probeB, &Session::currentB_);
-    followTrust();
+    follow(d->inspected);
+    follow(d->output);
+    connect(&d->rules, &SessionRules::recipeChanged, this, &Session::recipeChanged);
+    connect(&d->rules, &SessionRules::judged, this, [this] {
+        if (model_ && recipe()->isMixed()) d->settle.start();
+    });
     connect(&d->settle, &QTimer::timeout, this, [this] {
-        if (d->probeA.running() || d->probeB.running()) {
+        if (d->inspected.running()) {
             d->settle.start(); // the page in front is updated first
             return;
         }
-        if (recipe_->isMixed()) d->sweep.ask(recipe_);
+        if (recipe()->isMixed()) d->sweep.ask(recipe());
         d->sweep.ask(specA_);
     });
 }
@@ -65,20 +68,27 @@ void Session::follow(ModelSweep& sweep) {
     });
 }
 
-void Session::follow(TensorProbe& probe, AnalysisRow Session::*answer) {
-    const auto take = [this, answer](const AnalysisRow& row) {
-        this->*answer = withEffect(row, effects_.get());
-        stale_ = d->probeA.running() || (comparing_ && d->probeB.running());
-        Q_EMIT currentChanged();
-    };
-    connect(&probe, &TensorProbe::answered, this, [this, take](const AnalysisRow& row) {
-        d->sweep.learn(row);
-        take(row);
+void Session::follow(InspectedTensor& inspected) {
+    connect(&inspected, &InspectedTensor::started, this, &Session::currentStarted);
+    connect(&inspected, &InspectedTensor::answered, this, [this](const AnalysisRow& row) { d->sweep.learn(row); });
+    connect(&inspected, &InspectedTensor::changed, this, &Session::currentChanged);
+    connect(&inspected, &InspectedTensor::failed, this, &Session::failed);
+}
+
+void Session::follow(ModelOutput& output) {
+    output.setTrustSource([this] {
+        std::vector<TrustKeeper::Measured> out;
+        if (d->output.effects())
+            for (const QuantSpec& spec : d->sweep.specs())
+                out.push_back({canonicalText(spec), d->sweep.rows(spec), weights().size()});
+        return out;
     });
-    connect(&probe, &TensorProbe::failed, this, [this, take](const QString& sentence) {
-        take(nullptr);
-        Q_EMIT failed(sentence);
+    connect(this, &Session::rowsChanged, &output, &ModelOutput::rowsChanged);
+    connect(&output, &ModelOutput::effectsChanged, this, [this] {
+        d->sweep.setEffects(d->output.effects());
+        d->inspected.setEffects(d->output.effects());
     });
+    connect(&output, &ModelOutput::importRequested, this, [this] { showPage(kEvidencePage); });
 }
 
 // a task that ends now must not call a session that is being destroyed
@@ -101,8 +111,8 @@ void Session::apply(const OpenedModel& opened) {
         for (const auto& results : file.results)
             if (const auto spec = savedSpec(results.spec)) d->sweep.restore(*spec, rowsOf(results, *model_));
     Q_EMIT sessionOpened(file, path);
-    if (changed.empty() && d->diedAt.isValid() && path == d->resumable.saved)
-        Q_EMIT noticed(QStringLiteral("Restored as of %1.").arg(momentText(d->diedAt)));
+    if (const auto& [last, diedAt] = d->former; changed.empty() && diedAt.isValid() && path == last.saved)
+        Q_EMIT noticed(QStringLiteral("Restored as of %1.").arg(momentText(diedAt)));
     if (!changed.empty())
         Q_EMIT noticed(QString::fromStdString(
             oneSentence(changed.front() +
@@ -128,6 +138,7 @@ void Session::adopt(OpenedModel opened) {
         if (const auto a = savedSpec(wanted.specA.toStdString())) specA_ = *a;
         if (const auto b = savedSpec(wanted.specB.toStdString())) specB_ = *b;
         comparing_ = wanted.comparing;
+        d->inspected.setComparing(comparing_);
         if (findMetric(wanted.metric.toStdString())) metric_ = wanted.metric;
     }
     tensor_ = model_->find(wanted.tensor.toStdString());
@@ -140,7 +151,8 @@ void Session::adopt(OpenedModel opened) {
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
     apply(opened);
-    restoreEvidence();
+    d->output.restore({restored(QLatin1String(kEvidenceKept)), restored(QLatin1String(kTensorsKept)),
+                       restored(QLatin1String(kEvidenceBegun)), restored(QLatin1String(kTensorsBegun))});
     inspect(true, comparing_);
     d->settle.start();
     // In later turns of the event loop: the start page checks files, and a page is created when it is first shown.
@@ -155,29 +167,20 @@ void Session::adopt(OpenedModel opened) {
 
 void Session::close() {
     d->settle.stop();
-    d->probeA.forget();
-    d->probeB.forget();
     d->sweep.setModel(nullptr, {});
     d->opener.stopDecoding();
     d->kept.clear();
     stored_ = false;
-    recipe_ = std::make_shared<SessionRecipe>(); // weights of another model are not its own
-    d->judging.drop();
-    d->reading.drop();
-    restoredEvidence_.reset();
+    d->rules.forgetModel();
     const bool had = model_ != nullptr;
     tensor_ = nullptr;
     selection_.clear();
     layout_ = std::make_shared<ModelLayout>();
-    currentA_ = currentB_ = nullptr;
-    stale_ = false;
+    d->inspected.clear();
     model_.reset();
-    effects_.reset();
-    d->trust.clear();
+    d->output.clear();
     d->sweep.setEffects(nullptr);
     setInputs({});
-    setEvidence(nullptr);
-    setOutputText({});
     d->decision.clear();
     if (had && !d->replacing) Q_EMIT modelChanged();
 }
@@ -187,6 +190,13 @@ void Session::addRecentFile(const QString& path) { d->recent.add(path); }
 void Session::setRecentFiles(const QStringList& paths) { d->recent.append(paths); }
 
 QString Session::samplePath() { return resourcePath("samples/tiny-llama", "resources/samples/tiny-llama"); }
+
+QString Session::sampleText() const {
+    const QString sample = samplePath();
+    if (!model_ || sample.isEmpty() || QFileInfo(QString::fromStdString(model_->path)) != QFileInfo(sample)) return {};
+    const QString path = sample + QStringLiteral("/heldout.txt");
+    return QFileInfo::exists(path) ? path : QString();
+}
 
 // ---- selection, specs and what is measured under them ---------------------------------------------------------------
 
@@ -200,21 +210,11 @@ void Session::selectTensor(const TensorInfo* tensor) {
 }
 
 void Session::selectNeighbour(int step) {
-    if (weights().empty()) return;
-    const int at = weightIndex(tensor_);
-    selectTensor(at < 0 ? weights().front()
-                        : weights()[std::size_t(std::clamp(at + step, 0, int(weights().size()) - 1))]);
+    if (const auto* other = layout_->neighbour(tensor_, step)) selectTensor(other);
 }
 
 void Session::selectSameRole(int layerStep) {
-    if (!tensor_) return;
-    const auto here = placeOf(tensor_->name);
-    if (here.layer < 0) return;
-    for (const auto* tensor : weights()) {
-        if (tensor->name.find(here.role) == std::string::npos) continue; // cheaper than parsing 100,000 names
-        const auto place = placeOf(tensor->name);
-        if (place.layer == here.layer + layerStep && place.role == here.role) return selectTensor(tensor);
-    }
+    if (const auto* other = tensor_ ? layout_->sameRole(*tensor_, layerStep) : nullptr) selectTensor(other);
 }
 
 void Session::setSelection(std::vector<const TensorInfo*> selection) {
@@ -239,7 +239,7 @@ void Session::setSpecB(const QuantSpec& spec) {
 void Session::setComparing(bool on) {
     if (on == comparing_) return;
     comparing_ = on;
-    if (!on) currentB_ = nullptr;
+    d->inspected.setComparing(on);
     specEdited(false, on);
 }
 
@@ -249,6 +249,41 @@ void Session::specEdited(bool a, bool b) {
     inspect(a, b);
     if (model_ && a) d->settle.start();
 }
+
+// ---- the rules and the recipe that they make ------------------------------------------------------------------------
+
+const QString& Session::rules() const { return d->rules.text(); }
+bool Session::keepsRest() const { return d->rules.keepsRest(); }
+const std::shared_ptr<const SessionRecipe>& Session::recipe() const { return d->rules.recipe(); }
+void Session::judgeRecipe() { d->rules.judge(layout_, specA_); }
+
+void Session::setRules(const QString& rules, bool keepsRest) {
+    if (!d->rules.set(rules, keepsRest)) return;
+    judgeRecipe();
+    Q_EMIT rulesChanged();
+    if (model_) d->settle.start();
+}
+
+void Session::setRules(const RuleLines& lines, bool keepsRest) {
+    if (const auto text = ruleLinesText(lines)) setRules(QString::fromStdString(*text), keepsRest);
+}
+
+void Session::analyseRecipe() {
+    if (recipe()->isMixed())
+        d->sweep.ask(recipe());
+    else
+        d->sweep.ask(specA_);
+}
+
+const ModelRows& Session::recipeRows() const {
+    return recipe()->isMixed() ? d->sweep.rows(*recipe()) : d->sweep.rows(specA_);
+}
+
+void Session::startPlanFrom(const QString& name, const QString& rules) {
+    d->decision.setStart({name, rules, name.isEmpty() ? nullptr : sessionRecipe(weights(), rules, true, specA_)});
+}
+
+// ---- what is measured -----------------------------------------------------------------------------------------------
 
 void Session::setMovedLevels(MovedLevels levels) {
     if (levels == movedLevels_) return;
@@ -272,8 +307,7 @@ void Session::setMetric(const QString& id) {
 void Session::setInputs(GivenInputs inputs) {
     if (inputs.file == inputs_.file && inputs.synthetic == inputs_.synthetic) return;
     inputs_ = std::move(inputs);
-    d->probeA.forget();
-    d->probeB.forget();
+    d->inspected.forget();
     Q_EMIT inputsChanged();
     d->sweep.setInputs(inputs_.ofLayers(), specA_);
     inspect(true, comparing_);
@@ -282,8 +316,7 @@ void Session::setInputs(GivenInputs inputs) {
 void Session::setDecodedAs(DecodedAs decodedAs) {
     if (decodedAs == decodedAs_) return;
     decodedAs_ = decodedAs;
-    d->probeA.forget();
-    d->probeB.forget();
+    d->inspected.forget();
     Q_EMIT inputsChanged();
     d->sweep.setDecodedAs(decodedAs_, specA_);
     inspect(true, comparing_);
@@ -291,18 +324,15 @@ void Session::setDecodedAs(DecodedAs decodedAs) {
 
 void Session::inspect(bool a, bool b) {
     if (!model_ || !tensor_ || !(a || b)) return;
-    stale_ = true;
-    Q_EMIT currentStarted();
-    const auto known = statistics(*tensor_);
-    if (a) d->probeA.ask(model_, *tensor_, specA_, known, inputs_.ofLayers(), decodedAs_);
-    if (b) d->probeB.ask(model_, *tensor_, specB_, known, inputs_.ofLayers(), decodedAs_);
+    d->inspected.ask({model_, *tensor_, statistics(*tensor_), inputs_.ofLayers(), decodedAs_}, a ? &specA_ : nullptr,
+                     b ? &specB_ : nullptr);
 }
 
-int Session::weightIndex(const TensorInfo* tensor) const {
-    const auto at = std::lower_bound(weights().begin(), weights().end(), tensor, std::less<>());
-    return at != weights().end() && *at == tensor ? int(at - weights().begin()) : -1;
-}
+AnalysisRow Session::current() const { return d->inspected.a(); }
+AnalysisRow Session::currentB() const { return d->inspected.b(); }
+bool Session::currentIsStale() const { return d->inspected.isStale(); }
 
+int Session::weightIndex(const TensorInfo* tensor) const { return layout_->indexOf(tensor); }
 const ModelRows& Session::modelRows(const QuantSpec& spec) const { return d->sweep.rows(spec); }
 std::shared_ptr<const Distribution> Session::pooledHistograms(const QuantSpec& spec) const {
     return d->sweep.pooled(spec);
@@ -319,17 +349,22 @@ void Session::cancelJobs() {
     d->opener.cancel();
     d->settle.stop();
     d->sweep.cancel();
-    d->probeA.cancel();
-    d->probeB.cancel();
+    d->inspected.cancel();
     d->tasks.cancelAll();
     Q_EMIT jobCancelled();
 }
 
 TaskList& Session::tasks() const { return d->tasks; }
+ModelOutput& Session::output() const { return d->output; }
+Decision& Session::decision() const { return d->decision; }
+
+void Session::keep(const QString& name, KeptText text) { d->kept.keep(name, std::move(text)); }
+const std::map<QString, Session::Kept>& Session::kept() const { return d->kept.all(); }
+std::shared_ptr<const std::string> Session::restored(const QString& name) const { return d->kept.restored(name); }
 
 bool Session::laneBusy() const { return d->opener.running() || d->tasks.busy(); }
 
-bool Session::busy() const { return laneBusy() || d->settle.isActive() || d->probeA.running() || d->probeB.running(); }
+bool Session::busy() const { return laneBusy() || d->settle.isActive() || d->inspected.running(); }
 
 void Session::showPage(const QString& id) {
     if (id == page_) return;
@@ -350,15 +385,9 @@ SessionState Session::state() const {
             .comparing = comparing_};
 }
 
-const QDateTime& Session::diedAt() const { return d->diedAt; }
-void Session::setDiedAt(const QDateTime& when) {
-    d->diedAt = when;
-    Q_EMIT recentFilesChanged();
-}
-
-const SessionState& Session::resumable() const { return d->resumable; }
-void Session::setResumable(const SessionState& state) {
-    d->resumable = state;
+const FormerRun& Session::formerRun() const { return d->former; }
+void Session::setFormerRun(FormerRun former) {
+    d->former = std::move(former);
     Q_EMIT recentFilesChanged();
 }
 

@@ -6,15 +6,14 @@
 #include "app/gui/given_inputs.h"
 #include "app/gui/kept_texts.h"
 #include "app/gui/model_layout.h"
+#include "app/gui/model_output.h"
 #include "app/gui/model_rows.h"
 #include "app/gui/moved_levels.h"
-#include "app/gui/output_text.h"
 #include "app/gui/session_recipe.h"
 #include "app/gui/session_state.h"
 #include "core/analysis/forensics/forensics.h"
 #include "core/base/job.h"
 
-#include <QDateTime>
 #include <QObject>
 #include <QString>
 #include <QStringList>
@@ -25,21 +24,14 @@
 
 namespace qs {
 struct SessionFile;
-struct ProxyTrust;
 } // namespace qs
-namespace qs::eval {
-struct EvaluationRecord;
-}
 
 namespace qs::gui {
 
+class InspectedTensor;
 class ModelSweep;
-struct RestoredEvidence;
-class TrustKeeper;
 struct OpenedModel;
-class TaskList;
 struct PageTraits;
-class TensorProbe;
 
 class Session : public QObject {
     Q_OBJECT
@@ -83,14 +75,14 @@ public:
     void setComparing(bool on);
     // ---- the recipe, which every page shows and exports write: one rule per line, tried before spec A
     // (core/export/rule_book.h)
-    const QString& rules() const { return rules_; }
+    const QString& rules() const;
     /// tensors that match no rule stay unquantized instead of using spec A
-    bool keepsRest() const { return keepsRest_; }
+    bool keepsRest() const;
     void setRules(const QString& rules, bool keepsRest);
     /// The same with the user's own rules, or those of a plan, replaced. Nothing changes where a rule fits in no line.
     void setRules(const RuleLines& lines, bool keepsRest);
     /// What the rules say of every weight; never null. Large models: a moment later than rules().
-    const std::shared_ptr<const SessionRecipe>& recipe() const { return recipe_; }
+    const std::shared_ptr<const SessionRecipe>& recipe() const;
     /// The rows of the model under the recipe, as modelRows().
     const ModelRows& recipeRows() const;
     void analyseRecipe(); ///< as analyseModel()
@@ -113,9 +105,9 @@ public:
 
     // ---- the selected tensor under A and B (Detail::Inspect), replaced while the spec changes; null until the first
     // result
-    AnalysisRow current() const { return currentA_; }
-    AnalysisRow currentB() const { return currentB_; }
-    bool currentIsStale() const { return stale_; } ///< a newer result is being computed: show the picture dimmed
+    AnalysisRow current() const;
+    AnalysisRow currentB() const;
+    bool currentIsStale() const; ///< a newer result is being computed: show the picture dimmed
 
     // ---- the whole model under spec A (and each spec passed to analyseModel), filled as results arrive
     /// The rows of a spec, by index of the weight.
@@ -132,19 +124,8 @@ public:
     /// the part of busy() that the job lane shows: not the few milliseconds of the selected tensor
     bool laneBusy() const;
 
-    // ---- what is known of the model's output, beside the figures of its weights
-    const std::shared_ptr<const OutputEffects>& effects() const { return effects_; } ///< null: nothing
-    /// Puts it into all rows; ends with rowsChanged() and currentChanged().
-    void setEffects(std::shared_ptr<const OutputEffects> effects);
-    /// How far a proxy ranks tensors under a spec as their effect on the output does; null: not measured.
-    const ProxyTrust* trust(const Metric& proxy, const QuantSpec& spec) const;
-    QString trustText(const Metric& proxy,
-                      const QuantSpec& spec) const; ///< one line; empty if the metric is not a proxy
-    QString trustTip(const Metric& proxy, const QuantSpec& spec) const; ///< sentences; names what it misjudges
-    QString metricTip(const Metric& metric) const; ///< qs::metricTip(), and what to think of it under spec A
-    /// Shows the page that imports figures, which then asks for a file.
-    void askForImport();
-    bool takeImportAsked(); ///< whether that has just been asked for; the page calls it
+    /// What is known of the model's output, beside the figures of its weights. Its effects are put into all rows.
+    ModelOutput& output() const;
 
     // ---- the page in front. A page asks for another one here: a click on a cell opens the page of the tensor
     const QString& page() const { return page_; }
@@ -160,14 +141,6 @@ public:
     const std::map<QString, Kept>& kept() const;
     /// The text of the opened session file; null: there is none, or the page has newer results.
     std::shared_ptr<const std::string> restored(const QString& name) const;
-    /// The last evaluation of the model's output; null: none.
-    const std::shared_ptr<const eval::EvaluationRecord>& evidence() const { return evidence_; }
-    void setEvidence(std::shared_ptr<const eval::EvaluationRecord> evidence);
-    /// What the opened session file kept of the model's output; null: nothing, or it is still read.
-    const std::shared_ptr<const RestoredEvidence>& restoredEvidence() const { return restoredEvidence_; }
-    /// The text of the page Evidence, and what each tensor does to the output on it.
-    const OutputText& outputText() const { return outputText_; }
-    void setOutputText(OutputText text);
     /// What the pages Plan, Backends and Export decide together.
     Decision& decision() const;
     /// Gives the plan the recipe that it starts from; "", "": none.
@@ -177,11 +150,8 @@ public:
     SessionState state() const;
     /// opens the path of the state; the rest is applied when the model is open
     void restore(const SessionState& state);
-    const SessionState& resumable() const; ///< the last state of the previous run; empty path: there is none
-    void setResumable(const SessionState& state);
-    /// Set when the previous run ended unexpectedly: the moment of resumable(). Otherwise invalid.
-    const QDateTime& diedAt() const;
-    void setDiedAt(const QDateTime& when);
+    const FormerRun& formerRun() const;
+    void setFormerRun(FormerRun former);
 
 Q_SIGNALS:
     void modelChanged();
@@ -198,11 +168,6 @@ Q_SIGNALS:
     void movedLevelsChanged();
     void metricChanged();
     void inputsChanged();
-    void evidenceChanged();
-    void evidenceRestored(); ///< restoredEvidence() was read
-    void trustChanged();     ///< trust()
-    void importRequested();  ///< see askForImport()
-    void outputTextChanged();
     void currentStarted(); ///< current() is out of date now
     void currentChanged(); ///< current() or currentB() was replaced
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
@@ -212,7 +177,7 @@ Q_SIGNALS:
     void workEnded(); ///< work that the job lane showed has ended
     /// A page asks for another one by its id ("tensor"); the window then shows it.
     void pageChanged(const QString& id); ///< page() has changed
-    void recentFilesChanged();           ///< also when resumable() changed
+    void recentFilesChanged();           ///< also when formerRun() changed
 
 private:
     struct Private;
@@ -220,28 +185,20 @@ private:
     void apply(const OpenedModel& opened); ///< applies what the session file of the model held
     void judgeRecipe();                    ///< makes recipe() of the rules, spec A and the model
     void follow(ModelSweep& sweep);
-    void follow(TensorProbe& probe, AnalysisRow Session::*answer);
+    void follow(InspectedTensor& inspected);
+    void follow(ModelOutput& output);
     void inspect(bool a, bool b);
     void specEdited(bool a, bool b);
-    void followTrust();
-    void restoreEvidence();
     std::unique_ptr<Private> d;
     std::shared_ptr<const Model> model_;
     std::shared_ptr<const ModelLayout> layout_ = std::make_shared<ModelLayout>();
     std::vector<const TensorInfo*> selection_;
     const TensorInfo* tensor_ = nullptr;
     QuantSpec specA_, specB_;
-    bool comparing_ = false, stale_ = false, stored_ = false, keepsRest_ = false;
-    QString rules_, metric_, page_;
+    bool comparing_ = false, stored_ = false;
+    QString metric_, page_;
     GivenInputs inputs_;
-    std::shared_ptr<const eval::EvaluationRecord> evidence_;
-    std::shared_ptr<const RestoredEvidence> restoredEvidence_;
-    std::shared_ptr<const OutputEffects> effects_;
-    bool importAsked_ = false;
-    std::shared_ptr<const SessionRecipe> recipe_ = std::make_shared<SessionRecipe>();
-    OutputText outputText_;
     DecodedAs decodedAs_ = DecodedAs::F32;
-    AnalysisRow currentA_, currentB_;
     MovedLevels movedLevels_;
 };
 

@@ -96,10 +96,11 @@ void keepSaved(Session& session, int milliseconds) {
         QFile::remove(kept);
         if (QFile::rename(saved, kept)) last.saved = kept;
     }
-    session.setResumable(last);
+    QDateTime diedAt;
     if (died)
-        session.setDiedAt(last.saved.isEmpty() ? settings.value(QStringLiteral("session/when")).toDateTime()
-                                               : QFileInfo(last.saved).lastModified());
+        diedAt = last.saved.isEmpty() ? settings.value(QStringLiteral("session/when")).toDateTime()
+                                      : QFileInfo(last.saved).lastModified();
+    session.setFormerRun({last, diedAt});
     const auto note = [autosave] { autosave->note(); };
     for (auto signal : {&Session::modelChanged, &Session::tensorChanged, &Session::specChanged, &Session::metricChanged,
                         &Session::recentFilesChanged})

@@ -20,6 +20,12 @@ struct SessionState {
     bool operator==(const SessionState&) const = default;
 };
 
+/// What the previous run of the program left.
+struct FormerRun {
+    SessionState last; ///< empty path: there is none
+    QDateTime diedAt;  ///< when that run ended unexpectedly: the moment of `last`; otherwise invalid
+};
+
 /// "23:41:07", preceded by the date when it was not today.
 QString momentText(const QDateTime& when);
 

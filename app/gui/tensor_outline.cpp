@@ -7,6 +7,7 @@
 #include <QHash>
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 namespace qs::gui {
@@ -128,6 +129,28 @@ const TensorInfo* ModelLayout::firstWeight(const Model& model) const {
         const auto& tensors = outline.groups[std::size_t(~row)].tensors;
         const auto at = std::find_if(tensors.begin(), tensors.end(), first);
         if (at != tensors.end()) return &model.tensors[std::size_t(*at)];
+    }
+    return nullptr;
+}
+
+int ModelLayout::indexOf(const TensorInfo* tensor) const {
+    const auto at = std::lower_bound(weights.begin(), weights.end(), tensor, std::less<>());
+    return at != weights.end() && *at == tensor ? int(at - weights.begin()) : -1;
+}
+
+const TensorInfo* ModelLayout::neighbour(const TensorInfo* tensor, int step) const {
+    if (weights.empty()) return nullptr;
+    const int at = indexOf(tensor);
+    return at < 0 ? weights.front() : weights[std::size_t(std::clamp(at + step, 0, int(weights.size()) - 1))];
+}
+
+const TensorInfo* ModelLayout::sameRole(const TensorInfo& tensor, int layerStep) const {
+    const auto here = placeOf(tensor.name);
+    if (here.layer < 0) return nullptr;
+    for (const auto* other : weights) {
+        if (other->name.find(here.role) == std::string::npos) continue; // cheaper than parsing 100,000 names
+        const auto place = placeOf(other->name);
+        if (place.layer == here.layer + layerStep && place.role == here.role) return other;
     }
     return nullptr;
 }

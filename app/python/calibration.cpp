@@ -2,17 +2,13 @@
 #include "app/python/calibration.h"
 
 #include "core/analysis/input_errors.h"
-#include "core/base/text.h"
-#include "core/solve/inputs.h"
 
 #include <fmt/format.h>
-#include <limits>
 
 namespace qs::python {
 namespace {
 
 constexpr const char* kSynthetic = "synthetic";
-constexpr std::int64_t kSyntheticRows = 512;
 
 } // namespace
 
@@ -27,20 +23,8 @@ void Calibration::open() {
 }
 
 void Calibration::fill(AnalysisPlan& plan, const Job& job) const {
-    if (given())
-        plan.options.inputs = [file = file_](const TensorInfo& layer) { return layerInputs(file.get(), layer); };
-    if (!settings_) return;
-    plan.options.solve = [settings = *settings_, file = file_, &job](
-                             const TensorView& view, const QuantSpec& spec) -> Result<std::shared_ptr<const Solved>> {
-        const auto inputs = layerInputs(file.get(), *view.info);
-        if (!inputs) return tl::unexpected(inputs.error());
-        if (!*inputs || !(*inputs)->rows)
-            return fail(fmt::format("the activations hold no inputs [..., K] for tensor '{}', which solver {} needs",
-                                    escapeForPeople(view.info->name, 80), settings.solver));
-        auto solution = solve::solve({view, spec, settings, *(*inputs)->rows}, job);
-        if (!solution) return tl::unexpected(solution.error());
-        return solution->solved;
-    };
+    if (given()) plan.options.inputs = layerInputsFrom(file_);
+    if (settings_) plan.options.solve = solvedFrom(file_, *settings_, job);
 }
 
 void Calibration::fill(QuantizeRequest& request, std::vector<solve::SolveRow>& rows, const Job& job) const {
@@ -50,18 +34,8 @@ void Calibration::fill(QuantizeRequest& request, std::vector<solve::SolveRow>& r
     const solve::Solver& solver = *solve::findSolver(settings_->solver);
     take(solver.accepts(request.spec, *settings_));
     request.columnScales = solver.columnScales;
-    request.solve = [this, &request, &rows, &solver,
-                     &job](const TensorView& view) -> Result<std::shared_ptr<const Solved>> {
-        const auto most = file_ ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows;
-        auto inputs = solve::inputsOf(file_.get(), *view.info, most, solver.needsRows);
-        if (!inputs) return tl::unexpected(inputs.error());
-        const solve::Problem problem{view, request.spec, *settings_, *inputs};
-        auto solution = solve::solve(problem, job);
-        if (!solution) return tl::unexpected(solution.error());
-        rows.push_back(solve::rowOf(
-            problem, *solution,
-            fmt::format("{}, {}", file_ ? file_->title : std::string("synthetic inputs"), shapeTimes(inputs->shape))));
-        return solution->solved;
+    request.solve = [this, &request, &rows, &job](const TensorView& view) {
+        return solve::solveLayer(view, request.spec, *settings_, file_.get(), rows, job);
     };
 }
 

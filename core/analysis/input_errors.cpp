@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/input_errors.h"
 
+#include "core/base/text.h"
 #include "core/quant/encode/solved.h"
 #include "core/solve/inputs.h"
 #include "core/solve/problem.h"
 
 #include <cmath>
-#include <limits>
+#include <fmt/format.h>
 
 namespace qs {
 namespace {
-
-constexpr std::int64_t kSyntheticRows = 512;
 
 std::optional<double> ratio(double error, double whole) {
     return whole > 0 ? std::optional(error / whole) : std::nullopt;
@@ -60,12 +59,31 @@ Result<std::shared_ptr<const LayerInputs>> layerInputs(const Model* file, const 
         if (!*weights) return std::shared_ptr<const LayerInputs>();
         out->columnWeights = std::move(**weights);
     }
-    auto rows = solve::inputsOf(file, layer, file ? std::numeric_limits<std::int64_t>::max() : kSyntheticRows);
+    auto rows = solve::inputsOf(file, layer);
     if (rows) { // else column weights alone
         if (!file) out->columnWeights = solve::meanSquares(*rows);
         out->rows = std::make_shared<const value::Tensor>(std::move(*rows));
     }
     return std::shared_ptr<const LayerInputs>(std::move(out));
+}
+
+decltype(AnalysisOptions::inputs) layerInputsFrom(std::shared_ptr<const Model> file) {
+    return [file = std::move(file)](const TensorInfo& layer) { return layerInputs(file.get(), layer); };
+}
+
+decltype(AnalysisOptions::solve) solvedFrom(std::shared_ptr<const Model> file, solve::Settings settings,
+                                            const Job& job) {
+    return [file = std::move(file), settings = std::move(settings),
+            &job](const TensorView& view, const QuantSpec& spec) -> Result<std::shared_ptr<const Solved>> {
+        const auto inputs = layerInputs(file.get(), *view.info);
+        if (!inputs) return tl::unexpected(inputs.error());
+        if (!*inputs || !(*inputs)->rows)
+            return fail(fmt::format("the activations hold no inputs [..., K] for tensor '{}', which solver {} needs",
+                                    escapeForPeople(view.info->name, 80), settings.solver));
+        auto solution = solve::solve({view, spec, settings, *(*inputs)->rows}, job);
+        if (!solution) return tl::unexpected(solution.error());
+        return solution->solved;
+    };
 }
 
 } // namespace qs

@@ -64,11 +64,6 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-Result<void> holds(const TensorInfo& tensor) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
-}
-
 /// e2m1 in pairs, the first low; groups are even.
 SlabCoder nibbleCoder(const FormatTraits& format) {
     const auto bits = format.bytes;
@@ -233,7 +228,7 @@ Layout compressedTensorsLayout() {
             .takes = "int2 to int8, fp8_e4m3, nvfp4, mxfp4; matrices of linear layers; several specs in one model",
             .accepts = accepts,
             .fields = fields,
-            .holds = holds,
+            .holds = isNamedLinearWeight,
             .config = config,
             .describes = false,
             .warns = warns,

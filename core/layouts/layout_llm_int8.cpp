@@ -25,11 +25,6 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
     return {};
 }
 
-Result<void> holds(const TensorInfo& tensor) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
-}
-
 /// The maximum of a row is an f16, which what was divided by 127 is near enough to tell.
 float maximumOf(float scale) { return f16ToF32(f32ToF16(scale * 127.0f)); }
 
@@ -59,7 +54,7 @@ Layout llmInt8Layout() {
             .takes = "int8 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
             .fields = fields,
-            .holds = holds,
+            .holds = isNamedLinearWeight,
             .config = config,
             .describes = false,
             .valueOf = valueOf,

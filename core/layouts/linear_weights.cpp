@@ -46,6 +46,11 @@ Result<void> hasWeightName(const TensorInfo& tensor) {
     return fail("its name does not end with .weight, as that of a layer's matrix does");
 }
 
+Result<void> isNamedLinearWeight(const TensorInfo& tensor) {
+    const auto named = hasWeightName(tensor);
+    return named ? isLinearWeight(tensor) : named;
+}
+
 std::span<const char* const> bitsandbytesKeeps() {
     static constexpr const char* kKept[] = {"(^|\\.)(lm_head|embed_out|cls\\.predictions\\.decoder)\\.weight$"};
     return kKept;

@@ -12,6 +12,8 @@ std::string_view moduleOf(std::string_view tensorName);
 Result<void> isLinearWeight(const TensorInfo& tensor);
 /// Fails if the name does not end with .weight.
 Result<void> hasWeightName(const TensorInfo& tensor);
+/// Both.
+Result<void> isNamedLinearWeight(const TensorInfo& tensor);
 /// Linear modules that are not quantized. "lm_head" is one if the model has no weight of that name.
 std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken);
 /// PyTorch's name of the type in which decoded values are used.

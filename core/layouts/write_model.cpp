@@ -190,13 +190,6 @@ std::string shardName(const ModelFile& file) {
     return name;
 }
 
-std::uint64_t bytesOf(const TensorToWrite& tensor) {
-    std::uint64_t elements = 1;
-    for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
-    if (tensor.packed) return elements / tensor.packed->elements * tensor.packed->bytes;
-    return elements * std::uint64_t(info(tensor.dtype).bits) / 8;
-}
-
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());

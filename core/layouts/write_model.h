@@ -4,6 +4,7 @@
 
 #include "core/layouts/layout.h"
 #include "core/model/output/atomic_file.h"
+#include "core/model/tensor_stream.h"
 
 namespace qs {
 
@@ -15,8 +16,6 @@ struct OutputShard {
 };
 /// The name of a file of the source, as a file of safetensors.
 std::string shardName(const ModelFile& file);
-/// Bytes of a tensor of a file.
-std::uint64_t bytesOf(const TensorToWrite& tensor);
 /// The bytes of a tensor as they lie in its file, blocks and all.
 Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
 /// A producer that copies a tensor's bytes.

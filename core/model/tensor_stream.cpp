@@ -4,6 +4,7 @@
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,13 @@ namespace {
 constexpr std::uint64_t kSayEvery = std::uint64_t(4) << 20;
 
 } // namespace
+
+std::uint64_t bytesOf(const TensorToWrite& tensor) {
+    std::uint64_t elements = 1;
+    for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
+    if (tensor.packed) return elements / tensor.packed->elements * tensor.packed->bytes;
+    return elements * std::uint64_t(info(tensor.dtype).bits) / 8;
+}
 
 Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path) {
     const auto wrong = [&](const std::string& why) {

@@ -12,6 +12,9 @@ namespace qs {
 /// is used only in the message.
 Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path);
 
+/// The same without checks, for names and shapes that were read or checked before.
+std::uint64_t bytesOf(const TensorToWrite& tensor);
+
 class TensorStream {
 public:
     /// `bytes` and `tensors` are totals over all tensors; progress is reported against them.

@@ -88,10 +88,23 @@ Result<SessionFile> readParts(Hdf5Reader& reader) {
 
 bool looksLikeSession(const std::string& path) { return path.ends_with(".qscope"); }
 
+bool isKeptName(std::string_view name) {
+    constexpr std::size_t kLongestName = 40;
+    return !name.empty() && name.size() <= kLongestName &&
+           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == name.npos;
+}
+
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job) {
     std::vector<Hdf5Text> texts{{"/session", sessionText(session)},
                                 {"/recipe", session.recipe.empty() ? "{}" : session.recipe}};
-    for (const auto& [name, text] : session.kept) texts.push_back({"/kept/" + name, text});
+    for (const auto& [name, text] : session.kept) {
+        if (!isKeptName(name))
+            return fail(fmt::format("A session file cannot keep results under the name '{}': names are 1 to 40 small "
+                                    "letters and '-'.",
+                                    escapeForPeople(name, 60)),
+                        path);
+        texts.push_back({"/kept/" + name, text});
+    }
     std::vector<Hdf5Table> tables;
     for (std::size_t i = 0; i < session.results.size(); ++i) {
         const auto& r = session.results[i];

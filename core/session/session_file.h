@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qs {
@@ -62,7 +63,10 @@ struct SessionFile {
 
 bool looksLikeSession(const std::string& path); ///< checks the name only: *.qscope
 
-/// Writes the whole file or nothing.
+/// The rule for names in SessionFile::kept: 1 to 40 small letters and '-'. Other names are neither written nor read.
+bool isKeptName(std::string_view name);
+
+/// Writes the whole file or nothing. Refuses a name in `kept` that could not be read.
 Result<void> writeSession(const std::string& path, const SessionFile& session, const Job& job = {});
 /// Refuses files of a later version.
 Result<SessionFile> readSession(const std::string& path);

@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongest = 1u << 16, kLongestRules = 1u << 20, kMostSources = 100'000, kMostSteps = 10'000,
-                      kMostResults = 10'000, kMostLevels = 1u << 12, kLongestName = 40, kMostTensors = 1'000'000;
+                      kMostResults = 10'000, kMostLevels = 1u << 12, kMostTensors = 1'000'000;
 
 std::string textOf(const json& object) { return object.dump(-1, ' ', false, json::error_handler_t::replace); }
 
@@ -105,9 +105,7 @@ Result<SessionHead> sessionFromText(const std::string& text) {
     head.results = fields.count("results", kMostResults);
     if (fields.has("kept")) head.kept = textsFrom(fields, "kept"); // files of older versions have no such texts
     for (const auto& name : head.kept)
-        if (name.empty() || name.size() > kLongestName ||
-            name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") != name.npos)
-            fields.refuse("'kept' holds a wrong name of a page's results");
+        if (!isKeptName(name)) fields.refuse("'kept' holds a wrong name of a page's results");
     if (fields.problem()) return fail(*fields.problem());
     return head;
 }

@@ -2,7 +2,10 @@
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
+#include "core/solve/inputs.h"
 #include "core/solve/row.h"
+
+#include <fmt/format.h>
 
 namespace qs::solve {
 namespace {
@@ -15,6 +18,19 @@ SolveRow rowOf(const Problem& problem, const Solution& solution, std::string inp
     return {problem.weight.info->name, specText(problem.spec), canonicalText(problem.settings), std::move(inputs),
             solution.nearestOutput,    solution.output,        solution.nearestWeight,          solution.weightNmse,
             solution.seconds,          solution.remark};
+}
+
+Result<std::shared_ptr<const Solved>> solveLayer(const TensorView& view, const QuantSpec& spec,
+                                                 const Settings& settings, const Model* file,
+                                                 std::vector<SolveRow>& rows, const Job& job) {
+    const auto inputs = inputsOf(file, *view.info, findSolver(settings.solver)->needsRows);
+    if (!inputs) return tl::unexpected(inputs.error());
+    const Problem problem{view, spec, settings, *inputs};
+    auto solution = solve(problem, job);
+    if (!solution) return tl::unexpected(solution.error());
+    const std::string source = file ? escapeForPeople(file->title, 60) : std::string("synthetic inputs");
+    rows.push_back(rowOf(problem, *solution, fmt::format("{}, {}", source, shapeTimes(inputs->shape))));
+    return solution->solved;
 }
 
 const Columns<SolveRow>& solveColumns() {

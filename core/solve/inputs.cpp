@@ -169,8 +169,9 @@ Result<void> fits(const Model& file, const TensorInfo& found, const TensorInfo& 
 
 } // namespace
 
-Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most, bool asTheyWere) {
-    if (!file) return value::syntheticInputs(most, inputsOfLayer(layer), 1);
+Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, bool asTheyWere) {
+    constexpr std::int64_t kSyntheticRows = 512;
+    if (!file) return value::syntheticInputs(kSyntheticRows, inputsOfLayer(layer), 1);
     const TensorInfo* found = inputTensor(*file, layer);
     if (const TensorInfo* gram = found ? nullptr : gramOf(*file, layer)) {
         if (!asTheyWere) return rowsOfGram(*file, *gram, layer);
@@ -190,12 +191,7 @@ Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::
     if (found->shape.size() < 2)
         return fail(fmt::format("tensor '{}' of {} holds column weights, not the inputs that a solver needs",
                                 escapeForPeople(found->name, 80), escapeForPeople(file->title, 60)));
-    auto values = loaded(*file, *found);
-    if (!values) return values;
-    const std::int64_t kept = std::min(most, values->shape[0]);
-    values->values.resize(std::size_t(kept * values->shape[1]));
-    values->shape[0] = kept;
-    return values;
+    return loaded(*file, *found);
 }
 
 Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer) {

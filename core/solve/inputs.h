@@ -12,9 +12,9 @@
 
 namespace qs::solve {
 
-/// The first inputs of a layer, [rows, K], at most `most` rows; without a file synthetic ones. If the file has only X^T
-/// X, returns K rows R with R^T R = X^T X, so that ||R E^T|| = ||X E^T|| for any E. With `asTheyWere` that is an error.
-Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, std::int64_t most, bool asTheyWere = false);
+/// The inputs of a layer, [rows, K]; without a file 512 synthetic rows. If the file has only X^T X, returns K rows R with
+/// R^T R = X^T X, so that ||R E^T|| = ||X E^T|| for any E. With `asTheyWere` that is an error.
+Result<value::Tensor> inputsOf(const Model* file, const TensorInfo& layer, bool asTheyWere = false);
 /// E[x_j^2] for each input j of the layer (core/model/output_axis.h); nullopt if the file has nothing for this layer.
 Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, const TensorInfo& layer);
 

@@ -17,4 +17,9 @@ struct SolveRow {
 SolveRow rowOf(const Problem& problem, const Solution& solution, std::string inputs);
 const Columns<SolveRow>& solveColumns();
 
+/// Solves a layer on its inputs in `file`, or on synthetic inputs without a file, and adds its row.
+Result<std::shared_ptr<const Solved>> solveLayer(const TensorView& view, const QuantSpec& spec,
+                                                 const Settings& settings, const Model* file,
+                                                 std::vector<SolveRow>& rows, const Job& job);
+
 } // namespace qs::solve

@@ -18,16 +18,18 @@ target_sources(qs_gui PRIVATE
   pages/compare/compare_figures.cpp
   pages/compare/compare_page.cpp
   pages/compare/compare_plots.cpp
+  pages/evidence/evidence_banner.cpp
   pages/evidence/evidence_choice.cpp
   pages/evidence/evidence_embeddings.cpp
+  pages/evidence/evidence_evaluation.cpp
   pages/evidence/evidence_figures.cpp
   pages/evidence/evidence_guide.cpp
   pages/evidence/evidence_imports.cpp
   pages/evidence/evidence_output.cpp
   pages/evidence/evidence_page.cpp
-  pages/evidence/evidence_page_work.cpp
   pages/evidence/evidence_plots.cpp
   pages/evidence/evidence_records.cpp
+  pages/evidence/evidence_results.cpp
   pages/evidence/evidence_run.cpp
   pages/evidence/evidence_tensor_plots.cpp
   pages/evidence/evidence_tensors.cpp
@@ -42,13 +44,15 @@ target_sources(qs_gui PRIVATE
   pages/labs/lab_solvers.cpp
   pages/labs/labs_page.cpp
   pages/overview/overview_page.cpp
+  pages/plan/measured_plans.cpp
   pages/plan/plan_budget.cpp
   pages/plan/plan_chance.cpp
   pages/plan/plan_charts.cpp
   pages/plan/plan_choice.cpp
   pages/plan/plan_measure.cpp
   pages/plan/plan_page.cpp
-  pages/plan/plan_page_work.cpp
+  pages/plan/plan_results.cpp
+  pages/plan/plan_solver.cpp
   pages/plan/plan_speed.cpp
   pages/plan/plan_start.cpp
   pages/plan/plan_time.cpp

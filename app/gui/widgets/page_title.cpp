@@ -14,12 +14,17 @@ QHBoxLayout* pageTitle(const QString& title, const QString& note) {
     auto* words = new QLabel(title);
     words->setFont(Theme::words(18, QFont::DemiBold));
     words->setMinimumHeight(Theme::kControl); // the same height as on pages with controls in this line
-    auto* beside = new QLabel(note);
-    dress(*beside, Theme::words(11), "caption");
+    auto* beside = captionLabel(note);
     line->addWidget(words);
     line->addSpacing(Theme::kSpace);
     line->addWidget(beside, 1);
     return line;
+}
+
+QLabel* captionLabel(const QString& text) {
+    auto* label = new QLabel(text);
+    dress(*label, Theme::words(11), "caption");
+    return label;
 }
 
 } // namespace qs::gui

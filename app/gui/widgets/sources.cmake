@@ -18,6 +18,7 @@ target_sources(qs_gui PRIVATE
   widgets/rail.cpp
   widgets/spec_bar.cpp
   widgets/spec_more.cpp
+  widgets/tab_row.cpp
   widgets/tensor_arrangement.cpp
   widgets/tensor_browser.cpp
   widgets/tensor_tree.cpp

@@ -70,7 +70,8 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     metric_->setAccessibleName(QStringLiteral("Metric shown for each tensor"));
     for (const auto& metric : metrics()) {
         metric_->addItem(QString::fromUtf8(metric.title), QString::fromLatin1(metric.id));
-        metric_->setItemData(metric_->count() - 1, session_.metricTip(metric), Qt::ToolTipRole);
+        metric_->setItemData(metric_->count() - 1, session_.output().metricTip(metric, session_.spec()),
+                             Qt::ToolTipRole);
     }
     metric_->setMinimumContentsLength(8);
     metric_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
@@ -121,9 +122,11 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     connect(metric_, &QComboBox::currentIndexChanged, this, [this](int at) {
         if (!following_) session_.setMetric(metric_->itemData(at).toString());
     });
-    connect(&session, &Session::trustChanged, this, [this] {
+    connect(&session.output(), &ModelOutput::trustChanged, this, [this] {
         for (int i = 0; i < metric_->count(); ++i)
-            metric_->setItemData(i, session_.metricTip(*findMetric(metric_->itemData(i).toString().toStdString())),
+            metric_->setItemData(i,
+                                 session_.output().metricTip(*findMetric(metric_->itemData(i).toString().toStdString()),
+                                                             session_.spec()),
                                  Qt::ToolTipRole);
     });
     connect(asTable_, &QToolButton::toggled, tree_, &TensorTree::setFlat);

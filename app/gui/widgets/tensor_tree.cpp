@@ -339,7 +339,7 @@ QVariant TensorTree::headerData(int section, Qt::Orientation orientation, int ro
         return int(Qt::AlignVCenter | (section == Name || section == Flags ? Qt::AlignLeft : Qt::AlignRight));
     if (section == MetricValue && metric_) {
         if (role == Qt::DisplayRole) return QString::fromStdString(headerText(metricColumn(*metric_)));
-        if (role == Qt::ToolTipRole) return session_.metricTip(*metric_);
+        if (role == Qt::ToolTipRole) return session_.output().metricTip(*metric_, session_.spec());
     }
     static const char* titles[] = {"Tensor", "bpw ↓", "", "bytes", "flags"};
     static const char* tips[] = {"Name, by layer", "True stored bits per weight", "", "Bytes in the file",

@@ -33,7 +33,6 @@ VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
       claims_(new RowModel<Claim>(claimColumns(), this)), save_(button(tr("Save report…"), "saveVerification")),
       task_(&session.tasks()) {
     resize(1000, 640);
-    chooseFile_ = [this] { return QFileDialog::getOpenFileName(this, tr("The export"), {}, tr("All files (*)")); };
     chooseFolder_ = [this] { return QFileDialog::getExistingDirectory(this, tr("The export")); };
     headline_->setText(
         tr("Choose an export of this model, made by any program. Every tensor is compared with the model, "
@@ -52,7 +51,8 @@ VerifyDialog::VerifyDialog(Session& session, QWidget* parent)
     const auto chosen = [this](const QString& path) {
         if (!path.isEmpty()) verify(path);
     };
-    connect(file, &QPushButton::clicked, this, [this, chosen] { chosen(chooseFile_()); });
+    connect(file, &QPushButton::clicked, this,
+            [this, chosen] { chosen(QFileDialog::getOpenFileName(this, tr("The export"), {}, tr("All files (*)"))); });
     connect(folder, &QPushButton::clicked, this, [this, chosen] { chosen(chooseFolder_()); });
     connect(save_, &QPushButton::clicked, this, [this] {
         const QString path =

@@ -24,7 +24,6 @@ public:
     void verify(const QString& path); ///< of the export: a file or a folder
     void save(const QString& path);   ///< the report, in the format that the name ends with
     using PathChooser = std::function<QString()>;
-    void setFileChooser(PathChooser chooser) { chooseFile_ = std::move(chooser); }
     void setFolderChooser(PathChooser chooser) { chooseFolder_ = std::move(chooser); }
     const Verification* found() const { return found_ ? &found_->verification : nullptr; }
 
@@ -36,7 +35,7 @@ private:
     void present(std::shared_ptr<const Found> found);
 
     Session& session_;
-    PathChooser chooseFile_, chooseFolder_;
+    PathChooser chooseFolder_;
     std::shared_ptr<const Found> found_;
     RowModel<VerifiedTensor>* rows_;
     RowModel<Claim>* claims_;

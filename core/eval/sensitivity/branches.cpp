@@ -86,10 +86,9 @@ Result<void> BranchRunner::prepare(const Job& job) {
     const bool keeps = !plan_.cache.empty() || plan_.units;
     const auto about = keeps ? aboutRuns(*model_, plan_, scored_, job) : Result<std::string>();
     if (!about) return tl::unexpected(about.error());
-    about_ = sha256OfText(*about);
-    auto records = Records::open(plan_.cache, *about);
-    if (!records) return tl::unexpected(records.error());
-    records_ = std::move(*records);
+    auto known = KnownRuns::open(plan_, *about, network_->layers.size(), scored_.chunks);
+    if (!known) return tl::unexpected(known.error());
+    known_.emplace(std::move(*known));
     auto head = Head::load(*network_, *weights_, nullptr, job);
     if (!head) return tl::unexpected(head.error());
     head_.emplace(std::move(*head));
@@ -221,9 +220,9 @@ Result<void> BranchRunner::tellCost(std::size_t runs, std::size_t passes, std::s
     return {};
 }
 
-Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches, const Done& done,
+Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> branches, const BranchDone& done,
                                  const Job& job, double until) {
-    auto known = takeKnown(branches, done, until);
+    auto known = known_->take(branches, done, until);
     if (!known) return tl::unexpected(known.error());
     std::vector<std::size_t> missing = std::move(*known);
     if (missing.empty()) return {};
@@ -264,8 +263,7 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
             one.scores = {};
             ++runs_;
             const bool ended = result.reason.empty() && one.ended;
-            if (auto kept = keep(*one.branch, result, ended, until); !kept) return kept;
-            endedRuns_ += ended ? 1 : 0;
+            if (auto kept = known_->keep(*one.branch, result, ended, until); !kept) return kept;
             if (auto ok = done(one.index, result); !ok) return ok;
         }
     }

@@ -4,25 +4,9 @@
 
 #include "core/eval/forward/head.h"
 #include "core/eval/sensitivity/borders.h"
-#include "core/eval/sensitivity/chunk_scores.h"
-#include "core/eval/sensitivity/records.h"
-#include "core/eval/sensitivity/sensitivity.h"
-#include "core/records/unit_run.h"
+#include "core/eval/sensitivity/known_runs.h"
 
 namespace qs::eval {
-
-/// A network that differs from its base in some layers.
-struct Branch {
-    WeightChange change;          ///< change of the stored weights; includes the changes of the base
-    std::set<std::size_t> layers; ///< layers in which it differs from the base
-    std::string key;              ///< names all that its scores depend on, besides model, text and program
-    std::string name;             ///< for people
-};
-
-struct BranchResult {
-    RunScores scores;
-    std::string reason; ///< why there are no scores; empty if there are
-};
 
 class BranchRunner {
 public:
@@ -33,17 +17,14 @@ public:
     const Network& network() const { return *network_; }
     const NetworkWeights& weights() const { return *weights_; }
     const ScoredText& scored() const { return scored_; }
-    Records& records() { return records_; }
-    /// The key of a unit for SensitivityPlan::units. `key`: as in Branch.
-    std::string unitKey(const std::string& key) const { return about_ + key; }
+    KnownRuns& known() { return *known_; }
 
     /// Scores every branch against the network with its stored weights. Branches whose scores are stored come first.
     /// `base` null means the stored weights. `done` is called as soon as a branch has its result, in any order; not for
     /// a branch that is left out. `until` is that of SensitivityPlan. Errors: cancelled, a full disk, or the reference
     /// cannot be computed.
-    Result<void> score(const WeightChange* base, std::vector<Branch> branches,
-                       const std::function<Result<void>(std::size_t branch, const BranchResult& result)>& done,
-                       const Job& job, double until = 0);
+    Result<void> score(const WeightChange* base, std::vector<Branch> branches, const BranchDone& done, const Job& job,
+                       double until = 0);
     /// A text's hidden states as they enter layer 0.
     Result<HiddenStates> start(const Job& job) const;
 
@@ -53,17 +34,13 @@ protected:
     /// Chooses the chunks, opens the stored results of earlier runs and loads the head.
     Result<void> prepare(const Job& job);
     std::size_t runs() const { return runs_; }
-    std::size_t keptRuns() const { return keptRuns_; }   ///< runs whose scores were found
-    std::size_t endedRuns() const { return endedRuns_; } ///< runs that ended before the last chunk
+    std::size_t keptRuns() const { return known_->found(); }  ///< runs whose scores were found
+    std::size_t endedRuns() const { return known_->ended(); } ///< runs that ended before the last chunk
 
 private:
     struct Base;
     Result<Base*> bordersOf(const WeightChange* base, const std::set<std::size_t>& layers, const Job& job);
     struct Active;
-    using Done = std::function<Result<void>(std::size_t branch, const BranchResult& result)>;
-    /// Hands over the results that are known. Returns the branches to compute.
-    Result<std::vector<std::size_t>> takeKnown(std::span<const Branch> branches, const Done& done, double until);
-    Result<void> keep(const Branch& branch, const BranchResult& result, bool ended, double until);
     struct Chunks {
         std::size_t begin, end;
     };
@@ -80,10 +57,9 @@ private:
     std::optional<NetworkWeights> weights_;
     std::optional<Head> head_;
     ScoredText scored_;
-    Records records_;
-    std::string about_;                       ///< a hash of all that every run depends on; empty: nothing is kept
+    std::optional<KnownRuns> known_;
     std::unique_ptr<Base> reference_, other_; ///< other_: of the last call of score() with a base
-    std::size_t runs_ = 0, keptRuns_ = 0, endedRuns_ = 0;
+    std::size_t runs_ = 0;
     double work_ = 0, workDone_ = 0; ///< passes of a layer, for the progress
     bool isCostTold_ = false;
     double layerSeconds_ = 0; ///< of the last pass of a layer of a base

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs whose scores are known: from the records of several processes, or from the cache.
-#include "core/eval/sensitivity/branches.h"
+#include "core/eval/sensitivity/known_runs.h"
+
+#include "core/records/input_hash.h"
 
 #include <fmt/format.h>
 
@@ -58,26 +60,32 @@ std::string endedKey(const Branch& branch, double until) { return branch.key + f
 
 } // namespace
 
-Result<std::vector<std::size_t>> BranchRunner::takeKnown(std::span<const Branch> branches, const Done& done,
-                                                         double until) {
+Result<KnownRuns> KnownRuns::open(const SensitivityPlan& plan, const std::string& about, std::size_t layers,
+                                  std::size_t chunks) {
+    auto records = Records::open(plan.cache, about);
+    if (!records) return tl::unexpected(records.error());
+    return KnownRuns(plan.units, std::move(*records), sha256OfText(about), layers, chunks);
+}
+
+Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branches, const BranchDone& done,
+                                                 double until) {
     std::vector<std::size_t> missing;
-    const double layers = double(network_->layers.size());
-    const auto weightOf = [&](const Branch& branch) { return layers - double(*branch.layers.begin()); };
+    const auto weightOf = [&](const Branch& branch) { return double(layers_) - double(*branch.layers.begin()); };
     double total = 0;
     for (const Branch& branch : branches) total += weightOf(branch);
-    if (plan_.units) plan_.units->begin(total);
+    if (units_) units_->begin(total);
     for (std::size_t i = 0; i < branches.size(); ++i) {
         const Branch& branch = branches[i];
-        const bool isMine = !plan_.units || plan_.units->takes(weightOf(branch));
+        const bool isMine = !units_ || units_->takes(weightOf(branch));
         const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
-        if (plan_.units)
-            if (const auto known = plan_.units->find<RunRecord>(unit)) {
-                ++keptRuns_, endedRuns_ += known->ended ? 1 : 0;
+        if (units_)
+            if (const auto known = units_->find<RunRecord>(unit)) {
+                ++found_, ended_ += known->ended ? 1 : 0;
                 if (auto ok = done(i, known->result); !ok) return tl::unexpected(ok.error());
                 continue;
             }
         if (!isMine) {
-            plan_.units->leaveOut(branch.name);
+            units_->leaveOut(branch.name);
             continue;
         }
         auto numbers = records_.find(branch.key);
@@ -88,20 +96,20 @@ Result<std::vector<std::size_t>> BranchRunner::takeKnown(std::span<const Branch>
             continue;
         }
         BranchResult result{scoresOf(*numbers), {}};
-        const bool ended = !isWhole || endWhenCertain(result.scores, scored_.chunks, until);
-        ++keptRuns_, endedRuns_ += ended ? 1 : 0;
-        if (plan_.units)
-            if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept)
-                return tl::unexpected(kept.error());
+        const bool ended = !isWhole || endWhenCertain(result.scores, chunks_, until);
+        ++found_, ended_ += ended ? 1 : 0;
+        if (units_)
+            if (auto kept = units_->keep(unit, RunRecord{result, ended}); !kept) return tl::unexpected(kept.error());
         if (auto ok = done(i, result); !ok) return tl::unexpected(ok.error());
     }
     return missing;
 }
 
-Result<void> BranchRunner::keep(const Branch& branch, const BranchResult& result, bool ended, double until) {
+Result<void> KnownRuns::keep(const Branch& branch, const BranchResult& result, bool ended, double until) {
+    ended_ += ended ? 1 : 0;
     const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
-    if (plan_.units)
-        if (auto kept = plan_.units->keep(unit, RunRecord{result, ended}); !kept) return kept;
+    if (units_)
+        if (auto kept = units_->keep(unit, RunRecord{result, ended}); !kept) return kept;
     if (!result.reason.empty()) return {};
     return records_.add(ended ? endedKey(branch, until) : branch.key, numbersOf(result.scores));
 }

@@ -116,7 +116,7 @@ private:
         const Unit& unit = run_.units()[u];
         UnitRun* units = run_.plan().units;
         const bool isMine = !units || units->takes(double(unit.values()));
-        if (auto known = units ? units->find<Cell>(run_.unitKey(keyOf(u, s))) : std::nullopt) {
+        if (auto known = units ? units->find<Cell>(run_.known().unitKey(keyOf(u, s))) : std::nullopt) {
             one = std::move(*known), one.isKnown = true;
             return put(u, s);
         }
@@ -127,7 +127,7 @@ private:
             units->leaveOut("the output of " + run_.quantized(unit, specs_[s]).name);
             return {};
         }
-        const auto numbers = run_.records().find(keyOf(u, s));
+        const auto numbers = run_.known().records().find(keyOf(u, s));
         if (!numbers || numbers->size() != kPowers * chunks_) return {};
         for (std::size_t c = 0; c < chunks_; ++c) {
             const double* n = numbers->data() + c * kPowers;
@@ -229,12 +229,12 @@ private:
     Result<void> finish(std::size_t u, std::size_t s) {
         const Cell& one = cell(u, s);
         if (UnitRun* units = run_.plan().units)
-            if (auto kept = units->keep(run_.unitKey(keyOf(u, s)), one); !kept) return kept;
+            if (auto kept = units->keep(run_.known().unitKey(keyOf(u, s)), one); !kept) return kept;
         if (one.reason.empty() && !one.isKnown) {
             std::vector<double> numbers;
             for (const ChunkPower& c : one.chunks)
                 numbers.insert(numbers.end(), {c.error, c.output, c.weightedError, c.weightedOutput});
-            if (auto kept = run_.records().add(keyOf(u, s), numbers); !kept) return kept;
+            if (auto kept = run_.known().records().add(keyOf(u, s), numbers); !kept) return kept;
         }
         return put(u, s);
     }

@@ -104,7 +104,7 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
     UnitRun* units = plan().units;
     if (!units) return nmseIn(model(), unit, spec, job);
     const Branch branch = quantized(unit, spec);
-    const std::string key = unitKey("nmse " + branch.key);
+    const std::string key = known().unitKey("nmse " + branch.key);
     auto record = units->find<NmseRecord>(key);
     if (!record && units->isMerge()) {
         units->leaveOut("the NMSE of " + branch.name);

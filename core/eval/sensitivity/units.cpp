@@ -56,11 +56,4 @@ std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping&
     return out;
 }
 
-Unit unitOfAll(std::span<const LayerMatrix> matrices) {
-    Unit out;
-    out.name = "all matrices";
-    out.matrices.assign(matrices.begin(), matrices.end());
-    return out;
-}
-
 } // namespace qs::eval

@@ -32,7 +32,5 @@ const Grouping* findGrouping(std::string_view id);
 
 /// In the order of their first matrix.
 std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping& by);
-/// All of them in one unit.
-Unit unitOfAll(std::span<const LayerMatrix> matrices);
 
 } // namespace qs::eval

@@ -66,13 +66,6 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
     return keys;
 }
 
-std::uint64_t sizeOf(const TensorToWrite& tensor) {
-    std::uint64_t elements = 1;
-    for (const auto dim : tensor.shape) elements *= std::uint64_t(dim);
-    if (tensor.packed) return elements / tensor.packed->elements * tensor.packed->bytes;
-    return elements * std::uint64_t(info(tensor.dtype).bits) / 8;
-}
-
 } // namespace
 
 const GgmlType* ggmlTypeOf(const TensorToWrite& tensor) {
@@ -112,7 +105,7 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
         for (std::size_t i = tensor.shape.size(); i-- > 0;) appendField<std::int64_t>(header, tensor.shape[i]);
         appendField<std::uint32_t>(header, type->number);
         appendField<std::uint64_t>(header, total);
-        total += sizeOf(tensor) + padding(sizeOf(tensor));
+        total += bytesOf(tensor) + padding(bytesOf(tensor));
     }
     header.append(padding(header.size()), '\0');
     auto file = AtomicFile::create(path, header.size() + total);
@@ -120,8 +113,8 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     if (auto written = file->write(header); !written) return tl::unexpected(written.error());
     TensorStream stream(*file, path, total, tensors.size(), job);
     for (const TensorToWrite& tensor : tensors) {
-        if (auto added = stream.add(tensor, sizeOf(tensor)); !added) return tl::unexpected(added.error());
-        if (auto written = file->write(std::string(padding(sizeOf(tensor)), '\0')); !written)
+        if (auto added = stream.add(tensor, bytesOf(tensor)); !added) return tl::unexpected(added.error());
+        if (auto written = file->write(std::string(padding(bytesOf(tensor)), '\0')); !written)
             return tl::unexpected(written.error());
     }
     if (auto named = checkAndCommit(*file, &source, job, naming); !named) return tl::unexpected(named.error());

@@ -118,10 +118,7 @@ Result<WrittenRecipe> writeAutoRoundRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
-}
+Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
 
 } // namespace
 

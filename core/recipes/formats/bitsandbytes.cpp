@@ -87,10 +87,7 @@ Result<WrittenRecipe> writeBnbRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) {
-    if (auto named = hasWeightName(tensor); !named) return named;
-    return isLinearWeight(tensor);
-}
+Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
 
 } // namespace
 

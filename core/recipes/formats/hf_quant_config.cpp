@@ -124,11 +124,7 @@ const RecipeFormat kHfQuantConfigRecipes = {
     .recognises = isHfQuantConfig,
     .read = readHfQuantConfig,
     .write = writeHfQuantConfig,
-    .takes =
-        [](const TensorInfo& tensor, const std::string&) {
-            auto named = hasWeightName(tensor);
-            return named ? isLinearWeight(tensor) : named;
-        },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -262,11 +262,7 @@ const RecipeFormat kModelOptRecipes = {
     .recognises = isModelOptRecipe,
     .read = readModelOptRecipe,
     .write = writeModelOptRecipe,
-    .takes =
-        [](const TensorInfo& tensor, const std::string&) {
-            auto named = hasWeightName(tensor);
-            return named ? isLinearWeight(tensor) : named;
-        },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

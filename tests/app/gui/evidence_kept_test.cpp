@@ -63,30 +63,31 @@ private Q_SLOTS:
         }
         Session session;
         QVERIFY(openModel(session, file));
-        QTRY_VERIFY(session.restoredEvidence());
-        QVERIFY(session.evidence() && session.effects());
-        QCOMPARE(session.evidence()->context, std::size_t(128));
-        QCOMPARE(session.outputText().path, text.toStdString());
-        QCOMPARE(session.outputText().chunks, std::size_t(5));
-        QVERIFY(session.outputText().sensitivities && session.outputText().sensitivities->contains("alone"));
-        QCOMPARE(session.outputText().measuredChunks, std::size_t(3));
+        QTRY_VERIFY(session.output().restored());
+        QVERIFY(session.output().evidence() && session.output().effects());
+        QCOMPARE(session.output().evidence()->context, std::size_t(128));
+        QCOMPARE(session.output().text().path, text.toStdString());
+        QCOMPARE(session.output().text().chunks, std::size_t(5));
+        QVERIFY(session.output().text().sensitivities && session.output().text().sensitivities->contains("alone"));
+        QCOMPARE(session.output().text().measuredChunks, std::size_t(3));
         session.analyseModel(*parseSpec(spec));
         QVERIFY(everythingMeasured(session, *parseSpec(spec)));
         for (std::size_t i = 0; i < session.weights().size(); ++i)
             QCOMPARE(*klAloneMetric().value(*session.modelRows(*parseSpec(spec)).at(i)), double(i + 1));
-        const auto effects = session.effects();
-        QSignalSpy evidence(&session, &Session::evidenceChanged), texts(&session, &Session::outputTextChanged);
+        const auto effects = session.output().effects();
+        QSignalSpy evidence(&session.output(), &ModelOutput::evidenceChanged),
+            texts(&session.output(), &ModelOutput::textChanged);
         const std::unique_ptr<QWidget> widget(createEvidencePage(session, nullptr));
         widget->show();
         auto* page = static_cast<EvidencePage*>(widget.get());
         QTRY_VERIFY(page->record());
-        QCOMPARE(page->record(), session.evidence());
+        QCOMPARE(page->record(), session.output().evidence());
         QCOMPARE(page->tensors()->rows().size(), session.weights().size());
-        QCOMPARE(session.effects(), effects);
+        QCOMPARE(session.output().effects(), effects);
         QCOMPARE(evidence.size(), qsizetype(0));
         QCOMPARE(texts.size(), qsizetype(0));
         session.close();
-        QVERIFY(!session.evidence() && !session.effects() && !session.restoredEvidence());
+        QVERIFY(!session.output().evidence() && !session.output().effects() && !session.output().restored());
     }
 
     void aDamagedTextIsSaid() {

@@ -91,14 +91,14 @@ class TestEvidencePage : public QObject {
         QCOMPARE(seen, rows.size());
         // It is computed while rows arrive, and once more after the last of them.
         const auto judged = [&] {
-            const auto* trust = session_->trust(nmseMetric(), spec);
+            const auto* trust = session_->output().trust(nmseMetric(), spec);
             return trust ? trust->agreement.items : 0;
         };
         QTRY_COMPARE_WITH_TIMEOUT(judged(), rows.size(), 30'000);
-        const QString text = session_->trustText(nmseMetric(), spec);
+        const QString text = session_->output().trustText(nmseMetric(), spec);
         QVERIFY2(text.contains(u"τ") && text.contains(u"KL alone"), qPrintable(text));
-        QVERIFY(session_->trustText(klAloneMetric(), spec).isEmpty());
-        QVERIFY(session_->trustText(nmseMetric(), *parseSpec("int8")).contains(u"not measured"));
+        QVERIFY(session_->output().trustText(klAloneMetric(), spec).isEmpty());
+        QVERIFY(session_->output().trustText(nmseMetric(), *parseSpec("int8")).contains(u"not measured"));
         const auto before = keptSensitivity(evidence()->tensors()->known());
         QVERIFY(session_->kept().contains(QStringLiteral("sensitivity")));
         QVERIFY(sensitivityKept(before));
@@ -220,7 +220,7 @@ private Q_SLOTS:
         const auto& change = evidence()->record()->changes[1];
         QVERIFY(!change.worst.empty() && change.worst[0].token.size() == 1); // tokens of the sample are bytes
         QVERIFY(change.worst[0].before.size() <= 24);
-        QCOMPARE(session_->evidence(), evidence()->record());
+        QCOMPARE(session_->output().evidence(), evidence()->record());
     }
 
     void whatIsKeptComesBack() {
@@ -362,7 +362,7 @@ private Q_SLOTS:
         QVERIFY2(trouble().contains(u"config.json"), qPrintable(trouble()));
         QTRY_VERIFY(remedy());
         QVERIFY(!the<QPushButton>("evidenceStart")->isEnabled());
-        QVERIFY(!evidence()->record() && !session_->evidence());
+        QVERIFY(!evidence()->record() && !session_->output().evidence());
         keepPicture(*page_, QStringLiteral("evidence-refused"));
         QTest::mouseClick(remedy(), Qt::LeftButton);
         QCOMPARE(session_->page(), QStringLiteral("start"));

@@ -35,6 +35,14 @@ bool oneChunkIsThere(const ShownEvidence& shown) {
     return shown.page()->reach().done > 0;
 }
 
+/// Begins an evaluation and cancels it behind its first chunk.
+bool stopsAfterAChunk(const ShownEvidence& shown) {
+    shown.click("evidenceStart");
+    const bool isThere = oneChunkIsThere(shown);
+    shown.click("evidenceStop");
+    return isThere;
+}
+
 bool poolIsIdle() {
     return QTest::qWaitFor([] { return QThreadPool::globalInstance()->activeThreadCount() == 0; }, 150'000);
 }
@@ -96,9 +104,7 @@ private Q_SLOTS:
             shown.take(text, text.endsWith(QStringLiteral("ids.txt")), context, chunks, specs);
             auto* resume = shown.the<QPushButton>("evidenceResume");
             QVERIFY(poolIsIdle() && !resume->isVisible());
-            shown.click("evidenceStart");
-            QVERIFY(oneChunkIsThere(shown));
-            shown.click("evidenceStop");
+            QVERIFY(stopsAfterAChunk(shown));
             before = shown.page()->reach();
             QVERIFY2(before.done > 0 && before.done < before.chunks, qPrintable(QString::number(before.done)));
             QVERIFY(!shown.page()->record() && resume->isVisible() && resume->isEnabled());
@@ -142,9 +148,7 @@ private Q_SLOTS:
         ShownEvidence shown;
         QVERIFY(shown.open(samplePath()));
         shown.take(heldOutText(), false, 64, 160, {QStringLiteral("int3:block=16")});
-        shown.click("evidenceStart");
-        QVERIFY(oneChunkIsThere(shown));
-        shown.click("evidenceStop");
+        QVERIFY(stopsAfterAChunk(shown));
         shown.click("evidenceStart");
         for (int i = 0; i < 150'000 && shown.page()->reach().chunks == 0; ++i) QThread::msleep(1);
         QCOMPARE(shown.page()->reach().chunks, std::size_t(160));
@@ -163,9 +167,7 @@ private Q_SLOTS:
             ShownEvidence shown;
             QVERIFY(shown.open(samplePath()));
             shown.take(heldOutText(), false, 64, 160, {QStringLiteral("int3:block=16")});
-            shown.click("evidenceStart");
-            QVERIFY(oneChunkIsThere(shown));
-            shown.click("evidenceStop");
+            QVERIFY(stopsAfterAChunk(shown));
             QVERIFY(!shown.the<QPushButton>("evidenceResume")->isVisible());
             QCOMPARE(shown.said("evidenceStatus"), tr("Cancelled."));
             QVERIFY(poolIsIdle());
@@ -179,6 +181,12 @@ private Q_SLOTS:
         const auto begin = [&](ShownEvidence& shown) {
             shown.click("evidenceTabTensors");
             shown.click("evidenceTensorStart");
+        };
+        const auto rowsOfAll = [&](ShownEvidence& shown) {
+            begin(shown);
+            const auto* tensors = shown.page()->tensors();
+            const bool isDone = QTest::qWaitFor([&] { return !tensors->running(); }, 150'000);
+            return isDone ? tensors->rows() : std::vector<eval::SensitivityRow>();
         };
         std::vector<eval::SensitivityRow> whole;
         {
@@ -196,20 +204,15 @@ private Q_SLOTS:
             QVERIFY(shown.open(file));
             QTRY_COMPARE_WITH_TIMEOUT(shown.the<QPushButton>("evidenceTensorStart")->text(), QStringLiteral("Resume"),
                                       30'000);
-            auto* tensors = shown.page()->tensors();
-            begin(shown);
-            QVERIFY(QTest::qWaitFor([&] { return !tensors->running(); }, 150'000));
-            whole = tensors->rows();
+            whole = rowsOfAll(shown);
             QVERIFY(!shown.session.kept().contains(QLatin1String("sensitivity-begun")));
         }
         QVERIFY(QDir(path("quantscope/sensitivity")).removeRecursively());
         ShownEvidence shown;
         QVERIFY(shown.open(samplePath()));
         shown.take(heldOutText(), false, 64, 8, {QStringLiteral("int2:block=32")});
-        auto* tensors = shown.page()->tensors();
-        begin(shown);
-        QVERIFY(QTest::qWaitFor([&] { return !tensors->running(); }, 150'000));
-        const auto fresh = tensors->rows();
+        const auto fresh = rowsOfAll(shown);
+        QVERIFY(!fresh.empty());
         QCOMPARE(whole.size(), fresh.size());
         for (std::size_t i = 0; i < fresh.size(); ++i)
             for (const auto& column : eval::sensitivityColumns())

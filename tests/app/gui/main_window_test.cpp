@@ -241,7 +241,7 @@ private Q_SLOTS:
         window.show();
         QVERIFY(!session.model()); // the last model is offered, not opened
         QSignalSpy opened(&session, &Session::modelChanged);
-        session.restore(session.resumable());
+        session.restore(session.formerRun().last);
         QVERIFY(opened.wait(20000));
         QCOMPARE(session.tensor(), session.weights()[7]);
         QCOMPARE(canonicalText(session.spec()), canonicalText(*parseSpec("int8:block=32")));

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // In a large window every page shows something useful before anything was measured: it is not mostly empty.
-#include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/theme.h"
-#include "app/gui/widgets/staged_refresh.h"
 #include "tests/app/gui/artefacts.h"
-#include "tests/app/gui/opened_session.h"
+#include "tests/app/gui/settled_window.h"
 #include "tests/support/test_program.h"
 
 #include <QFontDatabase>
@@ -45,12 +43,6 @@ class TestPageRoom : public QObject {
     std::unique_ptr<Session> session_;
     std::unique_ptr<MainWindow> window_;
 
-    bool settled() const {
-        if (session_->busy()) return false;
-        const auto stages = window_->currentPage()->findChildren<StagedRefresh*>();
-        return std::none_of(stages.begin(), stages.end(), [](const auto* one) { return one->pending(); });
-    }
-
 private Q_SLOTS:
     void initTestCase() {
         const auto fonts = QFontDatabase::families();
@@ -84,10 +76,7 @@ private Q_SLOTS:
         QFETCH(QString, id);
         session_->showPage(id);
         QTRY_VERIFY(window_->currentPage()->objectName().endsWith(id));
-        for (const int after : {80, 40}) { // some pages start work after they have been idle for a while
-            QVERIFY(QTest::qWaitFor([this] { return settled(); }, 240'000));
-            QTest::qWait(after);
-        }
+        QVERIFY(settles(*session_, *window_));
         keepPicture(*window_, QStringLiteral("large-") + id);
         const double empty = emptyShare(window_->currentPage()->grab().toImage());
         qInfo("%s: %.1f %% of the cells have one colour", qPrintable(id), empty);

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // In the smallest window, nothing may be cut off, overlap or extend beyond its parent, on any page and in any tab.
 #include "app/gui/glossary.h"
-#include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/page_in_parts.h"
 #include "app/gui/pages/compare/compare_plots.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
-#include "app/gui/widgets/staged_refresh.h"
 #include "core/analysis/analysis.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/layout_walk.h"
-#include "tests/app/gui/opened_session.h"
+#include "tests/app/gui/settled_window.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
 
@@ -33,18 +31,9 @@ class TestWindowLayout : public QObject {
     std::unique_ptr<Session> session_;
     std::unique_ptr<MainWindow> window_;
 
-    bool settled() const {
-        if (session_->busy()) return false;
-        const auto stages = window_->currentPage()->findChildren<StagedRefresh*>();
-        return std::none_of(stages.begin(), stages.end(), [](const auto* one) { return one->pending(); });
-    }
     /// All layout faults of the window as it is. A picture is saved for people.
     QStringList wrong(const QString& name) {
-        for (const int after : {80, 40}) { // some pages start work after they have been idle for a while
-            if (!QTest::qWaitFor([this] { return settled(); }, 240'000))
-                return {name + QStringLiteral(": never settled")};
-            QTest::qWait(after);
-        }
+        if (!settles(*session_, *window_)) return {name + QStringLiteral(": never settled")};
         keepPicture(*window_, QStringLiteral("small-") + name); // painting sets the tooltips of elided labels
         LayoutWalk walk;
         walk.look(*window_);
@@ -216,7 +205,7 @@ private Q_SLOTS:
     /// With the longest texts in the job lane and the banner.
     void whileSomethingRunsAndFails() {
         session_->showPage(QStringLiteral("tensor"));
-        QVERIFY(QTest::qWaitFor([this] { return settled(); }, 240'000));
+        QVERIFY(settles(*session_, *window_));
         Q_EMIT session_->failed(QStringLiteral("/models/a-directory/model-00001-of-00030.safetensors: tensor "
                                                "'model.layers.11.self_attn.rotary_emb.inv_freq' ends at byte "
                                                "18446744073709551615 and the file has 4 GiB: open the whole file"));

@@ -37,7 +37,7 @@ void CaptureSolversTest::solversTakeWhatIsCaptured() {
         std::vector<double> output;
         for (const Capture* from : {&rows, &gram}) {
             const auto file = from->model();
-            const auto inputs = solve::inputsOf(file.get(), layer, 1 << 20, solver.needsRows);
+            const auto inputs = solve::inputsOf(file.get(), layer, solver.needsRows);
             if (from == &gram && solver.needsRows) {
                 QVERIFY(!inputs &&
                         QString::fromStdString(inputs.error().message).contains(QLatin1String("--what rows")));
@@ -115,7 +115,7 @@ void CaptureSolversTest::solversKeepTheOutputOfMatricesWithInputsFirst() {
             const std::string name = std::string("transformer.h.1.") + part + ".weight";
             const TensorInfo& layer = *model->find(name);
             const QuantSpec spec = *parseSpec(text);
-            const auto inputs = solve::inputsOf(file.get(), layer, 1 << 20);
+            const auto inputs = solve::inputsOf(file.get(), layer);
             QVERIFY2(inputs && inputs->shape[1] == layer.shape.front(), part);
             const auto settings = solve::parseSettings("gptq");
             const auto solution = solve::solve({*model->view(layer), spec, *settings, *inputs}, Job());

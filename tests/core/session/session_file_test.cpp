@@ -6,6 +6,7 @@
 #include "core/model/output/atomic_file.h"
 #include "core/session/kept_results.h"
 #include "core/session/session_file.h"
+#include "core/session/session_wire.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -49,6 +50,7 @@ private Q_SLOTS:
     void refused_data();
     void refused();
     void everyTruncationIsRefused();
+    void keptNamesHaveOneRule();
     void sourcesThatChanged();
     void benchmarksAreKept();
     void resultsThatLieAreRefused_data();
@@ -94,6 +96,30 @@ void SessionFileTest::comesBack() {
     QVERIFY(read->results[1].values.empty());
     const auto model = openModel(at("a.qscope"));
     QVERIFY(!model && model.error().message.find("is a session of QuantScope") != std::string::npos);
+}
+
+/// What can be written can be read, and what could not be read is not written.
+void SessionFileTest::keptNamesHaveOneRule() {
+    const std::string longest(40, 'a');
+    for (const std::string& name : {std::string("evidence-begun"), std::string("-"), longest}) {
+        QVERIFY2(isKeptName(name), name.c_str());
+        SessionFile session = made();
+        session.kept = {{name, "text"}};
+        QVERIFY(writeSession(at("names.qscope"), session));
+        const auto read = readSession(at("names.qscope"));
+        QVERIFY(read && read->kept == session.kept);
+    }
+    const std::string path = at("refused.qscope");
+    for (const std::string& name :
+         {std::string(), std::string("Audit"), std::string("lab_2"), std::string("a/b"), longest + "a"}) {
+        QVERIFY2(!isKeptName(name), name.c_str());
+        SessionFile session = made();
+        session.kept = {{name, "text"}};
+        const auto written = writeSession(path, session);
+        QVERIFY2(!written && written.error().message.find("small letters") != std::string::npos, name.c_str());
+        QVERIFY(!QFile::exists(q(path)));
+        QVERIFY2(!sessionFromText(sessionText(session)), name.c_str());
+    }
 }
 
 void SessionFileTest::sameSessionSameBytes() {

@@ -114,7 +114,7 @@ void ComparePage::listen(QGridLayout* grid) {
     });
     connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);
-    connect(&session_, &Session::trustChanged, stages_, &StagedRefresh::askAll);
+    connect(&session_.output(), &ModelOutput::trustChanged, stages_, &StagedRefresh::askAll);
     connect(&session_, &Session::specChanged, stages_, &StagedRefresh::askAll);
     for (auto signal :
          {&Session::recipeChanged, &Session::specChanged, &Session::tensorChanged, &Session::modelChanged})
@@ -290,8 +290,8 @@ void ComparePage::showFigures() {
     showRow(a_, a, session_.spec());
     showRow(b_, b, session_.specB());
     figures_->setFigures(figureRows(a.get(), b.get()));
-    figureCard_->setNote(session_.trustText(nmseMetric(), session_.spec()));
-    figureCard_->setToolTip(session_.trustTip(nmseMetric(), session_.spec()));
+    figureCard_->setNote(session_.output().trustText(nmseMetric(), session_.spec()));
+    figureCard_->setToolTip(session_.output().trustTip(nmseMetric(), session_.spec()));
     const QString missing = rowA() && rowB() ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
     mapCard_->setMessage(missing);

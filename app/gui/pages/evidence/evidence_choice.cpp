@@ -6,6 +6,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/elided_label.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_ticks.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
@@ -27,13 +28,6 @@ namespace {
 
 constexpr int kLongestContext = 1 << 20, kMostChunks = 1'000'000;
 
-QLabel* evidenceCaption(const QString& text) {
-    auto* label = new QLabel(text);
-    label->setProperty("role", QStringLiteral("caption"));
-    label->setFont(Theme::words(11));
-    return label;
-}
-
 /// Steps of the arrows double or halve.
 class PowerSpin : public QSpinBox {
 public:
@@ -54,7 +48,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
-    column->addWidget(evidenceCaption(tr("Text")));
+    column->addWidget(captionLabel(tr("Text")));
     file_->setFont(Theme::numbers());
     file_->setObjectName(QStringLiteral("evidenceFile"));
     column->addWidget(file_);
@@ -85,7 +79,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
         widget->setObjectName(QLatin1String(name));
         widget->setAccessibleName(title);
         widget->setToolTip(tip);
-        form->addRow(evidenceCaption(title), widget);
+        form->addRow(captionLabel(title), widget);
     };
     context_->setRange(2, kLongestContext);
     context_->setValue(512);
@@ -108,7 +102,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     for (auto* box : {context_, chunks_}) connect(box, &QSpinBox::valueChanged, this, &EvidenceChoice::changed);
     for (auto* box : {scored_, backend_}) connect(box, &QComboBox::currentIndexChanged, this, &EvidenceChoice::changed);
 
-    column->addWidget(evidenceCaption(tr("Specs")));
+    column->addWidget(captionLabel(tr("Specs")));
     column->addWidget(specs_, 1);
     connect(specs_, &SpecTicks::refused, this, &EvidenceChoice::refused);
     connect(specs_, &SpecTicks::changed, this, &EvidenceChoice::changed);

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/evidence/evidence_page.h"
 
+#include "app/gui/output_check.h"
 #include "app/gui/page.h"
+#include "app/gui/pages/evidence/evidence_banner.h"
 #include "app/gui/pages/evidence/evidence_choice.h"
-#include "app/gui/pages/evidence/evidence_embeddings.h"
 #include "app/gui/pages/evidence/evidence_guide.h"
 #include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/pages/evidence/evidence_output.h"
+#include "app/gui/pages/evidence/evidence_records.h"
+#include "app/gui/pages/evidence/evidence_results.h"
 #include "app/gui/pages/evidence/evidence_tensors.h"
 #include "app/gui/pages/evidence/evidence_trust.h"
 #include "app/gui/restored_evidence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
-#include "app/gui/widgets/banner.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/status_line.h"
+#include "app/gui/widgets/tab_row.h"
 #include "core/base/text.h"
 #include "core/eval/run/report.h"
 #include "core/eval/trust/evidence_files.h"
@@ -27,19 +30,13 @@
 #include <QButtonGroup>
 #include <QGridLayout>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QStackedLayout>
-#include <QToolButton>
 
 namespace qs::gui {
-namespace {
-
-constexpr int kOfTokens = 1, kOfEmbeddings = 2; ///< places in the stack of results; 0: the guide
-
-} // namespace
-
 EvidencePage::EvidencePage(Session& session, QWidget* parent)
-    : PageInParts(parent), session_(session), task_(&session.tasks()), turn_(std::make_shared<std::mutex>()),
-      stack_(new QStackedLayout(this)), empty_(new EmptyState(session)), facts_(new QLabel), banner_(new Banner) {
+    : PageInParts(parent), session_(session), evaluation_(session.tasks()), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), facts_(new QLabel), banner_(new EvidenceBanner(session)) {
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -59,7 +56,6 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
     header->addWidget(alone);
     grid->addLayout(header, 0, 0, 1, 2);
     grid->setRowMinimumHeight(0, Theme::kControl);
-    banner_->setObjectName(QStringLiteral("evidenceTrouble"));
     grid->addWidget(banner_, 1, 0, 1, 2);
     addPart([this, grid] { grid->addWidget(sidebar(), 2, 0); });
     addPart([this, grid] { grid->addWidget(results(), 2, 1); });
@@ -92,6 +88,7 @@ QWidget* EvidencePage::sidebar() {
     connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
     connect(choice_, &EvidenceChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     connect(start_, &QPushButton::clicked, this, &EvidencePage::begin);
+    connect(banner_, &EvidenceBanner::beginAsked, this, &EvidencePage::begin);
     connect(resume_, &QPushButton::clicked, this, &EvidencePage::resume);
     connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
     auto* card = new Card(tr("What is evaluated"));
@@ -101,21 +98,15 @@ QWidget* EvidencePage::sidebar() {
 }
 
 QWidget* EvidencePage::results() {
-    guide_ = new EvidenceGuide;
-    output_ = new EvidenceOutput;
+    results_ = new EvidenceResults;
     auto* side = new QWidget;
     auto* column = new QVBoxLayout(side);
     column->setContentsMargins({});
     column->setSpacing(Theme::kSpace);
     tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
     trust_ = new EvidenceTrust(session_);
-    right_ = new QStackedLayout;
-    right_->addWidget(guide_);
-    right_->addWidget(output_);
-    auto* first = new QWidget;
-    first->setLayout(right_);
     views_ = new QStackedLayout;
-    for (QWidget* view : std::initializer_list<QWidget*>{first, tensors_, trust_}) views_->addWidget(view);
+    for (QWidget* view : std::initializer_list<QWidget*>{results_, tensors_, trust_}) views_->addWidget(view);
     column->addLayout(tabs());
     column->addLayout(views_, 1);
     connect(tensors_, &EvidenceTensors::changed, this, [this] {
@@ -128,29 +119,18 @@ QWidget* EvidencePage::results() {
     connect(trust_->imports(), &EvidenceImports::changed, this, &EvidencePage::shareEffects);
     connect(trust_->imports(), &EvidenceImports::baseChosen, choice_, &EvidenceChoice::setBase);
     connect(choice_, &EvidenceChoice::changed, tensors_, &EvidenceTensors::follow);
-    connect(guide_, &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
-    connect(guide_, &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
+    connect(results_->guide(), &EvidenceGuide::sampleTextAsked, this, &EvidencePage::useSampleText);
+    connect(results_->guide(), &EvidenceGuide::textAsked, choice_, &EvidenceChoice::chooseText);
     return side;
 }
 
 QLayout* EvidencePage::tabs() {
-    const std::tuple<const char*, QString, QString> all[] = {
-        {"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
-        {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
-        {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
+    const Tab all[] = {{"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
+                       {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
+                       {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
-    auto* group = new QButtonGroup(this);
-    for (const auto& [name, title, tip] : all) {
-        auto* tab = new QToolButton;
-        tab->setObjectName(QLatin1String(name));
-        tab->setText(title);
-        tab->setToolTip(tip);
-        tab->setCheckable(true);
-        tab->setChecked(group->buttons().isEmpty());
-        group->addButton(tab, int(group->buttons().size()));
-        row->addWidget(tab);
-    }
+    auto* group = addTabs(*row, all, this);
     reference_ = new ElidedLabel(Qt::ElideRight);
     dress(*reference_, Theme::words(11), "warn");
     reference_->setObjectName(QStringLiteral("evidenceQuantizedReference"));
@@ -165,9 +145,9 @@ QLayout* EvidencePage::tabs() {
 }
 
 void EvidencePage::connectSession() {
-    status_->listenTo(task_);
+    status_->listenTo(evaluation_.task());
     connect(&session_, &Session::modelChanged, this, &EvidencePage::modelChanged);
-    connect(&session_, &Session::evidenceRestored, this, [this] {
+    connect(&session_.output(), &ModelOutput::evidenceRestored, this, [this] {
         takeRestored();
         draw();
         Q_EMIT settled();
@@ -177,30 +157,35 @@ void EvidencePage::connectSession() {
     connect(&session_, &Session::recipeChanged, this, [this] {
         if (waitsForRecipe_ && session_.recipe()->isMixed()) takeBegun();
     });
-    connect(&task_, &Task::cancelled, this, [this] {
-        showRecord();
-        reach_ = shared_->keeps ? shared_->reach() : EvidenceReach();
-        lookedUp_ = begun_;
+    connect(&evaluation_, &EvidenceEvaluation::found, this, [this](const EvidenceReach& reach) {
+        if (reach.done == 0) return status_->say({});
+        status_->say(tr("Stopped before: %1 of %2 chunks are done. Resume goes on from there.")
+                         .arg(reach.done)
+                         .arg(reach.chunks));
+        draw();
+    });
+    connect(&evaluation_, &EvidenceEvaluation::cancelled, this, [this](const EvidenceReach& reach) {
+        results_->setRecord(record_);
         QString text =
-            reach_.done == 0
+            reach.done == 0
                 ? tr("Cancelled.")
-                : tr("Cancelled after %1 of %2 chunks; Resume goes on from there.").arg(reach_.done).arg(reach_.chunks);
+                : tr("Cancelled after %1 of %2 chunks; Resume goes on from there.").arg(reach.done).arg(reach.chunks);
         if (record_) text += tr(" What is shown is the evaluation before.");
         status_->say(text);
     });
-    for (const Task* task : {&task_, &judging_})
+    for (const Task* task : {&evaluation_.task(), &std::as_const(judging_)})
         connect(task, &Task::over, this, [this] {
             draw();
             Q_EMIT settled();
         });
-    connect(&session_, &Session::importRequested, this, &EvidencePage::importIfAsked);
+    connect(&session_.output(), &ModelOutput::importRequested, this, &EvidencePage::importIfAsked);
     modelChanged();
     importIfAsked();
 }
 
 /// Asks for figures of another program, where somebody has asked for that.
 void EvidencePage::importIfAsked() {
-    if (!session_.takeImportAsked() || !session_.model()) return;
+    if (!session_.output().takeImportAsked() || !session_.model()) return;
     trustTab_->click();
     trust_->imports()->choose();
 }
@@ -211,17 +196,18 @@ void EvidencePage::shareEffects() {
     eval::addEffects(tensors_->rows(), *effects);
     eval::addEffects(trust_->imports()->columns(), *effects);
     if (record_) eval::addEffects(*record_, *effects);
-    session_.setEffects(std::move(effects));
+    session_.output().setEffects(std::move(effects));
 }
 
 void EvidencePage::modelChanged() {
-    for (Task* task : {&task_, &judging_, &looking_}) task->drop();
+    evaluation_.drop();
+    judging_.drop();
     record_.reset();
-    lookedUp_ = {}, reach_ = {}, saysReach_ = false, waitsForRecipe_ = false;
+    waitsForRecipe_ = false;
     ground_ = {};
     banner_->say({});
     status_->say({});
-    showRecord();
+    results_->setRecord(nullptr);
     const QSignalBlocker quietChoice(choice_), quietTensors(tensors_); // the session has the effects of its file
     tensors_->clear();
     trust_->setTensors({});
@@ -241,8 +227,8 @@ void EvidencePage::modelChanged() {
 
 void EvidencePage::tell() {
     const EvidenceSettings settings = choice_->settings();
-    session_.setOutputText({settings.path, settings.ids, settings.context, settings.chunks, settings.scored,
-                            tensors_->byHow(), tensors_->chunks()});
+    session_.output().setText({settings.path, settings.ids, settings.context, settings.chunks, settings.scored,
+                               tensors_->byHow(), tensors_->chunks()});
 }
 
 void EvidencePage::judge() {
@@ -254,39 +240,110 @@ void EvidencePage::judge() {
         if (ground_.positions > 0 && choice_->settings().context > ground_.positions)
             choice_->setContext(ground_.positions);
         const bool texts = ground_.noTokenizer.empty();
-        choice_->allowTexts(texts), guide_->allowTexts(texts);
-        choice_->takesScored(!ground_.isEncoder), guide_->setEncoder(ground_.isEncoder);
+        choice_->allowTexts(texts), results_->guide()->allowTexts(texts);
+        choice_->takesScored(!ground_.isEncoder), results_->guide()->setEncoder(ground_.isEncoder);
         tensors_->refuse(ground_.isEncoder ? tr("This model is an encoder: it predicts no tokens, so single tensors "
                                                 "have no KL. The tab Output compares its embeddings.")
                                            : QString());
         if (ground_.trouble)
-            offer(*ground_.trouble);
+            banner_->offer(*ground_.trouble, *choice_);
         else if (!ground_.noTokenizer.empty())
-            offer({ground_.noTokenizer, EvidenceTrouble::Remedy::TokenIds});
+            banner_->offer({ground_.noTokenizer, EvidenceTrouble::Remedy::TokenIds}, *choice_);
     });
+}
+
+void EvidencePage::useSampleText() {
+    choice_->setText(session_.sampleText(), false);
+    begin();
+}
+
+void EvidencePage::begin() { run(false); }
+
+void EvidencePage::resume() {
+    if (canResume()) run(true);
+}
+
+bool EvidencePage::canResume() const { return !running() && reach().done > 0; }
+
+EvidenceReach EvidencePage::reach() const { return evaluation_.reach(choice_->settings()); }
+
+void EvidencePage::run(bool goesOn) {
+    const EvidenceSettings settings = choice_->settings();
+    if (!session_.model() || !settings.hasText() || !settings.hasChanges()) return;
+    banner_->say({});
+    waitsForRecipe_ = false;
+    readsBeside(session_, choice_->path(), tr("the text of the evaluation"));
+    const QStringList specs = settings.names();
+    evaluation_.run(
+        session_.model(), settings, goesOn,
+        [this, specs](EvidenceMail profiles) { results_->output()->setLive(specs, std::move(profiles)); },
+        [this](EvidenceAnswer answer) { take(std::move(answer)); });
+    session_.keep(QLatin1String(kEvidenceBegun), [begun = begunOf(settings)] { return keptBegun(begun); });
+    status_->say({});
+    results_->begin(specs, ground_.isEncoder);
+    draw();
+}
+
+void EvidencePage::take(EvidenceAnswer answer) {
+    if (answer.record) record_ = answer.record;
+    results_->setRecord(record_);
+    if (!answer.record) return banner_->offer(answer.trouble, *choice_);
+    session_.keep(QLatin1String(kEvidenceBegun), nullptr);
+    keep();
+}
+
+void EvidencePage::keep() {
+    session_.output().setEvidence(record_);
+    trust_->setRecord(record_);
+    shareEffects();
+    session_.keep(QLatin1String(kEvidenceKept), [held = record_] { return keptEvidence(*held); });
+}
+
+/// What the session has read of its file, where nothing newer is there.
+void EvidencePage::takeRestored() {
+    const auto kept = session_.output().restored();
+    if (!kept) return;
+    if (!kept->trouble.empty()) status_->say(QString::fromStdString(oneSentence(kept->trouble)), true);
+    if (tensors_->rows().empty() && !tensors_->running() && !kept->tensors.rows.empty()) {
+        const QSignalBlocker quiet(tensors_); // the session has them
+        tensors_->restore(kept->tensors, kept->byHow);
+        trust_->setTensors(tensors_->rows());
+    }
+    if (running()) return;
+    if (!record_ && kept->record) takeRestoredRecord(*kept);
+    takeBegun();
+}
+
+void EvidencePage::takeRestoredRecord(const RestoredEvidence& kept) {
+    record_ = kept.record;
+    trust_->setRecord(record_);
+    choice_->setSettings(settingsOf(*record_, session_));
+    results_->setRecord(record_);
+    if (kept.trouble.empty()) status_->say(tr("As it was evaluated before."));
+}
+
+/// Chooses what had not ended when the session was saved.
+void EvidencePage::takeBegun() {
+    const auto kept = session_.output().restored();
+    waitsForRecipe_ = false;
+    if (!kept || (!kept->begun && !kept->begunTensors)) return;
+    const BegunEvaluation& begun = kept->begun ? *kept->begun : *kept->begunTensors;
+    waitsForRecipe_ = begun.recipe && !session_.recipe()->isMixed();
+    choice_->setSettings(settingsOf(begun, session_));
+    if (kept->begunTensors) tensors_->goOnWith(settingsOf(*kept->begunTensors, session_), kept->begunTensors->how);
+    draw();
 }
 
 void EvidencePage::draw() {
     const bool busy = running();
-    const EvidenceSettings settings = choice_->settings();
     tell();
-    lookUp();
-    const auto* focus = QApplication::focusWidget();
-    const bool focused =
-        focus && (focus == start_ || focus == resume_ || focus == stop_ || guide_->isAncestorOf(focus));
-    start_->setVisible(!busy);
-    resume_->setVisible(canResume());
-    stop_->setVisible(busy);
-    if (focused && (busy || record_ || canResume())) // what had the focus is hidden
-        (busy ? stop_ : canResume() ? resume_ : start_)->setFocus();
-    start_->setEnabled(session_.model() && !ground_.trouble && settings.hasText() && settings.hasChanges());
-    start_->setToolTip(!settings.hasText()      ? tr("Choose a text first")
-                       : !settings.hasChanges() ? tr("Tick a spec first")
-                                                : QString());
-    guide_->setSampleText(!session_.sampleText().isEmpty());
+    evaluation_.lookUp(session_.model(), choice_->settings());
+    drawButtons();
+    results_->guide()->setSampleText(!session_.sampleText().isEmpty());
     const bool ofEncoder = busy ? ground_.isEncoder : record_ && !record_->embeddings.empty();
-    if (ofEncoder) embeddings();
-    right_->setCurrentIndex(!record_ && !busy ? 0 : ofEncoder ? kOfEmbeddings : kOfTokens);
+    results_->turnTo(!record_ && !busy ? EvidenceResults::Part::Guide
+                     : ofEncoder       ? EvidenceResults::Part::Embeddings
+                                       : EvidenceResults::Part::Output);
     tensors_->follow();
     const QString remark = QString::fromStdString(eval::referenceRemark(ground_.matrices, ground_.quantized));
     reference_->setText(remark);
@@ -296,6 +353,23 @@ void EvidencePage::draw() {
                                            .arg(record_->chunks)
                                            .arg(QString::fromStdString(durationText(record_->seconds)))
                                      : QString());
+}
+
+void EvidencePage::drawButtons() {
+    const bool busy = running();
+    const EvidenceSettings settings = choice_->settings();
+    const auto* focus = QApplication::focusWidget();
+    const bool focused =
+        focus && (focus == start_ || focus == resume_ || focus == stop_ || results_->guide()->isAncestorOf(focus));
+    start_->setVisible(!busy);
+    resume_->setVisible(canResume());
+    stop_->setVisible(busy);
+    if (focused && (busy || record_ || canResume())) // what had the focus is hidden
+        (busy ? stop_ : canResume() ? resume_ : start_)->setFocus();
+    start_->setEnabled(session_.model() && !ground_.trouble && settings.hasText() && settings.hasChanges());
+    start_->setToolTip(!settings.hasText()      ? tr("Choose a text first")
+                       : !settings.hasChanges() ? tr("Tick a spec first")
+                                                : QString());
 }
 
 QWidget* createEvidencePage(Session& session, QWidget* parent) { return new EvidencePage(session, parent); }

@@ -86,4 +86,19 @@ EvidenceSettings settingsOf(const BegunEvaluation& begun, const Session& session
     return out;
 }
 
+EvidenceSettings settingsOf(const eval::EvaluationRecord& record, const Session& session) {
+    EvidenceSettings out;
+    out.path = record.textPath, out.ids = record.ids, out.scored = record.scored;
+    out.context = record.context, out.chunks = record.wanted;
+    const auto tick = [&](const std::string& text) {
+        if (auto spec = parseSpec(text)) out.specs.push_back(std::move(*spec));
+    };
+    for (const auto& change : record.changes) {
+        if (change.row.kind == eval::RowKind::Recipe) out.recipe = session.recipe();
+        tick(change.row.spec);
+    }
+    for (const auto& one : record.embeddings) tick(one.row.spec);
+    return out;
+}
+
 } // namespace qs::gui

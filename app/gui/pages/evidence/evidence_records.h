@@ -22,5 +22,7 @@ Result<void> keepChunks(UnitRun& records, std::size_t chunks);
 /// The choice of an evaluation as a session file has it, and back. Specs that cannot be read are left out.
 BegunEvaluation begunOf(const EvidenceSettings& settings);
 EvidenceSettings settingsOf(const BegunEvaluation& begun, const Session& session);
+/// What was chosen for an evaluation that has ended.
+EvidenceSettings settingsOf(const eval::EvaluationRecord& record, const Session& session);
 
 } // namespace qs::gui

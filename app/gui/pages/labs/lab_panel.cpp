@@ -104,12 +104,6 @@ Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bo
     return values;
 }
 
-QLabel* captionLabel(const QString& text) {
-    auto* label = new QLabel(text);
-    dress(*label, Theme::words(11), "caption");
-    return label;
-}
-
 void addField(QFormLayout& form, const QString& caption, QWidget* control, const char* name) {
     control->setObjectName(QLatin1String(name));
     control->setAccessibleName(caption);

@@ -5,6 +5,7 @@
 
 #include "app/gui/session.h"
 #include "app/gui/task.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/ranked_bars.h"
 #include "core/value/deviation.h"
 #include "core/value/inputs.h"
@@ -107,7 +108,6 @@ private:
 
 /// The values of the tensor; `flat`: as rows of the last axis.
 Result<value::Tensor> labTensor(const Model& model, const TensorInfo& tensor, bool flat);
-QLabel* captionLabel(const QString& text);
 QFormLayout* labForm(QWidget* parent); ///< with a caption above each control
 QComboBox* choiceBox();                ///< choices, and other values can be typed
 /// Adds a control with a caption above it. `name` is the object name.

@@ -75,7 +75,7 @@ void OverviewPage::connectSession() {
     connect(&session_, &Session::specChanged, this, another);
     connect(&session_, &Session::recipeChanged, this, another);
     connect(&session_, &Session::metricChanged, this, another);
-    connect(&session_, &Session::trustChanged, this, &OverviewPage::showTrust);
+    connect(&session_.output(), &ModelOutput::trustChanged, this, &OverviewPage::showTrust);
     connect(&session_, &Session::tensorChanged, this, &OverviewPage::follow);
     pause_.setSingleShot(true);
     connect(&pause_, &QTimer::timeout, this, [this] {
@@ -101,7 +101,8 @@ QLayout* OverviewPage::header() {
     metrics_->setAccessibleName(tr("Metric of map and bars"));
     for (const auto& metric : metrics()) {
         metrics_->addItem(metricTitle(metric), QString::fromUtf8(metric.id));
-        metrics_->setItemData(metrics_->count() - 1, session_.metricTip(metric), Qt::ToolTipRole);
+        metrics_->setItemData(metrics_->count() - 1, session_.output().metricTip(metric, session_.spec()),
+                              Qt::ToolTipRole);
     }
     connect(metrics_, &QComboBox::activated, this,
             [this](int index) { session_.setMetric(metrics_->itemData(index).toString()); });
@@ -213,12 +214,12 @@ const Metric& OverviewPage::metric() const {
 /// What the metric is, and how far it can be trusted, wherever it is named.
 void OverviewPage::showTrust() {
     const Metric& shown = metric();
-    proxy_->setText(session_.trustText(shown, session_.spec()));
-    proxy_->setToolTip(session_.trustTip(shown, session_.spec()));
+    proxy_->setText(session_.output().trustText(shown, session_.spec()));
+    proxy_->setToolTip(session_.output().trustTip(shown, session_.spec()));
     proxy_->setVisible(shown.proxy);
     for (int i = 0; i < metrics_->count(); ++i) {
         const Metric& one = *findMetric(metrics_->itemData(i).toString().toStdString());
-        metrics_->setItemData(i, session_.metricTip(one), Qt::ToolTipRole);
+        metrics_->setItemData(i, session_.output().metricTip(one, session_.spec()), Qt::ToolTipRole);
     }
 }
 

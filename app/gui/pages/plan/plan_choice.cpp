@@ -6,6 +6,7 @@
 #include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_ticks.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
@@ -25,13 +26,6 @@
 namespace qs::gui {
 namespace {
 
-QLabel* planCaption(const QString& text) {
-    auto* label = new QLabel(text);
-    label->setProperty("role", QStringLiteral("caption"));
-    label->setFont(Theme::words(11));
-    return label;
-}
-
 /// A new plan chooses from spec A and a few others of different sizes.
 constexpr int kMostTargetRows = 65536;
 constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", "nf4:block=64", "int8"};
@@ -45,7 +39,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
-    column->addWidget(planCaption(tr("Specs to choose from")));
+    column->addWidget(captionLabel(tr("Specs to choose from")));
     specs_->setToolTip(tr("Tensors get one of these"));
     column->addWidget(specs_, 1);
     layout_->addItem(tr("the first that takes most"), QString());
@@ -81,7 +75,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     }
     addLine(*column, tr("What is made least"), objective_, "planObjective",
             tr("The sum of this loss over all tensors; a proxy is not measured on the model's output"));
-    column->addWidget(planCaption(tr("One spec together")));
+    column->addWidget(captionLabel(tr("One spec together")));
     auto* boxes = new QHBoxLayout;
     boxes->setSpacing(Theme::kSpace);
     for (const plan::UsualGroup& one : plan::usualGroups()) {
@@ -119,7 +113,7 @@ void PlanChoice::addLine(QVBoxLayout& column, const QString& title, QWidget* wid
     widget->setObjectName(QLatin1String(name));
     widget->setAccessibleName(title);
     widget->setToolTip(tip);
-    column.addWidget(planCaption(title));
+    column.addWidget(captionLabel(title));
     column.addWidget(widget);
 }
 
@@ -206,7 +200,7 @@ void PlanChoice::allowObjective(const std::string& also) {
 }
 
 void PlanChoice::followSensitivities() {
-    const auto* measured = session_.outputText().sensitivities.get();
+    const auto* measured = session_.output().text().sensitivities.get();
     auto* items = qobject_cast<QStandardItemModel*>(objective_->model());
     std::size_t row = 0;
     for (const plan::Objective& objective : plan::objectives()) {

@@ -3,13 +3,11 @@
 
 #include "app/gui/page.h"
 #include "app/gui/pages/plan/plan_budget.h"
-#include "app/gui/pages/plan/plan_chance.h"
 #include "app/gui/pages/plan/plan_charts.h"
 #include "app/gui/pages/plan/plan_choice.h"
 #include "app/gui/pages/plan/plan_speed.h"
 #include "app/gui/pages/plan/plan_start.h"
 #include "app/gui/pages/plan/plan_time.h"
-#include "app/gui/pages/plan/plan_units.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -17,14 +15,12 @@
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
+#include "core/session/kept_plan.h"
 
-#include <QButtonGroup>
-#include <QComboBox>
 #include <QGridLayout>
 #include <QPushButton>
+#include <QSignalBlocker>
 #include <QStackedLayout>
-#include <QStyle>
-#include <QToolButton>
 
 namespace qs::gui {
 namespace {
@@ -32,12 +28,15 @@ namespace {
 constexpr double kPlanWorkAtOnce = double(1 << 28); ///< elements x specs; smaller models are planned by themselves
 constexpr std::size_t kPlanRowsAtOnce = 8000;       ///< tensors x specs, the second limit
 constexpr int kPlanSettleMs = 150;
+constexpr const char* kPlanKept = "plan"; ///< name in session files
+constexpr std::size_t kMostChoices = 32;  ///< specs to choose from
 
 } // namespace
 
 PlanPage::PlanPage(Session& session, QWidget* parent)
-    : PageInParts(parent), session_(session), grounding_(&session.tasks()), measuring_(&session.tasks()),
-      stack_(new QStackedLayout(this)), empty_(new EmptyState(session)), facts_(new ElidedLabel(Qt::ElideRight)) {
+    : PageInParts(parent), session_(session), solver_(session),
+      measured_(session.tasks(), [this] { return results_->draws(); }), stack_(new QStackedLayout(this)),
+      empty_(new EmptyState(session)), facts_(new ElidedLabel(Qt::ElideRight)) {
     setAccessibleName(tr("Plan"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
@@ -57,7 +56,10 @@ PlanPage::PlanPage(Session& session, QWidget* parent)
     grid->setRowMinimumHeight(0, Theme::kControl);
     addPart([this, grid] { grid->addWidget(sidebar(), 1, 0); });
     addPart([this, grid] { grid->addWidget(results(), 1, 1); });
-    addPart([this] { connectSession(); });
+    addPart([this] {
+        connectWork();
+        connectSession();
+    });
     grid->setColumnStretch(1, 1);
     grid->setRowStretch(1, 1);
     stack_->addWidget(empty_);
@@ -89,130 +91,76 @@ QWidget* PlanPage::sidebar() {
     return card;
 }
 
-QLayout* PlanPage::buttons() {
-    auto* row = new QHBoxLayout;
-    row->setSpacing(4);
-    auto* group = new QButtonGroup(this);
-    const std::tuple<const char*, QString, QString> tabs[] = {
-        {"planTabUnits", tr("Tensors"), tr("What each tensor becomes")},
-        {"planTabChance", tr("Against chance"), tr("The measured plan beside uniform specs and random plans")},
-        {"planTabSpeed", tr("Speed"), tr("Measured time, error and size of every spec on every backend")}};
-    for (const auto& [name, title, tip] : tabs) {
-        auto* tab = new QToolButton;
-        tab->setObjectName(QLatin1String(name));
-        tab->setText(title);
-        tab->setToolTip(tip);
-        tab->setCheckable(true);
-        tab->setChecked(group->buttons().isEmpty());
-        group->addButton(tab, int(group->buttons().size()));
-        row->addWidget(tab);
-    }
-    connect(group, &QButtonGroup::idClicked, views_, &QStackedLayout::setCurrentIndex);
-    verdict_ = new ElidedLabel(Qt::ElideRight);
-    verdict_->setObjectName(QStringLiteral("planVerdict"));
-    verdict_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    row->addSpacing(Theme::kSpace);
-    row->addWidget(verdict_, 1);
-    draws_ = new QComboBox;
-    draws_->setObjectName(QStringLiteral("planDraws"));
-    draws_->setAccessibleName(tr("Random plans of each kind"));
-    draws_->setToolTip(tr("Random plans of each kind to measure: 19 can show p = 0.05, 99 show 0.01"));
-    for (const int draws : {int(plan::kUsualDraws), 39, 99, 199, 499, 999})
-        draws_->addItem(tr("%1 draws").arg(draws), draws);
-    const auto add = [&](const char* name, const QString& text, const QString& tip, auto act) {
-        auto* button = new QPushButton(text);
-        button->setObjectName(QLatin1String(name));
-        button->setToolTip(tip);
-        connect(button, &QPushButton::clicked, this, act);
-        row->addWidget(button);
-        return button;
-    };
-    row->addWidget(draws_);
-    measure_ = add("planMeasure", tr("Measure"), {}, [this] { measure(); });
-    stop_ = add("planStop", tr("Cancel"), tr("Stop measuring"), [this] { session_.cancelJobs(); });
-    use_ = add("planUse", tr("Use this plan"), tr("Make it the recipe of the session: every page shows it"),
-               [this] { use(); });
-    use_->setProperty("role", QStringLiteral("primary"));
-    export_ = add("planExport", tr("Export…"), tr("Use this plan, and write it on the page Export"), [this] {
-        use();
-        session_.decision().setLayout(QLatin1String(answer_->options->layout->id));
-        session_.showPage(kExportPage);
-    });
-    return row;
-}
-
 QWidget* PlanPage::results() {
-    auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
-    budget_ = new PlanBudget;
-    charts_ = new PlanCharts;
-    units_ = new PlanUnits(session_);
-    chance_ = new PlanChance;
-    time_ = new PlanTime(session_);
-    speed_ = new PlanSpeed(session_);
-    views_ = new QStackedLayout;
-    for (QWidget* view : std::initializer_list<QWidget*>{units_, chance_, speed_}) views_->addWidget(view);
-    column->addWidget(budget_);
-    column->addWidget(time_);
-    column->addWidget(charts_, 1);
-    column->addLayout(buttons());
-    column->addLayout(views_, 1);
-    const auto ask = [this](double bpw) {
+    results_ = new PlanResults(session_);
+    connect(results_->budget(), &PlanBudget::changed, this, [this](double bpw) {
         bpw_ = bpw;
         solve();
-    };
-    connect(budget_, &PlanBudget::changed, this, ask);
-    connect(budget_, &PlanBudget::chosen, &session_.decision(), &Decision::setBudget);
-    connect(charts_, &PlanCharts::budgetClicked, budget_, &PlanBudget::setBpw);
-    connect(time_, &PlanTime::changed, this, &PlanPage::solve);
-    connect(speed_, &PlanSpeed::mapped, this, &PlanPage::publish);
-    connect(speed_, &PlanSpeed::pointClicked, this,
-            [this](const plan::SpeedPoint& point) { time_->take(point.where, point.m, point.ns); });
-    return side;
+    });
+    connect(results_->time(), &PlanTime::changed, this, &PlanPage::solve);
+    connect(results_->speed(), &PlanSpeed::mapped, this, &PlanPage::publish);
+    connect(results_, &PlanResults::measureAsked, this, &PlanPage::measure);
+    connect(results_, &PlanResults::useAsked, this, &PlanPage::use);
+    connect(results_, &PlanResults::exportAsked, this, [this] {
+        use();
+        session_.decision().setLayout(QLatin1String(answer()->options->layout->id));
+        session_.showPage(kExportPage);
+    });
+    return results_;
 }
 
-void PlanPage::connectSession() {
+void PlanPage::connectWork() {
     settle_.setSingleShot(true);
     settle_.setInterval(kPlanSettleMs);
     connect(&settle_, &QTimer::timeout, this, &PlanPage::ask);
-    for (const Task* task : {&grounding_, &solving_, &measuring_}) {
+    for (const Task* task : {&solver_.grounding(), &solver_.solving(), &measured_.task()}) {
         status_->listenTo(*task);
         connect(task, &Task::over, this, &PlanPage::draw);
     }
-    connect(&solving_, &Task::over, this, [this] {
-        if (std::exchange(again_, false)) solve();
+    connect(&solver_, &PlanSolver::grounded, this, &PlanPage::solve);
+    connect(&solver_, &PlanSolver::askedAgain, this, &PlanPage::solve);
+    connect(&solver_, &PlanSolver::answered, this, qOverload<bool, bool>(&PlanPage::take));
+    connect(&solver_, &PlanSolver::banded, results_->charts(), &PlanCharts::setBand);
+    connect(&solver_.grounding(), &Task::cancelled, this, [this] { status_->say(tr("Cancelled.")); });
+    connect(&measured_, &MeasuredPlans::began, this, &PlanPage::draw);
+    connect(&measured_, &MeasuredPlans::grew, this, [this] {
+        results_->charts()->setMeasured(measured_.all());
+        results_->speed()->setAnswer(answer(), measured_.last());
+        publish();
+        keep();
     });
-    connect(&grounding_, &Task::cancelled, this, [this] { status_->say(tr("Cancelled.")); });
-    connect(&measuring_, &Task::cancelled, this, [this] {
-        status_->say(drawn_ > 0 ? tr("Cancelled. %1 draws of each kind are kept.").arg(drawn_)
-                                : tr("Cancelled: this plan was not measured."));
+    connect(&measured_.task(), &Task::cancelled, this, [this] {
+        status_->say(measured_.drawn() > 0 ? tr("Cancelled. %1 draws of each kind are kept.").arg(measured_.drawn())
+                                           : tr("Cancelled: this plan was not measured."));
     });
+}
+
+void PlanPage::connectSession() {
     connect(&session_, &Session::modelChanged, this, &PlanPage::modelChanged);
     connect(&session_, &Session::recipeChanged, this, &PlanPage::recipeChanged);
     connect(&session_, &Session::specChanged, this, &PlanPage::recipeChanged);
     connect(&session_.decision(), &Decision::budgetChanged, this, &PlanPage::budgetChanged);
     connect(&session_.decision(), &Decision::startChanged, this, &PlanPage::startChanged);
-    connect(&session_, &Session::outputTextChanged, this, [this] {
+    connect(&session_.output(), &ModelOutput::textChanged, this, [this] {
         choice_->followSensitivities();
-        if (ground_ && isVisible()) settle_.start();
+        if (solver_.ground() && isVisible()) settle_.start();
         draw();
     });
     modelChanged();
 }
 
 bool PlanPage::busy() const {
-    return settle_.isActive() || again_ || grounding_.running() || solving_.running() || banding_.running() ||
-           measuring_.running() || restoring_.running() || time_->busy() || speed_->busy();
+    return settle_.isActive() || solver_.busy() || measured_.running() || restoring_.running() ||
+           results_->time()->busy() || results_->speed()->busy();
 }
 
 void PlanPage::modelChanged() {
-    for (Task* task : {&grounding_, &solving_, &banding_, &measuring_, &restoring_}) task->drop();
+    solver_.drop();
+    measured_.clear();
+    restoring_.drop();
     settle_.stop();
-    ground_.reset(), groundOf_.reset(), answer_.reset(), measured_.clear();
     bpw_ = session_.decision().budget();
-    again_ = false, fresh_ = true;
+    fresh_ = true;
     status_->say({});
     const bool has = session_.model() && !session_.weights().empty();
     if (!session_.model())
@@ -222,16 +170,8 @@ void PlanPage::modelChanged() {
                          tr("Open another one"), kStartPage);
     stack_->setCurrentIndex(has ? 1 : 0);
     choice_->allowObjective({});
-    charts_->setBand({});
-    charts_->setAnswer(nullptr);
-    charts_->setMeasured({});
-    units_->setAnswer(nullptr);
-    budget_->setAnswer(nullptr);
     startLine_->setAnswer(nullptr);
-    time_->setNs({});
-    time_->setPlan(nullptr, nullptr);
-    time_->follow();
-    speed_->setAnswer(nullptr, nullptr);
+    results_->clear();
     draw();
     if (isVisible()) showEvent(nullptr);
 }
@@ -254,46 +194,178 @@ void PlanPage::showEvent(QShowEvent* event) {
         draw();
 }
 
+void PlanPage::ask() {
+    if (stack_->currentIndex() == 0) return;
+    if (solver_.isFresh(choice_->settings()))
+        solve();
+    else if (solver_.ground())
+        ground();
+    else
+        draw();
+}
+
+void PlanPage::ground() {
+    settle_.stop();
+    const PlanSettings settings = choice_->settings();
+    if (settings.specs.size() < 2 || settings.specs.size() > kMostChoices)
+        return status_->say(tr("A plan chooses between 2 to %1 specs: tick more or fewer.").arg(kMostChoices), true);
+    status_->say({});
+    solver_.makeGround(settings, choice_->backends());
+    draw();
+}
+
+void PlanPage::solve() {
+    solver_.solve([this] {
+        PlanTime& time = *results_->time();
+        PlanQuestion question;
+        question.recipe = session_.recipe(), question.bpw = bpw_, question.start = session_.decision().start();
+        question.latencies = time.latencies(), question.ns = time.ns();
+        time.setSpecs(solver_.ground()->settings.specs);
+        return question;
+    });
+}
+
+void PlanPage::take(bool isLast, bool isSame) {
+    results_->setAnswer(answer(), isLast, isSame, measured_.last());
+    startLine_->setAnswer(answer().get());
+    QStringList remarks;
+    for (const auto& remark : answer()->options->remarks) remarks << QString::fromStdString(remark);
+    status_->say(remarks.value(0));
+    status_->setToolTip(remarks.join(u'\n'));
+    publish();
+    keep();
+}
+
+void PlanPage::publish() {
+    if (answer()) session_.decision().setPlan(recordOf(*answer(), measuredNow(), results_->speed()->map()));
+}
+
+void PlanPage::recipeChanged() {
+    if (stack_->currentIndex() == 0 || !isVisible() ||
+        (solver_.ground() && solver_.ground()->model != session_.model()))
+        return;
+    settle_.stop();
+    ask();
+    draw();
+}
+
+void PlanPage::budgetChanged() {
+    if (session_.decision().budget() == bpw_) return; // it was changed here
+    bpw_ = session_.decision().budget();
+    results_->budget()->follow();
+    solve();
+}
+
+/// Its specs are to choose from, and it stands beside the plan; its rules lock nothing.
+void PlanPage::startChanged() {
+    const PlanStart& start = session_.decision().start();
+    startLine_->setAnswer(nullptr);
+    if (stack_->currentIndex() == 0 || fresh_ || restoring_.running()) return; // it is asked for when the page is shown
+    if (!start.recipe) return solve();
+    choice_->chooseFrom(start.recipe->specs);
+    ground();
+}
+
+bool PlanPage::isInUse() const {
+    const RuleLines& lines = session_.recipe()->lines;
+    return answer() && session_.keepsRest() && areSame(plannedLines(*answer(), lines).planned, lines.planned);
+}
+
+void PlanPage::use() {
+    if (!answer() || isInUse()) return;
+    session_.setRules(plannedLines(*answer(), session_.recipe()->lines), true);
+    status_->say(tr("The recipe of the session is this plan. Undo takes it back."));
+    draw();
+}
+
+const plan::MeasuredPlan* PlanPage::measuredNow() const { return answer() ? measured_.of(*answer()) : nullptr; }
+
+void PlanPage::measure() {
+    if (!answer()) return;
+    OutputText text = session_.output().text();
+    if (text.path.empty()) text.path = session_.sampleText().toStdString();
+    if (text.path.empty()) return session_.showPage(kEvidencePage);
+    MeasureRequest request{answer(), text, 0, {}};
+    if (const auto* now = measuredNow(); now && MeasuredPlans::canGoOn(*now, *answer())) {
+        request.before = *now;
+        results_->chooseMoreThan(now->proof->draws());
+    } else {
+        results_->openChance();
+    }
+    status_->say({});
+    measured_.measure(std::move(request));
+}
+
+void PlanPage::keep() {
+    KeptPlan kept;
+    const PlanGround& ground = *solver_.ground();
+    const PlanSettings& settings = ground.settings;
+    kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
+    if (!settings.target.empty()) kept.target = settings.target, kept.targetRows = std::uint64_t(settings.targetRows);
+    kept.groups = settings.groups, kept.bpw = bpw_, kept.ns = results_->time()->ns();
+    kept.lossChunks = ground.lossChunks, kept.measured = measured_.all();
+    kept.startName = session_.decision().start().name.toStdString(),
+    kept.startRules = session_.decision().start().rules.toStdString();
+    session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground.losses]() mutable {
+        KeptPlan whole = kept;
+        whole.losses = *losses;
+        return keptPlan(whole);
+    });
+}
+
+bool PlanPage::takeRestored() {
+    const auto text = session_.restored(QLatin1String(kPlanKept));
+    if (!text) return false;
+    restoring_.run(
+        {}, [text](const Job&) { return planKept(*text); },
+        [this](Result<KeptPlan> kept) {
+            if (kept) return take(std::move(*kept));
+            status_->say(QString::fromStdString(oneSentence(kept.error().sentence())), true);
+            session_.decision().start().recipe ? startChanged() : ground();
+        });
+    return true;
+}
+
+void PlanPage::take(KeptPlan kept) {
+    choice_->allowObjective(kept.objective);
+    choice_->setSettings({kept.specs, kept.layout, kept.objective, kept.groups, kept.target.value_or(std::string()),
+                          std::int64_t(kept.targetRows.value_or(1))});
+    auto before = std::make_shared<PlanGround>();
+    before->model = session_.model(), before->objective = plan::findObjective(kept.objective);
+    before->lossChunks = kept.lossChunks;
+    before->losses = std::make_shared<const plan::Losses>(std::move(kept.losses));
+    if (!before->objective->how) before->nmse = before->losses;
+    solver_.setGround(std::move(before));
+    measured_.set(std::move(kept.measured));
+    results_->charts()->setMeasured(measured_.all());
+    if (!bpw_) session_.decision().setBudget(bpw_ = kept.bpw);     // of a file whose history has none
+    if (session_.decision().start().recipe) return startChanged(); // somebody has chosen another since
+    {
+        const QSignalBlocker quiet(&session_.decision()); // the ticks are those of the file
+        session_.startPlanFrom(QString::fromStdString(kept.startName), QString::fromStdString(kept.startRules));
+    }
+    startLine_->setAnswer(nullptr);
+    results_->time()->setNs(kept.ns);
+    ground();
+}
+
 void PlanPage::draw() {
     const bool has = stack_->currentIndex() == 1;
-    const bool isMeasuring = measuring_.running();
-    const auto& text = session_.outputText();
-    const bool hasText = !text.path.empty() || !session_.sampleText().isEmpty();
-    start_->setVisible(has && (!ground_ || !isGroundFresh()) && !grounding_.running());
-    measure_->setVisible(!isMeasuring);
-    stop_->setVisible(isMeasuring);
-    const auto* now = measuredNow();
-    const bool goesOn = hasText && now && canGoOn(*now);
-    measure_->setText(goesOn ? tr("More draws") : hasText ? tr("Measure") : tr("Choose a text…"));
-    measure_->setToolTip(goesOn ? tr("Goes on drawing random plans in the background: p and the band follow")
-                         : hasText
-                             ? tr("KL of the plan on text that no loss was measured on, beside uniform specs, rules "
-                                  "of thumb and random plans")
-                             : tr("A plan is measured on the text of page Evidence"));
-    for (auto* button : {measure_, use_, export_}) button->setEnabled(answer_ != nullptr);
-    if (goesOn) measure_->setEnabled(now->proof->draws() < draws_->itemData(draws_->count() - 1).toULongLong());
-    draws_->setEnabled(answer_ && hasText);
-    const bool used = isInUse();
-    use_->setEnabled(answer_ && !used);
-    use_->setText(used ? tr("In use") : tr("Use this plan"));
-    const QString empty = answer_                ? QString()
-                          : grounding_.running() ? tr("Measuring what each spec loses…")
-                                                 : tr("Nothing is planned yet: press Plan to measure what each spec "
-                                                      "costs each tensor.");
-    charts_->setMessage(empty);
-    units_->setMessage(empty);
-    const auto* shown = now ? now : measured_.empty() ? nullptr : &measured_.back();
-    chance_->setMeasured(shown, shown && answer_ ? shown->plan().mixture.bpw(*answer_->options) : 0);
-    const bool inside = now && PlanChance::isInside(*now->proof);
-    verdict_->setText(now ? PlanChance::briefVerdict(*now->proof) : answer_ ? tr("KL not measured") : QString());
-    verdict_->setProperty("role", inside || (answer_ && !now) ? QStringLiteral("warn") : QStringLiteral("muted"));
-    verdict_->style()->polish(verdict_);
-    facts_->setText(answer_ ? tr("%1 units × %2 specs   layout %3   %4 ms")
-                                  .arg(answer_->options->units.size())
-                                  .arg(answer_->options->choices)
-                                  .arg(QLatin1String(answer_->options->layout->id))
-                                  .arg(answer_->milliseconds, 0, 'f', 1)
-                            : QString());
+    PlanResults::State state;
+    state.answer = answer().get(), state.now = measuredNow();
+    state.shown = state.now ? state.now : measured_.last();
+    state.isGrounding = solver_.grounding().running(), state.isMeasuring = measured_.running();
+    state.hasText = !session_.output().text().path.empty() || !session_.sampleText().isEmpty();
+    state.goesOn = state.hasText && state.now && MeasuredPlans::canGoOn(*state.now, *answer());
+    state.isInUse = isInUse();
+    start_->setVisible(has && !solver_.isFresh(choice_->settings()) && !state.isGrounding);
+    results_->draw(state);
+    facts_->setText(answer() ? tr("%1 units × %2 specs   layout %3   %4 ms")
+                                   .arg(answer()->options->units.size())
+                                   .arg(answer()->options->choices)
+                                   .arg(QLatin1String(answer()->options->layout->id))
+                                   .arg(answer()->milliseconds, 0, 'f', 1)
+                             : QString());
 }
 
 QWidget* createPlanPage(Session& session, QWidget* parent) { return new PlanPage(session, parent); }

@@ -213,12 +213,29 @@ Result<PlanBand> randomBand(const std::shared_ptr<const PlanAnswer>& answer, con
     return out;
 }
 
-std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer) {
+std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer, const plan::MeasuredPlan* measured,
+                                                 std::shared_ptr<const plan::SpeedMap> speed) {
     auto out = std::make_shared<plan::PlanRecord>();
     out->objective = answer.ground->objective, out->options = answer.options, out->losses = answer.ground->losses;
     out->plan = answer.plan, out->budget = answer.whole(), out->lossChunks = answer.ground->lossChunks;
-    out->recipes = answer.start, out->sizes = answer.ground->sizes;
+    out->recipes = answer.start, out->sizes = answer.ground->sizes, out->speed = std::move(speed);
+    if (measured) {
+        out->proof = *measured->proof, out->text.path = measured->textPath;
+        out->text.sha256 = measured->textSha256, out->context = measured->context;
+    }
     return out;
+}
+
+RuleLines plannedLines(const PlanAnswer& answer, RuleLines lines) {
+    const auto recipe = plan::recipeOf(answer.plan, *answer.options, lines.own);
+    lines.planned.assign(recipe.rules.begin() + std::ptrdiff_t(lines.own.size()), recipe.rules.end());
+    lines.note = fixedText(answer.plan.bpw(*answer.options), 4) + " bpw by " + answer.ground->objective->id;
+    return lines;
+}
+
+bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return x.regex == y.regex && x.spec == y.spec; });
 }
 
 } // namespace qs::gui

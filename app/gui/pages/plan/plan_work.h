@@ -91,7 +91,12 @@ struct PlanBand {
 constexpr std::size_t kBandDraws = 19;
 Result<PlanBand> randomBand(const std::shared_ptr<const PlanAnswer>& answer, const Job& job);
 
-/// The record of core, for reports.
-std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer);
+/// The record of core, for reports. `measured`: of this plan; `speed`: what was timed. Both may be null.
+std::shared_ptr<const plan::PlanRecord> recordOf(const PlanAnswer& answer, const plan::MeasuredPlan* measured,
+                                                 std::shared_ptr<const plan::SpeedMap> speed);
+
+/// The rules of a session with those of the plan in place of an earlier plan's.
+RuleLines plannedLines(const PlanAnswer& answer, RuleLines lines);
+bool areSame(const std::vector<TensorRule>& a, const std::vector<TensorRule>& b);
 
 } // namespace qs::gui

@@ -32,7 +32,8 @@ ReportParts::ReportParts(Session& session, QWidget* parent) : Card(tr("Contents"
         allow();
         Q_EMIT changed();
     };
-    for (auto signal : {&Session::evidenceChanged, &Session::recipeChanged}) connect(&session, signal, this, know);
+    connect(&session, &Session::recipeChanged, this, know);
+    connect(&session.output(), &ModelOutput::evidenceChanged, this, know);
     connect(&session.decision(), &Decision::planChanged, this, know);
     setBody(parts);
 }
@@ -47,7 +48,7 @@ QCheckBox* ReportParts::add(QLayout& column, const char* name, const QString& ti
 }
 
 void ReportParts::allow() {
-    evidence_->setEnabled(bool(session_.evidence()));
+    evidence_->setEnabled(bool(session_.output().evidence()));
     plan_->setEnabled(bool(session_.decision().plan()));
     recipe_->setEnabled(session_.recipe()->isMixed());
 }
@@ -67,7 +68,7 @@ std::shared_ptr<const plan::PlanRecord> ReportParts::plan() const {
 }
 
 std::shared_ptr<const eval::EvaluationRecord> ReportParts::evidence() const {
-    return evidence_->isChecked() ? session_.evidence() : nullptr;
+    return evidence_->isChecked() ? session_.output().evidence() : nullptr;
 }
 
 } // namespace qs::gui

@@ -224,8 +224,7 @@ private:
         recent_->addStretch();
 
         clear(offers_);
-        const auto& last = session_.resumable();
-        const auto& died = session_.diedAt();
+        const auto& [last, died] = session_.formerRun();
         died_->setVisible(died.isValid() && !session_.model());
         died_->setText(QStringLiteral("The last run ended unexpectedly. Resume brings back %1 as of %2.")
                            .arg(shown(QFileInfo(last.path).fileName()), momentText(died)));
@@ -233,7 +232,7 @@ private:
             const auto what = shown(QFileInfo(last.path).fileName());
             addRow(offers_, QStringLiteral("clock"), QStringLiteral("Resume %1").arg(what),
                    last.tensor.isEmpty() ? shown(last.path) : shown(last.tensor),
-                   [this] { session_.restore(session_.resumable()); });
+                   [this] { session_.restore(session_.formerRun().last); });
         }
         if (const auto sample = Session::samplePath(); !sample.isEmpty())
             addRow(offers_, QStringLiteral("tensor"), QStringLiteral("Open the sample: tiny-llama"),

@@ -167,7 +167,7 @@ Result<SweepPlan> SweepPage::plan() const {
     auto specs = choice_->specs();
     if (!specs) return tl::unexpected(specs.error());
     return SweepPlan{session_.model(), tensorsOf(session_), std::move(*specs), session_.decodedAs(),
-                     session_.effects()};
+                     session_.output().effects()};
 }
 
 void SweepPage::modelChanged() {

@@ -50,7 +50,7 @@ void SensitivityStrip::refresh() {
     setTitle(mapTitle(*metric, !session_.layout()->grid.layers.isEmpty()));
     const auto note = tr("%1   %2 of %3 tensors").arg(title).arg(rows.size()).arg(session_.weights().size());
     setNote(note);
-    setToolTip(session_.metricTip(*metric));
+    setToolTip(session_.output().metricTip(*metric, session_.spec()));
     setMessage(rows.isEmpty() ? tr("The model has not been measured under %1 yet.").arg(title) : QString());
     if (rows.isEmpty()) return;
     again_ = task_.running();
