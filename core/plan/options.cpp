@@ -347,4 +347,18 @@ Result<Options> planOptions(const OptionRequest& request, const Losses& losses, 
     return planOptions(request, *sizes, losses);
 }
 
+Result<SizeLimit> parseLimit(std::string_view text) {
+    const auto sign = std::max(text.rfind(">=") + 1, text.rfind("<=") + 1); // the last; none: npos + 1 is 0
+    if (sign < 2)
+        return fail(
+            fmt::format("'{}' is no limit: REGEX>=SPEC, as in down_proj>=int6, or REGEX<=SPEC", escapeForPeople(text)));
+    auto spec = parseSpec(text.substr(sign + 1));
+    if (!spec) return failAt(fmt::format("the limit '{}'", escapeForPeople(text)), std::move(spec.error()));
+    return SizeLimit{std::string(text.substr(0, sign - 1)), std::move(*spec), text[sign - 1] == '>'};
+}
+
+std::string limitText(const SizeLimit& limit) {
+    return limit.regex + (limit.isLeast ? ">=" : "<=") + specText(limit.spec);
+}
+
 } // namespace qs::plan

@@ -73,7 +73,11 @@ struct SizeLimit {
     std::string regex;
     QuantSpec spec;
     bool isLeast = true;
+    bool operator==(const SizeLimit&) const = default;
 };
+/// "REGEX>=SPEC": at least the bytes of SPEC; "REGEX<=SPEC": at most. Errors: neither, or no such spec.
+Result<SizeLimit> parseLimit(std::string_view text);
+std::string limitText(const SizeLimit& limit);
 
 struct OptionRequest {
     std::shared_ptr<const Model> model;

@@ -44,7 +44,7 @@ struct MeasuredKept {
     std::vector<std::string> verdicts;
 };
 struct PlannedKept {
-    std::vector<std::string> specs, lossSpecs, groups;
+    std::vector<std::string> specs, lossSpecs, groups, limits;
     std::string layout, objective;
     std::optional<double> bpw;
     std::optional<std::string> startName, startRules;
@@ -111,6 +111,7 @@ template<class Io> void fields(Io& io, PlannedKept& all) {
     io("specs", all.specs);
     io("loss_specs", all.lossSpecs);
     io("groups", all.groups);
+    io("limits", all.limits);
     io("layout", all.layout);
     io("objective", all.objective);
     io("bpw", all.bpw);
@@ -212,6 +213,7 @@ std::string keptPlan(const KeptPlan& plan) {
     for (const QuantSpec& spec : plan.specs) all.specs.push_back(specText(spec));
     for (const QuantSpec& spec : plan.losses.specs) all.lossSpecs.push_back(specText(spec));
     all.groups = plan.groups, all.layout = plan.layout, all.objective = plan.objective, all.bpw = plan.bpw;
+    for (const plan::SizeLimit& limit : plan.limits) all.limits.push_back(plan::limitText(limit));
     all.ns = plan.ns, all.target = plan.target, all.targetRows = plan.targetRows;
     all.lossChunks = plan.lossChunks;
     if (!plan.startName.empty()) all.startName = plan.startName, all.startRules = plan.startRules;
@@ -245,6 +247,11 @@ Result<KeptPlan> planKept(const std::string& text) {
         return damaged("its settings");
     for (const std::string& group : all->groups)
         if (!kept::areWords({&group})) return damaged("its settings");
+    for (const std::string& text : all->limits) {
+        auto limit = plan::parseLimit(text);
+        if (!limit || !kept::areWords({&limit->regex})) return damaged("a limit");
+        out.limits.push_back(std::move(*limit));
+    }
     out.layout = all->layout, out.objective = all->objective, out.groups = all->groups, out.bpw = all->bpw;
     out.ns = all->ns, out.target = all->target, out.targetRows = all->targetRows;
     out.lossChunks = all->lossChunks;

@@ -11,6 +11,7 @@ struct KeptPlan {
     std::vector<QuantSpec> specs; ///< to choose from
     std::string layout, objective;
     std::vector<std::string> groups;
+    std::vector<plan::SizeLimit> limits;
     std::optional<double> bpw;               ///< the budget
     std::string startName, startRules;       ///< the recipe that it began from, a rule a line; "": none
     std::optional<std::uint64_t> ns;         ///< the budget of time

@@ -25,6 +25,7 @@
 #include <QContextMenuEvent>
 #include <QDoubleSpinBox>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
 #include <QPushButton>
 #include <QSlider>
@@ -303,6 +304,34 @@ private Q_SLOTS:
         QVERIFY(the<QLabel>("planStatus")->text().contains(QStringLiteral("%1 draws").arg(more.draws())));
         QCOMPARE(session_->decision().plan()->proof->draws(), more.draws());
         click("planTabUnits");
+    }
+
+    void limitsOfSize() {
+        auto* limits = the<QLineEdit>("planLimits");
+        const auto enter = [&](const char* text) {
+            limits->setText(QLatin1String(text));
+            QTest::keyClick(limits, Qt::Key_Return);
+        };
+        const auto takers = [&](const char* spec) { // of units of down_proj
+            std::size_t all = 0, own = 0;
+            for (const auto& row : answer().rows)
+                if (row.unit.find("down_proj") != std::string::npos) ++all, own += row.spec == spec;
+            return std::pair(own, all);
+        };
+        enter("down_proj=int8");
+        QVERIFY2(the<QLabel>("planStatus")->text().contains(u"is no limit: REGEX>=SPEC"),
+                 qPrintable(the<QLabel>("planStatus")->text()));
+        QVERIFY(takers("int8").first < takers("int8").second);
+        enter("down_proj>=int8; v_proj<=int3:block=32");
+        QVERIFY(
+            QTest::qWaitFor([&] { return !plan()->busy() && takers("int8").first == takers("int8").second; }, 60'000));
+        const auto back = planKept(session_->kept().find(QStringLiteral("plan"))->second.text());
+        QVERIFY(back);
+        QCOMPARE(back->limits.size(), std::size_t(2));
+        QCOMPARE(plan::limitText(back->limits.back()), std::string("v_proj<=int3:block=32"));
+        enter("");
+        QVERIFY(
+            QTest::qWaitFor([&] { return !plan()->busy() && takers("int8").first < takers("int8").second; }, 60'000));
     }
 
     void whatIsKeptComesBack() {

@@ -28,14 +28,26 @@ namespace {
 
 /// A new plan chooses from spec A and a few others of different sizes.
 constexpr int kMostTargetRows = 65536;
+constexpr char16_t kBetweenLimits = u';';
 constexpr const char* kPlanFirst[] = {"ternary:scale=channel", "int3:block=32", "nf4:block=64", "int8"};
+
+/// The limits of a text, or what is wrong with the first that is none.
+Result<std::vector<plan::SizeLimit>> limitsOf(const QString& text) {
+    std::vector<plan::SizeLimit> out;
+    for (const QString& one : text.split(kBetweenLimits, Qt::SkipEmptyParts)) {
+        auto limit = plan::parseLimit(one.trimmed().toStdString());
+        if (!limit) return tl::unexpected(limit.error());
+        out.push_back(std::move(*limit));
+    }
+    return out;
+}
 
 } // namespace
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox), target_(new QComboBox),
-      rows_(new QSpinBox) {
+      group_(new QLineEdit), limits_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox),
+      target_(new QComboBox), rows_(new QSpinBox) {
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins({});
     column->setSpacing(4);
@@ -95,6 +107,16 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     group_->setAccessibleName(tr("Another group: a regular expression"));
     group_->setToolTip(tr("Tensors whose names are equal without what this matches get one spec"));
     column->addWidget(group_);
+    limits_->setFont(Theme::code());
+    limits_->setPlaceholderText(tr("e.g. down_proj>=int6; v_proj<=int4"));
+    addLine(
+        *column, tr("Limits"), limits_, "planLimits",
+        tr("Tensors whose names match a regular expression take at least (>=), or at most (<=), the bytes of a spec"));
+    connect(limits_, &QLineEdit::editingFinished, this, [this] {
+        if (const auto limits = limitsOf(limits_->text()); !limits)
+            return Q_EMIT refused(QString::fromStdString(limits.error().sentence()));
+        Q_EMIT changed();
+    });
     connect(specs_, &SpecTicks::refused, this, &PlanChoice::refused);
     connect(specs_, &SpecTicks::changed, this, &PlanChoice::changed);
     for (auto* box : {layout_, objective_, target_})
@@ -128,6 +150,7 @@ PlanSettings PlanChoice::settings() const {
         if (box->isChecked()) out.groups.push_back(regex);
     if (const QRegularExpression regex(group_->text()); regex.isValid() && !group_->text().isEmpty())
         out.groups.push_back(group_->text().toStdString());
+    if (auto limits = limitsOf(limits_->text())) out.limits = std::move(*limits);
     return out;
 }
 
@@ -148,6 +171,9 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
         else
             group_->setText(QString::fromStdString(regex));
     }
+    QStringList limits;
+    for (const plan::SizeLimit& limit : settings.limits) limits << QString::fromStdString(plan::limitText(limit));
+    limits_->setText(limits.join(QStringLiteral("; ")));
 }
 
 void PlanChoice::followBackends() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// What a plan chooses from: specs, the layout whose bytes count, what is made least, and which tensors get one spec.
+// What a plan chooses from: specs, the layout whose bytes count, what is made least, which tensors get one spec, and limits.
 
 #include "app/gui/pages/plan/plan_work.h"
 
@@ -42,7 +42,7 @@ private:
     Session& session_;
     std::string known_; ///< see allowObjective()
     SpecTicks* specs_;
-    QLineEdit* group_;
+    QLineEdit *group_, *limits_;
     QComboBox *layout_, *objective_, *target_;
     QSpinBox* rows_;
     std::vector<BackendSource> backends_;

@@ -302,7 +302,7 @@ void PlanPage::keep() {
     const PlanSettings& settings = ground.settings;
     kept.specs = settings.specs, kept.layout = settings.layout, kept.objective = settings.objective;
     if (!settings.target.empty()) kept.target = settings.target, kept.targetRows = std::uint64_t(settings.targetRows);
-    kept.groups = settings.groups, kept.bpw = bpw_, kept.ns = results_->time()->ns();
+    kept.groups = settings.groups, kept.limits = settings.limits, kept.bpw = bpw_, kept.ns = results_->time()->ns();
     kept.lossChunks = ground.lossChunks, kept.measured = measured_.all();
     kept.startName = session_.decision().start().name.toStdString(),
     kept.startRules = session_.decision().start().rules.toStdString();
@@ -329,7 +329,7 @@ bool PlanPage::takeRestored() {
 void PlanPage::take(KeptPlan kept) {
     choice_->allowObjective(kept.objective);
     choice_->setSettings({kept.specs, kept.layout, kept.objective, kept.groups, kept.target.value_or(std::string()),
-                          std::int64_t(kept.targetRows.value_or(1))});
+                          std::int64_t(kept.targetRows.value_or(1)), kept.limits});
     auto before = std::make_shared<PlanGround>();
     before->model = session_.model(), before->objective = plan::findObjective(kept.objective);
     before->lossChunks = kept.lossChunks;

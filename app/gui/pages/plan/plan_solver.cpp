@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/plan/plan_solver.h"
 
+#include "app/gui/distinct_specs.h"
 #include "app/gui/session.h"
 
 #include <algorithm>
@@ -8,12 +9,13 @@
 namespace qs::gui {
 namespace {
 
-/// The specs of locks, each once.
-std::vector<QuantSpec> lockedSpecs(const SessionRecipe& recipe) {
-    std::vector<QuantSpec> out;
+/// The specs of locks and limits.
+std::vector<QuantSpec> specsOfRules(const SessionRecipe& recipe, const PlanSettings& settings) {
+    DistinctSpecs out;
     for (const TensorRule& rule : recipe.lines.own)
-        if (rule.spec && std::find(out.begin(), out.end(), *rule.spec) == out.end()) out.push_back(*rule.spec);
-    return out;
+        if (rule.spec) out.add(*rule.spec);
+    for (const plan::SizeLimit& limit : settings.limits) out.add(limit.spec);
+    return out.inOrder();
 }
 
 } // namespace
@@ -27,7 +29,7 @@ PlanSolver::PlanSolver(Session& session) : session_(session), grounding_(&sessio
 bool PlanSolver::isFresh(const PlanSettings& settings) const {
     if (!ground_ || ground_->model != session_.model() || !(ground_->settings == settings)) return false;
     if (ground_->objective->how && groundOf_ != session_.output().text().sensitivities) return false;
-    auto needed = lockedSpecs(*session_.recipe());
+    auto needed = specsOfRules(*session_.recipe(), settings);
     if (const auto& start = session_.decision().start().recipe)
         needed.insert(needed.end(), start->specs.begin(), start->specs.end());
     return std::all_of(needed.begin(), needed.end(),
@@ -37,7 +39,7 @@ bool PlanSolver::isFresh(const PlanSettings& settings) const {
 void PlanSolver::makeGround(const PlanSettings& settings, std::vector<BackendSource> backends) {
     GroundRequest request;
     request.model = session_.model(), request.layout = session_.layout(), request.settings = settings;
-    request.locked = lockedSpecs(*session_.recipe()), request.shown = session_.recipe()->specs;
+    request.locked = specsOfRules(*session_.recipe(), settings), request.shown = session_.recipe()->specs;
     if (const auto& start = session_.decision().start().recipe)
         request.shown.insert(request.shown.end(), start->specs.begin(), start->specs.end());
     for (const QuantSpec& spec : session_.analysedSpecs()) request.rows.emplace_back(spec, session_.modelRows(spec));

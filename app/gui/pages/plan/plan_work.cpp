@@ -152,6 +152,7 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
         plan::OptionRequest request;
         request.model = ground.model, request.tensors = ground.weights, request.specs = ground.settings.specs;
         request.layout = ground.settings.layout, request.groups = ground.settings.groups;
+        request.limits = ground.settings.limits;
         request.locks = question.recipe->lines.own;
         request.target = ground.target, request.latencies = question.latencies;
         request.needsTimes = question.latencies && question.ns;

@@ -20,6 +20,7 @@ struct PlanSettings {
     std::vector<std::string> groups; ///< see plan::OptionRequest
     std::string target = {};         ///< id of a backend; "": specs that no kernel takes are choices too
     std::int64_t targetRows = 1;     ///< M: rows of x that the target is asked about
+    std::vector<plan::SizeLimit> limits = {};
     bool operator==(const PlanSettings&) const = default;
 };
 
@@ -38,7 +39,7 @@ struct GroundRequest {
     std::shared_ptr<const Model> model;
     std::shared_ptr<const ModelLayout> layout;
     PlanSettings settings;
-    std::vector<QuantSpec> locked;                     ///< specs of locks, which need bytes and losses too
+    std::vector<QuantSpec> locked;                     ///< specs of locks and limits, which need bytes and losses too
     std::vector<QuantSpec> shown;                      ///< specs of recipes: bytes, and losses where they are known
     std::vector<std::pair<QuantSpec, ModelRows>> rows; ///< what the session has measured
     OutputText text;
