@@ -8,6 +8,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
+#include "core/base/release.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/plan/report.h"
@@ -216,6 +217,7 @@ Result<void> run(PlanCommand& options) {
         if (!known) return tl::unexpected(known.error());
         record.recipes.push_back(std::move(*known));
     }
+    release(sizes->of), release(sizes->kept); // a million tensors may have them
     const auto budget = budgetOf(options, record, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
     std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are

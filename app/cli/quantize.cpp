@@ -268,7 +268,9 @@ Result<void> quantize(const QuantizeOptions& options) {
     std::optional<solve::Settings> settings;
     solve::Codebooks codebooks;
     if (auto ready = prepareSolving(options, **model, request, settings, codebooks, rows); !ready) return ready;
-    auto exported = exportModel(**model, request, processJob(), Beside::Nothing);
+    const bool needsRows = !options.certificate.empty() || options.rows.any() || hasQuantizedTensors(**source);
+    auto exported =
+        exportModel(**model, request, processJob(), Beside::Nothing, needsRows ? ProofRows::Kept : ProofRows::Counted);
     if (!exported) return tl::unexpected(exported.error());
     if (options.certificate == "-" || options.rows.standardOutput()) {
         if (auto done = putCertificate(options.certificate, *exported); !done) return done;

@@ -93,7 +93,7 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             if (row.statistics) statistics = row.statistics;
             row.specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();
-            if (row.status == Status::Ok) pooled[at]->merge(*row.distribution);
+            if (row.status == Status::Ok && row.distribution) pooled[at]->merge(*row.distribution);
             if (plan.keepRows) result.rows.push_back(figuresOf(row));
             if (onRow) onRow(std::make_shared<const TensorAnalysis>(std::move(row)));
         }

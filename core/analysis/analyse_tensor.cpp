@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analyse_tensor.h"
 
+#include "core/analysis/analysis_worker.h"
 #include "core/analysis/input_errors.h"
 #include "core/analysis/lloyd_gap.h"
 #include "core/analysis/picture.h"
@@ -19,54 +20,10 @@
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs {
 namespace {
-
-/// What a worker adds up; 32-bit bins are emptied before they can overflow.
-struct Worker {
-    RunEncoder encoder;
-    std::vector<std::uint32_t> errorBins, valueBins;
-    std::vector<std::uint64_t> codeCounts;
-    std::vector<float> sse, ssw, absMax, decoded;
-    std::vector<GroupParams> params;
-    std::uint64_t binned = 0;
-    FloatHistogram error, value;
-    // For a range whose codes were chosen by a solver: the result of plain rounding. Only its clipping is used.
-    ErrorSums rounded;
-    std::vector<std::uint32_t> roundedBins;
-    std::vector<std::uint64_t> roundedCodes;
-
-    Worker(SharedPlan plan, DType source, std::shared_ptr<const TensorScales> scales, std::size_t levels)
-        : encoder(std::move(plan), source, std::move(scales)), errorBins(kFloatBins), valueBins(kFloatBins),
-          codeCounts(levels) {}
-    void flush() {
-        error.add(errorBins), value.add(valueBins);
-        std::fill(errorBins.begin(), errorBins.end(), 0u);
-        std::fill(valueBins.begin(), valueBins.end(), 0u);
-        binned = 0;
-    }
-    RunOut outputs(ErrorSums& sums) {
-        RunOut out;
-        out.sums = &sums;
-        out.errorBins = errorBins.data(), out.valueBins = valueBins.data();
-        out.codeCounts = codeCounts.empty() ? nullptr : codeCounts.data();
-        return out;
-    }
-    RunOut roundedOutputs() {
-        roundedBins.resize(kFloatBins);
-        roundedCodes.resize(codeCounts.size());
-        RunOut out;
-        out.sums = &rounded;
-        out.errorBins = roundedBins.data(), out.valueBins = valueBins.data();
-        out.codeCounts = roundedCodes.empty() ? nullptr : roundedCodes.data();
-        return out;
-    }
-    void roomForBlocks(std::size_t blocks) {
-        if (sse.size() >= blocks) return;
-        sse.resize(blocks), ssw.resize(blocks), absMax.resize(blocks);
-    }
-};
 
 class TensorMeasurement {
 public:
@@ -74,6 +31,7 @@ public:
                       const ScaleGrid& grid, const TensorPass& pass, const ElementsDone& onElements)
         : view_(view), plan_(plan), spec_(plan->spec()), grid_(grid), levels_(pass.levels()), scales_(pass.scales()),
           onElements_(onElements), picture_(grid, options, pass.unitElements()),
+          wantsDistribution_(options.detail != Detail::Sums),
           features_(std::size_t(std::max<std::int64_t>(1, grid.features))), pieces_(kMaxPieces),
           workers_(workerCount()) {
         if (options.statistics)
@@ -85,8 +43,8 @@ public:
 
     void add(const PassRange& range) {
         auto& slot = workers_[range.worker];
-        if (!slot) slot = std::make_unique<Worker>(plan_, view_.info->dtype, scales_, levels_.size());
-        Worker& worker = *slot;
+        if (!slot) slot = std::make_unique<AnalysisWorker>(plan_, view_.info->dtype, scales_, levels_.size());
+        AnalysisWorker& worker = *slot;
         if (worker.binned + range.n > 0x7fffffff) worker.flush();
         worker.binned += range.n;
         RunOut out = worker.outputs(pieces_[range.piece]);
@@ -117,13 +75,10 @@ public:
     void finish(TensorAnalysis& row) {
         picture_.finish();
         for (const ErrorSums& piece : pieces_) row.sums.merge(piece);
-        const auto distribution = std::make_shared<Distribution>();
         row.codeCounts.assign(levels_.size(), 0);
         row.levels.assign(levels_.begin(), levels_.end());
         for (const auto& worker : workers_) {
             if (!worker) continue;
-            worker->flush();
-            distribution->error.merge(worker->error), distribution->value.merge(worker->value);
             for (std::size_t code = 0; code < row.codeCounts.size(); ++code)
                 row.codeCounts[code] += worker->codeCounts[code];
             row.sums.clipped += worker->rounded.clipped;
@@ -131,9 +86,10 @@ public:
         if (decided_)
             for (const std::uint8_t code : decided_->codes)
                 if (code < row.codeCounts.size()) ++row.codeCounts[code];
-        const FloatHistogram& errors = distribution->error;
-        row.p50 = errors.absPercentile(50), row.p95 = errors.absPercentile(95), row.p99 = errors.absPercentile(99);
-        row.distribution = distribution;
+        if (wantsDistribution_)
+            setDistribution(row);
+        else
+            row.p50 = row.p95 = row.p99 = std::numeric_limits<double>::quiet_NaN(); // not measured
         if (statistics_) row.statistics = statistics_->finish();
         row.decodedAs = rounded_;
         if (picture_.wantsBlocks())
@@ -142,12 +98,28 @@ public:
     }
 
 private:
-    void setBlockOutputs(Worker& worker, RunOut& out, std::size_t blocks) {
+    void setDistribution(TensorAnalysis& row) {
+        std::shared_ptr<Distribution> all;
+        for (const auto& worker : workers_) {
+            if (!worker) continue;
+            worker->flush();
+            if (all)
+                all->merge(*worker->flushed);
+            else
+                all = std::move(worker->flushed);
+        }
+        if (!all) all = std::make_shared<Distribution>();
+        row.p50 = all->error.absPercentile(50), row.p95 = all->error.absPercentile(95);
+        row.p99 = all->error.absPercentile(99);
+        row.distribution = std::move(all);
+    }
+
+    void setBlockOutputs(AnalysisWorker& worker, RunOut& out, std::size_t blocks) {
         worker.roomForBlocks(blocks);
         out.groupSse = worker.sse.data(), out.groupSsw = worker.ssw.data(), out.groupAbsMax = worker.absMax.data();
     }
 
-    void addBlocks(Worker& worker, const PassRange& range, RunOut& out) {
+    void addBlocks(AnalysisWorker& worker, const PassRange& range, RunOut& out) {
         const std::size_t group = range.run.group;
         setBlockOutputs(worker, out, (range.n + group - 1) / group);
         worker.encoder(range.run, out);
@@ -157,14 +129,14 @@ private:
 
     /// Sums, the error's histogram and the picture from the decided values; the values' histogram from the range
     /// itself.
-    void addDecided(Worker& worker, const PassRange& range) {
+    void addDecided(AnalysisWorker& worker, const PassRange& range) {
         RunOut unused = worker.roundedOutputs();
         worker.encoder(range.run, unused);
         addErrors(worker, range, values_.data() + range.begin);
     }
 
     /// The same from the values that codes decode to, as the source's type holds them.
-    void addRounded(Worker& worker, const PassRange& range) {
+    void addRounded(AnalysisWorker& worker, const PassRange& range) {
         RunOut out = worker.roundedOutputs();
         out.codeCounts = worker.codeCounts.empty() ? nullptr : worker.codeCounts.data();
         if (worker.decoded.size() < range.n) worker.decoded.resize(range.n);
@@ -175,7 +147,7 @@ private:
     }
 
     /// `values`: what the elements of the range decode to.
-    void addErrors(Worker& worker, const PassRange& range, const float* values) {
+    void addErrors(AnalysisWorker& worker, const PassRange& range, const float* values) {
         ErrorSums& sums = pieces_[range.piece];
         const auto piece = std::size_t(std::max<std::int64_t>(1, picture_.blockElements()));
         for (std::size_t done = 0; done < range.n;) {
@@ -211,7 +183,7 @@ private:
     }
 
     // Scales per row, tensor or column: rows are cut into the picture's pieces, with the scales given.
-    void addRows(Worker& worker, const PassRange& range, RunOut& out) {
+    void addRows(AnalysisWorker& worker, const PassRange& range, RunOut& out) {
         const auto piece = std::size_t(picture_.blockElements());
         for (std::size_t done = 0; done < range.n;) {
             const std::size_t at = std::size_t(range.begin) + done, column = at % features_;
@@ -238,7 +210,7 @@ private:
     }
 
     /// The scale of a row, of the several rows that share one, or of each element by itself.
-    void giveParams(Worker& worker, Run& run, const PassRange& range, std::size_t done) {
+    void giveParams(AnalysisWorker& worker, Run& run, const PassRange& range, std::size_t done) {
         const std::size_t group = range.run.group;
         const auto measure = [&](const float* x, std::size_t n) { return worker.encoder.params(range.run, x, n); };
         if (group >= run.n) {
@@ -252,7 +224,7 @@ private:
         run.given = worker.params.data();
     }
 
-    static void foldIntoPieces(Worker& worker, std::size_t n, std::size_t piece) {
+    static void foldIntoPieces(AnalysisWorker& worker, std::size_t n, std::size_t piece) {
         for (std::size_t begin = 0, into = 0; begin < n; begin += piece, ++into) {
             double sse = 0, ssw = 0;
             float absMax = 0;
@@ -272,12 +244,13 @@ private:
     std::shared_ptr<const TensorScales> scales_;
     const ElementsDone& onElements_;
     Picture picture_;
+    bool wantsDistribution_;
     std::size_t features_;
     std::optional<StatisticsGatherer> statistics_;
     std::optional<AxisMaxima> maxima_; ///< where no statistics are gathered
     DType rounded_ = DType::F32;       ///< that decoded values are rounded to
     std::vector<ErrorSums> pieces_;
-    std::vector<std::unique_ptr<Worker>> workers_;
+    std::vector<std::unique_ptr<AnalysisWorker>> workers_;
     const QuantizedTensor* decided_ = nullptr;
     std::vector<float> values_; ///< that those codes decode to
 };
@@ -390,7 +363,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
         }
     }
     if (options.effects && !row.solved) row.onOutput = options.effects->of(tensor.name, asked);
-    if (row.solved) return row;
+    if (row.solved || options.detail == Detail::Sums) return row;
     if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;
 }

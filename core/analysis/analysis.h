@@ -51,7 +51,8 @@ struct ChannelProfile {
 };
 
 enum class Detail {
-    Figures, ///< sums, histograms, code counts: what tables and reports need
+    Sums,    ///< error sums and code counts alone: no histograms, percentiles or Lloyd gap
+    Figures, ///< plus histograms and what follows from them: what tables and reports need
     Inspect, ///< plus block map and channel profile
 };
 

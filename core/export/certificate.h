@@ -38,8 +38,6 @@ Result<void> writeCertificate(const std::string& path, const Certificate& certif
 /// Writes only the tensors, as a JSON array of rows. A row has "tensor" and the fields of the certificate.
 Result<void> eachCertificateRow(const Certificate& certificate, const TakeText& take);
 
-/// Whether the list Proof::tensors is read. If not, only the sums of the proof are set.
-enum class ProofRows { Kept, Counted };
 inline constexpr std::size_t kMostCertificate = std::size_t(1) << 30; ///< bytes
 inline constexpr int kMostPrevious = 3;                               ///< certificates within each other
 Result<Certificate> parseCertificate(std::string_view text, const std::string& path, ProofRows rows = ProofRows::Kept,

@@ -4,15 +4,28 @@
 #include "core/layouts/serve.h"
 #include "core/model/derived_tensor.h"
 
+#include <algorithm>
 #include <set>
 
 namespace qs {
+namespace {
+
+bool isStoredQuantized(const TensorInfo& tensor) {
+    return tensor.packed || (tensor.derived && !tensor.derived->fields().empty());
+}
+
+} // namespace
+
+bool hasQuantizedTensors(const Model& source) {
+    return hasStoredTensors(source) || std::any_of(source.tensors.begin(), source.tensors.end(), isStoredQuantized);
+}
 
 std::uint64_t decodedTensors(const Model& source, const Certificate& certificate) {
+    if (!hasQuantizedTensors(source)) return 0;
     std::set<std::string> stored;
     for (const auto& [field, name] : storedFields(source)) stored.insert(name);
     for (const TensorInfo& tensor : source.tensors)
-        if (tensor.packed || (tensor.derived && !tensor.derived->fields().empty())) stored.insert(tensor.name);
+        if (isStoredQuantized(tensor)) stored.insert(tensor.name);
     std::uint64_t decoded = 0;
     for (const TensorProof& one : certificate.proof.tensors) {
         const TensorInfo* as = source.find(one.name);

@@ -29,9 +29,9 @@ double cpuSeconds() {
 
 /// Makes the proof. Meanwhile another thread computes the hashes of the files.
 Result<void> proveAndHash(const Model& model, const std::string& path, const std::string& output,
-                          const WrittenModel& what, Certificate& certificate, const Job& job) {
+                          const WrittenModel& what, Certificate& certificate, ProofRows rows, const Job& job) {
     auto hashing = std::async(std::launch::async, [&] { return certifyFiles(path, output, job); });
-    auto proof = prove(model, what, path, job);
+    auto proof = prove(model, what, path, job, rows);
     auto files = hashing.get();
     if (!proof) return tl::unexpected(proof.error());
     if (!files) return tl::unexpected(files.error());
@@ -42,10 +42,12 @@ Result<void> proveAndHash(const Model& model, const std::string& path, const std
 
 } // namespace
 
-Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job, Beside beside) {
+Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job, Beside beside,
+                             ProofRows rows) {
     Exported out;
     if (beside == Beside::Certificate || !isFile(request.output))
         out.certificatePath = certificatePathFor(request.output);
+    if (!out.certificatePath.empty()) rows = ProofRows::Kept;
     Certificate& certificate = out.certificate;
     certificate.version = toolVersion();
     certificate.source = model.title, certificate.sourceFormat = model.format;
@@ -58,7 +60,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
                         const std::vector<LeftOut>& leftOut) -> Result<void> {
         const double written = cpuSeconds();
         certificate.leftOut = leftOut;
-        if (auto good = proveAndHash(model, path, request.output, what, certificate, job); !good) return good;
+        if (auto good = proveAndHash(model, path, request.output, what, certificate, rows, job); !good) return good;
         out.cpuOfProof = cpuSeconds() - written;
         if (!isFile(request.output))
             return writeCertificate((fs::path(path) / "certificate.json").string(), certificate);

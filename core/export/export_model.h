@@ -23,7 +23,8 @@ Result<void> shareFiles(UnitRun& units, const Model& model, QuantizeRequest& req
 
 /// certificate.json goes into a folder; NAME.safetensors.certificate.json beside a file NAME.safetensors, unless that
 /// is to be alone: then certificatePath is "". See certificate_change.h for what happens when there is one already.
+/// `rows`: with Counted, Exported::certificate has no rows where no certificate is written.
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job,
-                             Beside beside = Beside::Certificate);
+                             Beside beside = Beside::Certificate, ProofRows rows = ProofRows::Kept);
 
 } // namespace qs

@@ -62,12 +62,13 @@ void Proof::add(TensorProof one) {
     tensors.push_back(std::move(one));
 }
 
-Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job) {
+Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
+                    ProofRows rows) {
     const auto written = openModel(path);
     if (!written) return fail("the proof failed: " + written.error().sentence());
     WrittenSizes sizes(**written);
     Proof proof;
-    proof.tensors.reserve(what.tensors.size());
+    if (rows == ProofRows::Kept) proof.tensors.reserve(what.tensors.size());
     std::uint64_t total = 0, done = 0, index = 0, kept = 0;
     for (const WrittenTensor& record : what.tensors) total += record.bytes;
     for (const WrittenTensor& record : what.tensors) {
@@ -104,7 +105,10 @@ Result<Proof> prove(const Model& original, const WrittenModel& what, const std::
                             quotedName(one.name), one.bytesWritten, one.bytesPredicted));
         if (auto good = proveOne(original, record, *what.layout, source, **written, one, job); !good)
             return tl::unexpected(good.error());
-        proof.add(std::move(one));
+        if (rows == ProofRows::Kept)
+            proof.add(std::move(one));
+        else
+            proof.count(one);
         done += record.bytes;
         if ((kept += record.bytes) < kKeptPages) continue;
         kept = 0;

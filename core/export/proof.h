@@ -44,7 +44,10 @@ struct Proof {
     bool proved() const { return notCompared == 0; }
 };
 
+/// Whether the list Proof::tensors is filled. If not, only the sums of the proof are set.
+enum class ProofRows { Kept, Counted };
 /// Proves a file or folder that was just written. An error says which tensor differs, and where.
-Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job);
+Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
+                    ProofRows rows = ProofRows::Kept);
 
 } // namespace qs

@@ -18,18 +18,22 @@ static bool isSafetensors(const Model& written) {
                         [&](const Layout& layout) { return layout.fileEnding && written.format == layout.id; });
 }
 
-WrittenSizes::WrittenSizes(const Model& written) : written_(written) {
-    rows_.reserve(written.tensors.size());
-    for (const TensorInfo& tensor : written.tensors) {
-        // A computed tensor counts by its parts; it may have the name of one of them.
-        const auto parts = tensor.derived ? tensor.derived->parts() : std::span<const TensorInfo>();
-        if (parts.empty()) add(tensor);
-        for (const TensorInfo& part : parts) add(part);
-    }
+/// A computed tensor counts by its parts; it may have the name of one of them.
+static std::span<const TensorInfo> partsOf(const TensorInfo& tensor) {
+    return tensor.derived ? tensor.derived->parts() : std::span<const TensorInfo>();
+}
+
+void WrittenSizes::listParts() {
+    for (const TensorInfo& tensor : written_.tensors)
+        for (const TensorInfo& part : partsOf(tensor)) add(part);
     sort();
+    hasParts_ = true;
 }
 
 Result<std::optional<std::uint64_t>> WrittenSizes::find(std::string_view name) {
+    if (const TensorInfo* listed = written_.find(name); listed && partsOf(*listed).empty())
+        return std::optional(listed->bytes);
+    if (!hasParts_) listParts();
     const Key key = keyOf(name);
     if (auto found = known(key); found || isWholeList_) return found;
     if (auto done = readHeaders(); !done) return tl::unexpected(done.error());

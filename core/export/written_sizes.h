@@ -8,11 +8,11 @@
 
 namespace qs {
 
-/// Looks into the list of the model first, and into the headers of the files if a name is missing there: the list
-/// leaves out duplicates and parts of computed tensors.
+/// Looks into the list of the model first, then among the parts of its computed tensors, then into the headers of the
+/// files: the list leaves out duplicates and such parts. Only the first needs no memory.
 class WrittenSizes {
 public:
-    explicit WrittenSizes(const Model& written);
+    explicit WrittenSizes(const Model& written) : written_(written) {}
     Result<std::optional<std::uint64_t>> find(std::string_view name);
 
 private:
@@ -26,11 +26,12 @@ private:
     void add(const TensorInfo& tensor) { rows_.push_back({keyOf(tensor.name), tensor.bytes}); }
     void sort();
     std::optional<std::uint64_t> known(Key key) const;
+    void listParts();
     Result<void> readHeaders();
 
     const Model& written_;
-    std::vector<Row> rows_;
-    bool isWholeList_ = false;
+    std::vector<Row> rows_; ///< of parts, or of the headers
+    bool hasParts_ = false, isWholeList_ = false;
 };
 
 } // namespace qs

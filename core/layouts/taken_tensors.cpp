@@ -133,6 +133,7 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
     const auto rules = compiled(request.rules);
     if (!rules) return tl::unexpected(rules.error());
     std::vector<AskedTensor> asked;
+    asked.reserve(selected->size());
     for (const TensorInfo* tensor : *selected) {
         AskedTensor one{tensor, request.keepsRest ? nullptr : &request.spec, !request.tensorRegex.empty()};
         for (const Rule& rule : *rules)
@@ -175,6 +176,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
     const auto asked = askedTensors(model, request);
     if (!asked) return tl::unexpected(asked.error());
     std::vector<TakenTensor> taken;
+    taken.reserve(asked->size());
     for (const AskedTensor& one : *asked) {
         const auto held = leftAlone(one, layout);
         if (held)

@@ -46,7 +46,7 @@ Result<KnownRecipe> knownRecipe(std::string name, const SpecOf& specs, const Sto
         }
         if (!size.reason.empty())
             return fail(fmt::format("{}: the layout {} does not take {} for {}: {}", escapeForPeople(mixture.name, 200),
-                                    sizes.layout->id, specText(*spec), quotedName(tensor.name), size.reason));
+                                    sizes.layout->id, specText(*spec), quotedName(tensor.name), size.reason.text()));
         mixture.bytes = mixture.bytes - sizes.kept[at] + size.bytes;
         if (const eval::Estimate* loss = lossOf(losses, tensor, *spec))
             mixture.loss += loss->mean, mixture.error += loss->byChunk.value_or(0);

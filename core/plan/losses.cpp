@@ -19,6 +19,8 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
     for (const QuantSpec& spec : request.specs) analysis.specs.emplace_back(specText(spec), spec);
     analysis.keepRows = false, analysis.units = request.text.units;
+    // Records hold whole rows, because other commands take them too.
+    if (!analysis.units) analysis.options.detail = Detail::Sums;
     if (analysis.units) analysis.units->begin(weightOf(analysis));
     Losses out;
     out.specs = request.specs;

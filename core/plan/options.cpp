@@ -114,6 +114,8 @@ public:
         refused_.resize(out_.choices);
         isUntimed_.resize(out_.specs.size());
         together_ = refusedTogether(request_, sizes_, *units);
+        // Lists that grow would take up to three times the memory.
+        out_.units.reserve(units->size()), out_.of.reserve(units->size()), out_.refused.reserve(units->size());
         for (LockedUnit& one : *units)
             if (one.lock)
                 addLocked(std::move(one));

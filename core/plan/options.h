@@ -16,7 +16,7 @@ namespace qs::plan {
 struct PlanUnit {
     std::string name; ///< of its tensor, or of the first with the number of the others
     std::vector<const TensorInfo*> tensors;
-    std::string lock; ///< the rule that decides for it, REGEX=SPEC; empty: the plan does
+    SharedText lock; ///< the rule that decides for it, REGEX=SPEC; empty: the plan does
 };
 
 constexpr std::size_t kKeep = std::numeric_limits<std::size_t>::max(); ///< in the place of a spec: as it is stored
@@ -28,8 +28,8 @@ struct UnitOption {
     double loss = 0;
     double error = 0;       ///< standard error of the loss; 0 where the objective has none
     bool isMeasured = true; ///< false: a locked spec whose loss is not known; `loss` is 0 then
-    std::uint64_t ns = 0;   ///< of its products in one pass; 0 where no times are known
     bool isTimed = true;    ///< false: a product without a measured time, which `ns` lacks
+    std::uint64_t ns = 0;   ///< of its products in one pass; 0 where no times are known
     Interval nsRange = {};  ///< sums of the lower and of the upper ends of the medians' intervals; NaN: one has none
 };
 

@@ -34,12 +34,13 @@ Result<void> StoredSizes::add(const QuantSpec& spec, const Job& job) {
     const auto planned = planExport(*model, request, job);
     if (!planned) return tl::unexpected(planned.error());
     std::vector<One> rows;
+    rows.reserve(planned->tensors.size());
     for (const PlannedTensor& row : planned->tensors) {
         const bool isTaken = row.becomes == Becomes::Quantized;
         rows.push_back({row.bytes,
-                        isTaken              ? std::string()
-                        : row.reason.empty() ? "it is not quantized."
-                                             : row.reason,
+                        isTaken              ? SharedText()
+                        : row.reason.empty() ? SharedText("it is not quantized.")
+                                             : SharedText(row.reason),
                         row.becomes == Becomes::Stays});
     }
     specs.push_back(spec);
@@ -58,6 +59,7 @@ Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const Tensor
     const auto kept = planExport(*out.model, request, job);
     if (!kept) return tl::unexpected(kept.error());
     out.elements = kept->elements, out.bytes = kept->bytes;
+    out.kept.reserve(kept->tensors.size());
     for (const PlannedTensor& row : kept->tensors) out.kept.push_back(row.bytes);
     for (const QuantSpec& spec : specs)
         if (auto done = out.add(spec, job); !done) return tl::unexpected(done.error());

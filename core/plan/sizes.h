@@ -10,7 +10,7 @@ namespace qs::plan {
 struct StoredSizes {
     struct One {
         std::uint64_t bytes = 0;
-        std::string reason; ///< why the layout does not take the spec for the tensor; empty: it does
+        SharedText reason;  ///< why the layout does not take the spec for the tensor; empty: it does
         bool stays = false; ///< there is a reason, and an export keeps the tensor as it is instead of failing
     };
     std::shared_ptr<const Model> model;

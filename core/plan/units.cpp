@@ -114,6 +114,7 @@ Result<std::vector<LockedUnit>> unitsOf(const OptionRequest& request, const Layo
         limits.push_back(std::move(*regex));
     }
     std::vector<PlanUnit> grouped;
+    grouped.reserve(request.tensors.size()); // pages that are never written use no memory
     TiedPlaces places;
     for (const TensorInfo* tensor : request.tensors) {
         const std::size_t place = places.of(*tensor, groupKey(tensor->name, *groups), grouped.size());
@@ -121,6 +122,7 @@ Result<std::vector<LockedUnit>> unitsOf(const OptionRequest& request, const Layo
         grouped[place].tensors.push_back(tensor);
     }
     std::vector<LockedUnit> out;
+    out.reserve(grouped.size());
     for (PlanUnit& unit : grouped)
         for (LockedUnit& one : withLocks(std::move(unit), *locks, remarks)) {
             if (const TensorRule* lock = one.lock) // of the request: the book is gone when this returns

@@ -121,12 +121,13 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
             return fail(fmt::format("{}: the metadata {} is not valid UTF-8.", shown, quotedName(key)), path);
     std::vector<std::uint64_t> sizes;
     std::uint64_t total = 0;
-    std::vector<std::string_view> names;
+    std::vector<std::uint32_t> byName;
+    sizes.reserve(tensors.size()), byName.reserve(tensors.size());
     for (const auto& tensor : tensors) {
         const auto bytes = byteCount(tensor, path);
         if (!bytes) return tl::unexpected(bytes.error());
         sizes.push_back(*bytes);
-        names.push_back(tensor.name);
+        byName.push_back(std::uint32_t(byName.size()));
         if (__builtin_add_overflow(total, *bytes, &total))
             return fail(fmt::format("{}: the sizes of the tensors overflow 64 bits.", shown), path);
     }
@@ -143,10 +144,12 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
         return fail(fmt::format("{}: a header of more than {} bytes (names, shapes and metadata) would not open again.",
                                 shown, kMostHeaderBytes),
                     path);
-    std::sort(names.begin(), names.end());
-    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-        return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(*twice)), path);
-    release(names);
+    const auto nameOf = [&](std::uint32_t i) -> const std::string& { return tensors[i].name; };
+    std::sort(byName.begin(), byName.end(), [&](auto a, auto b) { return nameOf(a) < nameOf(b); });
+    const auto isTwice = [&](auto a, auto b) { return nameOf(a) == nameOf(b); };
+    if (const auto twice = std::adjacent_find(byName.begin(), byName.end(), isTwice); twice != byName.end())
+        return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(nameOf(*twice))), path);
+    release(byName);
 
     std::uint64_t whole = 0;
     if (__builtin_add_overflow(total, 8 + length, &whole))

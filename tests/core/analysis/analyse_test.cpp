@@ -26,6 +26,7 @@ private Q_SLOTS:
     void figuresOfNumPy_data();
     void figuresOfNumPy();
     void sameFiguresTwice();
+    void sumsAlone();
     void onInputs();
     void solved();
     void cancels();
@@ -154,6 +155,23 @@ void AnalyseTest::sameFiguresTwice() {
 }
 
 /// E = {0.5, 1; 1, 0} for W = {0.5, -2; 0, 1}, with one input {1, 2}: E[x^2] = {1, 4}.
+/// Without histograms the error is the same, bit for bit, and what follows from them is not measured.
+void AnalyseTest::sumsAlone() {
+    const QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made("w", DType::F32, {65, 130}, samples(65 * 130, std::normal_distribution<double>(0, 1)))});
+    for (const char* text : {"nf4", "nf4:block=32", "int8", "int4:sym=no:block=32", "binary", "q4_k"}) {
+        const auto figures = analysed(*model, text, Detail::Figures), sums = analysed(*model, text, Detail::Sums);
+        QCOMPARE(int(sums.status), int(figures.status));
+        for (const char* id : {"nmse", "max_abs", "mae", "clip_share", "code_entropy"}) {
+            const auto is = findMetric(id)->value(sums), should = findMetric(id)->value(figures);
+            QVERIFY2(is == should, qPrintable(QStringLiteral("%1 of %2").arg(QLatin1String(id), QLatin1String(text))));
+        }
+        QVERIFY(!sums.distribution && !sums.lloydGapDb);
+        for (const char* id : {"p50", "p95", "p99"}) QVERIFY(!findMetric(id)->value(sums));
+    }
+}
+
 void AnalyseTest::onInputs() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {made<float>("w", DType::F32, {2, 2}, {0.5f, -2, 0, 1})});

@@ -29,6 +29,7 @@ class ExportTest : public QObject {
 private Q_SLOTS:
     void proved_data();
     void proved();
+    void rowsOnlyForWhoTakesThem();
     void provedByReadersOfOthers_data();
     void provedByReadersOfOthers();
     void provedByReadersOfOthersInOneFile_data() { provedByReadersOfOthers_data(); }
@@ -85,6 +86,25 @@ void ExportTest::proved() {
     const auto again = readCertificate(done->certificatePath);
     QVERIFY2(again.has_value(), again ? "" : again.error().message.c_str());
     QCOMPARE(certificateText(*again), certificateText(done->certificate));
+}
+
+/// Without a certificate the rows of the proof are counted and not kept.
+void ExportTest::rowsOnlyForWhoTakesThem() {
+    const QTemporaryDir folder, outputs;
+    const auto model = sample(folder);
+    const auto done = [&](const char* name, Beside beside, ProofRows rows) {
+        const QString out = outputs.filePath(QString::fromLatin1(name));
+        return *exportModel(*model, request("nf4", "eformer", out), Job{}, beside, rows);
+    };
+    const auto kept = done("kept.safetensors", Beside::Nothing, ProofRows::Kept);
+    const auto counted = done("counted.safetensors", Beside::Nothing, ProofRows::Counted);
+    QCOMPARE(kept.certificate.proof.tensors.size(), model->tensors.size());
+    QVERIFY(counted.certificate.proof.tensors.empty());
+    QCOMPARE(summaryText(counted.certificate), summaryText(kept.certificate));
+    for (const char* name : {"certified.safetensors", "folder"}) { // a certificate has all rows
+        const auto certified = done(name, Beside::Certificate, ProofRows::Counted);
+        QCOMPARE(certified.certificate.proof.tensors.size(), model->tensors.size());
+    }
 }
 
 void ExportTest::provedByReadersOfOthers_data() {
