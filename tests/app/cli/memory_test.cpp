@@ -157,13 +157,13 @@ void MemoryTest::perTensor_data() {
     add("sweep", "sweep IN --spec nf4 --block 4 --json /dev/null --html /dev/null", 400);
     add("audit", "audit IN --json /dev/null", 400);
     add("diff", "diff IN IN --json /dev/null --md /dev/null", 700);       // two models
-    add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'150); // two tensors are written for each
+    add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'000); // two tensors are written for each
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
     add("statistics", "inspect IN --stats --json /dev/null", 800);
     add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 1'050);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 400);
-    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 4'000, 0, 8); // losses and choices
+    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 2'000, 0, 2); // losses and choices
     add("bench", "bench --model IN --spec int8 --shape 1 --backend cpu --seconds 0.01 --memory 128MiB", 400);
     // Refused, because there is no network: as soon as the tensors are listed.
     add("eval", "eval IN --spec int8 --tokens TOKENS", 400, 1);
