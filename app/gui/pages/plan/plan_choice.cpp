@@ -108,7 +108,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     group_->setToolTip(tr("Tensors whose names are equal without what this matches get one spec"));
     column->addWidget(group_);
     limits_->setFont(Theme::code());
-    limits_->setPlaceholderText(tr("e.g. down_proj>=int6; v_proj<=int4"));
+    limits_->setPlaceholderText(tr("e.g. down_proj>=int6"));
     addLine(
         *column, tr("Limits"), limits_, "planLimits",
         tr("Tensors whose names match a regular expression take at least (>=), or at most (<=), the bytes of a spec"));
