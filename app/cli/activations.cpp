@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/activations.h"
 
+#include "core/base/lists.h"
 #include "core/quant/codebook/learn.h"
 
 #include <algorithm>
@@ -14,10 +15,8 @@ void Learning::declare(CLI::App& app) {
            "column weights; an importance matrix of llama.cpp; `synthetic` makes some up")
         .type("F")
         .reads("synthetic");
-    std::vector<std::string> ids;
-    for (const auto& row : solve::shares()) ids.emplace_back(row.id);
     option(app, "--share-codebook", share, "Learn a codebook per tensor, per role, or for the model (default: tensor)")
-        .oneOf(ids)
+        .oneOf(idsOf(solve::shares()))
         .type("tensor|role|model");
 }
 

@@ -29,7 +29,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct AnalyzeOptions {
     std::string path;
     std::vector<std::string> specs, filters;
     OutputFiles outputs;
@@ -71,7 +71,7 @@ std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
     return ids;
 }
 
-Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const AnalysisSummary& below) {
+Result<void> printBelow(const AnalyzeOptions& options, const AnalysisPlan& plan, const AnalysisSummary& below) {
     const Table sums =
         withColumns(makeTable({}, totalColumns(), below.totals),
                     {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
@@ -85,7 +85,7 @@ Result<void> printBelow(const Options& options, const AnalysisPlan& plan, const 
     return print(below.reasons.text(*plan.model) + "\n" + tableText(sums) + text);
 }
 
-Result<void> printRows(const Options& options, const AnalysisPlan& plan, const AnalysisResult& result,
+Result<void> printRows(const AnalyzeOptions& options, const AnalysisPlan& plan, const AnalysisResult& result,
                        const AnalysisSummary& below) {
     auto ids = shownColumns(plan);
     for (const Metric& metric : metrics()) // effects that no row has
@@ -111,7 +111,7 @@ Result<void> useSolver(const std::string& text, const Learning& learning, Analys
     return {};
 }
 
-Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
+Result<void> useInputs(const AnalyzeOptions& options, AnalysisPlan& plan) {
     Learning learning = options.learning;
     std::vector<QuantSpec> specs;
     for (const auto& [asTyped, spec] : plan.specs) specs.push_back(spec);
@@ -127,7 +127,7 @@ Result<void> useInputs(const Options& options, AnalysisPlan& plan) {
     return {};
 }
 
-Result<void> anyMeasured(const Options& options, const AnalysisSummary& below) {
+Result<void> anyMeasured(const AnalyzeOptions& options, const AnalysisSummary& below) {
     if (below.measured > 0 || !below.first) return {};
     const TensorAnalysis& first = *below.first;
     return fail(fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
@@ -142,7 +142,7 @@ bool wantsPages(const OutputFiles& outputs) {
     return outputs.wants("html") || outputs.wants("pdf") || outputs.wants("md");
 }
 
-bool isLong(const Options& options, const AnalysisPlan& plan) {
+bool isLong(const AnalyzeOptions& options, const AnalysisPlan& plan) {
     const std::size_t rows = plan.tensors.size() * plan.specs.size();
     return plan.codebooks.empty() && rows > (wantsPages(options.outputs) ? kRowsInReport : kRowsKept);
 }
@@ -226,7 +226,7 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummar
     return {};
 }
 
-Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const std::vector<std::string>& paths,
+Result<void> runInPieces(const AnalyzeOptions& options, const AnalysisPlan& plan, const std::vector<std::string>& paths,
                          AnalysisSummary& below) {
     RowSpool spool;
     ShownTensors shown;
@@ -255,7 +255,7 @@ Result<void> runInPieces(const Options& options, const AnalysisPlan& plan, const
     return done ? anyMeasured(options, below) : done;
 }
 
-Result<void> run(const Options& options) {
+Result<void> runAnalyze(const AnalyzeOptions& options) {
     auto specs = parsed(options.specs);
     if (!specs) return tl::unexpected(specs.error());
     auto model = openServed(options.path);
@@ -311,7 +311,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareAnalyze(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<AnalyzeOptions>();
     addPath(app, options->path);
     option(app, "--spec", options->specs, "What to measure, for instance nf4:block=64; may be given several times")
         .required()
@@ -335,7 +335,7 @@ Run declareAnalyze(CLI::App& app) {
         if (options->decoded != "f32") line += " --decoded " + options->decoded;
         line += options->evidence.commandLine();
         options->commandLine = line;
-        return run(*options);
+        return runAnalyze(*options);
     };
 }
 

@@ -13,7 +13,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct AuditOptions {
     std::string path;
     std::vector<std::string> failOn;
     OutputFiles outputs;
@@ -32,7 +32,7 @@ Result<void> printFindings(const AuditResult& result) {
                                     durationText(result.seconds), findingsText(result.findings)));
 }
 
-Result<void> run(const Options& options) {
+Result<void> runAudit(const AuditOptions& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
@@ -62,7 +62,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareAudit(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<AuditOptions>();
     addPath(app, options->path);
     options->units.declare(app);
     option(app, "--fail-on", options->failOn,
@@ -79,7 +79,7 @@ Run declareAudit(CLI::App& app) {
     return [options] {
         options->commandLine = "quantscope-cli audit " + options->path;
         for (const auto& limit : options->failOn) options->commandLine += " --fail-on '" + limit + "'";
-        return run(*options);
+        return runAudit(*options);
     };
 }
 

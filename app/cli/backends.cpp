@@ -17,7 +17,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct BackendsOptions {
     std::vector<std::string> plugins;
     bool check = false;
     double seconds = ConformancePlan{}.seconds;
@@ -48,7 +48,7 @@ std::string provenance() {
 }
 
 /// Checks the plugins given by the user; without any, all backends that were built.
-Result<void> check(const Options& options, const std::vector<BackendSource>& sources) {
+Result<void> check(const BackendsOptions& options, const std::vector<BackendSource>& sources) {
     std::vector<ConformanceCheck> checks;
     ConformancePlan plan;
     plan.seconds = options.seconds;
@@ -70,7 +70,7 @@ Result<void> check(const Options& options, const std::vector<BackendSource>& sou
                             escapeForPeople(first->backend), first->detail));
 }
 
-Result<void> run(const Options& options) {
+Result<void> runBackends(const BackendsOptions& options) {
     if (auto fine = options.outputs.check(); !fine) return fine;
     if (auto fine = pluginsExist(options.plugins); !fine) return fine;
     const auto sources = backendSources(options.plugins);
@@ -91,7 +91,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareBackends(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BackendsOptions>();
     option(app, "--plugin", options->plugins,
            "A backend library of your own, or a PJRT plugin for pjrt; may be given\nseveral times")
         .type("SO")
@@ -109,7 +109,7 @@ Run declareBackends(CLI::App& app) {
             return seconds > 0 && seconds <= 36000 ? std::string() : "it must lie between 0 and 36000";
         });
     options->outputs.declare(app, {"json"});
-    return [options] { return run(*options); };
+    return [options] { return runBackends(*options); };
 }
 
 } // namespace qs::cli

@@ -5,6 +5,7 @@
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/base/byte_count.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/report/bench_report.h"
 #include "core/bench/report/bench_table.h"
@@ -20,7 +21,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
     std::vector<std::string> backends, plugins, specs, shapes, ops, acts;
     std::string model, cache = "cold", memory, compare, commandLine;
     bool bias = false;
@@ -38,7 +39,7 @@ std::optional<std::int64_t> rowsOnly(const std::string& text) {
                                                                                                  : std::nullopt;
 }
 
-Result<void> addShapes(BenchmarkPlan& plan, const Options& options) {
+Result<void> addShapes(BenchmarkPlan& plan, const BenchOptions& options) {
     std::vector<std::int64_t> ms;
     const auto shapes = plan.model ? modelShapes(*plan.model) : std::vector<ModelShape>{};
     for (const auto& text : options.shapes) {
@@ -62,7 +63,7 @@ Result<void> addShapes(BenchmarkPlan& plan, const Options& options) {
     return {};
 }
 
-Result<void> addSpecs(BenchmarkPlan& plan, const Options& options) {
+Result<void> addSpecs(BenchmarkPlan& plan, const BenchOptions& options) {
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
@@ -85,7 +86,7 @@ void askNames(std::vector<BackendSource>& sources) {
     }
 }
 
-Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
+Result<void> addBackends(BenchmarkPlan& plan, const BenchOptions& options) {
     auto sources = backendSources(options.plugins);
     askNames(sources);
     std::string known;
@@ -112,7 +113,7 @@ Result<void> addBackends(BenchmarkPlan& plan, const Options& options) {
     return {};
 }
 
-Result<BenchmarkPlan> planOf(const Options& options) {
+Result<BenchmarkPlan> planOf(const BenchOptions& options) {
     BenchmarkPlan plan;
     plan.ops = options.ops;
     plan.acts = options.acts;
@@ -184,7 +185,7 @@ void warnOfLoad(const BenchmarkPlan& plan) {
         warn(busyText(*load) + ": rows that are timed now will be marked busy");
 }
 
-Result<void> run(const Options& options) {
+Result<void> runBench(const BenchOptions& options) {
     auto plan = planOf(options);
     if (!plan) return tl::unexpected(plan.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
@@ -238,7 +239,7 @@ Result<void> run(const Options& options) {
     return {};
 }
 
-std::string commandLineOf(const Options& options) {
+std::string commandLineOf(const BenchOptions& options) {
     std::string line = "quantscope-cli bench";
     const auto all = [&](const char* name, const std::vector<std::string>& values) {
         for (const auto& value : values) line += fmt::format(" {} {}", name, shellWord(value));
@@ -259,12 +260,6 @@ std::string commandLineOf(const Options& options) {
     return line;
 }
 
-template<class List> std::vector<std::string> idsOf(const List& list) {
-    std::vector<std::string> out;
-    for (const auto& item : list) out.emplace_back(item.id);
-    return out;
-}
-
 Option addList(CLI::App& app, const char* name, std::vector<std::string>& values, const char* type,
                const std::string& text) {
     return option(app, name, values, text).type(type).list();
@@ -273,7 +268,7 @@ Option addList(CLI::App& app, const char* name, std::vector<std::string>& values
 } // namespace
 
 Run declareBench(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<BenchOptions>();
     addList(app, "--backend", options->backends, "ID",
             "A backend to run, with options of its own if you like, as in\n"
             "openblas:coretype=default or pjrt:topology=v5e:2x2; may be given several times\n"
@@ -319,7 +314,7 @@ Run declareBench(CLI::App& app) {
         if (options->ops.empty()) options->ops = {"matmul_t"};
         if (options->acts.empty()) options->acts = {"f32"};
         options->commandLine = commandLineOf(*options);
-        return run(*options);
+        return runBench(*options);
     };
 }
 

@@ -6,6 +6,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct CaptureOptions {
     std::string path, output, what;
     TextOptions text;
     UnitOptions units;
@@ -21,7 +22,7 @@ struct Options {
     Option rowsOption;
 };
 
-Result<void> run(const Options& options) {
+Result<void> runCapture(const CaptureOptions& options) {
     if (auto fine = options.text.check("capture"); !fine) return fine;
     const auto kind = eval::captureKindOf(options.output, options.what);
     if (!kind) return tl::unexpected(kind.error());
@@ -49,11 +50,9 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareCapture(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<CaptureOptions>();
     addPath(app, options->path);
     options->text.declare(app);
-    std::vector<std::string> ids;
-    for (const auto& kind : eval::captureKinds()) ids.emplace_back(kind.id);
     option(app, "-o,--output", options->output,
            "The file to write: .safetensors for inputs of layers, .gguf or .dat for an\nimportance matrix of llama.cpp")
         .type("OUT")
@@ -63,12 +62,12 @@ Run declareCapture(CLI::App& app) {
            "rows: inputs; gram: X^T X of all inputs, for gptq; imatrix, imatrix-dat: sums of\n"
            "squares (default: the first that OUT's ending allows)")
         .type("WHAT")
-        .oneOf(std::move(ids));
+        .oneOf(idsOf(eval::captureKinds()));
     options->rowsOption = option(app, "--rows", options->rows,
                                  "Inputs of a matrix at most, spread evenly over the text; 0: all (default: 1024)")
                               .type("N");
     options->units.declare(app);
-    return [options] { return run(*options); };
+    return [options] { return runCapture(*options); };
 }
 
 } // namespace qs::cli

@@ -4,6 +4,7 @@
 #include "app/cli/option.h"
 #include "app/cli/selection.h"
 #include "app/cli/units.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/report/libraries.h"
 
@@ -67,7 +68,7 @@ Result<void> runCommand(std::vector<std::string> words, const std::vector<std::s
     if (!line.chosen() || !sharesUnits(*line.chosen()))
         return fail(fmt::format("{} shares no units, so no records are of it.", escapeForPeople(name, 40)));
     for (const std::string& word : ownWordsOf(*line.chosen()))
-        if (std::find(own.begin(), own.end(), word) == own.end())
+        if (!contains(own, word))
             return fail(fmt::format("The records ask for {}, which only the command line of merge may say.",
                                     escapeForPeople(word, 160)));
     return line.run();

@@ -15,7 +15,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct DiffOptions {
     std::string a, b;
     std::vector<std::string> filters;
     bool changed = false;
@@ -57,7 +57,7 @@ private:
 };
 
 /// With many tensors the rows are kept in a temporary file.
-Result<void> runSpooled(const Options& options, const DiffPlan& plan, const std::vector<std::string>& paths) {
+Result<void> runSpooled(const DiffOptions& options, const DiffPlan& plan, const std::vector<std::string>& paths) {
     RowSpool spool;
     ShownRows shown;
     std::size_t leftOut = 0;
@@ -85,7 +85,7 @@ Result<void> runSpooled(const Options& options, const DiffPlan& plan, const std:
     return writeSpool(options.outputs, std::move(*report), spool, paths);
 }
 
-Result<void> run(const Options& options) {
+Result<void> runDiff(const DiffOptions& options) {
     const auto a = openServed(options.a);
     if (!a) return tl::unexpected(a.error());
     const auto b = openServed(options.b);
@@ -112,7 +112,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareDiff(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<DiffOptions>();
     option(app, "A", options->a, "A weight file, a sharded index, or a Hugging Face folder")
         .required()
         .type("")
@@ -128,7 +128,7 @@ Run declareDiff(CLI::App& app) {
         options->commandLine = "quantscope-cli diff " + options->a + " " + options->b;
         for (const auto& filter : options->filters) options->commandLine += " --tensor '" + filter + "'";
         if (options->changed) options->commandLine += " --changed";
-        return run(*options);
+        return runDiff(*options);
     };
 }
 

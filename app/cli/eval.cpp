@@ -24,7 +24,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct EvalOptions {
     std::string path, text, tokens, base, saveBase, memory, scored = "second-half";
     std::vector<std::string> specs, recipes, others;
     unsigned context = 512, chunks = 0;
@@ -77,7 +77,7 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
 }
 
 /// Every spec and recipe, and once more on the backend that was asked for.
-Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const Model& model) {
+Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, const Model& model) {
     std::vector<eval::WeightChange> changes;
     std::shared_ptr<eval::LinearServer> server;
     const auto add = [&](eval::WeightChange change) {
@@ -108,7 +108,7 @@ Result<std::vector<eval::WeightChange>> changesOf(const Options& options, const 
 }
 
 /// The text, or the tokens of a base file; with the base file as the reference.
-Result<void> readTexts(const Options& options, const Model& model, eval::EvaluationPlan& plan) {
+Result<void> readTexts(const EvalOptions& options, const Model& model, eval::EvaluationPlan& plan) {
     const EndsAtOnce reading; // tokenizers work on the whole text, step after step
     if (!options.text.empty() || !options.tokens.empty()) {
         auto text = options.tokens.empty() ? eval::textFromFile(model, options.text, processJob())
@@ -130,7 +130,7 @@ Result<void> readTexts(const Options& options, const Model& model, eval::Evaluat
 }
 
 /// Figures of the weights under each spec. Nothing for too few specs.
-Result<std::vector<eval::SpecProxies>> proxiesOf(const Options& options, const std::shared_ptr<const Model>& model,
+Result<std::vector<eval::SpecProxies>> proxiesOf(const EvalOptions& options, const std::shared_ptr<const Model>& model,
                                                  UnitRun* units) {
     if (options.specs.size() < kLeastItems) return std::vector<eval::SpecProxies>();
     std::vector<QuantSpec> specs;
@@ -138,7 +138,7 @@ Result<std::vector<eval::SpecProxies>> proxiesOf(const Options& options, const s
     return eval::specProxies(model, specs, units, processJob());
 }
 
-Result<void> checkOptions(const Options& options) {
+Result<void> checkOptions(const EvalOptions& options) {
     const int texts = int(!options.text.empty()) + int(!options.tokens.empty());
     if (texts == 2 || (texts == 0 && options.base.empty()))
         return fail("eval needs one text: use --text FILE, --tokens FILE for one that is token ids already, or --base "
@@ -156,7 +156,7 @@ Result<void> checkOptions(const Options& options) {
     return options.outputs.check();
 }
 
-Result<void> run(const Options& options) {
+Result<void> runEval(const EvalOptions& options) {
     if (auto fine = checkOptions(options); !fine) return fine;
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
@@ -239,7 +239,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareEval(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<EvalOptions>();
     addPath(app, options->path);
     option(app, "--spec", options->specs,
            "What the matrices of all layers are quantized as; may be given several times")
@@ -312,7 +312,7 @@ Run declareEval(CLI::App& app) {
         if (options->scored != kSecondHalf) line += " --scored " + options->scored;
         line += options->serving.commandLine() + options->imports.commandLine();
         options->commandLine = line;
-        return run(*options);
+        return runEval(*options);
     };
 }
 

@@ -16,7 +16,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
     std::string path;
     bool statistics = false;
     OutputFiles outputs;
@@ -182,7 +182,7 @@ Result<void> printAll(const Model& model, const Listing& listing, bool statistic
     return done ? print(total) : done;
 }
 
-Result<void> run(const Options& options) {
+Result<void> runInspect(const InspectOptions& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
@@ -207,12 +207,12 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareInspect(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<InspectOptions>();
     addPath(app, options->path);
     flag(app, "--stats", options->statistics,
          "Also mean, std, min, max, kurtosis, outlier rows and columns and NaN of float tensors");
     options->outputs.declare(app, {"json"});
-    return [options] { return run(*options); };
+    return [options] { return runInspect(*options); };
 }
 
 } // namespace qs::cli

@@ -13,7 +13,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct KvcacheOptions {
     std::string inputs;
     std::vector<std::string> specs;
     std::int64_t heads = 4, tokens = 512, dim = 64;
@@ -21,7 +21,7 @@ struct Options {
     std::string commandLine;
 };
 
-Result<void> run(const Options& options) {
+Result<void> runKvcache(const KvcacheOptions& options) {
     const auto file = labInputs(options.inputs);
     if (!file) return tl::unexpected(file.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
@@ -62,7 +62,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareKvCache(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<KvcacheOptions>();
     option(app, "--inputs", options->inputs,
            "A checkpoint with tensors k and v (q too, if it has one) of [heads, tokens, head size]; without it: "
            "synthetic ones")
@@ -83,7 +83,7 @@ Run declareKvCache(CLI::App& app) {
         if (options->inputs.empty())
             line += fmt::format(" --heads {} --tokens {} --dim {}", options->heads, options->tokens, options->dim);
         options->commandLine = line;
-        return run(*options);
+        return runKvcache(*options);
     };
 }
 

@@ -3,30 +3,28 @@
 #include "app/cli/declare.h"
 #include "app/cli/output_files.h"
 #include "app/cli/units.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/records/record_files.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct MergeOptions {
     std::vector<std::string> places;
     std::string output, plugin;
     OutputFiles outputs;
 };
 
-Result<void> run(const Options& options) {
+Result<void> runMerge(const MergeOptions& options) {
     if (part().rank) return fail("merge is one process: start it without mpirun.");
     const auto origins = RecordFiles::originsIn(options.places);
     if (!origins) return tl::unexpected(origins.error());
     std::vector<std::vector<std::string>> commands;
-    for (const RecordsOrigin& origin : *origins)
-        if (std::find(commands.begin(), commands.end(), origin.command) == commands.end())
-            commands.push_back(origin.command);
+    for (const RecordsOrigin& origin : *origins) addOnce(commands, origin.command);
     if (commands.size() > 1)
         return fail(fmt::format("The records are of {} commands; name the files of one. The first two: {}; {}.",
                                 commands.size(), escapeForPeople(fmt::format("{}", fmt::join(commands[0], " ")), 150),
@@ -43,7 +41,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareMerge(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<MergeOptions>();
     option(app, "FILES", options->places, "Files of records, and folders with such files").required().type("").reads();
     option(app, "-o,--output", options->output,
            "What `capture`, `export` and `plan` write: the records do not say where")
@@ -53,7 +51,7 @@ Run declareMerge(CLI::App& app) {
         .type("SO")
         .reads();
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
-    return [options] { return run(*options); };
+    return [options] { return runMerge(*options); };
 }
 
 } // namespace qs::cli

@@ -8,6 +8,7 @@
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
+#include "core/base/lists.h"
 #include "core/base/release.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
@@ -52,8 +53,7 @@ Result<std::vector<RecipeOfModel>> recipesIn(const PlanCommand& options, const M
     for (const auto& path : options.recipes) {
         auto recipe = recipeOfModel(path, model);
         if (!recipe) return tl::unexpected(recipe.error());
-        for (const QuantSpec& spec : recipe->specs)
-            if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        for (const QuantSpec& spec : recipe->specs) addOnce(specs, spec);
         out.push_back(std::move(*recipe));
     }
     if (specs.size() < 2)
@@ -160,7 +160,7 @@ Result<bool> isByTime(const std::vector<std::string>& budgets) {
     return out;
 }
 
-Result<void> run(PlanCommand& options) {
+Result<void> runPlan(PlanCommand& options) {
     const plan::Objective& objective = *plan::findObjective(options.by);
     if (auto fine = checkPlan(options, objective); !fine) return fine;
     auto specs = specsIn(options);
@@ -260,12 +260,6 @@ Result<void> run(PlanCommand& options) {
     return options.outputs.write(std::move(*report), paths);
 }
 
-template<class Rows> std::vector<std::string> objectiveIds(const Rows& rows) {
-    std::vector<std::string> ids;
-    for (const auto& row : rows) ids.emplace_back(row.id);
-    return ids;
-}
-
 } // namespace
 
 Run declarePlan(CLI::App& app) {
@@ -293,7 +287,7 @@ Run declarePlan(CLI::App& app) {
            "measured on the first --chunks of --text")
         .type("OBJECTIVE")
         .showDefault()
-        .oneOf(objectiveIds(plan::objectives()));
+        .oneOf(idsOf(plan::objectives()));
     option(app, "--layout", options->layout,
            "Layout whose stored bytes count (default: the first that takes the most of the specs)")
         .type("ID");
@@ -357,7 +351,7 @@ Run declarePlan(CLI::App& app) {
             line += options->text.commandLine() +
                     fmt::format(" --null {} --null-chunks {}", options->draws, options->proofChunks);
         options->commandLine = line;
-        return run(*options);
+        return runPlan(*options);
     };
 }
 

@@ -3,6 +3,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/lab.h"
 #include "app/cli/selection.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/value/product_lab.h"
 
@@ -17,7 +18,7 @@ namespace {
 /// Names of the operands on the command line: y:x is X of the forward product.
 constexpr const char* kOperands[value::kLabOperands] = {"y:x", "y:w", "dx:g", "dx:w", "dw:x", "dw:g"};
 
-struct Options {
+struct ProductsOptions {
     std::string path, tensor, inputs, gradients;
     std::vector<std::string> presets, operands;
     std::int64_t rows = 256;
@@ -28,22 +29,19 @@ struct Case {
     std::string name;
     value::LabChoices choices;
 };
-struct Row {
+struct ProductsRow {
     std::string name;
     value::LabRow row;
 };
 
-Result<std::vector<Case>> casesOf(const Options& options) {
+Result<std::vector<Case>> casesOf(const ProductsOptions& options) {
     std::vector<Case> cases;
     const auto presets = value::labPresets();
     for (const auto& wanted : options.presets) {
         const auto at = std::find_if(presets.begin(), presets.end(), [&](const auto& p) { return p.id == wanted; });
-        if (at == presets.end()) {
-            std::vector<std::string> ids;
-            for (const auto& preset : presets) ids.emplace_back(preset.id);
-            return fail(
-                fmt::format("there is no preset '{}': use {}", escapeForPeople(wanted, 40), fmt::join(ids, ", ")));
-        }
+        if (at == presets.end())
+            return fail(fmt::format("there is no preset '{}': use {}", escapeForPeople(wanted, 40),
+                                    fmt::join(idsOf(presets), ", ")));
         cases.push_back({at->id, choicesOf(*at)});
     }
     if (cases.empty() && options.operands.empty())
@@ -67,7 +65,7 @@ Result<std::vector<Case>> casesOf(const Options& options) {
     return cases;
 }
 
-Result<void> run(const Options& options) {
+Result<void> runProducts(const ProductsOptions& options) {
     const auto cases = casesOf(options);
     if (!cases) return tl::unexpected(cases.error());
     auto tensor = labTensor(options.path, options.tensor, true, [&](const TensorInfo& info) {
@@ -87,7 +85,7 @@ Result<void> run(const Options& options) {
     if (!g) return tl::unexpected(g.error());
     value::sameRows(*x, *g);
     value::LabPlan plan{std::move(*x), std::move(tensor->values), std::move(*g), {}};
-    std::vector<Row> rows;
+    std::vector<ProductsRow> rows;
     bool measured = false;
     std::string specs;
     for (const auto& each : *cases) {
@@ -98,11 +96,11 @@ Result<void> run(const Options& options) {
         for (auto& row : *some) measured = measured || row.error, rows.push_back({each.name, std::move(row)});
     }
     computing.reset();
-    Columns<Row> columns;
+    Columns<ProductsRow> columns;
     columns.push_back({{"preset", "Preset", "", Show::Text, 0, Direction::None, "or own choice"},
-                       [](const Row& row) { return Value(row.name); }});
+                       [](const ProductsRow& row) { return Value(row.name); }});
     for (const auto& column : value::labColumns())
-        columns.push_back({column, [value = column.value](const Row& row) { return value(row.row); }});
+        columns.push_back({column, [value = column.value](const ProductsRow& row) { return value(row.row); }});
     LabReport report;
     report.title = "Products of a layer";
     report.subtitle = escapeForPeople(name);
@@ -129,7 +127,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareProducts(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<ProductsOptions>();
     addPath(app, options->path);
     addLabTensor(app, options->tensor);
     std::string ids;
@@ -154,7 +152,7 @@ Run declareProducts(CLI::App& app) {
         if (!options->inputs.empty()) line += " --inputs " + options->inputs;
         if (!options->gradients.empty()) line += " --gradients " + options->gradients;
         options->commandLine = line + fmt::format(" --rows {}", options->rows);
-        return run(*options);
+        return runProducts(*options);
     };
 }
 

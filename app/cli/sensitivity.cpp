@@ -8,6 +8,7 @@
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
 #include "core/base/byte_count.h"
+#include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/sensitivity/report.h"
@@ -19,9 +20,9 @@ namespace qs::cli {
 namespace {
 
 constexpr const char* kNoCache = "none";
-constexpr std::size_t kMostPrinted = 40;
+constexpr std::size_t kMostRowsPrinted = 40;
 
-struct Options {
+struct SensitivityOptions {
     std::string path, by = eval::groupings().front().id, cache, memory;
     std::vector<std::string> specs, tensors, hows = {eval::sensitivityHows().front().id};
     double until = 0;
@@ -32,7 +33,7 @@ struct Options {
     std::string commandLine;
 };
 
-Result<eval::SensitivityPlan> planOf(const Options& options) {
+Result<eval::SensitivityPlan> planOf(const SensitivityOptions& options) {
     eval::SensitivityPlan plan;
     plan.context = options.text.context, plan.chunks = options.text.chunks;
     plan.by = eval::findGrouping(options.by);
@@ -67,10 +68,10 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
     for (const eval::SensitivityHow* how : result.hows) { // a table each: they have other columns
         auto rows = eval::ranked(result.rowsOf(*how));
         const std::size_t all = rows.size();
-        if (all > kMostPrinted) rows.resize(kMostPrinted);
+        if (all > kMostRowsPrinted) rows.resize(kMostRowsPrinted);
         text += (text.empty() ? "" : "\n") + tableText(eval::sensitivityTable({}, rows));
-        if (all > kMostPrinted)
-            text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostPrinted);
+        if (all > kMostRowsPrinted)
+            text += fmt::format("... and {} more rows; --csv and --json have them all.\n", all - kMostRowsPrinted);
     }
     if (!result.additivity.empty()) text += "\n" + tableText(eval::additivityTable({}, result.additivity));
     text += importedText(imported) + trustText(eval::sensitivityTrust(result, imported));
@@ -85,7 +86,7 @@ Result<void> printResult(const eval::SensitivityPlan& plan, const eval::Sensitiv
 }
 
 /// In every way that was asked for.
-Result<eval::Sensitivity> measured(const Options& options, const std::shared_ptr<const Model>& model,
+Result<eval::Sensitivity> measured(const SensitivityOptions& options, const std::shared_ptr<const Model>& model,
                                    eval::SensitivityPlan& plan, const std::size_t& rows) {
     eval::Sensitivity all;
     for (const auto& id : options.hows) {
@@ -101,7 +102,7 @@ Result<eval::Sensitivity> measured(const Options& options, const std::shared_ptr
     return all;
 }
 
-Result<void> run(const Options& options) {
+Result<void> runSensitivity(const SensitivityOptions& options) {
     if (auto fine = options.text.check("sensitivity"); !fine) return fine;
     auto plan = planOf(options);
     if (!plan) return tl::unexpected(plan.error());
@@ -150,16 +151,10 @@ Result<void> run(const Options& options) {
                 options.path);
 }
 
-template<class Rows> std::vector<std::string> idsOf(const Rows& rows) {
-    std::vector<std::string> ids;
-    for (const auto& row : rows) ids.emplace_back(row.id);
-    return ids;
-}
-
 } // namespace
 
 Run declareSensitivity(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SensitivityOptions>();
     options->text.chunks = eval::kUsualChunks;
     addPath(app, options->path);
     option(app, "--spec", options->specs,
@@ -208,7 +203,7 @@ Run declareSensitivity(CLI::App& app) {
         if (options->until > 0) line += fmt::format(" --until {}", options->until);
         line += options->imports.commandLine();
         options->commandLine = line;
-        return run(*options);
+        return runSensitivity(*options);
     };
 }
 

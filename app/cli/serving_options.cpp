@@ -2,6 +2,7 @@
 #include "app/cli/serving_options.h"
 
 #include "app/cli/selection.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/backend/source_named.h"
 #include "core/bench/run/bench_row.h"
@@ -12,8 +13,6 @@
 namespace qs::cli {
 
 void ServingOptions::declare(CLI::App& app) {
-    std::vector<std::string> acts;
-    for (const BenchAct& act : benchActs()) acts.emplace_back(act.id);
     option(app, "--backend", backend,
            "Evaluate every spec and recipe once more as a backend would serve it: its layers\nmultiply there, "
            "with the backend's activations. `backends` lists them")
@@ -30,7 +29,7 @@ void ServingOptions::declare(CLI::App& app) {
            "Activations on the backend: f32, bf16, or quantized per row in the run: int8,\nfp8_e4m3 (default: f32, or "
            "what the variant has)")
         .type("TYPE")
-        .oneOf(std::move(acts));
+        .oneOf(idsOf(benchActs()));
 }
 
 Result<void> ServingOptions::check() const {

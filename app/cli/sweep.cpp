@@ -17,7 +17,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct SweepOptions {
     std::string path;
     std::vector<std::string> lines, filters;
     std::vector<std::uint32_t> blocks;
@@ -51,7 +51,7 @@ Result<void> printPoints(const SweepResult& result) {
     return print(text + sweepRemark(result) + "\n");
 }
 
-Result<void> run(const Options& options) {
+Result<void> runSweep(const SweepOptions& options) {
     std::vector<std::string> lines = options.lines;
     if (lines.empty())
         for (const auto& line : sweepLines())
@@ -108,7 +108,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareSweep(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<SweepOptions>();
     addPath(app, options->path);
     option(app, "--spec", options->lines,
            "A format or spec to sweep: with every block size if it names none; may be given several times. "
@@ -131,7 +131,7 @@ Run declareSweep(CLI::App& app) {
         if (options->decoded != "f32") line += " --decoded " + options->decoded;
         line += options->evidence.commandLine();
         options->commandLine = line;
-        return run(*options);
+        return runSweep(*options);
     };
 }
 

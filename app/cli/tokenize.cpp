@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kShownTokens = 40;
 
-struct Options {
+struct TokenizeOptions {
     std::string path, text, ids;
     OutputFiles outputs;
     std::string commandLine;
@@ -27,7 +27,7 @@ Result<void> printTokens(const eval::TokenizedFile& file) {
     return print(text + "\n" + eval::summaryOf(file) + "\n");
 }
 
-Result<void> run(const Options& options) {
+Result<void> runTokenize(const TokenizeOptions& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
@@ -50,7 +50,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareTokenize(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TokenizeOptions>();
     addPath(app, options->path);
     option(app, "--text", options->text, "A text in UTF-8; one newline at its end does not count")
         .type("FILE")
@@ -62,7 +62,7 @@ Run declareTokenize(CLI::App& app) {
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli tokenize " + options->path + " --text " + options->text;
-        return run(*options);
+        return runTokenize(*options);
     };
 }
 

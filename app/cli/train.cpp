@@ -15,7 +15,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct TrainOptions {
     std::string path, tensor, spec, inputs, name;
     int steps = 200;
     std::int64_t rows = 512;
@@ -23,42 +23,44 @@ struct Options {
     OutputFiles outputs;
     std::string commandLine;
 };
-struct Row {
+struct TrainRow {
     std::string tensor, spec, inputs, trainedSpec;
     int steps = 0;
     const value::QatResult* result = nullptr;
 };
 
-const Columns<Row>& columns() {
+const Columns<TrainRow>& columnsOfTrain() {
     constexpr auto none = Direction::None, lower = Direction::LowerIsBetter;
-    static const Columns<Row> list = {
-        columnOf<Row>({"tensor", "Tensor", "", Show::Name, 0, none, ""}, &Row::tensor),
-        columnOf<Row>({"spec", "Spec", "", Show::Text, 0, none, ""}, &Row::spec),
-        columnOf<Row>({"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
-                      [](const Row& r) { return r.result->startLoss; }),
-        columnOf<Row>({"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
-                      [](const Row& r) { return r.result->bestLoss; }),
-        columnOf<Row>({"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
-                      [](const Row& r) {
-                          const auto &s = r.result->startLoss, &b = r.result->bestLoss;
-                          return s > 0 && b > 0 ? finiteCellOf(10 * std::log10(s / b)) : Value();
-                      }),
-        columnOf<Row>({"best_step", "Best step", "", Show::Integer, 0, none, ""},
-                      [](const Row& r) { return r.result->bestStep; }),
-        columnOf<Row>({"steps", "Steps", "", Show::Integer, 0, none, ""}, &Row::steps),
-        columnOf<Row>(
+    static const Columns<TrainRow> list = {
+        columnOf<TrainRow>({"tensor", "Tensor", "", Show::Name, 0, none, ""}, &TrainRow::tensor),
+        columnOf<TrainRow>({"spec", "Spec", "", Show::Text, 0, none, ""}, &TrainRow::spec),
+        columnOf<TrainRow>(
+            {"nearest_nmse", "Nearest", "", Show::Scientific, 4, lower, "output NMSE of rounding to nearest"},
+            [](const TrainRow& r) { return r.result->startLoss; }),
+        columnOf<TrainRow>({"trained_nmse", "Trained", "", Show::Scientific, 4, lower, "output NMSE of the best step"},
+                           [](const TrainRow& r) { return r.result->bestLoss; }),
+        columnOf<TrainRow>({"gain_db", "Gain", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "of the output's SQNR"},
+                           [](const TrainRow& r) {
+                               const auto &s = r.result->startLoss, &b = r.result->bestLoss;
+                               return s > 0 && b > 0 ? finiteCellOf(10 * std::log10(s / b)) : Value();
+                           }),
+        columnOf<TrainRow>({"best_step", "Best step", "", Show::Integer, 0, none, ""},
+                           [](const TrainRow& r) { return r.result->bestStep; }),
+        columnOf<TrainRow>({"steps", "Steps", "", Show::Integer, 0, none, ""}, &TrainRow::steps),
+        columnOf<TrainRow>(
             {"weight_nmse", "Weight NMSE", "", Show::Scientific, 4, lower, "of the trained weights against W"},
-            [](const Row& r) { return r.result->weightNmse; }),
-        columnOf<Row>({"inputs", "Inputs", "", Show::Text, 0, none, ""}, &Row::inputs),
-        columnOf<Row>({"trained_spec", "Kept as", "", Show::Text, 0, none, "the result as a spec of its own"},
-                      [](const Row& r) { return r.trainedSpec.empty() ? Value() : Value(r.trainedSpec); }),
-        columnOf<Row>({"reason", "Reason", "", Show::Text, 0, none, "why a figure is missing"},
-                      [](const Row& r) { return r.trainedSpec.empty() ? "not kept: name it with --keep" : ""; }),
+            [](const TrainRow& r) { return r.result->weightNmse; }),
+        columnOf<TrainRow>({"inputs", "Inputs", "", Show::Text, 0, none, ""}, &TrainRow::inputs),
+        columnOf<TrainRow>({"trained_spec", "Kept as", "", Show::Text, 0, none, "the result as a spec of its own"},
+                           [](const TrainRow& r) { return r.trainedSpec.empty() ? Value() : Value(r.trainedSpec); }),
+        columnOf<TrainRow>(
+            {"reason", "Reason", "", Show::Text, 0, none, "why a figure is missing"},
+            [](const TrainRow& r) { return r.trainedSpec.empty() ? "not kept: name it with --keep" : ""; }),
     };
     return list;
 }
 
-Result<void> run(const Options& options) {
+Result<void> runTrain(const TrainOptions& options) {
     const auto spec = parseSpec(options.spec);
     if (!spec) return tl::unexpected(spec.error());
     if (!options.name.empty())
@@ -79,7 +81,7 @@ Result<void> run(const Options& options) {
         processJob());
     if (!result) return tl::unexpected(result.error());
     computing.reset();
-    Row row{
+    TrainRow row{
         tensor->info->name, options.spec, *inputs ? escapeForPeople((*inputs)->title(), 60) : "synthetic, seed 1", {},
         options.steps,      &*result};
     if (!options.name.empty()) {
@@ -113,7 +115,7 @@ Result<void> run(const Options& options) {
     report.plots.push_back(std::move(plot));
     report.more.emplace_back("curve", makeTable({}, curve, result->curve));
     return putLab(
-        options.outputs, tensor->opened.get(), makeTable({}, columns(), std::vector{row}),
+        options.outputs, tensor->opened.get(), makeTable({}, columnsOfTrain(), std::vector{row}),
         {"tensor", "spec", "nearest_nmse", "trained_nmse", "gain_db", "best_step", "weight_nmse", "trained_spec"},
         std::move(report),
         row.trainedSpec.empty()
@@ -124,7 +126,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareTrain(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<TrainOptions>();
     addPath(app, options->path);
     addLabTensor(app, options->tensor);
     option(app, "--spec", options->spec, "The spec to train under").required().type("SPEC");
@@ -146,7 +148,7 @@ Run declareTrain(CLI::App& app) {
         line += fmt::format(" --rows {} --steps {} --rate {}", options->rows, options->steps, options->rate);
         if (!options->name.empty()) line += " --keep " + options->name;
         options->commandLine = line;
-        return run(*options);
+        return runTrain(*options);
     };
 }
 

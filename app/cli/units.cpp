@@ -3,9 +3,9 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
+#include "core/base/lists.h"
 #include "core/records/input_hash.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {
@@ -42,9 +42,7 @@ void UnitOptions::declare(CLI::App& app) {
         });
 }
 
-bool sharesUnits(const CLI::App& command) {
-    return std::find(sharingCommands().begin(), sharingCommands().end(), &command) != sharingCommands().end();
-}
+bool sharesUnits(const CLI::App& command) { return contains(sharingCommands(), &command); }
 
 Result<UnitRun*> UnitOptions::open(bool reports) const {
     const Part& mine = part();

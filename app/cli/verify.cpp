@@ -15,7 +15,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
     std::string first;    ///< the original, or the export alone
     std::string exported; ///< "": the first is an export alone
     std::string certificate;
@@ -24,7 +24,7 @@ struct Options {
     std::string commandLine;
 };
 
-Result<std::string> certificateFor(const Options& options) {
+Result<std::string> certificateFor(const VerifyOptions& options) {
     if (!options.certificate.empty()) return options.certificate;
     const std::string& path = options.first;
     std::string found = certificateOf(path);
@@ -36,7 +36,7 @@ Result<std::string> certificateFor(const Options& options) {
 }
 
 /// Whether the files are still those of their certificate.
-Result<void> checkFiles(const Options& options) {
+Result<void> checkFiles(const VerifyOptions& options) {
     if (!options.failOn.empty())
         return fail("--fail-on compares with an original: name it before the export.", options.first);
     for (const char* id : {"csv", "html", "pdf", "md"})
@@ -74,7 +74,7 @@ Result<void> printVerification(const Verification& found) {
 }
 
 /// Against the original.
-Result<void> compare(const Options& options) {
+Result<void> compare(const VerifyOptions& options) {
     if (!options.certificate.empty())
         return fail("--certificate is for an export without its original; beside one it is found by itself.",
                     options.certificate);
@@ -105,7 +105,7 @@ Result<void> compare(const Options& options) {
 } // namespace
 
 Run declareVerify(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<VerifyOptions>();
     option(app, "ORIGINAL", options->first,
            "The model that an export was made from. Alone: what `quantize` or `export`\n"
            "wrote, checked by its certificate")

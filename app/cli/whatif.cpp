@@ -11,7 +11,7 @@
 namespace qs::cli {
 namespace {
 
-struct Options {
+struct WhatifOptions {
     std::string path, tensor, spec;
     std::vector<std::string> arguments; ///< one for each operation
     std::vector<Option> given;
@@ -19,7 +19,7 @@ struct Options {
     std::string commandLine;
 };
 
-Result<void> run(const Options& options) {
+Result<void> runWhatif(const WhatifOptions& options) {
     const auto spec = parseSpec(options.spec);
     if (!spec) return tl::unexpected(spec.error());
     auto tensor = labTensor(options.path, options.tensor, false);
@@ -61,7 +61,7 @@ Result<void> run(const Options& options) {
 } // namespace
 
 Run declareWhatIf(CLI::App& app) {
-    auto options = std::make_shared<Options>();
+    auto options = std::make_shared<WhatifOptions>();
     addPath(app, options->path);
     addLabTensor(app, options->tensor);
     option(app, "--spec", options->spec, "The spec that the tensor has").required().type("SPEC");
@@ -79,7 +79,7 @@ Run declareWhatIf(CLI::App& app) {
             if (options->given[i].given())
                 options->commandLine +=
                     fmt::format(" --{} '{}'", value::whatIfOperations()[i].id, options->arguments[i]);
-        return run(*options);
+        return runWhatif(*options);
     };
 }
 

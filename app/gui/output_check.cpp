@@ -2,9 +2,9 @@
 #include "app/gui/output_check.h"
 
 #include "app/gui/session.h"
+#include "core/base/lists.h"
 #include "core/export/run_files.h"
 
-#include <algorithm>
 #include <vector>
 
 namespace qs::gui {
@@ -28,8 +28,7 @@ void readsBeside(Session& session, const QString& path, const QString& as) {
     auto* beside = besideOf(session);
     if (!beside) beside = new ReadBeside(&session);
     const std::pair file(path.toStdString(), as.toStdString());
-    if (std::find(beside->files.begin(), beside->files.end(), file) == beside->files.end())
-        beside->files.push_back(file);
+    addOnce(beside->files, file);
 }
 
 OutputCheck outputCheck(const Session& session) {

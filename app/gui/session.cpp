@@ -5,6 +5,7 @@
 #include "app/gui/resource_path.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_edit.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <QCoreApplication>
@@ -204,8 +205,7 @@ void Session::selectTensor(const TensorInfo* tensor) {
     if (tensor == tensor_ || !model_) return;
     tensor_ = tensor;
     Q_EMIT tensorChanged();
-    if (tensor_ && std::find(selection_.begin(), selection_.end(), tensor_) == selection_.end())
-        setSelection({tensor_});
+    if (tensor_ && !contains(selection_, tensor_)) setSelection({tensor_});
     if (tensor_) inspect(true, comparing_);
 }
 

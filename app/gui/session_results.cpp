@@ -2,6 +2,7 @@
 #include "app/gui/session_results.h"
 
 #include "app/gui/spec_edit.h"
+#include "core/base/lists.h"
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +65,7 @@ bool isPossible(const TensorAnalysis& was, std::span<const double> values) {
 SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size_t weights) {
     SessionResults results;
     results.spec = specText(spec);
-    for (const auto& column : kColumns) results.metrics.emplace_back(column.id);
+    results.metrics = idsOf(kColumns);
     for (std::size_t i = 0; i < weights; ++i) {
         const auto row = rows.at(i);
         if (!row || row->status != Status::Ok || row->decodedAs != DType::F32) continue;
@@ -77,9 +78,7 @@ SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size
 std::vector<AnalysisRow> rowsOf(const SessionResults& results, const Model& model) {
     std::vector<AnalysisRow> rows;
     const auto spec = savedSpec(results.spec);
-    std::vector<std::string> ids;
-    for (const auto& column : kColumns) ids.emplace_back(column.id);
-    if (!spec || results.metrics != ids) return rows;
+    if (!spec || results.metrics != idsOf(kColumns)) return rows;
     for (std::size_t i = 0; i < results.tensors.size(); ++i) {
         const auto* tensor = model.find(results.tensors[i]);
         if (!tensor) continue;

@@ -32,11 +32,11 @@ struct DlTensor {
 
 constexpr std::int32_t kCpu = 1, kCudaHost = 3; // devices whose memory the CPU reads
 
-struct TypeRow {
+struct DlTypeRow {
     std::uint8_t code, bits;
     DType dtype;
 };
-constexpr TypeRow kTypes[] = {
+constexpr DlTypeRow kDlTypes[] = {
     {0, 8, DType::I8},       {0, 16, DType::I16},         {0, 32, DType::I32},     {0, 64, DType::I64},
     {1, 8, DType::U8},       {1, 16, DType::U16},         {1, 32, DType::U32},     {1, 64, DType::U64},
     {2, 16, DType::F16},     {2, 32, DType::F32},         {2, 64, DType::F64},     {4, 16, DType::BF16},
@@ -45,7 +45,7 @@ constexpr TypeRow kTypes[] = {
 };
 
 std::optional<DType> typeOf(DlType type) {
-    for (const TypeRow& row : kTypes)
+    for (const DlTypeRow& row : kDlTypes)
         if (row.code == type.code && row.bits == type.bits && type.lanes == 1) return row.dtype;
     return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // plan: a spec for every tensor under a budget of bytes.
 #include "app/python/commands.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/select.h"
 #include "core/model/output/atomic_file.h"
@@ -71,8 +72,7 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
     std::vector<RecipeOfModel> recipes;
     for (const auto& path : asked.recipes) {
         recipes.push_back(take(recipeOfModel(path, *model)));
-        for (const QuantSpec& spec : recipes.back().specs)
-            if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        for (const QuantSpec& spec : recipes.back().specs) addOnce(specs, spec);
     }
     if (specs.size() < 2) throw Fault(Error{"plan chooses between specs: give two or more, or a recipe.", {}});
     const plan::OptionRequest wanted = requestOf(asked, model, specs);

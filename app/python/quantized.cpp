@@ -80,7 +80,7 @@ py::object dequantize(const Quantized& self, const py::object& progress) {
     return arrayOf(numpyType("float32"), std::move(values), self.tensor.shape);
 }
 
-std::string textOf(const Quantized& q) {
+std::string reprOf(const Quantized& q) {
     return fmt::format("<quantscope.Quantized {} {}: {:.4f} bits per weight>", specText(q.tensor.spec),
                        shapeText(q.tensor.shape), q.bpw());
 }
@@ -117,7 +117,7 @@ void bindQuantized(py::module_& module) {
         .def_property_readonly("warnings", [](const Quantized& q) { return q.tensor.warnings; })
         .def("dequantize", &dequantize, py::kw_only(), py::arg("progress") = py::none(),
              "The decoded values: f32 array of `shape`.")
-        .def("__repr__", &textOf);
+        .def("__repr__", &reprOf);
     module.def("quantize", &quantize, py::arg("array"), py::arg("spec"), py::arg("name") = "",
                py::arg("progress") = py::none());
 }

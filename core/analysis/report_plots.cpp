@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/report_plots.h"
 
+#include "core/base/lists.h"
 #include "core/quant/codebook/learn.h"
 #include "core/quant/spec/code_set.h"
 
@@ -21,10 +22,6 @@ std::optional<double> valueOf(const AnalysisRow& row, const Metric& metric) {
     return row->status == Status::Ok ? metric.value(*row) : std::nullopt;
 }
 
-bool worse(const Metric& metric, double a, double b) {
-    return metric.better == Direction::HigherIsBetter ? a < b : a > b;
-}
-
 std::pair<double, double> rangeOf(const std::vector<double>& cells) {
     double low = INFINITY, high = -INFINITY;
     for (const double v : cells)
@@ -41,8 +38,7 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
     for (const auto* tensor : plan.tensors) {
         places.push_back(placeOf(tensor->name));
         layers.emplace(places.back().layer, 0);
-        if (std::find(roles.begin(), roles.end(), places.back().role) == roles.end() && roles.size() < kMostRoles)
-            roles.push_back(places.back().role);
+        if (!contains(roles, places.back().role) && roles.size() < kMostRoles) roles.push_back(places.back().role);
     }
     std::size_t column = 0;
     for (auto& [layer, index] : layers) index = column++;
@@ -70,7 +66,7 @@ std::vector<Plot> placeMaps(const AnalysisPlan& plan, const RowsBySpec& specs, c
             const auto value = valueOf(specs[s][t], metric);
             if (!value)
                 cell = std::isfinite(cell) ? cell : NAN;
-            else if (!std::isfinite(cell) || worse(metric, *value, cell))
+            else if (!std::isfinite(cell) || metric.isWorse(*value, cell))
                 cell = *value;
         }
         const auto [low, high] = rangeOf(plot.cells);
@@ -95,7 +91,7 @@ std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, co
         for (const auto& row : specs[s])
             if (const auto value = valueOf(row, metric)) ranked.emplace_back(*value, row.get());
         std::stable_sort(ranked.begin(), ranked.end(),
-                         [&](const auto& a, const auto& b) { return worse(metric, a.first, b.first); });
+                         [&](const auto& a, const auto& b) { return metric.isWorse(a.first, b.first); });
         if (ranked.empty() || !(ranked.front().first > 0)) continue; // nothing hurts
         Plot plot;
         plot.kind = Plot::Kind::Bars;

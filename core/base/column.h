@@ -3,6 +3,8 @@
 // A result is a vector of plain rows and one list of columns. The tables of the window, the terminal, CSV, JSON and
 // HTML all use that list.
 
+#include "core/base/lists.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
@@ -65,7 +67,7 @@ template<class Row> struct Columns : std::vector<Column<Row>> {
     Columns without(Ids ids) const {
         Columns out;
         for (const auto& column : *this)
-            if (std::find(ids.begin(), ids.end(), column.id) == ids.end()) out.push_back(column);
+            if (!contains(ids, column.id)) out.push_back(column);
         return out;
     }
     /// The place of the column with this id, which must be there.

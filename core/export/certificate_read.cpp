@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Reads a certificate without building a tree of it: it may have a million tensors.
+#include "core/base/lists.h"
 #include "core/base/strict_json.h"
 #include "core/base/text.h"
 #include "core/export/certificate.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <span>
@@ -74,7 +74,7 @@ public:
     }
     bool endObject() override {
         for (const char* name : needed(place()))
-            if (std::find(places_.back().set.begin(), places_.back().set.end(), name) == places_.back().set.end())
+            if (!contains(places_.back().set, name))
                 return refuse(fmt::format("it has no \"{}\" where one is needed", name));
         const In ended = place();
         level_ -= ended == In::Certificate;
@@ -86,7 +86,7 @@ public:
     bool key(std::string& text) override {
         auto& seen = places_.back().seen;
         if (place() != In::Other) {
-            if (std::find(seen.begin(), seen.end(), text) != seen.end())
+            if (contains(seen, text))
                 return refuse(fmt::format("it has the key \"{}\" twice", escapeForPeople(text, 60)));
             if (seen.size() == kMostKeys) return refuse("one of its objects has too many keys");
             seen.push_back(text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Decodes the fields of the eformer and native layouts to values, chunk by chunk.
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/slabs.h"
 #include "core/layouts/stored.h"
@@ -59,7 +60,7 @@ Result<TensorView> field(const Model& model, const StoredTensor& stored, const s
     if (!found)
         return fail(fmt::format("tensor '{}' is missing, which the metadata of '{}' promises",
                                 escapeForPeople(name, 80), escapeForPeople(stored.name, 80)));
-    if (std::find(dtypes.begin(), dtypes.end(), found->dtype) == dtypes.end() || found->packed || found->shape != shape)
+    if (!contains(dtypes, found->dtype) || found->packed || found->shape != shape)
         return fail(fmt::format("tensor '{}' is {} {}, but {} of {} needs {} {}", escapeForPeople(name, 80),
                                 found->typeId(), shapeText(found->shape), specText(stored.spec),
                                 shapeText(stored.shape), info(dtypes.front()).id, shapeText(shape)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/layouts/linear_weights.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/model/norm_name.h"
 
@@ -22,8 +23,7 @@ bool isLookup(std::string_view name) {
                    [](char c) { return char(c >= 'A' && c <= 'Z' ? c + 32 : c); });
     static constexpr std::array<std::string_view, 3> last = {"wte", "wpe", "shared"};
     const std::string_view role = std::string_view(lower).substr(lower.rfind('.') + 1);
-    return role.find("embed") != role.npos || saysNorm(role) ||
-           std::find(last.begin(), last.end(), role) != last.end() ||
+    return role.find("embed") != role.npos || saysNorm(role) || contains(last, role) ||
            (role.empty() && lower.find("embed") != lower.npos);
 }
 

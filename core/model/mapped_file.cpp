@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/mapped_file.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/process/descriptor.h"
 
@@ -126,8 +127,7 @@ FileAccess accessOf(int fd, const struct stat& status) {
         0x6969,     0x517B,     0xFE534D42, 0xFF534D42, 0x5346414F, 0x73757245, 0x01021997, 0x00C36400,
         0x0BD00BD0, 0x47504653, 0x65735546, 0x786F4256, 0x4D44,     0x2011BAB0, 0x9660,     0x15013346};
     struct statfs system {};
-    const bool isRemote = ::fstatfs(fd, &system) == 0 &&
-                          std::find(remote.begin(), remote.end(), std::uint32_t(system.f_type)) != remote.end();
+    const bool isRemote = ::fstatfs(fd, &system) == 0 && contains(remote, std::uint32_t(system.f_type));
     return isRemote || isRemovable(status.st_dev) ? FileAccess::Pread : FileAccess::Map;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/output_axis.h"
 
+#include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 
-#include <algorithm>
 #include <array>
 
 namespace qs {
@@ -15,10 +15,6 @@ constexpr std::array<std::string_view, 4> kConv1dModules = {"c_attn", "q_attn", 
 constexpr std::array<std::string_view, 3> kKerasFormats = {"hdf5", "keras", "keras-shards"};
 /// Formats whose writers transpose matrices but keep their names. The reader of ONNX looks at the graph instead.
 constexpr std::array<std::string_view, 2> kTurningFormats = {"tflite", "onnx"};
-
-template<std::size_t N> bool isAmong(std::string_view word, const std::array<std::string_view, N>& words) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 /// Removes the part after the last dot or slash from `name` and returns it. Without a separator, it is the whole name.
 std::string_view takeLast(std::string_view& name) {
@@ -45,13 +41,13 @@ bool isKerasVariable(std::string_view name) {
 } // namespace
 
 bool isConv1dName(std::string_view tensorName) {
-    return takeLast(tensorName) == "weight" && isAmong(takeLast(tensorName), kConv1dModules);
+    return takeLast(tensorName) == "weight" && contains(kConv1dModules, takeLast(tensorName));
 }
 
-bool isConv1dType(std::string_view modelType) { return isAmong(modelType, kConv1dTypes); }
+bool isConv1dType(std::string_view modelType) { return contains(kConv1dTypes, modelType); }
 
 void markOutputAxes(Model& model) {
-    const bool turns = isAmong(model.format, kTurningFormats), numbers = isAmong(model.format, kKerasFormats);
+    const bool turns = contains(kTurningFormats, model.format), numbers = contains(kKerasFormats, model.format);
     bool conv1d = false;
     for (TensorInfo& tensor : model.tensors) {
         if (tensor.shape.size() < 2 || turns) continue;

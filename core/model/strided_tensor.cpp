@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/strided_tensor.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
@@ -39,7 +40,7 @@ std::vector<std::int64_t> StridedLayout::contiguousStrides(const std::vector<std
 
 bool StridedLayout::isContiguous() const {
     std::int64_t expected = 1;
-    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return true;
+    if (contains(shape, 0)) return true;
     for (std::size_t i = shape.size(); i-- > 0;) {
         if (shape[i] != 1 && strides[i] != expected) return false;
         expected *= shape[i];

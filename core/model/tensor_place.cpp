@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the name of a tensor says: its layer and its role.
+#include "core/base/lists.h"
 #include "core/model/model.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 
 namespace qs {
 namespace {
-
-template<std::size_t N> bool isOneOf(std::string_view word, const std::array<std::string_view, N>& words) {
-    return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 // Parts before the stack of layers that say nothing about the tensor.
 constexpr auto kWrappers =
@@ -67,7 +63,7 @@ TensorPlace placeOf(std::string_view tensorName) {
         parts.pop_back();
     }
     std::size_t wrappers = 0;
-    while (wrappers + 1 < parts.size() && isOneOf(parts[wrappers], kWrappers)) ++wrappers;
+    while (wrappers + 1 < parts.size() && contains(kWrappers, parts[wrappers])) ++wrappers;
     parts.erase(parts.begin(), parts.begin() + std::ptrdiff_t(wrappers));
 
     TensorPlace place;
@@ -84,13 +80,13 @@ TensorPlace placeOf(std::string_view tensorName) {
 
     // The role must differ between the tensors of one layer, and be the same in all layers.
     std::vector<std::string_view> before(parts.begin(), middle);
-    if (isOneOf(before.back(), kStacks)) before.pop_back();
+    if (contains(kStacks, before.back())) before.pop_back();
     std::vector<std::string_view> after(middle + 1, parts.end());
     std::vector<std::string_view> role, inLayer;
-    const bool keepAll = !after.empty() && isOneOf(after.back(), kGeneric);
+    const bool keepAll = !after.empty() && contains(kGeneric, after.back());
     for (std::size_t i = 0; i < after.size(); ++i) {
         const bool expertNumber = i > 0 && after[i - 1] == "experts" && layerNumber(after[i]) >= 0;
-        const bool isModule = !keepAll && i + 1 < after.size() && isOneOf(after[i], kModules);
+        const bool isModule = !keepAll && i + 1 < after.size() && contains(kModules, after[i]);
         if (!isModule) inLayer.push_back(after[i]);
         if (!expertNumber && !isModule) role.push_back(after[i]);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/layout_demands.h"
 
+#include "core/base/lists.h"
+
 #include <algorithm>
 
 namespace qs::plan {
@@ -13,7 +15,7 @@ public:
 
     /// Puts the spec beside those that were added; "": the file can be described, or no unit takes the spec.
     std::string add(const QuantSpec& spec) {
-        if (std::find(known_.begin(), known_.end(), spec) != known_.end()) return {};
+        if (contains(known_, spec)) return {};
         const TensorInfo* tensor = freeTensor(spec);
         if (!tensor) return {};
         taken_.push_back({tensor, std::make_shared<const QuantSpec>(spec)});

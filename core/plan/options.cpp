@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/options.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/plan/layout_demands.h"
 #include "core/plan/units.h"
@@ -319,9 +320,7 @@ std::uint64_t Options::mostNs() const { return sumOf(*this, fixedNs, &UnitOption
 
 std::vector<QuantSpec> OptionRequest::allSpecs() const {
     auto out = specs;
-    const auto add = [&](const QuantSpec& spec) {
-        if (std::find(out.begin(), out.end(), spec) == out.end()) out.push_back(spec);
-    };
+    const auto add = [&](const QuantSpec& spec) { addOnce(out, spec); };
     for (const TensorRule& lock : locks)
         if (lock.spec) add(*lock.spec);
     for (const SizeLimit& limit : limits) add(limit.spec);

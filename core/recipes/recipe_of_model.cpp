@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/recipes/recipe_of_model.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/export/rule_book.h"
 #include "core/recipes/resolve.h"
 #include "core/report/report.h"
 
 #include <QRegularExpression>
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
@@ -32,8 +32,7 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
         return spec ? &*spec : nullptr;
     };
     for (const TensorInfo& tensor : model.tensors)
-        if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr)
-            if (std::find(out.specs.begin(), out.specs.end(), *spec) == out.specs.end()) out.specs.push_back(*spec);
+        if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr) addOnce(out.specs, *spec);
     if (out.specs.empty())
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
     return out;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/recipes/yaml_tree.h"
 
+#include "core/base/lists.h"
 #include "core/base/strict_json.h"
 #include "core/base/text.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -36,10 +36,6 @@ struct Event {
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
 };
-
-bool isOneOf(std::string_view text, std::initializer_list<std::string_view> words) {
-    return std::find(words.begin(), words.end(), text) != words.end();
-}
 
 /// A scalar without quotes.
 Tree plainScalar(std::string_view text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/records/record_files.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/model/crc32c.h"
 #include "core/model/output/atomic_file.h"
@@ -139,7 +140,7 @@ Result<std::vector<RecordsOrigin>> RecordFiles::originsIn(const std::vector<std:
         if (!file) return tl::unexpected(file.error());
         auto header = readHeader(*file, path);
         if (!header) return tl::unexpected(header.error());
-        if (std::find(out.begin(), out.end(), header->origin) == out.end()) out.push_back(std::move(header->origin));
+        addOnce(out, std::move(header->origin));
     }
     if (out.empty())
         return fail(fmt::format("{} holds no files of records; a command with --records DIR writes them.",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/lists.h"
 #include "core/report/report.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ public:
     void table(Table& table) const {
         for (std::size_t c = 0; c < table.columns.size(); ++c) {
             const auto& id = table.columns[c].id;
-            if (std::find(kColumnsWithPaths.begin(), kColumnsWithPaths.end(), id) == kColumnsWithPaths.end()) continue;
+            if (!contains(kColumnsWithPaths, id)) continue;
             for (auto& row : table.rows)
                 if (auto* text = std::get_if<std::string>(&row[c])) sentence(*text);
         }

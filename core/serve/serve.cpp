@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/serve/serve.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/serve/serving.h"
 
@@ -136,11 +137,8 @@ private:
 } // namespace
 
 Result<std::shared_ptr<eval::LinearServer>> openServer(const ServingChoice& choice, const Job& job) {
-    if (!choice.act.empty() && !findBenchAct(choice.act)) {
-        std::vector<std::string> ids;
-        for (const BenchAct& act : benchActs()) ids.emplace_back(act.id);
-        return advise(fmt::format("There are no activations {}", escapeForPeople(choice.act, 40)), std::move(ids));
-    }
+    if (!choice.act.empty() && !findBenchAct(choice.act))
+        return advise(fmt::format("There are no activations {}", escapeForPeople(choice.act, 40)), idsOf(benchActs()));
     BenchmarkPlan plan;
     plan.threads = choice.threads, plan.open = choice.open;
     OpenedBackend opened = openForBenchmark(plan, choice.source, job);

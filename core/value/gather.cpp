@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/gather.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -8,10 +9,6 @@
 
 namespace qs::value {
 namespace {
-
-bool contains(const std::vector<int>& list, int value) {
-    return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 bool within(const std::vector<int>& axes, std::size_t rank) {
     for (std::size_t i = 0; i < axes.size(); ++i)

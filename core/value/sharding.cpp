@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/value/sharding.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
@@ -140,7 +141,7 @@ Result<Tensor> quantizedSharded(const Tensor& x, const Sharding& sharding, const
     Tensor whole{x.shape, std::vector<float>(x.values.size()), x.dtype};
     std::vector<Shape> done; // copies of a part are equal
     for (const Shard& shard : sharding.shards) {
-        if (std::find(done.begin(), done.end(), shard.begin) != done.end()) continue;
+        if (contains(done, shard.begin)) continue;
         done.push_back(shard.begin);
         Shape limit = shard.begin;
         for (std::size_t i = 0; i < limit.size(); ++i) limit[i] += shard.extent[i];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/verify/candidates.h"
 
+#include "core/base/lists.h"
 #include "core/layouts/stored.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/gguf/packed_type.h"
@@ -63,9 +64,7 @@ bool isStoredAs(const ScaleType& type, const LayerCoding& coding) {
     return true;
 }
 
-void addOnce(std::vector<QuantSpec>& specs, QuantSpec spec) {
-    if (std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(std::move(spec));
-}
+void addOnce(std::vector<QuantSpec>& specs, QuantSpec spec) { addOnce(specs, std::move(spec)); }
 
 /// The specs of a dialect's text with every type of scales that may be stored so.
 void addTypes(const std::string& text, const LayerCoding& coding, std::vector<QuantSpec>& specs) {

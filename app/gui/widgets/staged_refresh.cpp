@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/widgets/staged_refresh.h"
 
-#include <algorithm>
+#include "core/base/lists.h"
 
 namespace qs::gui {
 
@@ -26,7 +26,7 @@ void StagedRefresh::askAll() {
     for (int stage = 0; stage < int(stages_.size()); ++stage) ask(stage);
 }
 
-bool StagedRefresh::pending() const { return std::find(asked_.begin(), asked_.end(), true) != asked_.end(); }
+bool StagedRefresh::pending() const { return contains(asked_, true); }
 
 void StagedRefresh::setActive(bool active) {
     active_ = active;

@@ -8,6 +8,7 @@
 #include "app/gui/widgets/metric_cell.h"
 #include "app/gui/widgets/shared_painting.h"
 #include "app/gui/widgets/tensor_tree.h"
+#include "core/base/lists.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>
@@ -21,8 +22,6 @@
 #include <QStyle>
 #include <QToolButton>
 #include <QTreeView>
-
-#include <algorithm>
 
 namespace qs::gui {
 namespace {
@@ -273,9 +272,7 @@ void TensorBrowser::takeSelection() {
     const auto* tensor = tree_->tensor(view_->currentIndex());
     // The current row may be the one that a click has just deselected: it must not change the rest of the selection.
     const auto& chosen = session_.selection();
-    const auto isChosen = [&](const TensorInfo* one) {
-        return std::find(chosen.begin(), chosen.end(), one) != chosen.end();
-    };
+    const auto isChosen = [&](const TensorInfo* one) { return contains(chosen, one); };
     if (tensor && !chosen.empty() && !isChosen(tensor)) tensor = isChosen(session_.tensor()) ? nullptr : chosen.front();
     if (tensor) session_.selectTensor(tensor);
 }

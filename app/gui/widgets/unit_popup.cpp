@@ -8,6 +8,7 @@
 #include "app/gui/unit_rules.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/peek.h"
+#include "core/base/lists.h"
 #include "core/base/short_name.h"
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
@@ -101,7 +102,7 @@ void UnitPopup::findUnit() {
     const plan::Options& options = *plan->options;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         const auto& tensors = options.units[u].tensors;
-        if (std::find(tensors.begin(), tensors.end(), tensor_) == tensors.end()) continue;
+        if (!contains(tensors, tensor_)) continue;
         unit_.title = options.units[u].name, unit_.tensors = tensors, unit_.isPlanned = true;
         const QuantSpec* spec = options.specOf(options.of[u][plan->plan.picked[u]]);
         unit_.planned = spec ? std::optional(*spec) : std::nullopt;

@@ -227,7 +227,7 @@ void describe(hid_t dataset, Found& found) {
             found.reason = "has more elements than can be counted";
             return;
         }
-    if (std::find(found.shape.begin(), found.shape.end(), 0) != found.shape.end()) bytes = 0;
+    if (contains(found.shape, 0)) bytes = 0;
     found.bytes = bytes;
     found.dtypeAttribute = textAttribute(dataset, "dtype", 64);
     describeQuantized(dataset, found);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/sweep/sweep.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -12,8 +13,7 @@ namespace {
 
 std::vector<std::string> linesOf(const SweepPlan& plan) {
     std::vector<std::string> lines;
-    for (const auto& spec : plan.specs)
-        if (std::find(lines.begin(), lines.end(), spec.line) == lines.end()) lines.push_back(spec.line);
+    for (const auto& spec : plan.specs) addOnce(lines, spec.line);
     return lines;
 }
 

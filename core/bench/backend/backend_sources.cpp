@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/lists.h"
 #include "core/bench/backend/backend.h"
 
 #include "core/base/text.h"
@@ -74,9 +75,7 @@ bool isPjrtPlugin(const std::string& path) {
     return library.defines("GetPjrtApi") && !library.defines("quantscope_backend_query");
 }
 
-bool BackendSource::isNamedById(std::string_view key) const {
-    return std::find(idKeys.begin(), idKeys.end(), key) != idKeys.end();
-}
+bool BackendSource::isNamedById(std::string_view key) const { return contains(idKeys, key); }
 
 AskedBackend askedAs(const BackendSource& source) {
     AskedBackend out{source.id, source.shipped ? std::string() : source.path};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/value_fields.h"
 
+#include "core/base/lists.h"
+
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -12,14 +14,12 @@ constexpr std::size_t kMostOffered = 256, kMostCodebook = 65536, kMostIterations
 
 bool isWithin(std::int64_t value, std::int64_t least, std::int64_t most) { return value >= least && value <= most; }
 bool isSeconds(double value) { return std::isfinite(value) && value >= 0; }
-bool isIn(RowState state, std::initializer_list<RowState> list) {
-    return std::find(list.begin(), list.end(), state) != list.end();
-}
 
 } // namespace
 
 std::string faultOf(const ProbeResult& probe) {
-    if (!isIn(probe.state, {RowState::Unavailable, RowState::Available, RowState::NeedsConfig, RowState::CompileOnly}))
+    if (!isOneOf(probe.state,
+                 {RowState::Unavailable, RowState::Available, RowState::NeedsConfig, RowState::CompileOnly}))
         return fmt::format("'state' is {}, which is not a state of a probe", rowStateText(probe.state));
     return {};
 }
@@ -84,8 +84,8 @@ std::string faultOf(const RunOptions& options) {
 std::string faultOf(const RunSamples&) { return {}; } // RemoteBackend compares them with its own clock
 
 std::string faultOf(const Failure& failure) {
-    return isIn(failure.state, {RowState::Failed, RowState::Declined, RowState::Unavailable, RowState::Cancelled,
-                                RowState::Crashed, RowState::NotBuilt})
+    return isOneOf(failure.state, {RowState::Failed, RowState::Declined, RowState::Unavailable, RowState::Cancelled,
+                                   RowState::Crashed, RowState::NotBuilt})
                ? ""
                : "'state' is none that a worker reports";
 }

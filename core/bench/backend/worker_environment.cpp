@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/worker_environment.h"
 
+#include "core/base/lists.h"
 #include "core/process/process_mark.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr std::array<std::string_view, 42> kVendorPrefixes = {
     "TSAN_", "LSAN_",       "MSAN_",   "MALLOC_", "GCOV_",  "LLVM_PROFILE_"};
 
 bool passesToWorker(std::string_view name) {
-    return std::find(kWorkerVariables.begin(), kWorkerVariables.end(), name) != kWorkerVariables.end() ||
+    return contains(kWorkerVariables, name) ||
            std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(),
                        [&](std::string_view beginning) { return name.starts_with(beginning); });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The charts of a run as plots of a report.
+#include "core/base/lists.h"
 #include "core/bench/report/bench_report.h"
 
 #include "core/base/text.h"
@@ -84,8 +85,7 @@ std::vector<Plot> rooflinePlots(const BenchmarkRun& run) {
         for (const auto& point : roofline.points) {
             const auto& row = run.rows[point.row];
             if (row.answer.variant.approx || row.answer.variant.experimental) continue;
-            if (std::find(specs.begin(), specs.end(), row.question.spec) == specs.end())
-                specs.push_back(row.question.spec);
+            addOnce(specs, row.question.spec);
             auto& first = best[row.question.spec]
                               .try_emplace({row.question.m, row.question.n, row.question.k}, &point)
                               .first->second;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/bench_plan.h"
 
+#include "core/base/lists.h"
 #include "core/base/rows.h"
 #include "core/base/text.h"
 
@@ -31,12 +32,6 @@ constexpr std::array<BenchAct, 4> kActs = {{
 }};
 
 constexpr std::uint64_t kLeastMemory = 1 << 20;
-
-template<class List> std::string idsOf(const List& list) {
-    std::string out;
-    for (const auto& item : list) out += (out.empty() ? "" : ", ") + std::string(item.id);
-    return out;
-}
 
 } // namespace
 
@@ -71,11 +66,11 @@ Result<void> checkPlan(const BenchmarkPlan& plan) {
     for (const auto& op : plan.ops)
         if (!findBenchOp(op))
             return fail(fmt::format("There is no operation '{}'; the operations are {}.", escapeForPeople(op, 60),
-                                    idsOf(kOps)));
+                                    fmt::join(idsOf(kOps), ", ")));
     for (const auto& act : plan.acts)
         if (!findBenchAct(act))
             return fail(fmt::format("There is no activation type '{}'; the types are {}.", escapeForPeople(act, 60),
-                                    idsOf(kActs)));
+                                    fmt::join(idsOf(kActs), ", ")));
     if (plan.ops.empty() || plan.acts.empty() || plan.caches.empty() || plan.backends.empty())
         return fail("The benchmark has nothing to run: choose at least one operation, activation type, cache state and "
                     "backend.");

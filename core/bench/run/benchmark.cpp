@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/benchmark.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/run/group.h"
 #include "core/bench/run/host.h"
@@ -30,7 +31,7 @@ std::vector<Matrix> matricesOf(const BenchmarkPlan& plan) {
             return m.first.n == shape.n && m.first.k == shape.k && m.first.tensor == shape.tensor;
         });
         if (at == out.end()) at = out.insert(out.end(), Matrix{shape, {}});
-        if (std::find(at->ms.begin(), at->ms.end(), shape.m) == at->ms.end()) at->ms.push_back(shape.m);
+        addOnce(at->ms, shape.m);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/copies.h"
 
+#include "core/base/lists.h"
 #include "plugins/abi/quantscope_backend.h"
 
 #include <algorithm>
@@ -37,7 +38,7 @@ bool Copies::tooFew(const Contender& c) const {
 
 std::uint64_t Copies::memoryOf(const Contender& c) const {
     const auto& caches = state_.plan.caches;
-    const bool cold = std::find(caches.begin(), caches.end(), CacheState::Cold) != caches.end();
+    const bool cold = contains(caches, CacheState::Cold);
     std::uint64_t bytes = (cold ? setsOf(c) : 1) * heldBytes(c);
     for (const auto& tensor : c.checked->operands().outs) bytes += 2 * tensor.bytes;
     return bytes;

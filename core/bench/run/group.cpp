@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/run/group.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/run/batch.h"
 #include "core/bench/run/copies.h"
@@ -98,7 +99,7 @@ private:
         const auto f32 = std::find_if(plan_.specs.begin(), plan_.specs.end(),
                                       [](const auto& spec) { return spec.second.format == "f32"; });
         const bool among = f32 != plan_.specs.end() && std::string_view(act_.id) == "f32";
-        const bool asked = std::find(plan_.acts.begin(), plan_.acts.end(), "f32") != plan_.acts.end();
+        const bool asked = contains(plan_.acts, "f32");
         if (op_.product && !among) {
             // If f32 activations are a group of their own, that group shows the baseline.
             baselineShown_ = std::string_view(act_.id) == "f32" || (!asked && plan_.acts.front() == act_.id);
@@ -133,7 +134,7 @@ private:
             c.row.verdict.reason = c.opened->failure.reason;
             c.row.verdict.hint = c.opened->failure.hint;
         }
-        const bool warm = std::find(plan_.caches.begin(), plan_.caches.end(), CacheState::Warm) != plan_.caches.end();
+        const bool warm = contains(plan_.caches, CacheState::Warm);
         if (c.alive) return state_.roofs.measure(*c.opened, c.device, warm || copies_.tooFew(c));
         if (!c.row.answer.variant.id.empty() && !state_.job.cancelled()) emitStopped(c);
     }

@@ -2,6 +2,7 @@
 #include "core/eval/sensitivity/report.h"
 
 #include "core/analysis/analysis_report.h"
+#include "core/base/lists.h"
 #include "core/eval/run/report.h"
 #include "core/eval/trust/trust_report.h"
 
@@ -65,8 +66,7 @@ Plot mapOf(const std::vector<SensitivityRow>& rows) {
     int layers = 0;
     for (const SensitivityRow& row : rows) {
         layers = std::max(layers, row.layer + 1);
-        if (std::find(plot.categories.begin(), plot.categories.end(), row.role) == plot.categories.end())
-            plot.categories.push_back(row.role);
+        addOnce(plot.categories, row.role);
     }
     for (int layer = 0; layer < layers; ++layer) plot.rowLabels.push_back(std::to_string(layer));
     plot.cells.assign(plot.rowLabels.size() * plot.categories.size(), std::numeric_limits<double>::quiet_NaN());

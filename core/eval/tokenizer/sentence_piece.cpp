@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // tokenizer.model of SentencePiece (sentencepiece_model.proto): pieces with scores, the type of the model, the normalizer.
+#include "core/base/lists.h"
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
@@ -87,7 +88,7 @@ Result<PieceModel> readPieceModel(std::string_view bytes) {
         return fail("is no SentencePiece model: it is cut short or has no pieces");
     if (out.suffixed) return fail("puts spaces behind words (treat_whitespace_as_suffix), which is not known");
     if (!out.escapes) return fail("does not mark spaces (escape_whitespaces is false), which is not known");
-    if (std::find(out.types.begin(), out.types.end(), std::uint64_t(kUnusedPiece)) != out.types.end() && out.type == 2)
+    if (contains(out.types, std::uint64_t(kUnusedPiece)) && out.type == 2)
         return fail("has unused pieces in a BPE model, which is not known");
     return out;
 }

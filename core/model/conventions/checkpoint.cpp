@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/checkpoint.h"
 
+#include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/companion.h"
@@ -129,8 +130,7 @@ Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<D
                                 std::span<const std::int64_t> shape) const {
     const TensorInfo* found = find(name);
     if (!found) return fail(fmt::format("{} is missing", quotedName(name)));
-    const bool fits = std::find(dtypes.begin(), dtypes.end(), found->dtype) != dtypes.end() && !found->packed &&
-                      !found->derived &&
+    const bool fits = contains(dtypes, found->dtype) && !found->packed && !found->derived &&
                       std::equal(shape.begin(), shape.end(), found->shape.begin(), found->shape.end());
     if (fits) return field(*found);
     std::string wanted;
@@ -141,7 +141,7 @@ Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<D
 
 Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> layer) {
     const auto fields = layer->fields();
-    if (std::find(fields.begin(), fields.end(), name) == fields.end() && model_.find(name))
+    if (!contains(fields, name) && model_.find(name))
         return fail(fmt::format("there is a tensor {} beside its parts", quotedName(name)));
     std::uint64_t memory = kPerLayer;
     for (const auto& field : fields) memory += 2 * ListBudget::heap(field.size() + 1);

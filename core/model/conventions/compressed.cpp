@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, and nvfp4- and
 // mxfp4-pack-quantized. Modules of one checkpoint may differ.
+#include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
@@ -9,7 +10,6 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs {
@@ -80,7 +80,7 @@ Result<void> addOrder(RowCoding& coding, const Checkpoint& checkpoint, const std
     if (!order) return tl::unexpected(order.error());
     const auto groups = std::uint64_t(groupsOf(coding.shape[1], std::int64_t(coding.group)));
     const auto all = order->words(0, std::size_t(order->info.elements));
-    if (std::find(all.begin(), all.end(), ~0u) == all.end()) { // -1 means that the field is not used
+    if (!contains(all, ~0u)) { // -1 means that the field is not used
         auto read = readOrder(*order, coding.group, groups);
         if (!read) return tl::unexpected(read.error());
         coding.order = std::move(*read);
@@ -111,7 +111,7 @@ Result<RowCoding> readBytes(const Checkpoint& checkpoint, const std::string& mod
     coding.dtype = exponents ? DType::BF16 : scales.dtype;
     if (exponents)
         coding.scaleCoding = ScaleCoding::E8m0;
-    else if (std::find(kFloats.begin(), kFloats.end(), scales.dtype) == kFloats.end())
+    else if (!contains(kFloats, scales.dtype))
         return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
     auto cover = coverWith(coding, scales, schemes);
     if (!cover) return tl::unexpected(cover.error());
@@ -163,7 +163,7 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     coding.rowBytes = std::uint64_t(codes.shape[1]) * 4;
     coding.levels = integerLevels(coding.bits);
     coding.dtype = scales.dtype;
-    if (std::find(kFloats.begin(), kFloats.end(), scales.dtype) == kFloats.end())
+    if (!contains(kFloats, scales.dtype))
         return fail(fmt::format("{} is {}, not F32, F16 or BF16", quotedName(scales.name), scales.typeId()));
     coding.fields = {checkpoint.field(codes), checkpoint.field(scales), *shapeField};
     auto cover = coverWith(coding, scales, schemes);

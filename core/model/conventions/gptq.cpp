@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The formats of GPTQ (auto-gptq, gptqmodel) and AWQ (autoawq, layout "gemm"). Both have qweight, qzeros and scales;
 // the shape of qweight tells which one it is.
+#include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/input_coded.h"
@@ -9,7 +10,6 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs {
@@ -26,7 +26,7 @@ struct Parts {
 
 bool isMatrix(const TensorInfo* tensor, std::initializer_list<DType> dtypes) {
     return tensor && tensor->shape.size() == 2 && !tensor->packed && tensor->elements > 0 &&
-           std::find(dtypes.begin(), dtypes.end(), tensor->dtype) != dtypes.end();
+           contains(dtypes, tensor->dtype);
 }
 
 bool isAwq(const Parts& parts) { return parts.codes->shape[1] == parts.zeros->shape[1]; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/schemes.h"
 
+#include "core/base/lists.h"
+
 #include <algorithm>
 
 namespace qs {
@@ -59,7 +61,7 @@ std::vector<WeightScheme> Schemes::of(const std::string& module) const {
     const QString name = QString::fromStdString(module);
     for (const Group& group : groups_) {
         const bool named =
-            std::find(group.names.begin(), group.names.end(), module) != group.names.end() ||
+            contains(group.names, module) ||
             std::any_of(group.patterns.begin(), group.patterns.end(), [&](const auto& pattern) {
                 return pattern
                     .match(name, 0, QRegularExpression::NormalMatch, QRegularExpression::AnchorAtOffsetMatchOption)

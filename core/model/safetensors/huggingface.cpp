@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Opens folders in the Hugging Face layout. Symbolic links are followed: in the hub's cache every file is a link into
 // ../../blobs/.
+#include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
@@ -122,9 +123,7 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
     const std::string folder = absolutePath(path);
     const auto list = listFolder(folder);
     if (!list) return tl::unexpected(list.error());
-    const auto has = [](const std::vector<std::string>& names, std::string_view name) {
-        return std::find(names.begin(), names.end(), name) != names.end();
-    };
+    const auto has = [](const std::vector<std::string>& names, std::string_view name) { return contains(names, name); };
 
     // Same order as in transformers: the single file, then the index, then variants such as "model.fp16.safetensors".
     std::string index;

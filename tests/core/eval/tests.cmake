@@ -5,3 +5,4 @@ qs_add_tests(test_core_eval LIBS qs_core nlohmann_json::nlohmann_json
   ONE_THREAD eval/imports_test.cpp eval/paired_test.cpp eval/score_profile_test.cpp eval/scores_test.cpp eval/tokenizer_kinds_test.cpp
     eval/tokenizer_test.cpp eval/trust_test.cpp)
 qs_one_thread(test_core_eval capture_solvers_test capture_test evidence_files_test networks_test sample_test sensitivity_output_test sensitivity_test shared_capture_test shared_units_test stored_test)
+qs_whole_program(test_core_eval resume_test sample_test)

@@ -5,6 +5,7 @@
 #include "app/gui/pages/backends/plan_list.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <QAction>
@@ -70,7 +71,7 @@ void PlanSources::list() {
     for (const auto& source : sources_) {
         QString text = QString::fromStdString(escapeForPeople(source.id, 40));
         if (!source.built) text += tr("   not built");
-        const bool on = source.built && std::find(off.begin(), off.end(), source.id) == off.end();
+        const bool on = source.built && !contains(off, source.id);
         QString tip = QString::fromStdString(escapeForPeople(source.path, 200));
         if (source.id == kOwnChoice)
             tip = tr("OpenBLAS with the core type that it detects itself, in addition to the chosen one");

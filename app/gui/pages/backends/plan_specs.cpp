@@ -7,6 +7,7 @@
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/run/operands.h"
 
@@ -114,9 +115,9 @@ void PlanSpecs::refresh() {
         const auto why = whyNotCrossing(spec);
         QString name = QString::fromStdString(text), tip = QString::fromStdString(canonicalText(spec));
         const auto& used = session_.recipe()->specs;
-        if (std::find(used.begin(), used.end(), spec) != used.end()) tip += u'\n' + tr("The recipe uses it.");
+        if (contains(used, spec)) tip += u'\n' + tr("The recipe uses it.");
         if (why) name += tr("   no backend"), tip += u'\n' + QString::fromStdString(*why);
-        list_->add(name, !why && std::find(on.begin(), on.end(), text) != on.end(), tip);
+        list_->add(name, !why && contains(on, text), tip);
         if (why) list_->disable(list_->count() - 1);
     }
     Q_EMIT changed();

@@ -8,6 +8,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_ticks.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
 #include "core/export/recipe.h"
@@ -196,7 +197,7 @@ void EvidenceChoice::followSpecs() {
     specs_->setSpecs(all.inOrder(), [&](std::size_t place) {
         const QuantSpec& spec = all.inOrder()[place];
         if (spec == session_.spec() || (session_.comparing() && spec == session_.specB())) return true;
-        return !(spec == before) && std::find(ticked.begin(), ticked.end(), spec) != ticked.end(); // A's tick follows A
+        return !(spec == before) && contains(ticked, spec); // A's tick follows A
     });
     Q_EMIT changed();
 }

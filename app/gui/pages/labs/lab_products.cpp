@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "core/base/lists.h"
 #include "core/model/conventions/attention.h"
 #include "core/quant/spec/formats.h"
 
@@ -264,7 +265,7 @@ void ProductsPanel::run() {
         if (!given) return Measured{std::move(products), tl::unexpected(given.error())};
         value::KvPlan& cache = *given;
         const auto own = specText(plan->spec);
-        if (std::find(cache.specs.begin(), cache.specs.end(), own) == cache.specs.end()) cache.specs.push_back(own);
+        addOnce(cache.specs, own);
         return Measured{std::move(products), value::runKvCache(cache, job)};
     };
     const auto done = [this, plan, inputs = inputs_](Measured measured) {

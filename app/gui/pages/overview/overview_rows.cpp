@@ -27,10 +27,6 @@ QString missingReason(const Metric& metric, const AnalysisRow& row) {
     return why ? QString::fromUtf8(why) : QStringLiteral("not measured");
 }
 
-bool worse(const Metric& metric, double a, double b) {
-    return metric.better == Direction::HigherIsBetter ? a < b : a > b;
-}
-
 QString metricText(const Metric& metric, double value) {
     if (std::isnan(value)) return QStringLiteral("not measured");
     const auto column = metricColumn(metric);
@@ -80,7 +76,7 @@ RoleMap roleMap(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
         int who = grid.cells[cell].empty() ? -1 : grid.cells[cell].front();
         for (const int weight : grid.cells[cell]) {
             const double value = metricValue(metric, rows.at(std::size_t(weight)));
-            if (std::isnan(value) || (!std::isnan(shown) && !worse(metric, value, shown))) continue;
+            if (std::isnan(value) || (!std::isnan(shown) && !metric.isWorse(value, shown))) continue;
             shown = value;
             who = weight;
         }
@@ -104,7 +100,7 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
     std::stable_sort(result.order.begin(), result.order.end(), [&](int a, int b) {
         const double x = result.values[std::size_t(a)], y = result.values[std::size_t(b)];
         if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
-        return worse(metric, x, y);
+        return metric.isWorse(x, y);
     });
     // The width of the values: measured for the first bars, also unmeasured ones, and for a sample of the others.
     for (std::size_t bar = 0; bar<result.order.size(); bar += result.order.size()> 2000 && bar >= 500 ? 97 : 1) {

@@ -17,7 +17,6 @@ namespace qs::gui {
 double metricValue(const Metric& metric, const AnalysisRow& row);
 /// The reason why metricValue() is NaN; "not measured yet" for a null row.
 QString missingReason(const Metric& metric, const AnalysisRow& row);
-bool worse(const Metric& metric, double a, double b);
 /// The value as the column of the metric prints it.
 QString metricText(const Metric& metric, double value);
 /// The same with the standard error that the row has: "0.00213 ± 0.00031".

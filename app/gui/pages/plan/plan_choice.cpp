@@ -8,6 +8,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_ticks.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/bench/backend/backend.h"
 
@@ -215,7 +216,7 @@ void PlanChoice::followSpecs() {
 void PlanChoice::chooseFrom(std::vector<QuantSpec> specs) {
     constexpr std::size_t kFewest = 2;
     for (const QuantSpec& spec : specs_->ticked())
-        if (specs.size() < kFewest && std::find(specs.begin(), specs.end(), spec) == specs.end()) specs.push_back(spec);
+        if (specs.size() < kFewest && !contains(specs, spec)) specs.push_back(spec);
     specs_->tickOnly(specs);
     Q_EMIT changed();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/plan/plan_work.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -16,10 +17,6 @@ using plan::Losses;
 
 /// Enough to prove plans of 500 tensors x 12 specs, and few enough to stay below 100 ms.
 constexpr std::size_t kLiveStates = std::size_t(1) << 15;
-
-void addDistinct(std::vector<QuantSpec>& list, const QuantSpec& spec) {
-    if (std::find(list.begin(), list.end(), spec) == list.end()) list.push_back(spec);
-}
 
 /// The NMSE of all weights under a spec, from rows of the session; none: a row is missing.
 std::optional<Losses> measuredRows(const Weights& weights, const QuantSpec& spec, const ModelRows& rows) {
@@ -53,15 +50,13 @@ Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>
     Losses out;
     const bool isSame = request.before && request.before->model == request.model && request.before->nmse;
     if (isSame) out = *request.before->nmse;
-    const auto has = [&](const QuantSpec& spec) {
-        return std::find(out.specs.begin(), out.specs.end(), spec) != out.specs.end();
-    };
+    const auto has = [&](const QuantSpec& spec) { return contains(out.specs, spec); };
     for (const auto& [spec, rows] : request.rows)
         if (!has(spec))
             if (const auto known = measuredRows(request.layout->weights, spec, rows)) append(out, *known);
     std::vector<QuantSpec> missing;
     for (const QuantSpec& spec : wanted)
-        if (!has(spec)) addDistinct(missing, spec);
+        if (!has(spec)) addOnce(missing, spec);
     if (missing.empty()) return out;
     const plan::Objective& objective = plan::objectives().front();
     const auto measured = objective.measure(objective, {request.model, request.layout->weights, missing, {}}, job);
@@ -97,7 +92,7 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
     out->objective = plan::findObjective(request.settings.objective);
     if (!out->objective) return fail(fmt::format("There is no objective '{}'.", request.settings.objective));
     auto wanted = request.settings.specs;
-    for (const QuantSpec& spec : request.locked) addDistinct(wanted, spec);
+    for (const QuantSpec& spec : request.locked) addOnce(wanted, spec);
 
     const auto& before = request.before;
     const bool hasSizes = before && before->model == request.model && before->sizes &&

@@ -5,10 +5,9 @@
 #include "app/gui/pages/sweep/spec_set_view.h"
 #include "app/gui/session.h"
 #include "app/gui/widgets/tick_list.h"
+#include "core/base/lists.h"
 
 #include <QSignalBlocker>
-
-#include <algorithm>
 
 namespace qs::gui {
 
@@ -34,7 +33,7 @@ void ReportSpecs::list() {
     const QSignalBlocker blocker(ticks_);
     ticks_->clear();
     for (const auto& spec : listed_) {
-        bool on = std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        bool on = contains(ticked, spec);
         if (movedA && spec == before) on = false;
         if (spec == session_.spec() && (first || movedA)) on = true;
         ticks_->add(QString::fromStdString(specText(spec)), on, QString::fromStdString(canonicalText(spec)));

@@ -8,6 +8,7 @@
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/tick_list.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
@@ -152,7 +153,7 @@ void SpecSetView::buildList() {
             text += QStringLiteral("   A");
         else if (session_.comparing() && spec == session_.specB())
             text += QStringLiteral("   B");
-        const bool on = spec == session_.spec() || std::find(ticked.begin(), ticked.end(), spec) != ticked.end();
+        const bool on = spec == session_.spec() || contains(ticked, spec);
         list_->add(text, on, QString::fromStdString(canonicalText(spec)));
     }
 }
@@ -169,7 +170,7 @@ void SpecSetView::addTyped() {
     complaint_->setVisible(!spec);
     if (!spec) return complaint_->setText(QString::fromStdString(spec.error().sentence()));
     typed_->clear();
-    if (std::find(listed_.begin(), listed_.end(), *spec) == listed_.end()) listed_.push_back(*spec);
+    addOnce(listed_, *spec);
     buildList();
     const auto at = std::find(listed_.begin(), listed_.end(), *spec);
     if (at != listed_.end()) list_->tick(int(at - listed_.begin()));
@@ -251,7 +252,7 @@ void SpecSetView::Picture::work() {
             for (const int weight : columns[c]) {
                 const double value = metricValue(*metric, rows[r].at(std::size_t(weight)));
                 if (worst[cell] < 0) worst[cell] = weight;
-                if (std::isnan(value) || (!std::isnan(shown) && !worse(*metric, value, shown))) continue;
+                if (std::isnan(value) || (!std::isnan(shown) && !metric->isWorse(value, shown))) continue;
                 shown = value;
                 worst[cell] = weight;
             }

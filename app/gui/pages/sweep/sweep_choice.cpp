@@ -3,13 +3,12 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <QCheckBox>
 #include <QGridLayout>
 #include <QLineEdit>
-
-#include <algorithm>
 
 namespace qs::gui {
 namespace {
@@ -48,7 +47,7 @@ SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
         box->setFont(Theme::numbers());
         box->setObjectName(QStringLiteral("sweepBlock%1").arg(block));
         box->setAccessibleName(tr("Block size %1").arg(block));
-        box->setChecked(std::find(usual.begin(), usual.end(), block) != usual.end());
+        box->setChecked(contains(usual, block));
         connect(box, &QCheckBox::toggled, this, &SweepChoice::changed);
         sizes->addWidget(box, place / 4, place % 4);
         ++place;
