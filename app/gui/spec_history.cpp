@@ -4,6 +4,8 @@
 #include "app/gui/session.h"
 #include "app/gui/spec_edit.h"
 
+#include <QCoreApplication>
+#include <QEvent>
 #include <algorithm>
 
 namespace qs::gui {
@@ -17,6 +19,13 @@ SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), s
         connect(&session, signal, this, &SpecHistory::note);
     connect(&session.decision(), &Decision::budgetChanged, this, &SpecHistory::note);
     connect(&session, &Session::modelChanged, this, &SpecHistory::forgetBudgets);
+    QCoreApplication::instance()->installEventFilter(this);
+}
+
+bool SpecHistory::eventFilter(QObject*, QEvent* event) {
+    const bool presses = event->type() == QEvent::MouseButtonPress;
+    if (presses || event->type() == QEvent::MouseButtonRelease) isPressed_ = presses, notedPressed_ = false;
+    return false;
 }
 
 SpecHistory::Step SpecHistory::now() const {
@@ -30,11 +39,11 @@ SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
     return after.levels != before.levels ? Of::Levels : Of::Spec;
 }
 
-/// Same format, same toggle, and little time between: one drag. Typing rules is slower and gets more time.
+/// Same format, same toggle, and one drag, or little time between. Typing rules is slower and gets more time.
 bool SpecHistory::continues(const Step& step, Of change) const {
     const auto& last = steps_[at_];
     return at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && change == last_ &&
-           sinceLast_.elapsed() < (change == Of::Rules ? kOneThoughtMs : kOneGestureMs) &&
+           (notedPressed_ || sinceLast_.elapsed() < (change == Of::Rules ? kOneThoughtMs : kOneGestureMs)) &&
            step.comparing == last.comparing && step.keepsRest == last.keepsRest && step.a.format == last.a.format &&
            step.b.format == last.b.format && step.levels.how == last.levels.how &&
            step.levels.levels.empty() == last.levels.levels.empty();
@@ -46,6 +55,7 @@ void SpecHistory::note() {
     const Of change = changeOf(steps_[at_], step);
     const bool sameGesture = continues(step, change);
     last_ = change;
+    notedPressed_ = isPressed_;
     sinceLast_.start();
     if (sameGesture) {
         steps_[at_] = step;

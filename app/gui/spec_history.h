@@ -31,6 +31,7 @@ public:
     std::vector<SessionStep> steps() const;
     std::size_t at() const { return at_; }
     void restore(const std::vector<SessionStep>& steps, std::size_t at);
+    bool eventFilter(QObject* watched, QEvent* event) override; ///< sees where drags begin and end
 
 Q_SIGNALS:
     void changed();
@@ -59,6 +60,7 @@ private:
     std::size_t at_ = 0;
     QElapsedTimer sinceLast_;
     bool travelling_ = false;
+    bool isPressed_ = false, notedPressed_ = false; ///< a mouse button is down, and made the last step already
     Of last_ = Of::Spec;
 };
 

@@ -155,8 +155,10 @@ void PlotFrame::paintMarkers(QPainter& painter, const QVector<PlotMarker>& marke
         const double width = QFontMetricsF(titleFont()).horizontalAdvance(marker.label);
         const double left = at + 4 + width > area_.right() ? at - 4 - width : at + 4;
         if (left < printedTo) continue;
+        const QRectF box(left, area_.top(), width + 2, 12);
+        painter.fillRect(box.adjusted(-1, 0, 0, 0), withAlpha(Theme::instance().tokens().surface, 0.8)); // over bars
         painter.setPen(Theme::instance().tokens().muted);
-        painter.drawText(QRectF(left, area_.top(), width + 2, 12), Qt::AlignLeft | Qt::AlignVCenter, marker.label);
+        painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter, marker.label);
         printedTo = left + width + 6;
     }
 }

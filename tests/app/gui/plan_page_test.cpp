@@ -157,6 +157,7 @@ private Q_SLOTS:
     void onePlanForTheWholeSession() {
         QVERIFY(the<QPushButton>("planUse")->isEnabled());
         click("planUse");
+        QCOMPARE(session_->decision().layout(), QLatin1String(answer().options->layout->id));
         QVERIFY(session_->recipe()->isMixed());
         QVERIFY(session_->keepsRest());
         QVERIFY(!the<QPushButton>("planUse")->isEnabled());

@@ -7,6 +7,8 @@
 #include "opened_session.h"
 #include "tests/support/test_program.h"
 
+#include <QWidget>
+
 using namespace qs;
 using namespace qs::gui;
 
@@ -35,6 +37,29 @@ private Q_SLOTS:
         QVERIFY(!history.canRedo());
         history.undo();
         QVERIFY(!session.comparing());
+    }
+
+    /// However slow a drag is, it is one step; a second drag is another one.
+    void slowDragsAreOneStep() {
+        Session session;
+        SpecHistory history(session);
+        const auto first = session.spec();
+        QWidget slider;
+        const auto drag = [&](std::initializer_list<unsigned> blocks) {
+            QTest::mousePress(&slider, Qt::LeftButton);
+            for (const auto block : blocks) {
+                session.setSpec(withBlock(session.spec(), block));
+                QTest::qWait(500); // longer than between the steps of a key that is held
+            }
+            QTest::mouseRelease(&slider, Qt::LeftButton);
+        };
+        drag({128u, 256u});
+        drag({512u, 1024u});
+        QCOMPARE(history.at(), std::size_t(2));
+        history.undo();
+        QCOMPARE(session.spec().blockSize(), 256u);
+        history.undo();
+        QCOMPARE(session.spec(), first);
     }
 
     /// The budget of a plan is a change like others, comes back from a file, and is forgotten with its model.

@@ -10,6 +10,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/open_dialogs.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 #include "core/layouts/serve.h"
@@ -94,6 +95,10 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     findingsCard_->setBody(findings_);
     checksCard_->setBody(checks_);
     differingCard_->setBody(differing_);
+    findingsCard_->setSketch(
+        new Sketch(Sketch::Kind::Table, {tr("Severity"), tr("Finding"), tr("Tensor"), tr("Evidence")}));
+    differingCard_->setSketch(new Sketch(
+        Sketch::Kind::Table, {tr("Tensor"), tr("In the other"), tr("Status"), tr("NMSE"), tr("SQNR"), tr("Largest")}));
     auto* audited = new QHBoxLayout;
     audited->setSpacing(Theme::kGap);
     audited->addWidget(findingsCard_, 1);
@@ -267,12 +272,16 @@ void AuditPage::draw() {
     differingCard_->setLoading(busy && diff_);
     if (!result_) {
         found_->setRows({});
-        outcomes_->setRows({});
+        outcomes_->setRows(checkOutcomes({})); // what the checks look for
+        fit(*checks_);
         facts_->clear();
         findingsCard_->setNote({});
-        checksCard_->setNote({});
-        checksCard_->setMessage(busy ? tr("Auditing…") : tr("An audit shows here what each check found."));
-        findingsCard_->setMessage(busy ? tr("Auditing…") : tr("Not audited yet: press Audit."));
+        checksCard_->setNote(tr("%1 checks").arg(auditChecks().size()));
+        checksCard_->setMessage(busy ? tr("Auditing…") : QString());
+        if (busy)
+            findingsCard_->setMessage(tr("Auditing…"));
+        else
+            findingsCard_->setEmpty(tr("Not audited yet: press Audit."));
     } else {
         found_->setRows(result_->findings);
         fit(*findings_);
@@ -287,12 +296,16 @@ void AuditPage::draw() {
                                                        : tr("%1 checks").arg(auditChecks().size()));
         checksCard_->setMessage({});
     }
+    checks_->setColumnHidden(int(shownOutcomes().indexOf("outcome")), !result_);
     share(result_ && result_->findings.empty());
     if (!diff_) {
         differingCard_->setNote({});
-        differingCard_->setMessage(
-            tr("Not compared yet: choose another checkpoint. Names of Hugging Face, GGUF and ONNX, "
-               "fused, transposed and permuted tensors are aligned."));
+        const QString sentence = tr("Not compared yet: choose another checkpoint. Names of Hugging Face, GGUF and "
+                                    "ONNX, fused, transposed and permuted tensors are aligned.");
+        if (result_ && result_->findings.empty())
+            differingCard_->setMessage(sentence); // the card is small
+        else
+            differingCard_->setEmpty(sentence);
         return;
     }
     auto rows = diff_->rows; // what differs most comes first

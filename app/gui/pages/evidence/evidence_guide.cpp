@@ -144,7 +144,9 @@ QWidget* EvidenceGuide::sketches() {
 
 void EvidenceGuide::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
-    figures_->setVisible(height() >= kRoomy);
+    const bool isRoomy = height() >= kRoomy;
+    figures_->setVisible(isRoomy);
+    static_cast<QGridLayout*>(ofTokens_->layout())->setRowStretch(0, isRoomy); // an empty row that stretches is a gap
 }
 
 void EvidenceGuide::setSampleText(bool there) { sample_->setVisible(there); }

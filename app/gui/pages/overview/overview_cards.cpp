@@ -74,7 +74,7 @@ void ShareCard::show(const OverviewPicture& picture) {
         markers << PlotMarker{double(share.most), tr("80 %"), true, true, 4};
     }
     chart_->setData({share.curve}, markers, true);
-    setNote(share.most > 0 ? tr("80 % in %1 of %2").arg(share.most).arg(share.tensors) : QString());
+    setNote(share.most > 0 ? tr("80 % in %1/%2").arg(share.most).arg(share.tensors) : QString());
 }
 
 void BytesCard::show(const OverviewPicture& picture) {

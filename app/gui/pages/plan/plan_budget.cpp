@@ -99,6 +99,7 @@ void PlanBudget::showBytes() {
 
 void PlanBudget::setAnswer(const PlanAnswer* answer) {
     setEnabled(answer != nullptr);
+    box_->setSpecialValueText(answer ? QString() : QStringLiteral("–")); // the least value, which is 0 before a plan
     if (!answer) {
         for (auto* label : {size_, loss_, gap_}) label->setText(QStringLiteral("–"));
         return bytes_->clear();

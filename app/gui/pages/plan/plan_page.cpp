@@ -103,7 +103,6 @@ QWidget* PlanPage::results() {
     connect(results_, &PlanResults::useAsked, this, &PlanPage::use);
     connect(results_, &PlanResults::exportAsked, this, [this] {
         use();
-        session_.decision().setLayout(QLatin1String(answer()->options->layout->id));
         session_.showPage(kExportPage);
     });
     return results_;
@@ -272,7 +271,9 @@ bool PlanPage::isInUse() const {
 }
 
 void PlanPage::use() {
-    if (!answer() || isInUse()) return;
+    if (!answer()) return;
+    session_.decision().setLayout(QLatin1String(answer()->options->layout->id)); // others store other sizes
+    if (isInUse()) return;
     session_.setRules(plannedLines(*answer(), session_.recipe()->lines), true);
     status_->say(tr("The recipe of the session is this plan. Undo takes it back."));
     draw();

@@ -19,7 +19,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kReportStatusLines = 2; // of what became of a file
+constexpr int kReportStatusLines = 3; // of what became of a file
 
 QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
     const QString kind =
@@ -65,8 +65,8 @@ ReportFiles::ReportFiles(Session& session, QWidget* parent)
     openFolder_->setSizePolicy(policy);
     connect(openFolder_, &QPushButton::clicked, this,
             [this] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder_)); });
-    grid->addWidget(status_, int(buttons_.size()), 0, 1, 2);
-    grid->addWidget(openFolder_, int(buttons_.size()) + 1, 0);
+    grid->addWidget(openFolder_, int(buttons_.size()), 0, Qt::AlignTop);
+    grid->addWidget(status_, int(buttons_.size()), 1);
     setBody(files);
     setReport(nullptr);
     connect(&writing_, &Task::cancelled, this, [this] { say(tr("Cancelled; nothing was written."), false); });

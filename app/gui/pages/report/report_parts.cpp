@@ -5,28 +5,33 @@
 #include "app/gui/theme.h"
 
 #include <QCheckBox>
+#include <QGridLayout>
 
 namespace qs::gui {
+namespace {
+
+constexpr int kRows = 5; ///< of parts, in two columns
+
+} // namespace
 
 ReportParts::ReportParts(Session& session, QWidget* parent) : Card(tr("Contents"), parent), session_(session) {
     auto* parts = new QWidget;
-    auto* column = new QVBoxLayout(parts);
-    setSpaces(*column, 0);
-    const std::tuple<bool ReportContents::*, QString, const char*> list[] = {
-        {&ReportContents::summary, tr("Summary"), "summary"},
-        {&ReportContents::heatMaps, tr("Layer × role maps"), "heatMaps"},
-        {&ReportContents::ranking, tr("Worst tensors"), "ranking"},
-        {&ReportContents::histograms, tr("Distribution over tensors"), "histograms"},
-        {&ReportContents::codebooks, tr("Codes and levels"), "codebooks"},
-        {&ReportContents::tensors, tr("Table of all tensors"), "tensors"},
-        {&ReportContents::folders, tr("Folders of the files"), "folders"},
+    auto* grid = new QGridLayout(parts);
+    setSpaces(*grid, Theme::kSpace / 2);
+    const std::tuple<bool ReportContents::*, const char*, QString, QString> list[] = {
+        {&ReportContents::summary, "summary", tr("Summary"), tr("The figures of each spec over the whole model")},
+        {&ReportContents::heatMaps, "heatMaps", tr("Layer × role maps"), tr("The error of each layer and role")},
+        {&ReportContents::ranking, "ranking", tr("Worst tensors"), tr("The tensors with the largest errors")},
+        {&ReportContents::histograms, "histograms", tr("Distribution"), tr("How the errors of all tensors spread")},
+        {&ReportContents::codebooks, "codebooks", tr("Codes and levels"), tr("How often each code is used")},
+        {&ReportContents::tensors, "tensors", tr("All tensors"), tr("A table with a row for every tensor")},
+        {&ReportContents::folders, "folders", tr("Folders"), tr("The folders of the files; they may name you")},
     };
-    for (const auto& [part, title, name] : list)
-        parts_.emplace_back(part, add(*column, name, title, ReportContents().*part));
-    recipe_ = add(*column, "recipePart", tr("Recipe"), true, tr("What each weight becomes, and by which rule"));
-    plan_ = add(*column, "planPart", tr("Plan"), true, tr("The plan of the page Plan, and its test against chance"));
-    evidence_ = add(*column, "evidencePart", tr("Evidence of the output"), true,
-                    tr("The last evaluation of the page Evidence"));
+    for (const auto& [part, name, title, tip] : list)
+        parts_.emplace_back(part, add(*grid, name, title, ReportContents().*part, tip));
+    recipe_ = add(*grid, "recipePart", tr("Recipe"), true, tr("What each weight becomes, and by which rule"));
+    plan_ = add(*grid, "planPart", tr("Plan"), true, tr("The plan of the page Plan, and its test against chance"));
+    evidence_ = add(*grid, "evidencePart", tr("Evidence"), true, tr("The last evaluation of the page Evidence"));
     allow();
     const auto know = [this] {
         allow();
@@ -38,12 +43,13 @@ ReportParts::ReportParts(Session& session, QWidget* parent) : Card(tr("Contents"
     setBody(parts);
 }
 
-QCheckBox* ReportParts::add(QLayout& column, const char* name, const QString& title, bool on, const QString& tip) {
+QCheckBox* ReportParts::add(QGridLayout& grid, const char* name, const QString& title, bool on, const QString& tip) {
     auto* box = named(new QCheckBox(title), name);
     box->setToolTip(tip);
     box->setChecked(on);
     connect(box, &QCheckBox::toggled, this, &ReportParts::changed);
-    column.addWidget(box);
+    const int at = grid.count(); // down the first column, then down the second one
+    grid.addWidget(box, at % kRows, at / kRows);
     return box;
 }
 

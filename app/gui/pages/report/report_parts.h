@@ -9,6 +9,7 @@
 #include <vector>
 
 class QCheckBox;
+class QGridLayout;
 namespace qs::eval {
 struct EvaluationRecord;
 }
@@ -35,7 +36,7 @@ Q_SIGNALS:
     void changed();
 
 private:
-    QCheckBox* add(QLayout& column, const char* name, const QString& title, bool on, const QString& tip = {});
+    QCheckBox* add(QGridLayout& grid, const char* name, const QString& title, bool on, const QString& tip = {});
     void allow(); ///< enables the parts that there is something to show of
 
     Session& session_;
