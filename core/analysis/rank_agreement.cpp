@@ -74,12 +74,6 @@ Pairs measuredPairs(std::span<const double> proxy, std::span<const double> measu
 
 } // namespace
 
-std::optional<double> kendallTau(std::span<const double> x, std::span<const double> y) {
-    Pairs pairs, room;
-    for (std::size_t i = 0; i < x.size(); ++i) pairs.emplace_back(x[i], y[i]);
-    return tauOf(pairs, room);
-}
-
 std::optional<RankAgreement> rankAgreement(std::span<const double> proxy, std::span<const double> measured) {
     const Pairs all = measuredPairs(proxy, measured);
     if (all.size() < kLeastItems) return {};

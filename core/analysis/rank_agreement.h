@@ -11,13 +11,11 @@
 
 namespace qs {
 
-/// (concordant - discordant pairs) / sqrt(pairs that differ in x * pairs that differ in y); O(n log n). x and y are
-/// equally long and finite. None where x or y holds one value only.
-std::optional<double> kendallTau(std::span<const double> x, std::span<const double> y);
-
 struct RankAgreement {
-    std::size_t items = 0;     ///< that have both figures
-    double tau = 0;            ///< 1: same order; 0: none; -1: the reverse
+    std::size_t items = 0; ///< that have both figures
+    /// (concordant - discordant pairs) / sqrt(pairs that differ in x * pairs that differ in y): 1: same order; 0: none;
+    /// -1: the reverse. Found in O(n log n).
+    double tau = 0;
     double low = -1, high = 1; ///< 95 % interval: percentiles of tau over kResamples samples of the items
 };
 constexpr std::size_t kResamples = 1000, kLeastItems = 4;

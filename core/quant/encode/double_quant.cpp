@@ -95,12 +95,6 @@ float TorchSum::sum() const {
     return sum;
 }
 
-float torchSum(std::span<const float> x) {
-    TorchSum sum(x.size());
-    sum.add(x);
-    return sum.sum();
-}
-
 std::span<const float> dynamicMap() {
     static const std::vector<float> map = [] {
         std::vector<float> out{0.0f, 1.0f};

@@ -34,7 +34,6 @@ private:
     std::array<std::array<Lanes, 4>, 4> level_{};
     std::vector<float> rest_; ///< less than a row
 };
-float torchSum(std::span<const float> x);
 
 /// What all 8-bit scales of a tensor are moved and scaled by.
 struct NestedGrid {

@@ -108,10 +108,11 @@ private Q_SLOTS:
     void sumInPieces() {
         const auto values = wavy(70'001);
         for (const std::size_t n : {0ul, 1ul, 7ul, 8ul, 31ul, 32ul, 33ul, 511ul, 512ul, 4'097ul, 70'001ul}) {
-            TorchSum sum(n);
+            TorchSum sum(n), whole(n);
             for (std::size_t at = 0, step = 1; at < n; at += step, step = step * 3 % 101 + 1)
                 sum.add(std::span(values).subspan(at, std::min(step, n - at)));
-            QCOMPARE(sum.sum(), torchSum(std::span(values).first(n)));
+            whole.add(std::span(values).first(n));
+            QCOMPARE(sum.sum(), whole.sum());
         }
     }
 
