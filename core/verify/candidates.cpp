@@ -64,8 +64,6 @@ bool isStoredAs(const ScaleType& type, const LayerCoding& coding) {
     return true;
 }
 
-void addOnce(std::vector<QuantSpec>& specs, QuantSpec spec) { addOnce(specs, std::move(spec)); }
-
 /// The specs of a dialect's text with every type of scales that may be stored so.
 void addTypes(const std::string& text, const LayerCoding& coding, std::vector<QuantSpec>& specs) {
     for (const ScaleType* type : scaleTypeRows())

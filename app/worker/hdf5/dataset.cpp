@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/worker/hdf5/dataset.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 
 #include <algorithm>
