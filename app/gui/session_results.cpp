@@ -78,7 +78,8 @@ SessionResults resultsOf(const QuantSpec& spec, const ModelRows& rows, std::size
 std::vector<AnalysisRow> rowsOf(const SessionResults& results, const Model& model) {
     std::vector<AnalysisRow> rows;
     const auto spec = savedSpec(results.spec);
-    if (!spec || results.metrics != idsOf(kColumns)) return rows;
+    const auto ids = idsOf(kColumns);
+    if (!spec || results.metrics != ids) return rows;
     for (std::size_t i = 0; i < results.tensors.size(); ++i) {
         const auto* tensor = model.find(results.tensors[i]);
         if (!tensor) continue;
