@@ -140,7 +140,7 @@ private Q_SLOTS:
             const auto& bars = *overview.bars;
             QCOMPARE(bars.count(), int(session_->weights().size()));
             for (int i = 1; i < bars.count(); ++i)
-                QVERIFY2(!worse(metric, bars.bar(i).value, bars.bar(i - 1).value), qPrintable(bars.bar(i).name));
+                QVERIFY2(!metric.isWorse(bars.bar(i).value, bars.bar(i - 1).value), qPrintable(bars.bar(i).name));
         }
         overview.choose("nmse");
     }
