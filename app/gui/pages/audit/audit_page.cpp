@@ -270,6 +270,7 @@ void AuditPage::draw() {
     findingsCard_->setLoading(busy && result_);
     checksCard_->setLoading(busy && result_);
     differingCard_->setLoading(busy && diff_);
+    checks_->setColumnHidden(int(shownOutcomes().indexOf("outcome")), !result_);
     if (!result_) {
         found_->setRows({});
         outcomes_->setRows(checkOutcomes({})); // what the checks look for
@@ -296,7 +297,6 @@ void AuditPage::draw() {
                                                        : tr("%1 checks").arg(auditChecks().size()));
         checksCard_->setMessage({});
     }
-    checks_->setColumnHidden(int(shownOutcomes().indexOf("outcome")), !result_);
     share(result_ && result_->findings.empty());
     if (!diff_) {
         differingCard_->setNote({});

@@ -19,7 +19,7 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kReportStatusLines = 3; // of what became of a file
+constexpr int kReportStatusLines = 2; // of what became of a file
 
 QString chooseByDialog(QWidget* parent, const QString& suggested, const ReportWriter& writer) {
     const QString kind =
