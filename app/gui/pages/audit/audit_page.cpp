@@ -43,7 +43,8 @@ Columns<CheckOutcome> shownOutcomes() { return outcomeColumns().pick({"title", "
 /// Columns get the width of their text, up to a limit; the last one gets the rest.
 void fit(QTableView& table) {
     table.resizeColumnsToContents();
-    for (int i = 0; i < table.model()->columnCount(); ++i) table.setColumnWidth(i, std::min(table.columnWidth(i), 360));
+    for (int i = 0; i < table.model()->columnCount(); ++i)
+        if (!table.isColumnHidden(i)) table.setColumnWidth(i, std::min(table.columnWidth(i), 360));
 }
 
 } // namespace

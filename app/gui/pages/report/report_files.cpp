@@ -39,7 +39,7 @@ ReportFiles::ReportFiles(Session& session, QWidget* parent)
     auto* grid = new QGridLayout(files);
     grid->setContentsMargins(0, 0, 0, 0);
     grid->setHorizontalSpacing(Theme::kGap);
-    grid->setVerticalSpacing(Theme::kSpace);
+    grid->setVerticalSpacing(Theme::kSpace / 2); // all have room in the least window
     grid->setColumnStretch(1, 1);
     for (const auto& writer : reportWriters()) {
         const int row = int(buttons_.size());
