@@ -14,7 +14,7 @@ namespace qs::gui {
 ReportSpecs::ReportSpecs(Session& session, QWidget* parent)
     : Card(tr("Specs"), parent), session_(session), ticks_(new TickList("reportSpecs", tr("Specs in the report"))) {
     connect(ticks_, &QListWidget::itemChanged, this, &ReportSpecs::changed);
-    ticks_->setMinimumHeight(50); // pixels: two specs in the least window
+    ticks_->setMinimumHeight(40); // pixels: nearly two specs in the least window
     setBody(ticks_);
     list();
 }
