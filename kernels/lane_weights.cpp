@@ -25,18 +25,20 @@ std::vector<float> tableOf(const WeightFormat& format) {
     return levels;
 }
 
-/// If 256 levels are an 8-bit float with `mantissa` mantissa bits: 2 to the power of the difference between the
-/// exponent biases of f32 and of that float. NaN codes may differ. Returns 0 if the levels are something else.
-float floatFactor(std::span<const float> levels, int mantissa) {
+/// The smallest normal number of the 8-bit float with `mantissa` mantissa bits whose values are `levels`. NaN codes may differ. Returns 0
+/// if the levels are something else.
+float leastNormal(std::span<const float> levels, int mantissa) {
     if (levels.size() != 256) return 0;
-    const auto widened = [&](unsigned code) { return std::bit_cast<float>((code & 0x7f) << (23 - mantissa)); };
-    const unsigned one = 1u << mantissa; // the smallest normal number, a power of two
-    const float factor = levels[one] / widened(one);
+    const unsigned one = 1u << mantissa; // its code
+    const float least = levels[one];
+    if (!std::isnormal(least)) return 0;
     for (unsigned code = 0; code < 256; ++code) {
-        const float value = widened(code) * factor;
+        const unsigned exponent = (code & 0x7f) >> mantissa, rest = code & (one - 1);
+        const float parts = float(exponent ? one + rest : rest) / float(one);
+        const float value = std::ldexp(parts * least, exponent ? int(exponent) - 1 : 0);
         if (!std::isnan(levels[code]) && levels[code] != (code & 0x80 ? -value : value)) return 0;
     }
-    return std::isfinite(factor) ? factor : 0;
+    return least;
 }
 
 } // namespace
@@ -51,7 +53,7 @@ const char* laneCodesOf(const MatmulProblem& problem, LaneCodes* codes) {
     default: break;
     }
     if (w.bits == 8) {
-        const bool e4 = floatFactor(w.levels, 3) > 0, e5 = !e4 && floatFactor(w.levels, 2) > 0;
+        const bool e4 = leastNormal(w.levels, 3) > 0, e5 = !e4 && leastNormal(w.levels, 2) > 0;
         *codes = e4 ? LaneCodes::E4 : e5 ? LaneCodes::E5 : LaneCodes::Int8;
         const bool plain = w.levels.empty() && w.codeBias == (w.element == NumberType::I8 ? 0 : -128);
         return plain || e4 || e5 ? nullptr : "the vector kernels take bytes as integers -128..127 and as floats only";
@@ -91,7 +93,7 @@ LaneWeights::LaneWeights(const MatmulProblem& problem, const WeightOperand& oper
         if (products == LaneProducts::Fixed) fixed = fixedLevelsOf(problem.weight).value_or(FixedLevels{});
     }
     if (codes == LaneCodes::E4 || codes == LaneCodes::E5) {
-        std::fill_n(table, 16, floatFactor(weight.levels(), codes == LaneCodes::E4 ? 3 : 2));
+        std::fill_n(table, 16, leastNormal(weight.levels(), codes == LaneCodes::E4 ? 3 : 2));
         nanChannel.assign(n, 0);
     }
     // Either one scale for each group of k, or scales that change with every k, perhaps in blocks of channels.

@@ -59,8 +59,8 @@ struct LaneWeights {
     /// words.
     Aligned<std::uint32_t> stream;
     Aligned<float> scales; ///< [panel][group][64]; empty: no scales, or they are in `stream`
-    /// The levels of Table4, Table2 and Table1, repeated to 16. E4, E5: every entry is 2 to the power of the difference
-    /// between the exponent biases of f32 and of the 8-bit float.
+    /// The levels of Table4, Table2 and Table1, repeated to 16. E4, E5: every entry is the smallest normal number of
+    /// the 8-bit float.
     alignas(64) float table[16] = {};
     /// The levels in bf16 for an index that is not shifted: table16[s][i] is the level of code i >> s.
     alignas(64) std::uint16_t table16[4][32] = {};

@@ -36,6 +36,13 @@ public:
         endInsertRows();
     }
     int columnOf(std::string_view id) const { return int(columns_.indexOf(id)); } ///< `id` must be there
+    /// Whether no row has a value in this column.
+    bool isEmpty(int column) const {
+        const auto& shown = columns_[std::size_t(column)];
+        return std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+            return std::holds_alternative<std::monostate>(shown.value(row));
+        });
+    }
     const Row& row(int index) const { return rows_.at(std::size_t(index)); }
     const std::vector<Row>& rows() const { return rows_; }
 

@@ -19,6 +19,7 @@ QS_INLINE I set1I(std::uint32_t a) { return {_mm512_set1_epi32(int(a))}; }
 QS_INLINE F fmaF(F a, F b, F c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
 QS_INLINE F addF(F a, F b) { return {_mm512_add_ps(a.v, b.v)}; }
 QS_INLINE F mulF(F a, F b) { return {_mm512_mul_ps(a.v, b.v)}; }
+QS_INLINE F minF(F a, F b) { return {_mm512_min_ps(a.v, b.v)}; }
 QS_INLINE I addI(I a, I b) { return {_mm512_add_epi32(a.v, b.v)}; }
 QS_INLINE F toF(I a) { return {_mm512_cvtepi32_ps(a.v)}; }
 QS_INLINE F asF(I a) { return {_mm512_castsi512_ps(a.v)}; }

@@ -33,6 +33,7 @@ QS_INLINE F set1F(const std::uint32_t* bits) { return asF(set1I(*bits)); }
 QS_INLINE F fmaF(F a, F b, F c) { QS_MAP(F, vfmaq_f32(c.v[i], a.v[i], b.v[i])); }
 QS_INLINE F addF(F a, F b) { QS_MAP(F, vaddq_f32(a.v[i], b.v[i])); }
 QS_INLINE F mulF(F a, F b) { QS_MAP(F, vmulq_f32(a.v[i], b.v[i])); }
+QS_INLINE F minF(F a, F b) { QS_MAP(F, vminq_f32(a.v[i], b.v[i])); }
 QS_INLINE I addI(I a, I b) { QS_MAP(I, vaddq_u32(a.v[i], b.v[i])); }
 QS_INLINE F toF(I a) { QS_MAP(F, vcvtq_f32_s32(vreinterpretq_s32_u32(a.v[i]))); }
 template<int s> QS_INLINE I shr(I a) {

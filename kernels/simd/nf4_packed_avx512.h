@@ -52,7 +52,9 @@ QS_INLINE void packNf4Turn(const Nf4Block<kSums>& block, const float* x, std::ui
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) { // unrolled, otherwise the codes go through memory
         const float* p = x + 16 * k;
-        _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T0);
+        // Into the second-level cache: the first level of Intel's processors waits for few lines at once. Measured on one (Emerald Rapids):
+        // 71 to 77 % of the read stream; into the first level 65 to 72 %.
+        _mm_prefetch(reinterpret_cast<const char*>(p + 3072), _MM_HINT_T1);
         const __m512 w = _mm512_loadu_ps(p);
         code[k] = block.codes(w);
         if constexpr (kSums) block.measure(w, code[k], sums.se2[k % 2], sums.sw2[k % 2], sums.maxAbs[k % 2]);

@@ -54,6 +54,15 @@ class TestPlanPage : public OpenedPlanPage {
         QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
         return on;
     }
+    /// The headers of the columns that the table of units shows.
+    QString shownColumns() const {
+        const QTableView& table = *plan()->units()->table();
+        QStringList out;
+        for (int i = 0; i < table.model()->columnCount(); ++i)
+            if (!table.isColumnHidden(i))
+                out << table.model()->headerData(i, Qt::Horizontal).toString();
+        return out.join(u',');
+    }
 
 private Q_SLOTS:
     void initTestCase() {
@@ -75,6 +84,8 @@ private Q_SLOTS:
         for (const char* name : {"planFrontier", "planMeasured", "planStrip", "planUnits", "planBudget", "planBpw"})
             QVERIFY2(!the<QWidget>(name)->accessibleName().isEmpty(), name);
         QAbstractItemModelTester tester(plan()->units()->table()->model());
+        // Columns without a value are hidden: no time was measured, and nothing is locked.
+        QVERIFY2(!shownColumns().contains(u"Time") && shownColumns().endsWith(u"Share of loss %"), qPrintable(shownColumns()));
         // The frontier holds a line, the uniform specs and the plan.
         QStringList names;
         for (const PlotSeries& series : plan()->charts()->predicted()->series()) names << series.name;
@@ -128,6 +139,7 @@ private Q_SLOTS:
         for (const StripCell& cell : plan()->units()->strip()->data().cells)
             hatched |= cell.unit == kept && cell.isLocked && cell.spec == -1;
         QVERIFY(hatched);
+        QVERIFY(shownColumns().endsWith(u",Locked by"));
         QVERIFY(take(kept, QStringLiteral("int8"))); // from "Give it"
         QVERIFY(quiet());
         QCOMPARE(specOf(unitOf("layers.1.mlp.down_proj")), std::string("int8"));

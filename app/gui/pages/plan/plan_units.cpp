@@ -99,7 +99,10 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
         return;
     }
     rows_->setRows(answer_->rows);
-    for (int i = 1; !isSame && i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
+    for (int i = 1; i < rows_->columnCount(); ++i) {
+        table_->setColumnHidden(i, rows_->isEmpty(i)); // it would take width from the others
+        if (!isSame) table_->resizeColumnToContents(i);
+    }
     const bool fits = answer_->ground->weights.size() <= kMostCells;
     stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
     strip_->setData(fits ? stripData() : StripData());
