@@ -8,6 +8,7 @@
 #include <QRegularExpression>
 #include <algorithm>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 namespace qs {

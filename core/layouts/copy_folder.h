@@ -6,7 +6,7 @@
 #include "core/layouts/layout.h"
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace qs {
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <sys/stat.h>
 

@@ -3,7 +3,7 @@
 // Reads JSON that cannot be trusted, because it comes from another process or from a file.
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>

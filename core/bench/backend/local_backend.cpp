@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace qs {

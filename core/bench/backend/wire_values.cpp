@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/bench/backend/wire_values.h"
 
+#include <nlohmann/json.hpp>
+
 namespace qs {
 
 std::vector<DeviceInfo> devicesFrom(Fields& fields, const char* key) {

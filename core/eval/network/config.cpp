@@ -10,6 +10,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <span>
 
 namespace qs::eval {
@@ -195,7 +196,7 @@ Result<Config> Config::of(const Model& model) {
             config.isGguf_ = true;
             config.place_ = model.files.front().path;
             config.modelType_ = found->second;
-            config.tree_ = fromGguf(metadata, config.modelType_);
+            config.tree_ = std::make_shared<const json>(fromGguf(metadata, config.modelType_));
             return config;
         }
     }
@@ -209,11 +210,11 @@ Result<Config> Config::of(const Model& model) {
                                 escapeForPeople(model.path, 200)),
                     model.path);
     if (!tree->is_object()) return fail(fmt::format("{} is no JSON object.", escapeForPeople(config.place_, 200)));
-    config.tree_ = languagePart(std::move(*tree));
-    config.modelType_ = textAt(config.tree_, "model_type");
+    config.tree_ = std::make_shared<const json>(languagePart(std::move(*tree)));
+    config.modelType_ = textAt(*config.tree_, "model_type");
     if (config.modelType_.empty())
         return fail(fmt::format("{} has no model_type{}.", escapeForPeople(config.place_, 200),
-                                config.tree_.contains(kOuterType) ? " in its text_config" : ""),
+                                config.tree_->contains(kOuterType) ? " in its text_config" : ""),
                     config.place_);
     config.read_.insert("model_type");
     return config;
@@ -221,11 +222,13 @@ Result<Config> Config::of(const Model& model) {
 
 const json* Config::find(const char* key) {
     read_.insert(key);
-    const auto found = tree_.find(key);
-    return found == tree_.end() || found->is_null() ? nullptr : &*found;
+    const auto found = tree_->find(key);
+    return found == tree_->end() || found->is_null() ? nullptr : &*found;
 }
 
 bool Config::has(const char* key) { return find(key) != nullptr; }
+
+bool Config::mentions(const char* key) const { return tree_->contains(key); }
 
 std::int64_t Config::count(const char* key) {
     if (!find(key)) {
@@ -283,7 +286,7 @@ void Config::refuse(std::string why) {
 Result<void> Config::finish() const {
     const std::string place = escapeForPeople(place_, 200);
     if (problem_) return fail(fmt::format("{} {}.", place, *problem_), place_);
-    for (const auto& [key, value] : tree_.items())
+    for (const auto& [key, value] : tree_->items())
         if (!read_.contains(key) && !isHarmless(key) && !value.is_null())
             return fail(fmt::format("{} has the key {}, which may change the arithmetic and is not known for {}.",
                                     place, quotedName(key), quotedName(modelType_)),

@@ -6,7 +6,8 @@
 
 #include "core/model/model.h"
 
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 
@@ -22,8 +23,8 @@ public:
     const std::string& modelType() const { return modelType_; } ///< "llama"; of GGUF its general.architecture
     bool isGguf() const { return isGguf_; }
 
-    bool has(const char* key);                                           ///< present and not null
-    bool mentions(const char* key) const { return tree_.contains(key); } ///< present, even if it is null
+    bool has(const char* key);            ///< present and not null
+    bool mentions(const char* key) const; ///< present, even if it is null
     /// A whole number from 1 to 2^24, so that products of two sizes fit 64 bits.
     std::int64_t count(const char* key);
     std::int64_t count(const char* key, std::int64_t otherwise);
@@ -42,7 +43,7 @@ public:
 
 private:
     const nlohmann::json* find(const char* key);
-    nlohmann::json tree_;
+    std::shared_ptr<const nlohmann::json> tree_; // a pointer, so that few sources compile the parser of JSON
     std::string modelType_, place_;
     bool isGguf_ = false;
     std::set<std::string> read_;

@@ -5,7 +5,7 @@
 #include "core/base/result.h"
 #include "core/eval/tokenizer/tracked_text.h"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 
 namespace qs::eval {

@@ -5,6 +5,7 @@
 #include "core/base/tensor_name.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace qs::eval {
 namespace {

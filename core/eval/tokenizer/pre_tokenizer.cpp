@@ -7,6 +7,7 @@
 #include "core/eval/tokenizer/unicode.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace qs::eval {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/eval/tokenizer/word_cache.h"
 
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace qs::eval {

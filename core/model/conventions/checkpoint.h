@@ -6,6 +6,7 @@
 #include "core/model/conventions/layer.h"
 #include "core/model/list_budget.h"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 

@@ -4,6 +4,7 @@
 #include "core/base/lists.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace qs::zarr {
 namespace {

@@ -2,6 +2,8 @@
 // Llama and the families that differ from it in a few points.
 #include "core/eval/network/families/family.h"
 
+#include <nlohmann/json.hpp>
+
 namespace qs::eval {
 namespace {
 

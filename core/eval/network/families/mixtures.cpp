@@ -3,6 +3,8 @@
 // max(sum, 6.1e-5); the largest of n shares of 1 are at least 1/n, so this changes nothing below 16384 experts.
 #include "core/eval/network/families/family.h"
 
+#include <nlohmann/json.hpp>
+
 namespace qs::eval {
 namespace {
 
