@@ -19,7 +19,7 @@ namespace qs::gui {
 
 JobLane::JobLane(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), what_(new QLabel), count_(new QLabel), left_(new QLabel), hint_(new QLabel),
-      machine_(new QLabel), rate_(new QLabel), bar_(new QProgressBar) {
+      machine_(new QLabel), rate_(named(new QLabel, "laneRate")), bar_(new QProgressBar) {
     setFixedHeight(34);
     setAccessibleName(QStringLiteral("Running work"));
     bar_->setTextVisible(false);
@@ -37,7 +37,6 @@ JobLane::JobLane(Session& session, QWidget* parent)
                           .arg(threads)
                           .arg(threads == 1 ? QStringLiteral("thread") : QStringLiteral("threads")));
     machine_->setToolTip(QStringLiteral("Instruction set and threads that the kernels use"));
-    rate_->setObjectName(QStringLiteral("laneRate"));
     rate_->setToolTip(QStringLiteral("Weight bytes analysed per second in the run named at the left"));
     rate_->setMinimumWidth(72);
     rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);

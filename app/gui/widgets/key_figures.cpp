@@ -27,8 +27,7 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);
         captions_[at] = new QLabel(QString::fromUtf8(captions[i]));
-        captions_[at]->setFont(Theme::words(10));
-        captions_[at]->setProperty("role", QStringLiteral("caption"));
+        dress(*captions_[at], Theme::words(10), "caption");
         captions_[at]->setToolTip(QString::fromStdString(tips[i]));
         values_[at] = new QLabel;
         values_[at]->setFont(Theme::numbers(18));

@@ -58,8 +58,8 @@ QString kinds() { return QObject::tr("Recipes (*.json);;Recipes of other program
 } // namespace
 
 RuleEditor::RuleEditor(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), lines_(new QPlainTextEdit), rest_(new QComboBox),
-      said_(new StatusLine("exportRulesSaid")), settle_(new QTimer(this)) {
+    : QWidget(parent), session_(session), lines_(named(new QPlainTextEdit, "exportRules")),
+      rest_(named(new QComboBox, "exportRest")), said_(new StatusLine("exportRulesSaid")), settle_(new QTimer(this)) {
     chooseOpen_ = [this](const QString& suggested) {
         return QFileDialog::getOpenFileName(this, tr("Open a recipe"), suggested, kinds());
     };
@@ -68,10 +68,8 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     };
     auto* column = new QVBoxLayout(this);
     setSpaces(*column, Theme::kGap);
-    rest_->setObjectName(QStringLiteral("exportRest"));
     rest_->setAccessibleName(tr("Tensors that no rule matches"));
     rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
-    lines_->setObjectName(QStringLiteral("exportRules"));
     lines_->setAccessibleName(tr("Rules of the recipe, one per line"));
     lines_->setPlaceholderText(QStringLiteral("down_proj=int8\nlayers\\.[01]\\.=keep"));
     lines_->setToolTip(tr("REGEX=SPEC or REGEX=keep; the first line that matches a name decides"));

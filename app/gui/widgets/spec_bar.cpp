@@ -47,20 +47,15 @@ QToolButton* letter(const QString& text, const QString& tip) {
 } // namespace
 
 SpecBar::SpecBar(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), format_(new FormatBox), scale_(new QComboBox), calibration_(new QComboBox),
-      decode_(new QComboBox), block_(new QSlider(Qt::Horizontal)), blockValue_(new BlockSpin),
+    : QWidget(parent), session_(session), format_(named(new FormatBox, "format")),
+      scale_(named(new QComboBox, "scale")), calibration_(named(new QComboBox, "calibration")),
+      decode_(named(new QComboBox, "decode")), block_(named(new QSlider(Qt::Horizontal), "block")),
+      blockValue_(named(new BlockSpin, "blockValue")),
       compare_(letter(QStringLiteral("A/B"), QStringLiteral("Compare with a second spec (B)"))),
       a_(letter(QStringLiteral("A"), QStringLiteral("Edit spec A"))),
-      b_(letter(QStringLiteral("B"), QStringLiteral("Edit spec B"))), more_(new QToolButton),
+      b_(letter(QStringLiteral("B"), QStringLiteral("Edit spec B"))), more_(named(new QToolButton, "more")),
       panel_(new SpecMore([this](const QuantSpec& spec) { edit([spec](const QuantSpec&) { return spec; }); }, this)) {
     setAccessibleName(QStringLiteral("Spec"));
-    format_->setObjectName(QStringLiteral("format"));
-    scale_->setObjectName(QStringLiteral("scale"));
-    calibration_->setObjectName(QStringLiteral("calibration"));
-    decode_->setObjectName(QStringLiteral("decode"));
-    block_->setObjectName(QStringLiteral("block"));
-    blockValue_->setObjectName(QStringLiteral("blockValue"));
-    more_->setObjectName(QStringLiteral("more"));
     compare_->setObjectName(QStringLiteral("comparing"));
     a_->setObjectName(QStringLiteral("editA"));
     b_->setObjectName(QStringLiteral("editB"));

@@ -64,11 +64,12 @@ void clearGroups(QuantSpec& spec) {
 } // namespace
 
 SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
-    : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(new QLineEdit), axes_(new QLineEdit),
-      numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit), seed_(new QLineEdit),
-      nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
-      zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox), rounding_(new QComboBox),
-      clip_(new QDoubleSpinBox), problem_(new QLabel), instead_(new QPushButton), full_(new QPlainTextEdit) {
+    : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(named(new QLineEdit, "specText")),
+      axes_(new QLineEdit), numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit),
+      seed_(new QLineEdit), nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox),
+      scaleType_(new QComboBox), zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox),
+      rounding_(new QComboBox), clip_(new QDoubleSpinBox), problem_(new QLabel),
+      instead_(named(new QPushButton, "instead")), full_(new QPlainTextEdit) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -103,7 +104,6 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     sparsity_->setToolTip(
         QStringLiteral("N/M: of every M consecutive values, the N of largest magnitude are kept, the others become 0"));
     sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
-    text_->setObjectName(QStringLiteral("specText"));
     for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::code(12));
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
@@ -135,7 +135,6 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         control->setAccessibleName(label->text());
         form->addRow(label, control);
     }
-    instead_->setObjectName(QStringLiteral("instead"));
     instead_->setAccessibleName(QStringLiteral("Use the spec that works"));
     form->insertRow(1, problem_);
     form->insertRow(2, instead_);

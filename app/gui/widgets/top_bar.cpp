@@ -54,11 +54,10 @@ QString aboutFiles(const Model& model) {
 } // namespace
 
 TopBar::TopBar(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), title_(new QLabel), facts_(new QLabel), spec_(new SpecBar(session)),
-      figures_(new KeyFigures(session)) {
+    : QWidget(parent), session_(session), title_(new QLabel), facts_(named(new QLabel, "modelFacts")),
+      spec_(new SpecBar(session)), figures_(new KeyFigures(session)) {
     setFixedHeight(64);
     title_->setFont(Theme::words(14, QFont::DemiBold));
-    facts_->setObjectName(QStringLiteral("modelFacts"));
     dress(*facts_, Theme::numbers(), "muted");
     for (auto* label : {title_, facts_}) {
         label->setFixedWidth(212);

@@ -52,11 +52,13 @@ void fit(QTableView& table) {
 AuditPage::AuditPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel), status_(new StatusLine("auditStatus")),
-      start_(new QPushButton(tr("Audit"))), file_(new QPushButton(tr("Compare with a file…"))),
-      folder_(new QPushButton(tr("Compare with a folder…"))), findingsCard_(new Card(tr("Findings"))),
-      checksCard_(new Card(tr("What was looked for"))),
-      differingCard_(new Card(tr("Differences from another checkpoint"))), findings_(new QTableView),
-      checks_(new QTableView), differing_(new QTableView), tensors_(new AuditedTensors(session)),
+      start_(named(new QPushButton(tr("Audit")), "auditStart", "primary")),
+      file_(named(new QPushButton(tr("Compare with a file…")), "auditFile")),
+      folder_(named(new QPushButton(tr("Compare with a folder…")), "auditFolder")),
+      findingsCard_(new Card(tr("Findings"))), checksCard_(new Card(tr("What was looked for"))),
+      differingCard_(new Card(tr("Differences from another checkpoint"))),
+      findings_(named(new QTableView, "auditFindings")), checks_(named(new QTableView, "auditChecks")),
+      differing_(named(new QTableView, "auditDifferences")), tensors_(new AuditedTensors(session)),
       found_(new RowModel<Finding>(findingColumns().pick({"severity", "title", "tensor", "evidence"}), this)),
       outcomes_(new RowModel<CheckOutcome>(shownOutcomes(), this)),
       rows_(new RowModel<DiffRow>(diffColumns().pick({"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
@@ -71,10 +73,6 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);
-    start_->setObjectName(QStringLiteral("auditStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    file_->setObjectName(QStringLiteral("auditFile"));
-    folder_->setObjectName(QStringLiteral("auditFolder"));
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kSpace);
     header->addWidget(title);
@@ -86,9 +84,6 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     asDataTable(*findings_, tr("Findings of the audit"));
     asDataTable(*checks_, tr("Checks of the audit and what each found"));
     asDataTable(*differing_, tr("Differences from another checkpoint"));
-    findings_->setObjectName(QStringLiteral("auditFindings"));
-    differing_->setObjectName(QStringLiteral("auditDifferences"));
-    checks_->setObjectName(QStringLiteral("auditChecks"));
     findings_->setModel(found_);
     checks_->setModel(outcomes_);
     differing_->setModel(rows_);

@@ -82,8 +82,7 @@ private:
 // ---- latency -------------------------------------------------------------------------------------------------------
 
 LatencyCard::LatencyCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Latency against M"), parent), bench_(bench), chart_(new PlotChart) {
-    chart_->setObjectName(QStringLiteral("latencyChart"));
+    : Card(tr("Latency against M"), parent), bench_(bench), chart_(named(new PlotChart, "latencyChart")) {
     chart_->setAccessibleName(tr("Latency against M"));
     chart_->setAxes(tr("M, rows of x"), tr("median, µs"));
     chart_->setXPowers(2);
@@ -151,8 +150,7 @@ void LatencyCard::show(int row) {
 // ---- speed-up ------------------------------------------------------------------------------------------------------
 
 SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Speed-up over f32 sgemm"), parent), bench_(bench), map_(new HeatMap) {
-    map_->setObjectName(QStringLiteral("speedupMap"));
+    : Card(tr("Speed-up over f32 sgemm"), parent), bench_(bench), map_(named(new HeatMap, "speedupMap")) {
     map_->setAccessibleName(tr("Speed-up over f32 sgemm"));
     map_->setGap(2);
     auto* body = new QWidget;
@@ -253,8 +251,7 @@ void SpeedupCard::show(int row) {
 // ---- roofline ------------------------------------------------------------------------------------------------------
 
 RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Roofline"), parent), bench_(bench), chart_(new PlotChart) {
-    chart_->setObjectName(QStringLiteral("rooflineChart"));
+    : Card(tr("Roofline"), parent), bench_(bench), chart_(named(new PlotChart, "rooflineChart")) {
     chart_->setAccessibleName(tr("Roofline"));
     chart_->setAxes(tr("operations a byte"), tr("GFLOP/s"));
     chart_->setXPowers(10);

@@ -21,8 +21,7 @@ namespace qs::gui {
 
 PlanSpecs::PlanSpecs(QVBoxLayout& column, Session& session, QWidget* parent)
     : QObject(parent), session_(session), list_(addPlanList(column, tr("Weights"), "planSpecs", 72)),
-      typed_(new QLineEdit) {
-    typed_->setObjectName(QStringLiteral("planAddSpec"));
+      typed_(named(new QLineEdit, "planAddSpec")) {
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));

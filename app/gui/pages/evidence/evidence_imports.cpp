@@ -33,14 +33,12 @@ struct Imported {
 EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), choose_(new QPushButton(tr("Import figures…"))),
       remove_(new QPushButton(tr("Remove"))), spec_(new QLineEdit), floor_(new QLineEdit),
-      status_(new StatusLine("evidenceImportStatus")), table_(new QTableView),
+      status_(new StatusLine("evidenceImportStatus")), table_(named(new QTableView, "evidenceImported")),
       rows_(new RowModel<eval::ImportedColumn>(eval::importedColumns(), this)) {
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    setSpaces(*column, Theme::kSpace);
     column->addWidget(bar());
     asDataTable(*table_, tr("Figures of other programs"));
-    table_->setObjectName(QStringLiteral("evidenceImported"));
     table_->setModel(rows_);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->horizontalHeader()->setStretchLastSection(true);
@@ -61,8 +59,7 @@ EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
 QWidget* EvidenceImports::bar() {
     auto* bar = new QWidget;
     auto* row = new QHBoxLayout(bar);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kSpace);
+    setSpaces(*row, Theme::kSpace);
     choose_->setObjectName(QStringLiteral("evidenceImport"));
     choose_->setToolTip(
         tr("A log or table of llama-perplexity, a log of GPTQ, a CSV of GGUF-Tool-Suite with a figure a "
@@ -102,8 +99,7 @@ QWidget* EvidenceImports::bar() {
 }
 
 void EvidenceImports::choose() {
-    auto* dialog = new QFileDialog(this, tr("Figures of another program"));
-    dialog->setObjectName(QStringLiteral("evidenceImportDialog"));
+    auto* dialog = named(new QFileDialog(this, tr("Figures of another program")), "evidenceImportDialog");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {

@@ -40,15 +40,12 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     auto* title = new QLabel(tr("Evidence"));
     title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     auto* alone = new QLabel(tr("f32 activations: the effect of the weights alone"));
-    alone->setFont(Theme::words(11));
-    alone->setProperty("role", QStringLiteral("caption"));
+    dress(*alone, Theme::words(11), "caption");
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kMargin);
     header->addWidget(title);
@@ -69,20 +66,15 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
 QWidget* EvidencePage::sidebar() {
     auto* body = new QWidget;
     auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    setSpaces(*column, 4);
     choice_ = new EvidenceChoice(session_);
     column->addWidget(choice_, 1);
     column->addSpacing(Theme::kSpace);
-    start_ = new QPushButton(tr("Evaluate"));
-    start_->setObjectName(QStringLiteral("evidenceStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    resume_ = new QPushButton(tr("Resume"));
-    resume_->setObjectName(QStringLiteral("evidenceResume"));
+    start_ = named(new QPushButton(tr("Evaluate")), "evidenceStart", "primary");
+    resume_ = named(new QPushButton(tr("Resume")), "evidenceResume");
     resume_->setToolTip(tr("Goes on behind the chunks that an evaluation of the same has finished before it was "
                            "stopped, also before the program was closed"));
-    stop_ = new QPushButton(tr("Cancel"));
-    stop_->setObjectName(QStringLiteral("evidenceStop"));
+    stop_ = named(new QPushButton(tr("Cancel")), "evidenceStop");
     status_ = new StatusLine("evidenceStatus");
     for (QWidget* widget : std::initializer_list<QWidget*>{resume_, start_, stop_, status_}) column->addWidget(widget);
     connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
@@ -101,8 +93,7 @@ QWidget* EvidencePage::results() {
     results_ = new EvidenceResults;
     auto* side = new QWidget;
     auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    setSpaces(*column, Theme::kSpace);
     tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
     trust_ = new EvidenceTrust(session_);
     views_ = new QStackedLayout;
@@ -131,9 +122,8 @@ QLayout* EvidencePage::tabs() {
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     auto* group = addTabs(*row, all, this);
-    reference_ = new ElidedLabel(Qt::ElideRight);
+    reference_ = named(new ElidedLabel(Qt::ElideRight), "evidenceQuantizedReference");
     dress(*reference_, Theme::words(11), "warn");
-    reference_->setObjectName(QStringLiteral("evidenceQuantizedReference"));
     row->addSpacing(Theme::kSpace);
     row->addWidget(reference_, 1);
     connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {

@@ -3,6 +3,7 @@
 
 #include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/sketch.h"
@@ -66,9 +67,9 @@ Multiple panelOf(const eval::TrustTable& table, const eval::TrustRow& row, int s
 
 EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), plotsCard_(new Card(tr("Proxies against the output"))),
-      tableCard_(new Card(tr("Agreement of proxies"))), plots_(new SmallMultiples), table_(new QTableView),
-      imports_(new EvidenceImports(session)), rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
-    plots_->setObjectName(QStringLiteral("evidenceTrustPlots"));
+      tableCard_(new Card(tr("Agreement of proxies"))), plots_(named(new SmallMultiples, "evidenceTrustPlots")),
+      table_(named(new QTableView, "evidenceTrust")), imports_(new EvidenceImports(session)),
+      rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
     plots_->setAccessibleName(tr("Order by a proxy against the order by what was measured, a panel for each pair"));
     plots_->setAxes(tr("order by the proxy, %"), tr("measured order, %"));
     plots_->setComparesOrders(true);
@@ -85,15 +86,13 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     plotsCard_->setBody(plots_);
     plotsCard_->setSketch(new Sketch(Sketch::Kind::Frontier, {tr("order by the proxy, %"), tr("measured order, %")}));
     asDataTable(*table_, tr("How far each proxy ranks as the output does"));
-    table_->setObjectName(QStringLiteral("evidenceTrust"));
     table_->setModel(rows_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
     tableCard_->setSketch(
         new Sketch(Sketch::Kind::Table, {tr("Proxy"), tr("Measured"), tr("Rank correlation"), tr("Too high or low")}));
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
     column->addWidget(imports_);
     column->addWidget(plotsCard_, 3);
     column->addWidget(tableCard_, 2);

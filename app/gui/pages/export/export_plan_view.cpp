@@ -28,11 +28,10 @@ constexpr int kWide = 1300;   ///< pixels from which there is room for bars besi
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
       rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
-      headline_(new QLabel), view_(new QTableView), bars_(new RankedBars), offers_(new QHBoxLayout),
-      settle_(new QTimer(this)) {
+      headline_(named(new QLabel, "planHeadline")), view_(new QTableView), bars_(named(new RankedBars, "planBytes")),
+      offers_(new QHBoxLayout), settle_(new QTimer(this)) {
     auto* inside = new QVBoxLayout(this);
     setSpaces(*inside, Theme::kGap);
-    headline_->setObjectName(QStringLiteral("planHeadline"));
     headline_->setWordWrap(true);
     headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     inside->addWidget(headline_);
@@ -50,7 +49,6 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     constexpr std::array widths = {290, 330, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    bars_->setObjectName(QStringLiteral("planBytes"));
     bars_->setAccessibleName(tr("Bytes of each tensor in the file, the largest first"));
     bars_->setAxis(tr("bytes in the file, the largest first"));
     bars_->setToken(0);
@@ -148,10 +146,11 @@ void ExportPlanView::showOffers() {
     if (!plan_ || plan_->offers.empty()) return;
     for (const PlanOffer& offer : plan_->offers) {
         const QString spec = QString::fromStdString(specText(offer.spec));
-        auto* button = new QPushButton(
-            offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
-                       : tr("Use %1").arg(spec));
-        button->setObjectName(QStringLiteral("offer"));
+        auto* button =
+            named(new QPushButton(
+                      offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
+                                 : tr("Use %1").arg(spec)),
+                  "offer");
         button->setToolTip(offer.rule ? tr("All tensors of this rule fit this spec: %1")
                                             .arg(QString::fromStdString(canonicalText(offer.spec)))
                                       : tr("All tensors of the plan fit this spec: %1")

@@ -81,9 +81,8 @@ QWidget* OperationsPanel::sidebar() {
         form->addRow(box);
         arguments_.push_back(box);
     }
-    runButton_ = new QPushButton(tr("Run"));
+    runButton_ = named(new QPushButton(tr("Run")), "runOperations");
     runButton_->setProperty("role", QStringLiteral("primary"));
-    runButton_->setObjectName(QStringLiteral("runOperations"));
     connect(runButton_, &QPushButton::clicked, this, &OperationsPanel::run);
     trouble_ = new StatusLine("operationTrouble");
     trouble_->hideWhenEmpty();

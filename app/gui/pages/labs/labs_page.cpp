@@ -49,7 +49,7 @@ constexpr Lab kLabs[] = {
 
 LabsPage::LabsPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
-      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton),
+      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(named(new QToolButton, "labInputs")),
       trouble_(new StatusLine("labsTrouble")) {
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
@@ -79,7 +79,6 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     bar->addStretch();
     trouble_->setWordWrap(false);
     bar->addWidget(trouble_);
-    inputsButton_->setObjectName(QStringLiteral("labInputs"));
     inputsButton_->setPopupMode(QToolButton::InstantPopup);
     auto* menu = new QMenu(inputsButton_);
     const auto offer = [this, menu](const QString& text, Given what) {

@@ -36,8 +36,7 @@ constexpr std::size_t kLittle = 2000; // number of weights whose picture takes l
 OverviewPage::OverviewPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), charts_(new StagedRefresh(this)) {
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    layout->setSpacing(Theme::kGap);
+    setSpaces(*layout, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     layout->addLayout(header());
     tabs_ = new QStackedWidget;
     tabs_->addWidget(layersTab());
@@ -89,15 +88,11 @@ QLayout* OverviewPage::header() {
     auto* title = new QLabel(tr("Overview"));
     title->setFont(Theme::words(18, QFont::DemiBold));
     note_ = new ElidedLabel(Qt::ElideRight);
-    note_->setFont(Theme::numbers());
-    note_->setProperty("role", QStringLiteral("muted"));
+    dress(*note_, Theme::numbers(), "muted");
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    proxy_ = new ElidedLabel(Qt::ElideRight);
-    proxy_->setObjectName(QStringLiteral("metricTrust"));
-    proxy_->setFont(Theme::words(11));
-    proxy_->setProperty("role", QStringLiteral("caption"));
-    metrics_ = new QComboBox;
-    metrics_->setObjectName(QStringLiteral("metricChoice"));
+    proxy_ = named(new ElidedLabel(Qt::ElideRight), "metricTrust");
+    dress(*proxy_, Theme::words(11), "caption");
+    metrics_ = named(new QComboBox, "metricChoice");
     metrics_->setAccessibleName(tr("Metric of map and bars"));
     for (const auto& metric : metrics()) {
         metrics_->addItem(metricTitle(metric), QString::fromUtf8(metric.id));
@@ -134,8 +129,7 @@ QLayout* OverviewPage::header() {
 QWidget* OverviewPage::layersTab() {
     auto* tab = new QWidget;
     auto* layout = new QVBoxLayout(tab);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(Theme::kGap);
+    setSpaces(*layout, Theme::kGap);
     const auto card = [](QHBoxLayout* row, const QString& title, QWidget* body, const char* name, int stretch) {
         auto* made = new Card(title);
         body->setObjectName(QLatin1String(name));

@@ -22,8 +22,7 @@ QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int wid
     auto* column = new QVBoxLayout;
     column->setSpacing(0);
     auto* caption = new QLabel(title);
-    caption->setFont(Theme::words(10));
-    caption->setProperty("role", QStringLiteral("caption"));
+    dress(*caption, Theme::words(10), "caption");
     auto* value = new QLabel(QStringLiteral("–"));
     value->setObjectName(QLatin1String(name));
     value->setAccessibleName(title);
@@ -38,18 +37,16 @@ QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int wid
 } // namespace
 
 PlanBudget::PlanBudget(QWidget* parent)
-    : QWidget(parent), slider_(new QSlider(Qt::Horizontal)), box_(new QDoubleSpinBox), bytes_(new QLabel) {
+    : QWidget(parent), slider_(named(new QSlider(Qt::Horizontal), "planBudget")),
+      box_(named(new QDoubleSpinBox, "planBpw")), bytes_(named(new QLabel, "planBudgetBytes")) {
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
+    setSpaces(*row, Theme::kGap);
     auto* title = new QLabel(tr("Budget"));
     title->setFont(Theme::words(13, QFont::DemiBold));
-    slider_->setObjectName(QStringLiteral("planBudget"));
     slider_->setAccessibleName(tr("Budget: size of the whole file"));
     slider_->setToolTip(tr("Size of the whole file, from the smallest choices to the largest"));
     slider_->setRange(0, kBudgetSteps);
     slider_->setPageStep(kBudgetSteps / 20);
-    box_->setObjectName(QStringLiteral("planBpw"));
     box_->setAccessibleName(tr("Budget in bits per weight"));
     box_->setFont(Theme::numbers());
     box_->setDecimals(4);
@@ -57,9 +54,7 @@ PlanBudget::PlanBudget(QWidget* parent)
     box_->setSuffix(QStringLiteral(" bpw"));
     box_->setKeyboardTracking(false);
     box_->setFixedWidth(120);
-    bytes_->setObjectName(QStringLiteral("planBudgetBytes"));
-    bytes_->setFont(Theme::numbers());
-    bytes_->setProperty("role", QStringLiteral("muted"));
+    dress(*bytes_, Theme::numbers(), "muted");
     bytes_->setMinimumWidth(76);
     row->addWidget(title);
     row->addWidget(slider_, 1);

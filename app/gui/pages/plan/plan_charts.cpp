@@ -44,16 +44,14 @@ void sortByX(PlotSeries& series) {
 
 PlanCharts::PlanCharts(QWidget* parent)
     : QWidget(parent), predictedCard_(new Card(tr("Predicted loss against size"))),
-      measuredCard_(new Card(tr("Measured KL against size"))), predicted_(new PlotChart), measuredChart_(new PlotChart),
+      measuredCard_(new Card(tr("Measured KL against size"))), predicted_(named(new PlotChart, "planFrontier")),
+      measuredChart_(named(new PlotChart, "planMeasured")),
       inBytes_(predictedCard_->addToggle(tr("GiB"), tr("Size of the file in bytes instead of bits per weight"))),
       logY_(predictedCard_->addToggle(tr("log y"), tr("Logarithmic axes of losses"))) {
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    predicted_->setObjectName(QStringLiteral("planFrontier"));
+    setSpaces(*row, Theme::kGap);
     predicted_->setAccessibleName(tr("Predicted loss against the size of the file"));
     predicted_->setLegend(true);
-    measuredChart_->setObjectName(QStringLiteral("planMeasured"));
     measuredChart_->setAccessibleName(tr("Measured KL against the size of the file"));
     measuredChart_->setLegend(true);
     inBytes_->setObjectName(QStringLiteral("planInBytes"));

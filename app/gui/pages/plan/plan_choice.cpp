@@ -47,11 +47,10 @@ Result<std::vector<plan::SizeLimit>> limitsOf(const QString& text) {
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), limits_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox),
-      target_(new QComboBox), rows_(new QSpinBox) {
+      group_(named(new QLineEdit, "planGroup")), limits_(new QLineEdit), layout_(new QComboBox),
+      objective_(new QComboBox), target_(new QComboBox), rows_(named(new QSpinBox, "planTargetRows")) {
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    setSpaces(*column, 4);
     column->addWidget(captionLabel(tr("Specs to choose from")));
     specs_->setToolTip(tr("Tensors get one of these"));
     column->addWidget(specs_, 1);
@@ -65,7 +64,6 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     addLine(*column, tr("Target"), target_, "planTarget",
             tr("A backend is asked which specs its kernels take at the shape of each tensor; the others are no choice. "
                "The page Backends adds plugins of your own"));
-    rows_->setObjectName(QStringLiteral("planTargetRows"));
     rows_->setAccessibleName(tr("M of the target"));
     rows_->setToolTip(tr("Rows of x that the target is asked about: tokens in one pass"));
     rows_->setFont(Theme::numbers());
@@ -102,7 +100,6 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     }
     boxes->addStretch(1);
     column->addLayout(boxes);
-    group_->setObjectName(QStringLiteral("planGroup"));
     group_->setFont(Theme::code());
     group_->setPlaceholderText(tr("Another group, e.g. block\\.\\d+"));
     group_->setAccessibleName(tr("Another group: a regular expression"));

@@ -26,8 +26,7 @@ PlanResults::PlanResults(Session& session)
       units_(new PlanUnits(session)), chance_(new PlanChance), time_(new PlanTime(session)),
       speed_(new PlanSpeed(session)), verdict_(new ElidedLabel(Qt::ElideRight)), draws_(new QComboBox) {
     auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    setSpaces(*column, Theme::kSpace);
     for (QWidget* view : std::initializer_list<QWidget*>{units_, chance_, speed_}) views_->addWidget(view);
     column->addWidget(budget_);
     column->addWidget(time_);

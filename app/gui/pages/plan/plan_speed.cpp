@@ -24,21 +24,18 @@ constexpr double kSpeedReach = 14; ///< pixels from a dot in which a click takes
 } // namespace
 
 PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), card_(new Card(tr("Speed × error × size"))), chart_(new PlotChart),
-      m_(new QComboBox), crossovers_(new QLabel) {
+    : QWidget(parent), session_(session), card_(new Card(tr("Speed × error × size"))),
+      chart_(named(new PlotChart, "planSpeed")), m_(named(new QComboBox, "planSpeedM")),
+      crossovers_(named(new QLabel, "planCrossovers")) {
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    chart_->setObjectName(QStringLiteral("planSpeed"));
+    setSpaces(*row, Theme::kGap);
     chart_->setAccessibleName(tr("Measured time a token against error; the area of a dot is the size of the file"));
     chart_->setLegend(true);
     chart_->setLogY(true);
-    m_->setObjectName(QStringLiteral("planSpeedM"));
     m_->setAccessibleName(tr("M: tokens in one pass"));
     m_->setToolTip(tr("M: tokens in one pass"));
     card_->addCorner(m_);
     card_->setBody(chart_);
-    crossovers_->setObjectName(QStringLiteral("planCrossovers"));
     crossovers_->setAccessibleName(tr("Where another spec becomes faster"));
     crossovers_->setWordWrap(true);
     crossovers_->setTextFormat(Qt::PlainText);

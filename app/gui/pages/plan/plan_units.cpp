@@ -35,22 +35,19 @@ const plan::UnitOption& optionOf(const PlanAnswer& answer, std::size_t unit) {
 
 PlanUnits::PlanUnits(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stripCard_(new Card(tr("Assignment: layers × roles"))),
-      tableCard_(new Card(tr("Units"))), strip_(new AssignmentStrip), table_(new QTableView),
-      sorted_(new QSortFilterProxyModel(this)),
+      tableCard_(new Card(tr("Units"))), strip_(named(new AssignmentStrip, "planStrip")),
+      table_(named(new QTableView, "planUnits")), sorted_(new QSortFilterProxyModel(this)),
       rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share",
                                                                         "time_ns", "locked", "refused"}),
                                            this)) {
     auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    strip_->setObjectName(QStringLiteral("planStrip"));
+    setSpaces(*row, Theme::kGap);
     strip_->setAccessibleName(tr("What each tensor becomes, by role and layer"));
     strip_->setDescribe([this](int unit) { return describe(unit); });
     stripCard_->setNote(tr("width: bytes, colour: bits, hatched: locked"));
     stripCard_->setBody(strip_);
     sorted_->setSourceModel(rows_);
     sorted_->setSortRole(Qt::UserRole);
-    table_->setObjectName(QStringLiteral("planUnits"));
     table_->setModel(sorted_);
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
@@ -195,8 +192,7 @@ void PlanUnits::popUpMenu(int unit, const QPoint& global) {
     if (!answer_ || unit < 0 || answer_->ground->model != session_.model()) return;
     choose(unit);
     const plan::Options& options = *answer_->options;
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("planMenu"));
+    auto* menu = named(new QMenu(this), "planMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     UnitActions actions;
     actions.tensors = options.units[std::size_t(unit)].tensors;

@@ -30,16 +30,15 @@ struct Made {
 } // namespace
 
 ReportPage::ReportPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))),
-      parts_(new ReportParts(session)), specs_(new ReportSpecs(session)), files_(new ReportFiles(session)),
-      composing_(&session.tasks()) {
+    : QWidget(parent), session_(session), preview_(named(new ReportPreview, "reportPreview")),
+      previewCard_(new Card(tr("Preview"))), parts_(new ReportParts(session)), specs_(new ReportSpecs(session)),
+      files_(new ReportFiles(session)), composing_(&session.tasks()) {
     auto* whole = new QVBoxLayout(this);
     setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
     auto* layout = new QHBoxLayout;
     layout->setSpacing(Theme::kGap);
     whole->addLayout(layout, 1);
-    preview_->setObjectName(QStringLiteral("reportPreview"));
     previewCard_->setBody(preview_);
     layout->addWidget(previewCard_, 1);
     layout->addWidget(sidebar());

@@ -55,15 +55,12 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     auto* title = new QLabel(tr("Sweep"));
     title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     proxy_ = named(new ElidedLabel(Qt::ElideRight), "sweepTrust");
-    proxy_->setFont(Theme::words(11));
-    proxy_->setProperty("role", QStringLiteral("caption"));
+    dress(*proxy_, Theme::words(11), "caption");
     proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kMargin);
@@ -101,21 +98,16 @@ void SweepPage::connectSession() {
 QWidget* SweepPage::sidebar() {
     auto* body = new QWidget;
     auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    setSpaces(*column, 4);
     choice_ = new SweepChoice;
     connect(choice_, &SweepChoice::changed, this, &SweepPage::estimate);
     connect(choice_, &SweepChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     column->addWidget(choice_, 1);
     column->addSpacing(Theme::kSpace);
-    start_ = new QPushButton(tr("Sweep"));
-    stop_ = new QPushButton(tr("Stop"));
-    save_ = new QPushButton(tr("Save report…"));
+    start_ = named(new QPushButton(tr("Sweep")), "sweepStart", "primary");
+    stop_ = named(new QPushButton(tr("Stop")), "sweepStop");
+    save_ = named(new QPushButton(tr("Save report…")), "sweepSave");
     status_ = new StatusLine("sweepStatus");
-    start_->setObjectName(QStringLiteral("sweepStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    stop_->setObjectName(QStringLiteral("sweepStop"));
-    save_->setObjectName(QStringLiteral("sweepSave"));
     for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) column->addWidget(widget);
     connect(start_, &QPushButton::clicked, this, &SweepPage::begin);
     connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
@@ -131,9 +123,8 @@ QWidget* SweepPage::sidebar() {
 }
 
 QWidget* SweepPage::results() {
-    plots_ = new SmallMultiples;
+    plots_ = named(new SmallMultiples, "sweepPlots");
     plotsCard_ = new Card(tr("SQNR against true bits per weight"));
-    plots_->setObjectName(QStringLiteral("sweepPlots"));
     plots_->setAccessibleName(tr("SQNR against true bits per weight, a panel for each class of tensors"));
     plots_->setAxes(tr("bits per weight"), tr("SQNR, dB ↑"));
     plots_->setDescribe([this](int panel, int id) {
@@ -142,11 +133,10 @@ QWidget* SweepPage::results() {
         return sweepPointText(result_->at(std::size_t(panel), std::size_t(id)));
     });
     plotsCard_->setBody(plots_);
-    table_ = new QTableView;
+    table_ = named(new QTableView, "sweepTable");
     tableCard_ = new Card(tr("Frontier"));
     asDataTable(*table_, tr("Specs on the frontier"));
     table_->setProperty("roomy", true); // text beside right-aligned numbers
-    table_->setObjectName(QStringLiteral("sweepTable"));
     table_->setModel(model_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
@@ -156,8 +146,7 @@ QWidget* SweepPage::results() {
             [this](const QModelIndex& index) { open(class_, int(model_->row(index.row()).spec)); });
     auto* side = new QWidget;
     auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kGap);
+    setSpaces(*column, Theme::kGap);
     column->addWidget(plotsCard_, 7);
     column->addWidget(tableCard_, 2);
     return side;

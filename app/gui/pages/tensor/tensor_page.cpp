@@ -76,8 +76,7 @@ TensorPage::TensorPage(Session& session, QWidget* parent)
 QWidget* TensorPage::makeInspector() {
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
     const auto place = [grid](Card* card, int row, int column) {
         // cards in the grid have equal sizes for any content
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
