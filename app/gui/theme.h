@@ -64,7 +64,12 @@ template<class W> W* named(W* widget, const char* name, const char* role = nullp
     if (role) widget->setProperty("role", QString::fromLatin1(role));
     return widget;
 }
-void dress(QWidget& widget, const QFont& font, const char* role);
+void dress(QWidget& widget, const QFont& font, const char* role = nullptr);
+/// The same for a new widget.
+template<class W> W* dressed(W* widget, const QFont& font, const char* role = nullptr) {
+    dress(*widget, font, role);
+    return widget;
+}
 /// The spaces between the items of a layout and around them, in pixels.
 void setSpaces(QLayout& layout, int spacing, QMargins margins = {});
 

@@ -23,8 +23,8 @@ void showAboutDialog(QWidget& window) {
     dialog->resize(760, 560);
     auto* column = new QVBoxLayout(dialog);
     setSpaces(*column, Theme::kGap, {24, 24, 24, 16});
-    auto* title = new QLabel(QStringLiteral("QuantScope %1").arg(QLatin1String(toolVersion())));
-    title->setFont(Theme::words(16, QFont::DemiBold));
+    auto* title = dressed(new QLabel(QStringLiteral("QuantScope %1").arg(QLatin1String(toolVersion()))),
+                          Theme::words(16, QFont::DemiBold));
     auto* words = new QLabel(QStringLiteral("A workbench for weight quantization.\nGPL-3.0-or-later with a permission "
                                             "for backends; see LICENSE-EXCEPTION."));
     words->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -32,8 +32,7 @@ void showKeysDialog(MainWindow& window) {
         grid->setVerticalSpacing(4);
         grid->setHorizontalSpacing(Theme::kMargin);
         const auto group = lines[i].group;
-        auto* title = new QLabel(group);
-        title->setFont(Theme::words(13, QFont::DemiBold));
+        auto* title = dressed(new QLabel(group), Theme::words(13, QFont::DemiBold));
         grid->addWidget(title, 0, 0, 1, 2);
         int row = 1;
         for (; i < lines.size() && lines[i].group == group; ++i, ++row) {

@@ -55,8 +55,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
 }
 
 QLabel* Rail::caption(PageGroup group) {
-    auto* label = new QLabel(QString::fromLatin1(groupTitle(group)));
-    dress(*label, Theme::words(10), "caption");
+    auto* label = dressed(new QLabel(QString::fromLatin1(groupTitle(group))), Theme::words(10), "caption");
     label->setAlignment(Qt::AlignHCenter | Qt::AlignBottom);
     label->setFixedSize(kButtonWidth, kCaption);
     captions_.push_back(label);

@@ -5,6 +5,7 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/format_box.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_more.h"
 #include "core/quant/spec/calibration.h"
 
@@ -100,8 +101,7 @@ QWidget* SpecBar::field(const QString& caption, QWidget* control, int width, QWi
     auto* box = new QWidget;
     auto* column = new QVBoxLayout(box);
     setSpaces(*column, 2);
-    auto* label = new QLabel(caption);
-    dress(*label, Theme::words(11), "caption");
+    auto* label = captionLabel(caption);
     label->setFixedHeight(18);
     auto* head = new QHBoxLayout;
     head->setSpacing(0);

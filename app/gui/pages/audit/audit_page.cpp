@@ -68,8 +68,7 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
     setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-    auto* title = new QLabel(tr("Audit"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Audit")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);

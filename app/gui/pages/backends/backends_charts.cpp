@@ -156,8 +156,7 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     auto* body = new QWidget;
     auto* column = new QVBoxLayout(body);
     setSpaces(*column, 4);
-    busy_ = named(new QLabel, "speedupBusy");
-    dress(*busy_, Theme::words(11), "warn");
+    busy_ = dressed(named(new QLabel, "speedupBusy"), Theme::words(11), "warn");
     busy_->setWordWrap(true);
     busy_->setFixedHeight(2 * busy_->fontMetrics().lineSpacing() + 2);
     busy_->hide();

@@ -106,10 +106,8 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
 QLayout* BackendsPage::header() {
     auto* line = new QHBoxLayout;
     line->setSpacing(Theme::kSpace);
-    auto* title = new QLabel(tr("Backends"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    note_ = new QLabel;
-    dress(*note_, Theme::numbers(), "muted");
+    auto* title = dressed(new QLabel(tr("Backends")), Theme::words(18, QFont::DemiBold));
+    note_ = dressed(new QLabel, Theme::numbers(), "muted");
     status_ = new StatusLine("benchStatus");
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);

@@ -40,11 +40,9 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     fields_->offerTopology(sources_->all());
     column->addStretch(1);
 
-    note_ = named(new QLabel, "planNote");
-    dress(*note_, Theme::numbers(10), "muted");
+    note_ = dressed(named(new QLabel, "planNote"), Theme::numbers(10), "muted");
     note_->setWordWrap(true);
-    complaint_ = named(new QLabel, "planComplaint");
-    dress(*complaint_, Theme::words(11), "warn");
+    complaint_ = dressed(named(new QLabel, "planComplaint"), Theme::words(11), "warn");
     complaint_->setWordWrap(true);
     whole->addWidget(note_);
     whole->addWidget(complaint_);

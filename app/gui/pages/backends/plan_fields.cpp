@@ -53,8 +53,7 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
         grid->addWidget(planCaption(title), grid->rowCount(), 0);
         grid->addWidget(widget, grid->rowCount() - 1, 1);
     };
-    ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
-    ms_->setFont(Theme::numbers());
+    ms_ = dressed(new QLineEdit(QStringLiteral("1 4 16 64")), Theme::numbers());
     ms_->setToolTip(tr("Rows of x, which is the number of tokens at once: numbers from 1 to 4096"));
     bias_ = named(new QCheckBox(tr("bias")), "planBias");
     bias_->setAccessibleName(tr("With a bias"));
@@ -112,8 +111,7 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
     memory_->setToolTip(tr("The most memory for all copies of the weights. With too little, rows say that they are not "
                            "cold"));
     line(tr("Memory"), memory_, "planMemory");
-    topology_ = new QLineEdit;
-    topology_->setFont(Theme::numbers());
+    topology_ = dressed(new QLineEdit, Theme::numbers());
     topology_->setPlaceholderText(tr("none, or v6e:2x2"));
     topology_->setToolTip(
         tr("Compile for this TPU without having one: memory, code and verdict, no times. One chip is\n"

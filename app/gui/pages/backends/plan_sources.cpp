@@ -72,7 +72,7 @@ void PlanSources::list() {
         QString text = QString::fromStdString(escapeForPeople(source.id, 40));
         if (!source.built) text += tr("   not built");
         const bool on = source.built && !contains(off, source.id);
-        QString tip = QString::fromStdString(escapeForPeople(source.path, 200));
+        QString tip = QString::fromStdString(shownPath(source.path));
         if (source.id == kOwnChoice)
             tip = tr("OpenBLAS with the core type that it detects itself, in addition to the chosen one");
         for (const auto& [key, value] : source.options)

@@ -295,8 +295,7 @@ void CodebookPage::showState() {
     if (!session_.model())
         empty_->askForModel();
     else
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
+        empty_->askForTensor();
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 

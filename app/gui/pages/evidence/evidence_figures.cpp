@@ -44,15 +44,12 @@ EvidenceFigures::EvidenceFigures(Of of, QWidget* parent) : QWidget(parent) {
     for (const auto& [id, figure, title] : of == Of::Tokens ? ofTokens : ofEmbeddings) {
         auto* column = new QVBoxLayout;
         column->setSpacing(0);
-        auto* caption = new QLabel(title);
-        dress(*caption, Theme::words(10), "caption");
+        auto* caption = dressed(new QLabel(title), Theme::words(10), "caption");
         caption->setToolTip(of == Of::Tokens ? tipOf(eval::evaluationColumns(), figure)
                                              : tipOf(eval::embeddingColumns(), figure));
-        auto* value = new QLabel;
-        value->setFont(Theme::numbers(18));
+        auto* value = dressed(new QLabel, Theme::numbers(18));
         value->setObjectName(QStringLiteral("evidence-") + QLatin1String(id));
-        auto* note = new QLabel;
-        dress(*note, Theme::numbers(10), "muted");
+        auto* note = dressed(new QLabel, Theme::numbers(10), "muted");
         note->setMinimumHeight(note->fontMetrics().height());
         for (auto* label : {caption, value, note}) column->addWidget(label);
         row->addLayout(column);

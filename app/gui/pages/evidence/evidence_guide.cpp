@@ -17,9 +17,7 @@ constexpr int kReadable = 720; ///< px of a line of text
 constexpr int kRoomy = 700;    ///< px of height from which there is room for all sketches
 
 QLabel* guideText(const QString& text, int px, const char* role) {
-    auto* label = new QLabel(text);
-    label->setFont(Theme::words(px));
-    label->setProperty("role", QLatin1String(role));
+    auto* label = dressed(new QLabel(text), Theme::words(px), role);
     label->setWordWrap(true);
     label->setMaximumWidth(kReadable);
     return label;

@@ -19,6 +19,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/status_line.h"
 #include "app/gui/widgets/tab_row.h"
 #include "core/base/text.h"
@@ -41,11 +42,9 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
     setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
-    auto* title = new QLabel(tr("Evidence"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Evidence")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
-    auto* alone = new QLabel(tr("f32 activations: the effect of the weights alone"));
-    dress(*alone, Theme::words(11), "caption");
+    auto* alone = captionLabel(tr("f32 activations: the effect of the weights alone"));
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kMargin);
     header->addWidget(title);
@@ -122,8 +121,8 @@ QLayout* EvidencePage::tabs() {
     auto* row = new QHBoxLayout;
     row->setSpacing(4);
     auto* group = addTabs(*row, all, this);
-    reference_ = named(new ElidedLabel(Qt::ElideRight), "evidenceQuantizedReference");
-    dress(*reference_, Theme::words(11), "warn");
+    reference_ =
+        dressed(named(new ElidedLabel(Qt::ElideRight), "evidenceQuantizedReference"), Theme::words(11), "warn");
     row->addSpacing(Theme::kSpace);
     row->addWidget(reference_, 1);
     connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {

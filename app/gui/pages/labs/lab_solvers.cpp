@@ -89,8 +89,7 @@ QWidget* SolversPanel::sidebar() {
     start_ = named(new QPushButton(tr("Solve")), "solverStart", "primary");
     save_ = named(new QPushButton(tr("Save the latest…")), "solverSave");
     save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
-    about_ = new QLabel;
-    dress(*about_, Theme::words(11), "muted");
+    about_ = dressed(new QLabel, Theme::words(11), "muted");
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
     status_ = new StatusLine("solverStatus");

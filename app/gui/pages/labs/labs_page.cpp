@@ -157,8 +157,7 @@ void LabsPage::showState() {
     if (!session_.model())
         empty_->askForModel();
     else
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
+        empty_->askForTensor();
     const AnalysisRow row = session_.current();
     header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);

@@ -85,13 +85,10 @@ void OverviewPage::connectSession() {
 QLayout* OverviewPage::header() {
     auto* line = new QHBoxLayout;
     line->setSpacing(Theme::kSpace);
-    auto* title = new QLabel(tr("Overview"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    note_ = new ElidedLabel(Qt::ElideRight);
-    dress(*note_, Theme::numbers(), "muted");
+    auto* title = dressed(new QLabel(tr("Overview")), Theme::words(18, QFont::DemiBold));
+    note_ = dressed(new ElidedLabel(Qt::ElideRight), Theme::numbers(), "muted");
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    proxy_ = named(new ElidedLabel(Qt::ElideRight), "metricTrust");
-    dress(*proxy_, Theme::words(11), "caption");
+    proxy_ = dressed(named(new ElidedLabel(Qt::ElideRight), "metricTrust"), Theme::words(11), "caption");
     metrics_ = named(new QComboBox, "metricChoice");
     metrics_->setAccessibleName(tr("Metric of map and bars"));
     for (const auto& metric : metrics()) {

@@ -21,8 +21,7 @@ constexpr int kBudgetSteps = 2000; ///< of the slider
 QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int width) {
     auto* column = new QVBoxLayout;
     column->setSpacing(0);
-    auto* caption = new QLabel(title);
-    dress(*caption, Theme::words(10), "caption");
+    auto* caption = dressed(new QLabel(title), Theme::words(10), "caption");
     auto* value = new QLabel(QStringLiteral("–"));
     value->setObjectName(QLatin1String(name));
     value->setAccessibleName(title);
@@ -41,8 +40,7 @@ PlanBudget::PlanBudget(QWidget* parent)
       box_(named(new QDoubleSpinBox, "planBpw")), bytes_(named(new QLabel, "planBudgetBytes")) {
     auto* row = new QHBoxLayout(this);
     setSpaces(*row, Theme::kGap);
-    auto* title = new QLabel(tr("Budget"));
-    title->setFont(Theme::words(13, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Budget")), Theme::words(13, QFont::DemiBold));
     slider_->setAccessibleName(tr("Budget: size of the whole file"));
     slider_->setToolTip(tr("Size of the whole file, from the smallest choices to the largest"));
     slider_->setRange(0, kBudgetSteps);

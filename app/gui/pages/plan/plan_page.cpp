@@ -41,8 +41,7 @@ PlanPage::PlanPage(Session& session, QWidget* parent)
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
     setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
-    auto* title = new QLabel(tr("Plan"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Plan")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     facts_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     auto* header = new QHBoxLayout;

@@ -51,8 +51,7 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
       measure_(named(new QPushButton(tr("Measure times…")), "planMeasureTimes")) {
     auto* row = new QHBoxLayout(this);
     setSpaces(*row, Theme::kGap);
-    auto* title = new QLabel(tr("Time"));
-    title->setFont(Theme::words(13, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Time")), Theme::words(13, QFont::DemiBold));
     times_->setAccessibleName(tr("Backend and M of the measured times"));
     times_->setToolTip(tr("Whose measured times count, and M: the tokens in one pass"));
     box_->setAccessibleName(tr("Budget of time in milliseconds"));

@@ -25,10 +25,8 @@ public:
         setAttribute(Qt::WA_Hover);
         auto* column = new QVBoxLayout(this);
         setSpaces(*column, 4, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-        auto* title = new QLabel(QString::fromUtf8(page.title));
-        title->setFont(Theme::words(13, QFont::DemiBold));
-        auto* tip = new QLabel(QString::fromUtf8(page.tip));
-        dress(*tip, Theme::words(11), "muted");
+        auto* title = dressed(new QLabel(QString::fromUtf8(page.title)), Theme::words(13, QFont::DemiBold));
+        auto* tip = dressed(new QLabel(QString::fromUtf8(page.tip)), Theme::words(11), "muted");
         tip->setWordWrap(true);
         column->addWidget(title);
         column->addWidget(tip);
@@ -58,8 +56,7 @@ PageTour::PageTour(Session& session, QWidget* parent) : QWidget(parent) {
     for (const auto group : {PageGroup::Look, PageGroup::Decide, PageGroup::Check, PageGroup::Deliver}) {
         auto* column = new QVBoxLayout;
         column->setSpacing(Theme::kGap);
-        auto* title = new QLabel(QString::fromUtf8(groupTitle(group)));
-        title->setFont(Theme::words(13, QFont::DemiBold));
+        auto* title = dressed(new QLabel(QString::fromUtf8(groupTitle(group))), Theme::words(13, QFont::DemiBold));
         column->addWidget(title);
         for (const PageTraits& page : pages()) {
             if (page.group != group) continue;

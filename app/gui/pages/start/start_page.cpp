@@ -22,9 +22,7 @@ namespace qs::gui {
 namespace {
 
 QLabel* label(const QString& text, const QFont& font, const char* role) {
-    auto* out = new QLabel(text);
-    out->setFont(font);
-    out->setProperty("role", QString::fromLatin1(role));
+    auto* out = dressed(new QLabel(text), font, role);
     out->setWordWrap(true);
     return out;
 }

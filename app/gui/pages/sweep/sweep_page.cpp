@@ -56,11 +56,9 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
     auto* content = new QWidget;
     auto* grid = new QGridLayout(content);
     setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
-    auto* title = new QLabel(tr("Sweep"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
+    auto* title = dressed(new QLabel(tr("Sweep")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
-    proxy_ = named(new ElidedLabel(Qt::ElideRight), "sweepTrust");
-    dress(*proxy_, Theme::words(11), "caption");
+    proxy_ = dressed(named(new ElidedLabel(Qt::ElideRight), "sweepTrust"), Theme::words(11), "caption");
     proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
     auto* header = new QHBoxLayout;
     header->setSpacing(Theme::kMargin);

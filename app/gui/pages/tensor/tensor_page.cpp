@@ -173,14 +173,12 @@ void TensorPage::connectCards() {
 }
 
 void TensorPage::showState() {
-    if (!session_.model()) {
+    if (!session_.model())
         empty_->askForModel();
-    } else if (session_.weights().empty()) {
+    else if (session_.weights().empty())
         empty_->setState(tr("This file has no float tensor of rank 2 or more."), tr("Open another one"), kStartPage);
-    } else if (!session_.tensor()) {
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
-    }
+    else if (!session_.tensor())
+        empty_->askForTensor();
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 
