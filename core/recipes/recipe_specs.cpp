@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/quant/spec/calibrations/rows.h"
 #include "core/quant/spec/scale_type.h"
+#include "core/recipes/matcher.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -89,6 +90,12 @@ bool saySame(const QuantSpec& a, const QuantSpec& b) {
     const auto factor = [](const Calibration& c) { return c.arguments.empty() ? 1.0 : c.arguments.front(); };
     if (isRange(p) && isRange(q) && (p.id == q.id || !a.isSymmetric())) return factor(p) == factor(q);
     return p == q;
+}
+
+std::string LayerRule::regex(const char* digits) const {
+    const std::string whole =
+        isLayered ? escapedRegex(name.before) + digits + escapedRegex(name.after) : escapedRegex(tensors.front()->name);
+    return "^" + whole + "$";
 }
 
 std::vector<LayerRule> layerRules(const Assignment& assignment) {

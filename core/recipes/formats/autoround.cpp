@@ -118,8 +118,6 @@ Result<WrittenRecipe> writeAutoRoundRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kAutoRoundRecipes = {
@@ -134,7 +132,7 @@ const RecipeFormat kAutoRoundRecipes = {
     .recognises = isAutoRoundRecipe,
     .read = readAutoRoundRecipe,
     .write = writeAutoRoundRecipe,
-    .takes = isAutoRoundLayer,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

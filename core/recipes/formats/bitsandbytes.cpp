@@ -87,8 +87,6 @@ Result<WrittenRecipe> writeBnbRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kBitsandbytesRecipes = {
@@ -103,7 +101,7 @@ const RecipeFormat kBitsandbytesRecipes = {
     .recognises = isBnbRecipe,
     .read = readBnbRecipe,
     .write = writeBnbRecipe,
-    .takes = isBnbLayer,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -88,10 +88,7 @@ Result<WrittenRecipe> writeLlamaRecipe(const Assignment& assignment) {
         }
         const auto type = ggmlTypeOf(*rule.spec(), "llama-quantize");
         if (!type) return tl::unexpected(type.error());
-        const std::string name = rule.isLayered
-                                     ? escapedRegex(rule.name.before) + "\\d+" + escapedRegex(rule.name.after)
-                                     : escapedRegex(rule.tensors.front()->name);
-        out.text += "^" + name + "$=" + *type + "\n";
+        out.text += rule.regex("\\d+") + "=" + *type + "\n";
     }
     return out;
 }

@@ -176,8 +176,6 @@ Result<WrittenRecipe> writeQwixRecipe(const Assignment& assignment) {
     return out;
 }
 
-Result<void> isQwixProduct(const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kQwixRecipes = {
@@ -191,7 +189,7 @@ const RecipeFormat kQwixRecipes = {
     .recognises = isQwixRecipe,
     .read = readQwixRecipe,
     .write = writeQwixRecipe,
-    .takes = isQwixProduct,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); },
 };
 
 } // namespace qs

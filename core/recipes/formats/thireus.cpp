@@ -55,10 +55,7 @@ Result<WrittenRecipe> writeThireusRecipe(const Assignment& assignment) {
         if (!rule.spec()) continue;
         const auto type = ggmlTypeOf(*rule.spec(), "GGUF-Tool-Suite");
         if (!type) return tl::unexpected(type.error());
-        const std::string name = rule.isLayered
-                                     ? escapedRegex(rule.name.before) + "[0-9]+" + escapedRegex(rule.name.after)
-                                     : escapedRegex(rule.tensors.front()->name);
-        out.text += "^" + name + "$=" + *type + "\n";
+        out.text += rule.regex("[0-9]+") + "=" + *type + "\n";
     }
     return out;
 }
