@@ -43,7 +43,7 @@ void Recipe::applyTo(QuantizeRequest& request) const {
 }
 
 Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
-    const std::string isNoRecipe = escapeForPeople(path, 200) + " is not a recipe: ";
+    const std::string isNoRecipe = shownPath(path) + " is not a recipe: ";
     const auto wrong = [&](const std::string& why) { return fail(isNoRecipe + why + ".", path); };
     const auto tree = readJsonTree(text, kMostRecipe);
     if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().sentence());

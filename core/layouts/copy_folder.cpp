@@ -98,7 +98,7 @@ Result<nlohmann::ordered_json> sourceConfig(const Model& model) {
     const std::string path = (fs::path(model.folder) / kConfigName).string();
     const auto cannot = [&](const std::string& why) {
         return fail(fmt::format("{} {}, so that it cannot say how the weights are quantized; nothing was written.",
-                                escapeForPeople(path, 200), why),
+                                shownPath(path), why),
                     path);
     };
     const auto file = ConfinedFolder(model.folder).tryOpen(kConfigName, FileAccess::Pread);
@@ -158,8 +158,7 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         copied.push_back(relative.string());
     }
     if (failed)
-        return fail(fmt::format("{} cannot be listed: {}", escapeForPeople(model.folder, 200), failed.message()),
-                    model.folder);
+        return fail(fmt::format("{} cannot be listed: {}", shownPath(model.folder), failed.message()), model.folder);
     std::sort(leftOut.begin(), leftOut.end(), [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
     return copied;
 }

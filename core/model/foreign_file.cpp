@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/foreign_file.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <initializer_list>
 
 namespace qs {
@@ -81,6 +84,14 @@ std::string notWhole(std::uint64_t size, const std::string& path) {
         return "is an unfinished download (an .aria2 file lies beside it); finish it first";
     if (size == 0) return "is empty (0 bytes)";
     return {};
+}
+
+Result<std::shared_ptr<MappedFile>> openWhole(const std::string& path) {
+    auto file = MappedFile::open(path);
+    if (!file) return file;
+    if (const auto why = notWhole((*file)->size(), path); !why.empty())
+        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
+    return file;
 }
 
 std::string foreignName(const std::string& path) {

@@ -44,8 +44,7 @@ Result<Network> readNetwork(const Model& model) {
         std::vector<std::string_view> known;
         for (const auto& architecture : rows) known.push_back(architecture.title);
         return fail(fmt::format("{} is a network of type {}, which cannot be evaluated: known are {}.",
-                                escapeForPeople(model.path, 200), quotedName(config->modelType()),
-                                fmt::join(known, ", ")),
+                                shownPath(model.path), quotedName(config->modelType()), fmt::join(known, ", ")),
                     model.path);
     }
     Network net = row->read(*config);

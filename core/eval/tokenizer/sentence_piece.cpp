@@ -182,7 +182,7 @@ Result<TokenizerParts> readPieceParts(const PieceModel& model, bool addsBegin, b
 Result<std::shared_ptr<const Tokenizer>> parseSentencePiece(std::string_view bytes, const std::string& path,
                                                             bool addsBegin, bool addsEnd) {
     const auto named = [&](const Error& error) {
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), error.message), path);
+        return fail(fmt::format("{} {}.", shownPath(path), error.message), path);
     };
     const auto model = readPieceModel(bytes);
     if (!model) return named(model.error());

@@ -260,7 +260,7 @@ Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_
         return more;
     }
     constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
-    return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), parser.sentence(), parser.place), path,
+    return fail(fmt::format("{}: {} (at byte {}).", shownPath(path), parser.sentence(), parser.place), path,
                 static_cast<long long>(std::min(parser.place, most)));
 }
 

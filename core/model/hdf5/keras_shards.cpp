@@ -50,10 +50,8 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
 }
 
 Result<void> addShard(Model& model, const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> head(std::min<std::size_t>((*mapping)->size(), 4096));
     (*mapping)->readInto(0, head);
     if (const auto is = looksLikeHdf5(head) ? std::string() : foreignFile(head); !is.empty())

@@ -109,7 +109,7 @@ Result<void> eachHeaderPiece(const std::map<std::string, std::string>& metadata,
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
                                        const Naming& naming) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
         return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;

@@ -298,7 +298,7 @@ private:
 
 Result<Manifest> parseManifest(std::string_view text, const std::string& path) {
     constexpr std::size_t kMostText = 100'000'000;
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (text.size() > kMostText)
         return fail(
             fmt::format("{}: a model of {} bytes of JSON is over the limit of {}.", shown, text.size(), kMostText),

@@ -84,8 +84,7 @@ private:
 
 class TfjsOpening {
 public:
-    explicit TfjsOpening(const std::string& path)
-        : model_(newModel(path, "tfjs")), shown_(escapeForPeople(path, 200)) {}
+    explicit TfjsOpening(const std::string& path) : model_(newModel(path, "tfjs")), shown_(shownPath(path)) {}
 
     Result<std::shared_ptr<Model>> open() {
         auto manifest = read();
@@ -114,11 +113,9 @@ private:
     }
 
     Result<Manifest> read() {
-        auto mapping = MappedFile::open(model_->path);
+        auto mapping = openWhole(model_->path);
         if (!mapping) return tl::unexpected(mapping.error());
         const MappedFile& file = **mapping;
-        if (const auto why = notWhole(file.size(), model_->path); !why.empty())
-            return fail(fmt::format("{} {}.", shown_, why), model_->path, 0);
         // A copy, because the file could change between a check and the use.
         std::string text(std::min<std::size_t>(file.size(), 100'000'001), '\0');
         file.readInto(0, std::as_writable_bytes(std::span(text)));

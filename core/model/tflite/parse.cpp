@@ -229,7 +229,7 @@ private:
 Result<File> parse(std::span<const std::byte> bytes, std::uint64_t fileSize, const std::string& path) {
     TableWalk walk(bytes, fileSize);
     if (!walk.model())
-        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", escapeForPeople(path, 200), walk.why), path, 0);
+        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", shownPath(path), walk.why), path, 0);
     return std::move(walk.file);
 }
 

@@ -161,9 +161,9 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
         std::vector<std::byte> head(at.isFile() ? std::min<std::size_t>(at.file->size(), 256) : 0);
         at.file->readInto(0, head);
         if (const auto is = placeholder(head); !is.empty())
-            return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path);
-        if (at.isFile()) return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), error.message), path);
-        return fail(fmt::format("{}: of the chunk {}{}: {}.", escapeForPeople(path, 200), array_.fileName(file),
+            return fail(fmt::format("{} {}.", shownPath(path), is), path);
+        if (at.isFile()) return fail(fmt::format("{}: {}.", shownPath(path), error.message), path);
+        return fail(fmt::format("{}: of the chunk {}{}: {}.", shownPath(path), array_.fileName(file),
                                 at.held ? "" : fmt::format(" at byte {}", at.offset), error.message),
                     path, at.held ? -1 : static_cast<long long>(at.offset));
     };

@@ -80,7 +80,7 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     if (looksLikeBase(wish.path))
         return fail(fmt::format("{} is a base-logits file, which holds no figures: eval takes it with --base, and the "
                                 "window as the reference.",
-                                escapeForPeople(wish.path, 200)),
+                                shownPath(wish.path)),
                     wish.path);
     const auto figures = importFile(wish.path);
     if (!figures) return tl::unexpected(figures.error());
@@ -112,7 +112,7 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     }
     if (!fits)
         return fail(fmt::format("{} holds no figure of a tensor of this model: it names {}, for instance.",
-                                escapeForPeople(wish.path, 200), escapeForPeople(figures->front().tensor, 100)),
+                                shownPath(wish.path), escapeForPeople(figures->front().tensor, 100)),
                     wish.path);
     for (ImportedColumn& column : out) setFloor(column, *figures, wish);
     return out;
