@@ -44,12 +44,10 @@ JobLane::JobLane(Session& session, QWidget* parent)
     policy.setRetainSizeWhenHidden(true);
     rate_->setSizePolicy(policy);
 
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap, {Theme::kMargin, 1, Theme::kMargin, 0});
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap, {Theme::kMargin, 1, Theme::kMargin, 0});
     for (auto* widget : std::initializer_list<QWidget*>{what_, bar_, count_, left_, hint_}) row->addWidget(widget);
     row->addStretch();
-    row->addWidget(machine_);
-    row->addWidget(rate_);
+    addWidgets(*row, {machine_, rate_});
 
     connect(&session, &Session::jobProgress, this, &JobLane::showProgress);
     connect(&session, &Session::opening, this, [this](const QString& path) {

@@ -16,13 +16,11 @@ void showKeysDialog(MainWindow& window) {
     auto* dialog = named(new QDialog(&window), "keys");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(QStringLiteral("Keys"));
-    auto* columns = new QHBoxLayout(dialog);
-    setSpaces(*columns, 48, {24, 24, 24, 24});
+    auto* columns = spaced(new QHBoxLayout(dialog), 48, {24, 24, 24, 24});
     constexpr int kColumns = 3;
     QVBoxLayout* column[kColumns];
     for (auto*& c : column) {
-        c = new QVBoxLayout;
-        c->setSpacing(Theme::kMargin);
+        c = spaced(new QVBoxLayout, Theme::kMargin);
         columns->addLayout(c);
     }
     const auto lines = keyLines(window);

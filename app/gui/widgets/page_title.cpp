@@ -9,8 +9,7 @@
 namespace qs::gui {
 
 QHBoxLayout* pageTitle(const QString& title, const QString& note) {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
     auto* words = dressed(new QLabel(title), Theme::words(18, QFont::DemiBold));
     words->setMinimumHeight(Theme::kControl); // the same height as on pages with controls in this line
     auto* beside = captionLabel(note);

@@ -22,10 +22,8 @@ Peek::Peek(Session& session, QWidget* parent)
     dress(*facts_, Theme::numbers(), "muted");
     rows_->setHorizontalSpacing(24);
     rows_->setVerticalSpacing(4);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-    column->addWidget(title_);
-    column->addWidget(facts_);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kCardMargins);
+    addWidgets(*column, {title_, facts_});
     column->addLayout(rows_);
 }
 

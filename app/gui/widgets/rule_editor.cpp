@@ -66,8 +66,7 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     chooseSave_ = [this](const QString& suggested) {
         return QFileDialog::getSaveFileName(this, tr("Save the recipe"), suggested, kinds());
     };
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kGap);
     rest_->setAccessibleName(tr("Tensors that no rule matches"));
     rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
     lines_->setAccessibleName(tr("Rules of the recipe, one per line"));
@@ -79,19 +78,15 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     lines_->setMinimumHeight(52);
     lines_->setMaximumHeight(104);
     said_->hideWhenEmpty();
-    auto* files = new QHBoxLayout;
-    files->setSpacing(Theme::kGap);
+    auto* files = spaced(new QHBoxLayout, Theme::kGap);
     auto* openButton = named(new QPushButton(tr("Open recipe")), "openRecipe");
     auto* saveButton = named(new QPushButton(tr("Save recipe")), "saveRecipe");
-    files->addWidget(openButton);
-    files->addWidget(saveButton);
+    addWidgets(*files, {openButton, saveButton});
     auto* others = named(new QPushButton(tr("Formats…")), "foreignRecipes");
     others->setToolTip(tr("Recipes as MaxText, qwix, llama.cpp, transformers and others read and write them"));
     files->addWidget(others);
     field_ = new Field(lines_);
-    column->addWidget(field_);
-    column->addWidget(said_);
-    column->addWidget(rest_);
+    addWidgets(*column, {field_, said_, rest_});
     column->addLayout(files);
 
     settle_->setSingleShot(true);

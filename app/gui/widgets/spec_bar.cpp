@@ -77,11 +77,9 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     tint();
     connect(&Theme::instance(), &Theme::changed, this, tint);
 
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     auto* pair = new QWidget;
-    auto* pairRow = new QHBoxLayout(pair);
-    setSpaces(*pairRow, 4);
+    auto* pairRow = spaced(new QHBoxLayout(pair), 4);
     compare_->setFixedWidth(40);
     for (auto* button : {compare_, a_, b_}) pairRow->addWidget(button);
     row->addWidget(field(QStringLiteral("Format"), format_, 96));
@@ -99,12 +97,10 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
 
 QWidget* SpecBar::field(const QString& caption, QWidget* control, int width, QWidget* beside) {
     auto* box = new QWidget;
-    auto* column = new QVBoxLayout(box);
-    setSpaces(*column, 2);
+    auto* column = spaced(new QVBoxLayout(box), 2);
     auto* label = captionLabel(caption);
     label->setFixedHeight(18);
-    auto* head = new QHBoxLayout;
-    head->setSpacing(0);
+    auto* head = spaced(new QHBoxLayout, 0);
     head->addWidget(label, 1);
     if (beside) {
         head->addWidget(beside);

@@ -118,8 +118,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     full_->document()->setDocumentMargin(0);
     setFixedWidth(340);
 
-    auto* form = new QFormLayout(this);
-    setSpaces(*form, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
+    auto* form = spaced(new QFormLayout(this), Theme::kSpace, Theme::kCardMargins);
     const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},         {"Bits", bits_},
                                                      {"Dialect", dialect_},   {"Zero point", zero_},
                                                      {"Clip factor", clip_},  {"Numbers", numbers_},

@@ -95,14 +95,11 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     view_->header()->setStretchLastSection(false);
     view_->header()->setMinimumSectionSize(36);
 
-    auto* tools = new QHBoxLayout;
-    tools->setSpacing(4);
-    tools->addWidget(asTree_);
-    tools->addWidget(asTable_);
+    auto* tools = spaced(new QHBoxLayout, 4);
+    addWidgets(*tools, {asTree_, asTable_});
     tools->addWidget(shown_, 1);
     tools->addWidget(metric_);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace, {Theme::kGap, Theme::kGap, Theme::kGap, Theme::kSpace});
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, {Theme::kGap, Theme::kGap, Theme::kGap, Theme::kSpace});
     column->addWidget(filter_);
     column->addLayout(tools);
     column->addWidget(view_, 1);

@@ -63,14 +63,11 @@ TopBar::TopBar(Session& session, QWidget* parent)
         label->setFixedWidth(212);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     }
-    auto* names = new QVBoxLayout;
-    names->setSpacing(4);
+    auto* names = spaced(new QVBoxLayout, 4);
     names->addStretch();
-    names->addWidget(title_);
-    names->addWidget(facts_);
+    addWidgets(*names, {title_, facts_});
     names->addStretch();
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
+    auto* row = spaced(new QHBoxLayout(this), Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
     row->addLayout(names);
     row->addWidget(spec_, 1, Qt::AlignVCenter);
     row->addStretch();

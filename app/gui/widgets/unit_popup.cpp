@@ -53,9 +53,8 @@ UnitPopup::UnitPopup(Session& session, QWidget* parent, Of of, const TensorInfo&
     buttons->addWidget(locked_);
     buttons->addStretch(1);
     buttons->addWidget(open_);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-    for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, table_}) column->addWidget(widget);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kCardMargins);
+    addWidgets(*column, {title_, facts_, table_});
     column->addLayout(buttons);
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& at) { take(at.row()); });
     connect(table_, &QTableView::activated, this, [this](const QModelIndex& at) { take(at.row()); });

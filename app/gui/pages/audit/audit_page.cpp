@@ -66,14 +66,13 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
                                   this)) {
     setAccessibleName(tr("Audit"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
+    auto* grid =
+        spaced(new QGridLayout(content), Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
     auto* title = dressed(new QLabel(tr("Audit")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kSpace);
+    auto* header = spaced(new QHBoxLayout, Theme::kSpace);
     header->addWidget(title);
     header->addSpacing(Theme::kSpace);
     header->addWidget(facts_, 1);
@@ -94,8 +93,7 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
         new Sketch(Sketch::Kind::Table, {tr("Severity"), tr("Finding"), tr("Tensor"), tr("Evidence")}));
     differingCard_->setSketch(new Sketch(
         Sketch::Kind::Table, {tr("Tensor"), tr("In the other"), tr("Status"), tr("NMSE"), tr("SQNR"), tr("Largest")}));
-    auto* audited = new QHBoxLayout;
-    audited->setSpacing(Theme::kGap);
+    auto* audited = spaced(new QHBoxLayout, Theme::kGap);
     audited->addWidget(findingsCard_, 1);
     audited->addWidget(checksCard_);
     grid->addLayout(audited, 2, 0);

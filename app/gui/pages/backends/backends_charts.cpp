@@ -154,8 +154,7 @@ SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
     map_->setAccessibleName(tr("Speed-up over f32 sgemm"));
     map_->setGap(2);
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     busy_ = dressed(named(new QLabel, "speedupBusy"), Theme::words(11), "warn");
     busy_->setWordWrap(true);
     busy_->setFixedHeight(2 * busy_->fontMetrics().lineSpacing() + 2);

@@ -65,13 +65,11 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
                                                    tr("JSON (*.json)"));
     };
     loadProbe_ = [](const Job& job) { return machineLoad(kWatchSeconds, job); };
-    auto* layout = new QVBoxLayout(this);
-    setSpaces(*layout, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     layout->addLayout(header());
     busy_ = named(new Banner, "benchBusy");
     layout->addWidget(busy_);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(Theme::kGap);
+    auto* row = spaced(new QHBoxLayout, Theme::kGap);
     layout->addLayout(row, 1);
     addPart([this, row, &session] {
         auto* card = new Card(tr("Plan"), this);
@@ -104,8 +102,7 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
 }
 
 QLayout* BackendsPage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
     auto* title = dressed(new QLabel(tr("Backends")), Theme::words(18, QFont::DemiBold));
     note_ = dressed(new QLabel, Theme::numbers(), "muted");
     status_ = new StatusLine("benchStatus");
@@ -128,8 +125,7 @@ QLayout* BackendsPage::header() {
     line->addSpacing(Theme::kSpace);
     line->addWidget(note_);
     line->addWidget(status_, 1);
-    line->addWidget(baseline);
-    line->addWidget(export_);
+    addWidgets(*line, {baseline, export_});
     return line;
 }
 

@@ -20,13 +20,11 @@
 namespace qs::gui {
 
 BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
-    auto* whole = new QVBoxLayout(this);
-    setSpaces(*whole, 4);
+    auto* whole = spaced(new QVBoxLayout(this), 4);
     // In a low window the plan scrolls, and the buttons below stay in place.
     auto* scroll = new QScrollArea;
     auto* inner = new QWidget;
-    auto* column = new QVBoxLayout(inner);
-    setSpaces(*column, 3);
+    auto* column = spaced(new QVBoxLayout(inner), 3);
     scroll->setWidget(inner);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -44,8 +42,7 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     note_->setWordWrap(true);
     complaint_ = dressed(named(new QLabel, "planComplaint"), Theme::words(11), "warn");
     complaint_->setWordWrap(true);
-    whole->addWidget(note_);
-    whole->addWidget(complaint_);
+    addWidgets(*whole, {note_, complaint_});
     whole->addLayout(buttons());
     connect(sources_, &PlanSources::listed, this, [this] { fields_->offerTopology(sources_->all()); });
     connect(sources_, &PlanSources::changed, this, &BackendsPlan::estimate);

@@ -59,8 +59,7 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
     bias_->setAccessibleName(tr("With a bias"));
     bias_->setToolTip(tr("A bias is added to every row of y"));
     line(tr("M"), ms_, "planM");
-    auto* first = new QHBoxLayout;
-    first->setSpacing(Theme::kSpace);
+    auto* first = spaced(new QHBoxLayout, Theme::kSpace);
     grid->removeWidget(ms_);
     first->addWidget(ms_, 1);
     first->addWidget(bias_);

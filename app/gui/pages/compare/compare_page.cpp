@@ -81,8 +81,7 @@ private:
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stages_(new StagedRefresh(this)) {
-    auto* layout = new QVBoxLayout(this);
-    setSpaces(*layout, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kPageMargins);
     layout->addLayout(header());
     auto* grid = grid_ = new QGridLayout;
     grid->setHorizontalSpacing(Theme::kGap);
@@ -126,8 +125,7 @@ void ComparePage::listen(QGridLayout* grid) {
 }
 
 QLayout* ComparePage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
     tensor_ = new ElidedLabel(Qt::ElideLeft); // the layer and the role are at the end
     tensor_->setFont(Theme::words(18, QFont::DemiBold));
     shape_ = dressed(new QLabel, Theme::numbers(), "muted");

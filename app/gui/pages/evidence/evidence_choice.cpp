@@ -48,13 +48,11 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
       ownReference_(named(new QPushButton(tr("Use the model itself")), "evidenceOwnReference")),
       context_(new PowerSpin), chunks_(new QSpinBox), scored_(new QComboBox), backend_(new QComboBox),
       specs_(new SpecTicks("evidenceSpecs", tr("Specs to evaluate"), "evidenceAdd")) {
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(captionLabel(tr("Text")));
     file_->setFont(Theme::numbers());
     column->addWidget(file_);
-    auto* files = new QHBoxLayout;
-    files->setSpacing(Theme::kSpace);
+    auto* files = spaced(new QHBoxLayout, Theme::kSpace);
     text_->setToolTip(tr("A text in UTF-8, which the model's tokenizer turns into tokens"));
     tokens_->setToolTip(tr("Token ids: an array of integers (.npy), or whole numbers in a text file"));
     files->addWidget(text_, 1);
@@ -64,8 +62,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     connect(tokens_, &QPushButton::clicked, this, [this] { chooseText(true); });
 
     reference_->setFont(Theme::numbers());
-    column->addWidget(reference_);
-    column->addWidget(ownReference_);
+    addWidgets(*column, {reference_, ownReference_});
     connect(ownReference_, &QPushButton::clicked, this, [this] { setBase({}); });
 
     auto* form = new QFormLayout;

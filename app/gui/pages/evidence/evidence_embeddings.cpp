@@ -37,8 +37,7 @@ EvidenceEmbeddings::EvidenceEmbeddings(QWidget* parent)
     shares_->setAccessibleName(tr("Share of chunks whose cosine is not above x"));
     shares_->setAxes(tr("cosine"), tr("chunks, %"));
     sharesCard_->setBody(shares_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(figuresCard_, 0, 0, 1, 2);
     grid->addWidget(chunksCard_, 1, 0);
     grid->addWidget(sharesCard_, 1, 1);

@@ -35,8 +35,7 @@ EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
       remove_(new QPushButton(tr("Remove"))), spec_(new QLineEdit), floor_(new QLineEdit),
       status_(new StatusLine("evidenceImportStatus")), table_(named(new QTableView, "evidenceImported")),
       rows_(new RowModel<eval::ImportedColumn>(eval::importedColumns(), this)) {
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace);
     column->addWidget(bar());
     asDataTable(*table_, tr("Figures of other programs"));
     table_->setModel(rows_);
@@ -58,8 +57,7 @@ EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
 
 QWidget* EvidenceImports::bar() {
     auto* bar = new QWidget;
-    auto* row = new QHBoxLayout(bar);
-    setSpaces(*row, Theme::kSpace);
+    auto* row = spaced(new QHBoxLayout(bar), Theme::kSpace);
     choose_->setObjectName(QStringLiteral("evidenceImport"));
     choose_->setToolTip(
         tr("A log or table of llama-perplexity, a log of GPTQ, a CSV of GGUF-Tool-Suite with a figure a "
@@ -85,7 +83,7 @@ QWidget* EvidenceImports::bar() {
     }
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    for (QWidget* widget : std::initializer_list<QWidget*>{choose_, spec_, floor_, remove_}) row->addWidget(widget);
+    addWidgets(*row, {choose_, spec_, floor_, remove_});
     row->addWidget(status_, 1);
     connect(choose_, &QPushButton::clicked, this, &EvidenceImports::choose);
     connect(remove_, &QPushButton::clicked, this, [this] {

@@ -40,13 +40,11 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
       empty_(new EmptyState(session)), facts_(new QLabel), banner_(new EvidenceBanner(session)) {
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     auto* title = dressed(new QLabel(tr("Evidence")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     auto* alone = captionLabel(tr("f32 activations: the effect of the weights alone"));
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
     header->addWidget(title);
     header->addWidget(facts_, 1);
     header->addWidget(alone);
@@ -64,8 +62,7 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
 
 QWidget* EvidencePage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new EvidenceChoice(session_);
     column->addWidget(choice_, 1);
     column->addSpacing(Theme::kSpace);
@@ -75,7 +72,7 @@ QWidget* EvidencePage::sidebar() {
                            "stopped, also before the program was closed"));
     stop_ = named(new QPushButton(tr("Cancel")), "evidenceStop");
     status_ = new StatusLine("evidenceStatus");
-    for (QWidget* widget : std::initializer_list<QWidget*>{resume_, start_, stop_, status_}) column->addWidget(widget);
+    addWidgets(*column, {resume_, start_, stop_, status_});
     connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
     connect(choice_, &EvidenceChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     connect(start_, &QPushButton::clicked, this, &EvidencePage::begin);
@@ -91,12 +88,11 @@ QWidget* EvidencePage::sidebar() {
 QWidget* EvidencePage::results() {
     results_ = new EvidenceResults;
     auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    setSpaces(*column, Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kSpace);
     tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
     trust_ = new EvidenceTrust(session_);
     views_ = new QStackedLayout;
-    for (QWidget* view : std::initializer_list<QWidget*>{results_, tensors_, trust_}) views_->addWidget(view);
+    addWidgets(*views_, {results_, tensors_, trust_});
     column->addLayout(tabs());
     column->addLayout(views_, 1);
     connect(tensors_, &EvidenceTensors::changed, this, [this] {
@@ -118,8 +114,7 @@ QLayout* EvidencePage::tabs() {
     const Tab all[] = {{"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
                        {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
                        {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
-    auto* row = new QHBoxLayout;
-    row->setSpacing(4);
+    auto* row = spaced(new QHBoxLayout, 4);
     auto* group = addTabs(*row, all, this);
     reference_ =
         dressed(named(new ElidedLabel(Qt::ElideRight), "evidenceQuantizedReference"), Theme::words(11), "warn");

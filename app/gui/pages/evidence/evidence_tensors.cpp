@@ -62,8 +62,7 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
     barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("KL alone, nats")}));
     predictionsCard_->setSketch(
         new Sketch(Sketch::Kind::Frontier, {tr("predicted: slope × NMSE, nats"), tr("KL alone, nats")}));
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(controls(), 0, 0, 1, 2);
     grid->addWidget(mapCard_, 1, 0);
     grid->addWidget(predictionsCard_, 2, 0);
@@ -92,8 +91,7 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
 
 QWidget* EvidenceTensors::controls() {
     auto* bar = new QWidget;
-    auto* row = new QHBoxLayout(bar);
-    setSpaces(*row, Theme::kSpace);
+    auto* row = spaced(new QHBoxLayout(bar), Theme::kSpace);
     for (const auto& one : eval::sensitivityHows()) {
         how_->addItem(tr(one.title), QLatin1String(one.id));
         how_->setItemData(how_->count() - 1, QString::fromUtf8(one.summary), Qt::ToolTipRole);
@@ -109,7 +107,7 @@ QWidget* EvidenceTensors::controls() {
     stop_->setObjectName(QStringLiteral("evidenceTensorStop"));
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    for (QWidget* widget : std::initializer_list<QWidget*>{how_, spec_, start_, stop_}) row->addWidget(widget);
+    addWidgets(*row, {how_, spec_, start_, stop_});
     row->addWidget(status_, 1);
     connect(how_, &QComboBox::currentIndexChanged, this, &EvidenceTensors::draw);
     connect(spec_, &QComboBox::currentIndexChanged, this, &EvidenceTensors::draw);

@@ -91,8 +91,7 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     tableCard_->setBody(table_);
     tableCard_->setSketch(
         new Sketch(Sketch::Kind::Table, {tr("Proxy"), tr("Measured"), tr("Rank correlation"), tr("Too high or low")}));
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kGap);
     column->addWidget(imports_);
     column->addWidget(plotsCard_, 3);
     column->addWidget(tableCard_, 2);

@@ -30,8 +30,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
       rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
       headline_(named(new QLabel, "planHeadline")), view_(new QTableView), bars_(named(new RankedBars, "planBytes")),
       offers_(new QHBoxLayout), settle_(new QTimer(this)) {
-    auto* inside = new QVBoxLayout(this);
-    setSpaces(*inside, Theme::kGap);
+    auto* inside = spaced(new QVBoxLayout(this), Theme::kGap);
     headline_->setWordWrap(true);
     headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     inside->addWidget(headline_);
@@ -55,8 +54,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     bars_->setNamesTensors();
     bars_->setFromZero(true);
     bars_->hide();
-    auto* both = new QHBoxLayout;
-    both->setSpacing(2 * Theme::kMargin);
+    auto* both = spaced(new QHBoxLayout, 2 * Theme::kMargin);
     both->addWidget(view, 3);
     both->addWidget(bars_, 2);
     inside->addLayout(both, 1);

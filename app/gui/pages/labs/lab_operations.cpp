@@ -44,8 +44,7 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     bytes_->setAxisVisible(false);
     bytes_->setToken(0);
     bytesCard_->setBody(bytes_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(errorCard_, 1, 1);

@@ -51,8 +51,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     trade_->setXDecimals(0);
     trade_->setLogY(true);
     tradeCard_->setBody(trade_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 3, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(barsCard_, 1, 1);

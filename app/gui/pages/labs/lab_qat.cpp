@@ -89,8 +89,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     figuresCard->setBody(figures);
     figuresCard->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // long figures must not widen the window
 
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(chartCard_, 0, 1);
     grid->addWidget(figuresCard, 1, 1);

@@ -61,8 +61,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
     bars_->setToken(2);
     barsCard_->setBody(bars_);
     barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("SQNR of the output, dB")}));
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(barsCard_, 0, 1);
     grid->addWidget(tableCard_, 1, 1);

@@ -53,12 +53,10 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
       trouble_(new StatusLine("labsTrouble")) {
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
-    auto* column = new QVBoxLayout(content);
-    setSpaces(*column, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* column = spaced(new QVBoxLayout(content), Theme::kGap, Theme::kPageMargins);
     header_->setFixedHeight(Theme::kControl);
     column->addWidget(header_);
-    auto* bar = new QHBoxLayout;
-    bar->setSpacing(4);
+    auto* bar = spaced(new QHBoxLayout, 4);
     auto* group = new QButtonGroup(this);
     for (const Lab& lab : kLabs) {
         auto* tab = new QToolButton;

@@ -35,8 +35,7 @@ constexpr std::size_t kLittle = 2000; // number of weights whose picture takes l
 
 OverviewPage::OverviewPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), charts_(new StagedRefresh(this)) {
-    auto* layout = new QVBoxLayout(this);
-    setSpaces(*layout, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     layout->addLayout(header());
     tabs_ = new QStackedWidget;
     tabs_->addWidget(layersTab());
@@ -83,8 +82,7 @@ void OverviewPage::connectSession() {
 }
 
 QLayout* OverviewPage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
     auto* title = dressed(new QLabel(tr("Overview")), Theme::words(18, QFont::DemiBold));
     note_ = dressed(new ElidedLabel(Qt::ElideRight), Theme::numbers(), "muted");
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -104,8 +102,7 @@ QLayout* OverviewPage::header() {
     line->addWidget(note_, 1);
     line->addWidget(proxy_);
     line->addSpacing(Theme::kSpace);
-    line->addWidget(new InputsButton(session_));
-    line->addWidget(metrics_);
+    addWidgets(*line, {new InputsButton(session_), metrics_});
     auto* group = new QButtonGroup(this);
     const std::pair<QString, QString> tabs[] = {{tr("Layers"), tr("Layer x role map and ranking under spec A")},
                                                 {tr("Specs"), tr("Several specs side by side: matrix and totals")}};
@@ -125,8 +122,7 @@ QLayout* OverviewPage::header() {
 
 QWidget* OverviewPage::layersTab() {
     auto* tab = new QWidget;
-    auto* layout = new QVBoxLayout(tab);
-    setSpaces(*layout, Theme::kGap);
+    auto* layout = spaced(new QVBoxLayout(tab), Theme::kGap);
     const auto card = [](QHBoxLayout* row, const QString& title, QWidget* body, const char* name, int stretch) {
         auto* made = new Card(title);
         body->setObjectName(QLatin1String(name));

@@ -19,16 +19,14 @@ namespace {
 constexpr int kBudgetSteps = 2000; ///< of the slider
 
 QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int width) {
-    auto* column = new QVBoxLayout;
-    column->setSpacing(0);
+    auto* column = spaced(new QVBoxLayout, 0);
     auto* caption = dressed(new QLabel(title), Theme::words(10), "caption");
     auto* value = new QLabel(QStringLiteral("–"));
     value->setObjectName(QLatin1String(name));
     value->setAccessibleName(title);
     value->setFont(Theme::numbers(13));
     value->setMinimumWidth(width);
-    column->addWidget(value);
-    column->addWidget(caption);
+    addWidgets(*column, {value, caption});
     row.addLayout(column);
     return value;
 }
@@ -38,8 +36,7 @@ QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int wid
 PlanBudget::PlanBudget(QWidget* parent)
     : QWidget(parent), slider_(named(new QSlider(Qt::Horizontal), "planBudget")),
       box_(named(new QDoubleSpinBox, "planBpw")), bytes_(named(new QLabel, "planBudgetBytes")) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     auto* title = dressed(new QLabel(tr("Budget")), Theme::words(13, QFont::DemiBold));
     slider_->setAccessibleName(tr("Budget: size of the whole file"));
     slider_->setToolTip(tr("Size of the whole file, from the smallest choices to the largest"));
@@ -56,8 +53,7 @@ PlanBudget::PlanBudget(QWidget* parent)
     bytes_->setMinimumWidth(76);
     row->addWidget(title);
     row->addWidget(slider_, 1);
-    row->addWidget(box_);
-    row->addWidget(bytes_);
+    addWidgets(*row, {box_, bytes_});
     size_ = figure("planSize", tr("plan, bits per weight"), *row, 96);
     loss_ = figure("planLoss", tr("predicted loss ↓"), *row, 120);
     gap_ = figure("planGap", tr("gap to the optimum"), *row, 90);

@@ -22,8 +22,7 @@ PlanChance::PlanChance(QWidget* parent)
       rows_(new RowModel<plan::Contender>(plan::contenderColumns().pick({"name", "kind", "bytes", "loss", "kl_mean",
                                                                          "kl_se_chunk", "top1", "difference"}),
                                           this)) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     verdicts_->setAccessibleName(tr("What the test against chance found"));
     verdicts_->setWordWrap(true);
     verdicts_->setAlignment(Qt::AlignTop | Qt::AlignLeft);

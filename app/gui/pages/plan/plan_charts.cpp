@@ -48,8 +48,7 @@ PlanCharts::PlanCharts(QWidget* parent)
       measuredChart_(named(new PlotChart, "planMeasured")),
       inBytes_(predictedCard_->addToggle(tr("GiB"), tr("Size of the file in bytes instead of bits per weight"))),
       logY_(predictedCard_->addToggle(tr("log y"), tr("Logarithmic axes of losses"))) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     predicted_->setAccessibleName(tr("Predicted loss against the size of the file"));
     predicted_->setLegend(true);
     measuredChart_->setAccessibleName(tr("Measured KL against the size of the file"));

@@ -49,8 +49,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
       group_(named(new QLineEdit, "planGroup")), limits_(new QLineEdit), layout_(new QComboBox),
       objective_(new QComboBox), target_(new QComboBox), rows_(named(new QSpinBox, "planTargetRows")) {
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(captionLabel(tr("Specs to choose from")));
     specs_->setToolTip(tr("Tensors get one of these"));
     column->addWidget(specs_, 1);
@@ -71,8 +70,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     rows_->setPrefix(QStringLiteral("M = "));
     rows_->setKeyboardTracking(false);
     rows_->setEnabled(false);
-    auto* target = new QHBoxLayout;
-    target->setSpacing(4);
+    auto* target = spaced(new QHBoxLayout, 4);
     column->removeWidget(target_);
     target->addWidget(target_, 1);
     target->addWidget(rows_);
@@ -87,8 +85,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     addLine(*column, tr("What is made least"), objective_, "planObjective",
             tr("The sum of this loss over all tensors; a proxy is not measured on the model's output"));
     column->addWidget(captionLabel(tr("One spec together")));
-    auto* boxes = new QHBoxLayout;
-    boxes->setSpacing(Theme::kSpace);
+    auto* boxes = spaced(new QHBoxLayout, Theme::kSpace);
     for (const plan::UsualGroup& one : plan::usualGroups()) {
         auto* box = new QCheckBox(tr(one.title));
         box->setObjectName(QStringLiteral("planGroup-") + QLatin1String(one.id));

@@ -39,13 +39,11 @@ PlanPage::PlanPage(Session& session, QWidget* parent)
       empty_(new EmptyState(session)), facts_(named(new ElidedLabel(Qt::ElideRight), "planFacts")) {
     setAccessibleName(tr("Plan"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     auto* title = dressed(new QLabel(tr("Plan")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     facts_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
     header->addWidget(title);
     header->addWidget(facts_, 1);
     grid->addLayout(header, 0, 0, 1, 2);
@@ -64,8 +62,7 @@ PlanPage::PlanPage(Session& session, QWidget* parent)
 
 QWidget* PlanPage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new PlanChoice(session_);
     startLine_ = new PlanStartLine(session_);
     column->addWidget(startLine_);
@@ -73,8 +70,7 @@ QWidget* PlanPage::sidebar() {
     start_ = named(new QPushButton(tr("Plan")), "planStart", "primary");
     status_ = new StatusLine("planStatus");
     column->addSpacing(4);
-    column->addWidget(start_);
-    column->addWidget(status_);
+    addWidgets(*column, {start_, status_});
     connect(start_, &QPushButton::clicked, this, &PlanPage::ground);
     connect(choice_, &PlanChoice::changed, this, [this] { settle_.start(); });
     connect(choice_, &PlanChoice::refused, this, [this](const QString& why) { status_->say(why, true); });

@@ -27,8 +27,7 @@ PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), card_(new Card(tr("Speed × error × size"))),
       chart_(named(new PlotChart, "planSpeed")), m_(named(new QComboBox, "planSpeedM")),
       crossovers_(named(new QLabel, "planCrossovers")) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     chart_->setAccessibleName(tr("Measured time a token against error; the area of a dot is the size of the file"));
     chart_->setLegend(true);
     chart_->setLogY(true);

@@ -49,8 +49,7 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
       times_(named(new QComboBox, "planTimes")), use_(named(new QLabel, "planTimeUse")),
       none_(named(new QLabel(tr("No time of this model's products was measured.")), "planNoTimes", "warn")),
       measure_(named(new QPushButton(tr("Measure times…")), "planMeasureTimes")) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     auto* title = dressed(new QLabel(tr("Time")), Theme::words(13, QFont::DemiBold));
     times_->setAccessibleName(tr("Backend and M of the measured times"));
     times_->setToolTip(tr("Whose measured times count, and M: the tokens in one pass"));
@@ -66,9 +65,7 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
     dress(*use_, Theme::numbers(), "muted");
     use_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     measure_->setToolTip(tr("Opens the page Backends with these specs and all shapes of the model"));
-    row->addWidget(title);
-    row->addWidget(box_);
-    row->addWidget(times_);
+    addWidgets(*row, {title, box_, times_});
     row->addWidget(none_, 1);
     row->addWidget(use_, 1);
     row->addWidget(measure_);

@@ -40,8 +40,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
       rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share",
                                                                         "time_ns", "locked", "refused"}),
                                            this)) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     strip_->setAccessibleName(tr("What each tensor becomes, by role and layer"));
     strip_->setDescribe([this](int unit) { return describe(unit); });
     stripCard_->setNote(tr("width: bytes, colour: bits, hatched: locked"));

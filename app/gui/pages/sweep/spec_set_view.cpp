@@ -54,12 +54,10 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
       // Tooltips of the list have the full spec; keys that all specs share are left out.
       totals_(new RowModel<SpecTotal>(
           totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
-    auto* layout = new QHBoxLayout(this);
-    setSpaces(*layout, Theme::kGap);
+    auto* layout = spaced(new QHBoxLayout(this), Theme::kGap);
 
     auto* left = new QWidget;
-    auto* column = new QVBoxLayout(left);
-    setSpaces(*column, Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(left), Theme::kSpace);
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
@@ -67,8 +65,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     complaint_->setFont(Theme::words(11));
     complaint_->setWordWrap(true);
     complaint_->hide();
-    column->addWidget(typed_);
-    column->addWidget(complaint_);
+    addWidgets(*column, {typed_, complaint_});
     column->addWidget(list_, 1);
     auto* setCard = new Card(tr("Spec set"));
     setCard->setBody(left);
@@ -88,8 +85,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     table_->sortByColumn(-1, Qt::AscendingOrder);
     totalsCard_->setBody(table_);
 
-    auto* right = new QVBoxLayout;
-    right->setSpacing(Theme::kGap);
+    auto* right = spaced(new QVBoxLayout, Theme::kGap);
     right->addWidget(matrixCard_, 3);
     right->addWidget(totalsCard_, 2);
     layout->addWidget(setCard);

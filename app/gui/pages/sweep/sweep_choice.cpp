@@ -19,8 +19,7 @@ constexpr std::uint32_t kOffered[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 } // namespace
 
 SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(captionLabel(tr("Formats")));
     formats_ = new TickList("sweepFormats", tr("Formats to sweep"));
     for (const auto& line : sweepLines()) formats_->add(QString::fromStdString(line.text), line.usual);

@@ -54,16 +54,13 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
       model_(new RowModel<SweepPoint>(sweepTableColumns(session), this)) {
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     auto* title = dressed(new QLabel(tr("Sweep")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     proxy_ = dressed(named(new ElidedLabel(Qt::ElideRight), "sweepTrust"), Theme::words(11), "caption");
     proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
-    header->addWidget(title);
-    header->addWidget(facts_);
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
+    addWidgets(*header, {title, facts_});
     header->addWidget(proxy_, 1);
     grid->addLayout(header, 0, 0, 1, 2);
     grid->setRowMinimumHeight(0, Theme::kControl);
@@ -95,8 +92,7 @@ void SweepPage::connectSession() {
 
 QWidget* SweepPage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new SweepChoice;
     connect(choice_, &SweepChoice::changed, this, &SweepPage::estimate);
     connect(choice_, &SweepChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
@@ -106,7 +102,7 @@ QWidget* SweepPage::sidebar() {
     stop_ = named(new QPushButton(tr("Stop")), "sweepStop");
     save_ = named(new QPushButton(tr("Save report…")), "sweepSave");
     status_ = new StatusLine("sweepStatus");
-    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) column->addWidget(widget);
+    addWidgets(*column, {start_, stop_, save_, status_});
     connect(start_, &QPushButton::clicked, this, &SweepPage::begin);
     connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
     connect(save_, &QPushButton::clicked, this, [this] {
@@ -143,8 +139,7 @@ QWidget* SweepPage::results() {
     connect(table_, &QTableView::activated, this,
             [this](const QModelIndex& index) { open(class_, int(model_->row(index.row()).spec)); });
     auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kGap);
     column->addWidget(plotsCard_, 7);
     column->addWidget(tableCard_, 2);
     return side;

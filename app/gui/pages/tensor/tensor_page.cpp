@@ -75,8 +75,7 @@ TensorPage::TensorPage(Session& session, QWidget* parent)
 
 QWidget* TensorPage::makeInspector() {
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     const auto place = [grid](Card* card, int row, int column) {
         // cards in the grid have equal sizes for any content
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
