@@ -163,7 +163,8 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     return written;
 }
 
-/// Decoded values of blocks: the output format has no name for the type of the blocks.
+} // namespace
+
 Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
     std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
     for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
@@ -173,8 +174,6 @@ Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink
     }
     return {};
 }
-
-} // namespace
 
 Naming Finish::naming(const std::string& output) const {
     Naming naming;
@@ -197,7 +196,7 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
         return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode: it cannot be "
                                 "written to safetensors",
                                 escapeForPeople(tensor.name), tensor.typeId()));
-    if (tensor.packed)
+    if (tensor.packed) // the output format has no name for the type of the blocks
         return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
                              [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
     return bytewiseCopyOf(model, tensor);
