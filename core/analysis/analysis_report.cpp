@@ -9,10 +9,8 @@
 #include "core/base/text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
-#include <numeric>
 #include <unordered_set>
 
 namespace qs {

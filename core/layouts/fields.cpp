@@ -6,7 +6,6 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace qs {

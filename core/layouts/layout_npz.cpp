@@ -2,7 +2,6 @@
 // The decoded values as NumPy arrays, NAME.npy of one archive; bfloat16, which NumPy does not have, as F32.
 #include "core/layouts/layouts.h"
 
-#include "core/base/text.h"
 #include "core/layouts/fields.h"
 #include "core/layouts/write_model.h"
 #include "core/model/npy/npz_write.h"

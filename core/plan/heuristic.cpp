@@ -2,7 +2,6 @@
 #include "core/plan/heuristic.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace qs::plan {
 namespace {

@@ -4,7 +4,6 @@
 #include "core/export/rule_book.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <unordered_map>
 

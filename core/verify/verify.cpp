@@ -2,7 +2,6 @@
 #include "core/verify/verify.h"
 
 #include "core/analysis/diff/diff.h"
-#include "core/base/text.h"
 #include "core/export/written_sizes.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/serve.h"

@@ -9,7 +9,6 @@
 #include "core/quant/spec/scale_type.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <optional>

@@ -8,7 +8,6 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>

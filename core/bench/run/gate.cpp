@@ -3,7 +3,6 @@
 #include "core/bench/run/gate.h"
 
 #include "core/base/text.h"
-#include "core/quant/encode/double_quant.h"
 #include "core/quant/spec/dialect.h"
 
 #include <algorithm>

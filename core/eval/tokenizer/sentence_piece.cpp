@@ -2,7 +2,6 @@
 // tokenizer.model of SentencePiece (sentencepiece_model.proto): pieces with scores, the type of the model, the normalizer.
 #include "core/base/lists.h"
 #include "core/base/strict_json.h"
-#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/charsmap.h"

@@ -7,7 +7,6 @@
 #include "core/model/conventions/input_coded.h"
 #include "core/model/conventions/row_coded.h"
 
-#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 
 namespace qs {
 namespace {

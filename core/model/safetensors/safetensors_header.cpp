@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>

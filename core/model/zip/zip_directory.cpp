@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 
 namespace qs {

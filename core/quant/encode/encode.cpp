@@ -7,7 +7,6 @@
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace qs {

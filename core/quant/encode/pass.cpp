@@ -2,14 +2,12 @@
 #include "core/quant/encode/pass.h"
 
 #include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 #include "core/quant/spec/dialect.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {

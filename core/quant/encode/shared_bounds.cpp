@@ -5,7 +5,6 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace qs {
 namespace {

@@ -2,7 +2,6 @@
 // BitsAndBytesConfig of transformers: one 4-bit or 8-bit format, and llm_int8_skip_modules (quantizers_utils.py,
 // should_convert_module(); base.py, get_keys_to_not_convert()).
 #include "core/base/text.h"
-#include "core/layouts/layouts.h"
 #include "core/layouts/linear_weights.h"
 #include "core/quant/spec/dialects/rows.h"
 #include "core/recipes/matcher.h"

@@ -18,7 +18,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 
 namespace qs::gui {
 

@@ -11,7 +11,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace qs::gui {
