@@ -148,40 +148,36 @@ void SpecMore::connectControls() {
         applyText();
     });
     connect(axes_, &QLineEdit::editingFinished, this, &SpecMore::applyAxes);
-    connect(nan_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.nan = index == 1 ? std::optional(NanPolicy::Skip) : std::nullopt;
-        this->apply(spec);
-    });
-    connect(compute_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    const auto onChoice = [this](QComboBox* box, auto change) {
+        connect(box, &QComboBox::currentIndexChanged, this, [this, change](int index) {
+            auto spec = spec_;
+            change(spec, index);
+            this->apply(spec);
+        });
+    };
+    onChoice(nan_,
+             [](QuantSpec& spec, int index) { spec.nan = index == 1 ? std::optional(NanPolicy::Skip) : std::nullopt; });
+    onChoice(compute_, [](QuantSpec& spec, int index) {
         spec.compute = index == 1 ? std::optional(Compute::Input) : std::nullopt;
-        this->apply(spec);
     });
-    connect(dialect_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        const auto dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
-        this->apply(withDialect(spec_, dialect));
+    onChoice(dialect_, [this](QuantSpec& spec, int index) {
+        spec = withDialect(spec, index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt);
     });
-    connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    onChoice(scaleType_, [this](QuantSpec& spec, int index) {
         spec.scaleType = index > 0 ? std::optional(scaleType_->itemText(index).toStdString()) : std::nullopt;
-        this->apply(spec);
     });
-    connect(zero_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    onChoice(zero_, [](QuantSpec& spec, int index) {
         spec.symmetric = index == 1 ? std::optional(false) : std::nullopt;
         spec.calibration.reset();
-        this->apply(spec);
     });
+    onChoice(rounding_, [](QuantSpec& spec, int index) {
+        spec.stochastic = index == 1 ? std::optional<std::int64_t>(0) : std::nullopt;
+    });
+    onChoice(flat_, [](QuantSpec& spec, int index) { spec.flat = index == 1 ? std::optional(true) : std::nullopt; });
     connect(bits_, &QComboBox::currentTextChanged, this, [this](const QString& bits) {
         auto spec = spec_;
         spec.bits = bits.toUInt();
         if (spec.codeBits() != spec_.codeBits()) this->apply(spec);
-    });
-    connect(rounding_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.stochastic = index == 1 ? std::optional<std::int64_t>(0) : std::nullopt;
-        this->apply(spec);
     });
     connect(numbers_, &QLineEdit::editingFinished, this, [this] {
         auto rest = spec_;
@@ -196,11 +192,6 @@ void SpecMore::connectControls() {
         const auto tiles = tiles_->text().remove(u' ');
         if (!tiles.isEmpty()) clearGroups(rest);
         applyKey(*tiles_, rest, "tile", tiles);
-    });
-    connect(flat_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.flat = index == 1 ? std::optional(true) : std::nullopt;
-        this->apply(spec);
     });
     connect(sparsity_, &QLineEdit::editingFinished, this, [this] {
         auto rest = spec_;
