@@ -159,7 +159,7 @@ Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const s
         if (it->is_regular_file(failed) && !it->path().filename().string().starts_with("."))
             found.push_back(it->path());
     if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     for (const auto& file : found)
         if (auto ok = add(file, file.lexically_relative(path).string()); !ok) return tl::unexpected(ok.error());
     return files;

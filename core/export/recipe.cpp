@@ -190,7 +190,7 @@ std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model
     std::vector<std::string> out;
     for (const TensorRule& rule : recipe.rules) {
         const QRegularExpression regex(QString::fromStdString(rule.regex));
-        const bool matches = std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorInfo& tensor) {
+        const bool matches = std::ranges::any_of(model.tensors, [&](const TensorInfo& tensor) {
             return regex.match(QString::fromStdString(tensor.name)).hasMatch();
         });
         if (!matches) out.push_back(rule.regex);

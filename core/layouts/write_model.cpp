@@ -28,7 +28,7 @@ Result<void> noCollision(const std::vector<OutputShard>& shards) {
     std::vector<std::string_view> names;
     for (const auto& shard : shards)
         for (const auto& tensor : shard.tensors) names.push_back(tensor.name);
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         return fail(
             fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
@@ -70,7 +70,7 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
         total += dataBytes(shard);
         for (const auto& tensor : shard.tensors) where.emplace_back(tensor.name, shard.fileName);
     }
-    std::sort(where.begin(), where.end());
+    std::ranges::sort(where);
     const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());

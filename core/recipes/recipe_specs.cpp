@@ -111,9 +111,9 @@ std::vector<LayerRule> layerRules(const Assignment& assignment) {
     for (auto& [name, one] : named) {
         const std::pair key(name.before, name.after);
         const auto family = name.layer >= 0 ? families.find(key) : families.end();
-        const bool isWhole = family != families.end() && family->second.size() > 1 &&
-                             std::all_of(family->second.begin(), family->second.end(),
-                                         [&](const Assigned* mate) { return mate->spec == one->spec; });
+        const bool isWhole =
+            family != families.end() && family->second.size() > 1 &&
+            std::ranges::all_of(family->second, [&](const Assigned* mate) { return mate->spec == one->spec; });
         if (!isWhole) {
             rules.push_back({std::move(name), false, {one}});
         } else if (!done[key]) {

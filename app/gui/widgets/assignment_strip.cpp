@@ -36,7 +36,7 @@ void AssignmentStrip::setData(StripData data) {
         begins_.push_back(rows[std::size_t(cell.row)]);
         rows[std::size_t(cell.row)] += cell.bytes;
     }
-    mostBytes_ = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
+    mostBytes_ = rows.empty() ? 0 : *std::ranges::max_element(rows);
     hover_ = pressed_ = -1;
     update();
 }

@@ -42,7 +42,7 @@ void showKeysDialog(MainWindow& window) {
             grid->addWidget(what, row, 1);
             grid->setColumnStretch(1, 1);
         }
-        const auto least = std::min_element(std::begin(filled), std::end(filled)) - std::begin(filled);
+        const auto least = std::ranges::min_element(filled) - std::begin(filled);
         filled[least] += row + 2;
         column[least]->addLayout(grid);
     }

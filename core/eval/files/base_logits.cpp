@@ -41,8 +41,8 @@ RowScale scaleOf(std::span<const std::uint16_t> row) {
 } // namespace
 
 void encodeBaseRow(std::span<const float> logits, std::span<std::uint16_t> row) {
-    const float largest = *std::max_element(logits.begin(), logits.end());
-    const float least = std::max(*std::min_element(logits.begin(), logits.end()), largest - kCut);
+    const float largest = *std::ranges::max_element(logits);
+    const float least = std::max(*std::ranges::min_element(logits), largest - kCut);
     double sum = 0;
     for (const float logit : logits) sum += double(std::exp(logit - largest));
     const auto logSum = float(std::log(sum));
@@ -168,7 +168,7 @@ Result<BaseWriter> BaseWriter::create(const std::string& path, const BaseHeader&
 }
 
 Result<void> BaseWriter::add(std::span<const float> logits) {
-    if (!std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); }))
+    if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }))
         return fail("The reference has logits that are NaN or infinite; a base-logits file cannot hold them.");
     const std::size_t count = logits.size() / header_.vocabulary, words = baseRowWords(header_.vocabulary);
     std::vector<std::uint16_t> rows(count * words);

@@ -79,7 +79,7 @@ bool isThere(const FoundWeights& weights, WeightRole role) {
     const auto has = [&](WeightRole each) { return weights.contains(each); };
     if (has(role)) return true;
     for (const FusedWeight& fused : fusedWeights()) {
-        if (fused.whole == role) return std::all_of(fused.parts.begin(), fused.parts.end(), has);
+        if (fused.whole == role) return std::ranges::all_of(fused.parts, has);
         if (std::count(fused.parts.begin(), fused.parts.end(), role) > 0 && has(fused.whole)) return true;
     }
     return false;

@@ -123,7 +123,7 @@ Result<void> readNormalizers(const PieceModel& model, TokenizerParts& into) {
 
 Result<SubwordModelPtr> readUnigramPieces(const PieceModel& model) {
     std::vector<double> scores(model.scores.begin(), model.scores.end());
-    const float most = *std::max_element(model.scores.begin(), model.scores.end());
+    const float most = *std::ranges::max_element(model.scores);
     for (std::size_t id = 0; id < scores.size(); ++id) {
         if (model.types[id] == kUserPiece) // always better than its parts
             scores[id] = double(model.pieces[id].size()) * double(most) - 0.1;

@@ -169,9 +169,8 @@ void Checkpoint::take(const Convention& convention, const std::string& name,
                       Result<std::shared_ptr<const Layer>> layer) {
     const auto added = std::move(layer).and_then([&](auto&& read) { return add(name, std::move(read)); });
     if (added) return;
-    const auto same = std::find_if(refused_.begin(), refused_.end(), [&](const Refused& r) {
-        return std::string_view(r.convention) == convention.title;
-    });
+    const auto same = std::ranges::find_if(
+        refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
         ++same->count;
     else

@@ -212,7 +212,7 @@ private:
         std::vector<std::string_view> sorted;
         sorted.reserve(header.tensors.size());
         for (const auto& tensor : header.tensors) sorted.push_back(tensor.name);
-        std::sort(sorted.begin(), sorted.end());
+        std::ranges::sort(sorted);
         const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         return twice == sorted.end() || refuse(fmt::format("tensor {} is there twice", quotedName(*twice)));
     }

@@ -80,8 +80,8 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     if (auto apart = notAnOpenedInput(path, &source); !apart) return tl::unexpected(apart.error());
     std::map<std::string, std::pair<std::uint32_t, std::uint64_t>> order;
     for (const TensorInfo& tensor : source.tensors) order[tensor.name] = {tensor.file, tensor.offset};
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [&](const TensorToWrite& a, const TensorToWrite& b) { return order[a.name] < order[b.name]; });
+    std::ranges::stable_sort(
+        tensors, [&](const TensorToWrite& a, const TensorToWrite& b) { return order[a.name] < order[b.name]; });
     const auto keys = keysOf(source, changed);
     if (!keys) return tl::unexpected(keys.error());
     std::string header = "GGUF";

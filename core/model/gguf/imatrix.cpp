@@ -27,7 +27,7 @@ std::int32_t i32At(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 bool isName(std::string_view name) {
-    return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+    return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 class ImatrixWalk {
@@ -207,8 +207,7 @@ GgufPlace ggufPlaceOf(std::string_view name) {
                                                    "layers.",
                                                    "language_model.model.layers.",
                                                    "model.language_model.layers."};
-    const auto layers =
-        std::find_if(std::begin(kLayers), std::end(kLayers), [&](auto l) { return name.starts_with(l); });
+    const auto layers = std::ranges::find_if(kLayers, [&](auto l) { return name.starts_with(l); });
     if (layers == std::end(kLayers)) return {};
     name.remove_prefix(layers->size());
     const auto dot = name.find('.');

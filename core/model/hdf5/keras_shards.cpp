@@ -93,7 +93,7 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
         if (auto added = addShard(*model, at); !added) return tl::unexpected(added.error());
         std::vector<std::string_view> names;
         for (auto i = begin; i < model->tensors.size(); ++i) names.push_back(model->tensors[i].name);
-        std::sort(names.begin(), names.end());
+        std::ranges::sort(names);
         for (const std::string_view mapped : paths) {
             const auto inner = mapped.substr(std::min(mapped.size(), std::size_t(mapped.starts_with('/'))));
             const auto found = std::lower_bound(names.begin(), names.end(), inner);

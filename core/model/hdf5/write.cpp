@@ -132,7 +132,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
 
     std::vector<std::size_t> order(tensors.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return plan->offsets[a] < plan->offsets[b]; });
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return plan->offsets[a] < plan->offsets[b]; });
     std::span<const std::byte> between = plan->process->window().subspan(tensors.size() * sizeof(std::uint64_t));
     std::uint64_t at = 0;
     /// Writes the bytes of libhdf5 up to a place in the file.

@@ -128,8 +128,7 @@ std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian)
     if (kind == "V1" || kind == "f1")
         return fmt::format("its elements are 8-bit floats ({}), and the file does not say which; save them as uint8",
                            shown);
-    const auto at =
-        std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const Type& t) { return kind == t.id; });
+    const auto at = std::ranges::find_if(kNpyTypes, [&](const Type& t) { return kind == t.id; });
     if (at == std::end(kNpyTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
     if (order == '>' && kind == "V2")
         return fmt::format("its elements are {}, which this program does not read", shown);

@@ -244,8 +244,9 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     for (const auto& entry : entries)
         byHash.push_back({std::uint32_t(std::hash<std::string>()(entry.name)), std::uint32_t(byHash.size())});
     const auto name = [&](const Hashed& item) -> const std::string& { return entries[item.entry].name; };
-    std::sort(byHash.begin(), byHash.end(),
-              [&](const Hashed& a, const Hashed& b) { return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b); });
+    std::ranges::sort(byHash, [&](const Hashed& a, const Hashed& b) {
+        return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b);
+    });
     const auto at = std::adjacent_find(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
         return a.hash == b.hash && name(a) == name(b);
     });

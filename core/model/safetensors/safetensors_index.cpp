@@ -117,7 +117,7 @@ Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std:
     index.totalSize = *total;
     std::vector<std::string_view> names;
     for (const auto& [tensor, shard] : index.weightMap) names.push_back(tensor);
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         return fail(fmt::format("{}: weight_map has tensor {} twice.", shownPath(path), quotedName(*twice)), path, 0);
     return index;

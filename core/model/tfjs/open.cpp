@@ -154,7 +154,7 @@ private:
     /// Finds weights from the start up to the first missing shard, then from the end back to the last missing shard.
     Result<void> place(std::span<Weight> weights, std::span<const Shard> shards, std::size_t number) {
         const auto isMissing = [](const Shard& shard) { return !shard.file; };
-        const auto gap = std::find_if(shards.begin(), shards.end(), isMissing);
+        const auto gap = std::ranges::find_if(shards, isMissing);
         const bool isWhole = gap == shards.end();
         const ShardStream front(shards.first(std::size_t(gap - shards.begin())));
         const auto last = std::find_if(shards.rbegin(), shards.rend(), isMissing);

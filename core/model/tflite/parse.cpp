@@ -141,8 +141,7 @@ private:
         Extent bytes;
         if (!place(table, name, bytes)) return false;
         if (bytes.count == 0) return true; // no data: computed when the model runs
-        const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                       [&](const ElementType& t) { return t.number == table.type(); });
+        const auto type = std::ranges::find_if(kTypes, [&](const ElementType& t) { return t.number == table.type(); });
         const auto left = [&](const char* reason) {
             say(reason, name);
             return true;

@@ -70,7 +70,7 @@ Result<ZipArchive> ZipArchive::open(std::shared_ptr<MappedFile> file, const ZipL
     archive.file_ = std::move(file);
     archive.members_ = std::move(*members);
     auto& all = archive.members_;
-    std::sort(all.begin(), all.end(), [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
+    std::ranges::sort(all, [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
     const auto twice = std::adjacent_find(all.begin(), all.end(),
                                           [](const ZipMember& a, const ZipMember& b) { return a.name == b.name; });
     if (twice != all.end()) return archive.wrong(*twice, "is there twice");

@@ -161,7 +161,7 @@ Result<void> TensorPass::measureTensor(const Job& job) {
                 for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
             });
             if (!done) return done;
-            found.largest = *std::max_element(largest.begin(), largest.end());
+            found.largest = *std::ranges::max_element(largest);
         }
         scales_ = std::make_shared<const TensorScales>(std::move(found));
     }

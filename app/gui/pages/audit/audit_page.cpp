@@ -143,7 +143,7 @@ void AuditPage::open(const std::string& tensor) {
 
 void AuditPage::show(const AuditCheck* check) {
     const auto& rows = found_->rows();
-    const auto first = std::find_if(rows.begin(), rows.end(), [&](const Finding& f) { return f.check == check; });
+    const auto first = std::ranges::find_if(rows, [&](const Finding& f) { return f.check == check; });
     if (first == rows.end()) return findings_->clearSelection();
     const int row = int(first - rows.begin());
     findings_->selectRow(row);
@@ -302,7 +302,7 @@ void AuditPage::draw() {
         return;
     }
     auto rows = diff_->rows; // what differs most comes first
-    std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& a, const DiffRow& b) {
+    std::ranges::stable_sort(rows, [](const DiffRow& a, const DiffRow& b) {
         const auto rank = [](const DiffRow& row) {
             return row.status == DiffStatus::Different ? 0 : row.status == DiffStatus::Equal ? 2 : 1;
         };

@@ -192,7 +192,7 @@ void SpeedupCard::refresh() {
     maps_ = speedupMaps(rows);
     QStringList groups;
     for (const auto& map : maps_) {
-        const auto asked = std::find_if(map.rows.begin(), map.rows.end(), [](int row) { return row >= 0; });
+        const auto asked = std::ranges::find_if(map.rows, [](int row) { return row >= 0; });
         groups << speedupGroup(rows[std::size_t(*asked)]);
     }
     fill(*this, *group_, groups);
@@ -202,7 +202,7 @@ void SpeedupCard::refresh() {
 /// Times of threads that waited for each other give no ratio; says so, and names the remedy.
 void SpeedupCard::explainBusy() {
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
+    const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     again_->setVisible(busy > 0 && bench_.complete() && !bench_.running());
     again_->setText(busy == 1 ? tr("Time the busy row again") : tr("Time %1 busy rows again").arg(busy));
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
@@ -274,8 +274,8 @@ void RooflineCard::refresh() {
     rooflines_ = rooflines(rows, bench_.run().roofs);
     // The baseline is measured first, but its device should not be the first choice.
     std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
-        return std::any_of(line.points.begin(), line.points.end(),
-                           [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
+        return std::ranges::any_of(line.points,
+                                   [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
     });
     QStringList devices;
     for (const auto& line : rooflines_) devices << deviceKey(rows[line.points.front().row]);

@@ -91,8 +91,7 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
         tables_->refresh();
         // Select a row at the start: a timed one if there is any, otherwise one with a reason.
         const auto& rows = bench_->rows();
-        const auto timed =
-            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
+        const auto timed = std::ranges::find_if(rows, [](const auto& row) { return row.timing.medianNs.has_value(); });
         if (shown_ < 0 && (timed != rows.end() || bench_->complete()))
             showRow(timed == rows.end() ? 0 : int(timed - rows.begin()));
     });
@@ -270,8 +269,7 @@ void BackendsPage::showQuarantine() {
 
 void BackendsPage::refresh() {
     const auto& rows = bench_->rows();
-    const auto timed =
-        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
+    const auto timed = std::ranges::count_if(rows, [](const auto& row) { return row.timing.medianNs.has_value(); });
     note_->setText(rows.empty() ? QString() : tr("%1 rows, %2 timed").arg(rows.size()).arg(timed));
     export_->setEnabled(!bench_->running() && !rows.empty());
     stages_->askAll();

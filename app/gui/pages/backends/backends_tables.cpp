@@ -231,10 +231,9 @@ void BenchTables::refresh() {
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
+    const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     const auto& passes = bench_.run().passes;
-    const bool part =
-        !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
+    const bool part = !passes.empty() && std::ranges::all_of(passes, [](const auto& pass) { return pass.missing > 0; });
     setNote(part && choice == Model                      ? tr("for sums tick every shape of the model, and run")
             : busy && choice != Correctness              ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
             : bench_.complete() && choice <= Correctness ? tr("correct before timed")

@@ -158,15 +158,15 @@ Result<std::vector<std::int64_t>> PlanFields::ms() const {
     const auto words = ms_->text().split(QRegularExpression(QStringLiteral("[^0-9]+")), Qt::SkipEmptyParts);
     for (const auto& word : words) ms.push_back(word.toLongLong());
     if (op() && !op()->product) ms = {1};
-    if (ms.empty() || *std::min_element(ms.begin(), ms.end()) < 1 || *std::max_element(ms.begin(), ms.end()) > 4096)
+    if (ms.empty() || *std::ranges::min_element(ms) < 1 || *std::ranges::max_element(ms) > 4096)
         return fail("M must be one or more numbers from 1 to 4096");
-    std::sort(ms.begin(), ms.end());
+    std::ranges::sort(ms);
     ms.erase(std::unique(ms.begin(), ms.end()), ms.end());
     return ms;
 }
 
 void PlanFields::offerTopology(std::span<const BackendSource> sources) {
-    const auto plugin = std::find_if(sources.begin(), sources.end(), runsPlugin);
+    const auto plugin = std::ranges::find_if(sources, runsPlugin);
     topology_->setVisible(plugin != sources.end());
     topologyCaption_->setVisible(plugin != sources.end());
     const QVariant kept = QSettings().value(QLatin1String(kTopology));

@@ -63,9 +63,8 @@ void PlanSources::list() {
     if (list_->count() == 0) off = {kOwnChoice};
     sources_ = knownBackends(plugins_);
     if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
-        sources_.insert(
-            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) + 1,
-            std::move(*own));
+        sources_.insert(std::ranges::find_if(sources_, [](const auto& source) { return source.baseline; }) + 1,
+                        std::move(*own));
     const QSignalBlocker blocker(list_);
     list_->clear();
     for (const auto& source : sources_) {

@@ -57,7 +57,7 @@ void GapGauge::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(reach, 4, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, y), QPointF(std::max(left, place(now)), y));
     // Names are above, values below. Where two would overlap, the right one is moved.
-    std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.db < b.db; });
+    std::ranges::sort(marks, [](const Mark& a, const Mark& b) { return a.db < b.db; });
     double nameEnd = -1, figureEnd = -1;
     const QFontMetricsF words(Theme::words(10)), numbers(Theme::numbers(10));
     for (const Mark& mark : marks) {

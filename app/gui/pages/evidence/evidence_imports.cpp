@@ -121,8 +121,7 @@ void EvidenceImports::read(const eval::ImportWish& wish) {
             status_->say(tr("It is the reference of the next evaluation now."));
             return Q_EMIT baseChosen(QString::fromStdString(wish.path));
         }
-        const auto known =
-            std::find_if(files_.begin(), files_.end(), [&](const File& one) { return one.wish.path == wish.path; });
+        const auto known = std::ranges::find_if(files_, [&](const File& one) { return one.wish.path == wish.path; });
         if (known == files_.end())
             files_.push_back({wish, std::move(imported.columns)});
         else

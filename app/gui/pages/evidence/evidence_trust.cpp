@@ -38,7 +38,7 @@ std::vector<double> placesOf(const std::vector<double>& values) {
     std::vector<double> sorted;
     for (const double value : values)
         if (std::isfinite(value)) sorted.push_back(value);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::vector<double> out;
     for (const double value : values) {
         const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
@@ -58,7 +58,7 @@ Multiple panelOf(const eval::TrustTable& table, const eval::TrustRow& row, int s
     const auto x = placesOf(table.proxies[row.proxy].values), y = placesOf(table.measured[row.measured].values);
     for (std::size_t i = 0; i < x.size(); ++i)
         if (std::isfinite(x[i]) && std::isfinite(y[i])) panel.dots.push_back({x[i], y[i], series, int(i), false});
-    std::sort(panel.dots.begin(), panel.dots.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    std::ranges::sort(panel.dots, [](const auto& a, const auto& b) { return a.x < b.x; });
     panel.empty = EvidenceTrust::tr("Too few have both figures.");
     return panel;
 }

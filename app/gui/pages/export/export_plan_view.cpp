@@ -95,8 +95,7 @@ ExportPlanView::Ranked ExportPlanView::ranked(ExportPlan plan) {
     const auto& all = out.plan.tensors;
     out.order.resize(all.size());
     std::iota(out.order.begin(), out.order.end(), 0U);
-    std::stable_sort(out.order.begin(), out.order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return all[a].bytes > all[b].bytes; });
+    std::ranges::stable_sort(out.order, [&](std::uint32_t a, std::uint32_t b) { return all[a].bytes > all[b].bytes; });
     for (const auto& tensor : all) {
         out.extents.add(double(tensor.bytes), qsizetype(tensor.name.size()));
         out.extents.text = std::max(out.extents.text, qsizetype(bytesText(tensor.bytes).size()));

@@ -161,8 +161,7 @@ void SolversPanel::show(const KeptSolutions& solutions) {
 }
 
 void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
-    const bool same =
-        std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
+    const bool same = std::ranges::all_of(rows, [&](const auto& row) { return row.inputs == rows.back().inputs; });
     table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note of the bars has them
     model_->setRows(std::move(rows));
     fitColumns(*table_);

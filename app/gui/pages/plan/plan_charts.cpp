@@ -29,8 +29,7 @@ PlotSeries dots(const QString& name, int token, bool ring = false) {
 void sortByX(PlotSeries& series) {
     std::vector<qsizetype> order(std::size_t(series.points.size()));
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = qsizetype(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto a, auto b) { return series.points[a].x() < series.points[b].x(); });
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return series.points[a].x() < series.points[b].x(); });
     PlotSeries sorted = series;
     for (std::size_t i = 0; i < order.size(); ++i) {
         sorted.points[qsizetype(i)] = series.points[order[i]];

@@ -159,8 +159,7 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
     group_->clear();
     for (const auto& [regex, box] : groups_) box->setChecked(false);
     for (const auto& regex : settings.groups) {
-        const auto known =
-            std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == regex; });
+        const auto known = std::ranges::find_if(groups_, [&](const auto& g) { return g.first == regex; });
         if (known != groups_.end())
             known->second->setChecked(true);
         else

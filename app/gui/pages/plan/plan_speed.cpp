@@ -123,11 +123,10 @@ void PlanSpeed::draw() {
     std::vector<const plan::SpeedPoint*> order;
     for (const plan::SpeedPoint& point : map_->points)
         if (isShown(point)) order.push_back(&point);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto* a, const auto* b) { return a->nsPerToken() < b->nsPerToken(); });
+    std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->nsPerToken() < b->nsPerToken(); });
     for (const plan::SpeedPoint* point : order) {
         const QString name = QString::fromStdString(plan::caseText(point->where));
-        auto at = std::find_if(all.begin(), all.end(), [&](const PlotSeries& series) { return series.name == name; });
+        auto at = std::ranges::find_if(all, [&](const PlotSeries& series) { return series.name == name; });
         if (at == all.end()) {
             PlotSeries series;
             series.name = name, series.style = PlotSeries::Style::Dots, series.token = int(all.size() % 5);

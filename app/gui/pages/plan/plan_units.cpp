@@ -99,8 +99,8 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
     const bool fits = answer_->ground->weights.size() <= kMostCells;
     stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
     strip_->setData(fits ? stripData() : StripData());
-    const auto locked = std::count_if(answer_->options->units.begin(), answer_->options->units.end(),
-                                      [](const auto& unit) { return !unit.lock.empty(); });
+    const auto locked =
+        std::ranges::count_if(answer_->options->units, [](const auto& unit) { return !unit.lock.empty(); });
     tableCard_->setNote(locked > 0 ? tr("%1 units, %2 locked").arg(answer_->options->units.size()).arg(locked)
                                    : tr("%1 units").arg(answer_->options->units.size()));
     if (isSame && before >= 0)
@@ -138,13 +138,13 @@ StripData PlanUnits::stripData() const {
                               option.spec == plan::kKeep ? -1 : int(option.spec), !options.units[u].lock.empty()}});
         }
     }
-    std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
+    std::ranges::stable_sort(cells, [](const Cell& a, const Cell& b) {
         return std::tuple(a.cell.row, a.layer, a.order) < std::tuple(b.cell.row, b.layer, b.order);
     });
     std::vector<std::size_t> used;
     for (std::size_t s = 0; s < sums.size(); ++s)
         if (sums[s].second > 0) used.push_back(s);
-    std::stable_sort(used.begin(), used.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(used, [&](std::size_t a, std::size_t b) {
         return sums[a].first / sums[a].second < sums[b].first / sums[b].second;
     });
     for (const std::size_t s : used) {

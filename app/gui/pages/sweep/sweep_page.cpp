@@ -287,7 +287,7 @@ void SweepPage::draw() {
             if (!bpw || !sqnr) continue;
             panel.dots.push_back({*bpw, *sqnr, int(series.indexOf(asText(point.line))), int(s), point.frontier});
         }
-        std::stable_sort(panel.dots.begin(), panel.dots.end(), [](const MultipleDot& a, const MultipleDot& b) {
+        std::ranges::stable_sort(panel.dots, [](const MultipleDot& a, const MultipleDot& b) {
             return std::pair(a.series, a.x) < std::pair(b.series, b.x);
         });
         const auto& any = result_->at(c, 0);
@@ -317,8 +317,7 @@ void SweepPage::showClass(int index) {
     std::vector<SweepPoint> rows;
     for (std::size_t s = 0; s < result_->specs; ++s)
         if (const auto& point = result_->at(std::size_t(index), s); point.frontier) rows.push_back(point);
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
+    std::ranges::stable_sort(rows, [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
     tableCard_->setTitle(tr("Frontier: %1").arg(asText(escapeForPeople(result_->classes[std::size_t(index)], 40))));
     tableCard_->setNote(tr("no other spec has fewer bits and no more error; Enter opens"));
     model_->setRows(std::move(rows));

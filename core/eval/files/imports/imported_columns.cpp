@@ -54,7 +54,7 @@ void setFloor(ImportedColumn& column, const std::vector<ImportedFigure>& figures
     }
     std::vector<double> values;
     for (const auto& [name, value] : column.tensors) values.push_back(value);
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double median = percentile(values, 0.5);
     column.floor = ImportedFloor{*wish.floor, median > 0 ? *wish.floor / median : 0.0};
     column.floorIs = FloorSource::Given;
@@ -89,9 +89,8 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     bool fits = false;
     for (const ImportedFigure& figure : *figures) {
         const std::string& spec = figure.spec.empty() ? wish.spec : figure.spec;
-        auto at = std::find_if(out.begin(), out.end(), [&](const ImportedColumn& one) {
-            return one.column == figure.column && one.spec == spec;
-        });
+        auto at = std::ranges::find_if(
+            out, [&](const ImportedColumn& one) { return one.column == figure.column && one.spec == spec; });
         if (at == out.end()) {
             at = out.insert(out.end(), ImportedColumn());
             at->file = wish.path.substr(wish.path.find_last_of('/') + 1);

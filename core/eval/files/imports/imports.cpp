@@ -50,7 +50,7 @@ std::optional<ImportedFloor> estimatedFloor(std::span<const ImportedFigure> figu
         if (!figure.tensor.empty() && figure.value && figure.column == column && figure.spec == spec)
             values.push_back(*figure.value);
     if (values.size() < kFewestTensors) return {};
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double floor = percentile(values, 0.05), median = percentile(values, 0.5);
     return ImportedFloor{floor, median > 0 ? floor / median : 0.0};
 }
