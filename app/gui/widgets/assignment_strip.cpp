@@ -198,16 +198,4 @@ void AssignmentStrip::contextMenuEvent(QContextMenuEvent* event) {
     Q_EMIT unitMenuAsked(data_.cells[std::size_t(cell)].unit, at);
 }
 
-QString AssignmentStrip::dataAsTsv() const {
-    QString out = QStringLiteral("role\tunit\tbytes\tspec\tlocked\n");
-    for (const StripCell& cell : data_.cells)
-        out += QStringLiteral("%1\t%2\t%3\t%4\t%5\n")
-                   .arg(data_.rows.value(cell.row))
-                   .arg(cell.unit)
-                   .arg(cell.bytes, 0, 'f', 0)
-                   .arg(cell.spec < 0 ? QStringLiteral("keep") : data_.specs[std::size_t(cell.spec)].title)
-                   .arg(int(cell.isLocked));
-    return out;
-}
-
 } // namespace qs::gui
