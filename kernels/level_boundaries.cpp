@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "kernels/level_boundaries.h"
 
-#include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>

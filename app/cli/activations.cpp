@@ -22,7 +22,7 @@ void Learning::declare(CLI::App& app) {
 
 Result<void> Learning::prepare(std::span<const QuantSpec> specs, bool solver, bool measured) {
     if (!hasEffect()) return {};
-    const bool learned = std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return isLearned(spec); });
+    const bool learned = std::ranges::any_of(specs, [](const auto& spec) { return isLearned(spec); });
     if (!learned && share != "tensor")
         return fail(fmt::format("--share-codebook {} needs a spec that learns one: use codebook:bits=4.", share));
     if (!learned && !solver && !measured)

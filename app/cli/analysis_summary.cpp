@@ -31,8 +31,7 @@ std::string offersFor(const TensorAnalysis& row, const Model& model) {
 
 void RefusalReasons::add(const AnalysisRow& row) {
     if (row->status == Status::Ok) return;
-    const auto known =
-        std::find_if(reasons_.begin(), reasons_.end(), [&](const auto& r) { return r.first->reason == row->reason; });
+    const auto known = std::ranges::find_if(reasons_, [&](const auto& r) { return r.first->reason == row->reason; });
     if (known != reasons_.end())
         ++known->second;
     else if (reasons_.size() < kMostReasons)
@@ -65,8 +64,8 @@ void AnalysisSummary::add(const std::vector<AnalysisRow>& some, const Model* mod
     }
     for (auto& total : qs::totals(some, rows == some.size() ? model : nullptr)) { // the first call also counts the
                                                                                   // bytes of the whole model
-        const auto known = std::find_if(totals.begin(), totals.end(),
-                                        [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
+        const auto known =
+            std::ranges::find_if(totals, [&](const SpecTotal& t) { return t.specAsTyped == total.specAsTyped; });
         if (known == totals.end())
             totals.push_back(std::move(total));
         else

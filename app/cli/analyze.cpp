@@ -45,8 +45,7 @@ Result<std::vector<std::pair<std::string, QuantSpec>>> parsed(const std::vector<
     for (const auto& text : texts) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        const bool twice =
-            std::any_of(specs.begin(), specs.end(), [&](const auto& known) { return known.first == text; });
+        const bool twice = std::ranges::any_of(specs, [&](const auto& known) { return known.first == text; });
         if (!twice) specs.emplace_back(text, *spec);
     }
     return specs;
@@ -90,8 +89,7 @@ Result<void> printRows(const AnalyzeOptions& options, const AnalysisPlan& plan, 
     auto ids = shownColumns(plan);
     for (const Metric& metric : metrics()) // effects that no row has
         if ((metric.onOutput || !metric.isOfWeights) &&
-            std::none_of(result.rows.begin(), result.rows.end(),
-                         [&](const auto& row) { return bool(metric.value(*row)); }))
+            std::ranges::none_of(result.rows, [&](const auto& row) { return bool(metric.value(*row)); }))
             std::erase_if(
                 ids, [&](const auto id) { return id == metric.id || (metric.error && id == errorColumn(metric)); });
     const Table table = withColumns(makeTable({}, analysisColumns(), result.rows), ids);

@@ -28,11 +28,10 @@ struct BackendsOptions {
 Table shown(const Table& table) {
     std::vector<std::string_view> ids;
     for (const char* id : {"backend", "device", "status", "version", "device_name", "reason", "hint"}) {
-        const auto column = std::size_t(
-            std::find_if(table.columns.begin(), table.columns.end(), [&](const auto& c) { return c.id == id; }) -
-            table.columns.begin());
-        if (std::any_of(table.rows.begin(), table.rows.end(),
-                        [&](const auto& row) { return !std::holds_alternative<std::monostate>(row[column]); }))
+        const auto column = std::size_t(std::ranges::find_if(table.columns, [&](const auto& c) { return c.id == id; }) -
+                                        table.columns.begin());
+        if (std::ranges::any_of(table.rows,
+                                [&](const auto& row) { return !std::holds_alternative<std::monostate>(row[column]); }))
             ids.push_back(id);
     }
     return withColumns(table, ids);
@@ -63,9 +62,9 @@ Result<void> check(const BackendsOptions& options, const std::vector<BackendSour
     if (options.outputs.any())
         if (auto done = options.outputs.writeJson("{\"checks\": " + jsonRows(table) + "}\n"); !done) return done;
     const auto bad = [](const auto& one) { return one.result == CheckResult::Failed; };
-    const auto failures = std::count_if(checks.begin(), checks.end(), bad);
+    const auto failures = std::ranges::count_if(checks, bad);
     if (failures == 0) return {};
-    const auto first = std::find_if(checks.begin(), checks.end(), bad);
+    const auto first = std::ranges::find_if(checks, bad);
     return fail(fmt::format("{} of {} checks failed; the first, {} of {}: {}", failures, checks.size(), first->check,
                             escapeForPeople(first->backend), first->detail));
 }
@@ -78,7 +77,7 @@ Result<void> runBackends(const BackendsOptions& options) {
     std::vector<BackendRow> rows;
     auto listed = listBackends(sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); });
     if (!listed) return listed;
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.source < b.source; });
+    std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.source < b.source; });
     const Table table = makeTable({}, backendColumns(), rows);
     if (!options.outputs.standardOutput())
         if (auto done = print(tableText(shown(table))); !done) return done;

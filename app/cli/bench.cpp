@@ -49,8 +49,8 @@ Result<void> addShapes(BenchmarkPlan& plan, const BenchOptions& options) {
         }
         auto shape = parseShape(text);
         if (!shape) return tl::unexpected(shape.error());
-        const auto own = std::find_if(shapes.begin(), shapes.end(),
-                                      [&](const auto& one) { return one.n == shape->n && one.k == shape->k; });
+        const auto own =
+            std::ranges::find_if(shapes, [&](const auto& one) { return one.n == shape->n && one.k == shape->k; });
         if (own != shapes.end()) shape->tensor = own->tensors.front();
         plan.shapes.push_back(*shape);
     }
@@ -67,8 +67,7 @@ Result<void> addSpecs(BenchmarkPlan& plan, const BenchOptions& options) {
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        const bool twice =
-            std::any_of(plan.specs.begin(), plan.specs.end(), [&](const auto& known) { return known.first == text; });
+        const bool twice = std::ranges::any_of(plan.specs, [&](const auto& known) { return known.first == text; });
         if (!twice) plan.specs.emplace_back(text, *spec);
     }
     return {};
@@ -80,8 +79,8 @@ void askNames(std::vector<BackendSource>& sources) {
     for (auto& source : sources) {
         if (source.shipped) continue; // includes PJRT plugins: the backend pjrt runs them
         const auto answer = probeBackend(source, Deadlines{}, processJob());
-        const bool taken = answer && std::any_of(sources.begin(), sources.end(),
-                                                 [&](const auto& other) { return other.id == answer->id; });
+        const bool taken =
+            answer && std::ranges::any_of(sources, [&](const auto& other) { return other.id == answer->id; });
         if (answer && !answer->id.empty() && !taken) source.id = answer->id;
     }
 }
@@ -93,7 +92,7 @@ Result<void> addBackends(BenchmarkPlan& plan, const BenchOptions& options) {
     for (const auto& source : sources) known += (known.empty() ? "" : ", ") + source.id;
     std::set<std::string> asked;
     for (const auto& id : options.backends) {
-        const bool exists = std::any_of(sources.begin(), sources.end(), [&](const auto& s) { return s.id == id; });
+        const bool exists = std::ranges::any_of(sources, [&](const auto& s) { return s.id == id; });
         if (auto own = exists ? std::nullopt : sourceWithOptions(id, sources)) {
             for (auto& source : sources) // the user wants this backend with options only, so the plain one is removed
                 if (source.id == own->base && source.shipped) source.named = false;
@@ -149,10 +148,10 @@ Result<BenchmarkPlan> planOf(const BenchOptions& options) {
 Result<void> printRun(const BenchmarkPlan& plan, const BenchmarkRun& run, const std::vector<ComparedRow>& compared) {
     std::string text = tableText(benchTable(plan, run.rows, narrowTerminal())) + benchRemarks(run.rows);
     // A pass needs all shapes of the model; a run over some shapes has none.
-    if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return pass.missing == 0; })) {
+    if (std::ranges::any_of(run.passes, [](const auto& pass) { return pass.missing == 0; })) {
         std::vector<std::string_view> ids = {"backend",           "spec",           "m",      "cache", "pass_ns",
                                              "tokens_per_second", "speedup_vs_f32", "missing"};
-        if (std::any_of(run.passes.begin(), run.passes.end(), [](const auto& pass) { return !pass.reason.empty(); }))
+        if (std::ranges::any_of(run.passes, [](const auto& pass) { return !pass.reason.empty(); }))
             ids.push_back("reason");
         text += "\nOne pass over the model, matrix products alone:\n" +
                 tableText(withColumns(makeTable({}, modelPassColumns(), run.passes), ids));
@@ -225,7 +224,7 @@ Result<void> runBench(const BenchOptions& options) {
     const auto ok = [](const BenchmarkRow& row) {
         return row.verdict.status == RowState::Ok || row.verdict.status == RowState::CompileOnly;
     };
-    if (std::none_of(result->rows.begin(), result->rows.end(), ok)) {
+    if (std::ranges::none_of(result->rows, ok)) {
         if (result->rows.empty()) return fail("Nothing was measured.");
         const auto& first = result->rows.front();
         const std::string why = fmt::format("{} on {}, is {}: {}", escapeForPeople(first.question.spec),

@@ -70,7 +70,7 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
             fmt::format("Noise floor: {:.2g} nats, the mean KL of the unchanged model, its sums in another order.\n",
                         *result.floor);
     if (const std::string remark = eval::referenceRemark(result); !remark.empty()) text += remark + "\n";
-    const bool isServed = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.servedBy.empty(); });
+    const bool isServed = std::ranges::any_of(rows, [](const auto& row) { return !row.servedBy.empty(); });
     text += fmt::format("{} tokens in {} chunks; f32 activations: the effect of the weights alone{}.\n", result.tokens,
                         result.chunks, isServed ? ", but for the rows with products by a backend" : "");
     return print(text);

@@ -2,7 +2,6 @@
 #include "app/cli/eval_changes.h"
 
 #include "app/cli/selection.h"
-#include "core/base/text.h"
 #include "core/report/report.h"
 
 #include <fmt/format.h>

@@ -33,8 +33,8 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
     if (!opened) return tl::unexpected(opened.error());
     const auto listing = servedListing(**opened);
     if (!listing) return tl::unexpected(listing.error());
-    const auto named = std::find_if(listing->tensors.begin(), listing->tensors.end(),
-                                    [&](const TensorInfo& tensor) { return tensor.name == name; });
+    const auto named =
+        std::ranges::find_if(listing->tensors, [&](const TensorInfo& tensor) { return tensor.name == name; });
     const TensorInfo* found = named == listing->tensors.end() ? nullptr : &*named;
     if (!found) {
         const auto taken = select(*listing, {name});

@@ -46,8 +46,7 @@ Result<void> LatencyOptions::readTimes(plan::OptionRequest& request, bool needsT
     if (!read) return tl::unexpected(read.error());
     measured_ = std::move(read->asRows);
     const auto has = [&](const std::string& id) {
-        return std::any_of(measured_.begin(), measured_.end(),
-                           [&](const BenchmarkRow& row) { return row.question.backend == id; });
+        return std::ranges::any_of(measured_, [&](const BenchmarkRow& row) { return row.question.backend == id; });
     };
     auto times = plan::latenciesOf(*request.model, measured_, backend.empty() && has(target) ? target : backend, rows);
     if (!times) return tl::unexpected(times.error());

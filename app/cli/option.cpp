@@ -135,30 +135,17 @@ Option Option::role(OptionRole role) const {
 }
 bool Option::given() const { return declared_->count() > 0; }
 
-Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text) {
+template<class T> Option option(CLI::App& app, const std::string& name, T& into, const std::string& text) {
     return Option(app.add_option(name, into, text));
 }
-Option option(CLI::App& app, const std::string& name, std::vector<std::string>& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, std::vector<std::uint32_t>& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, int& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, unsigned& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, std::int64_t& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, std::uint64_t& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
-Option option(CLI::App& app, const std::string& name, double& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
-}
+template Option option(CLI::App&, const std::string&, std::string&, const std::string&);
+template Option option(CLI::App&, const std::string&, std::vector<std::string>&, const std::string&);
+template Option option(CLI::App&, const std::string&, std::vector<std::uint32_t>&, const std::string&);
+template Option option(CLI::App&, const std::string&, int&, const std::string&);
+template Option option(CLI::App&, const std::string&, unsigned&, const std::string&);
+template Option option(CLI::App&, const std::string&, std::int64_t&, const std::string&);
+template Option option(CLI::App&, const std::string&, std::uint64_t&, const std::string&);
+template Option option(CLI::App&, const std::string&, double&, const std::string&);
 Option flag(CLI::App& app, const std::string& name, bool& into, const std::string& text) {
     return Option(app.add_flag(name, into, text));
 }

@@ -75,15 +75,8 @@ std::vector<std::string> ownWordsOf(const CLI::App& command);
 Result<std::string> settingsOf(const CLI::App& command);
 
 /// Declares an option. A `name` without dashes is a positional argument. `into` holds the default and must outlive
-/// parsing.
-Option option(CLI::App& app, const std::string& name, std::string& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, std::vector<std::string>& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, std::vector<std::uint32_t>& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, int& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, unsigned& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, std::int64_t& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, std::uint64_t& into, const std::string& text);
-Option option(CLI::App& app, const std::string& name, double& into, const std::string& text);
+/// parsing; option.cpp lists the types that it can have.
+template<class T> Option option(CLI::App& app, const std::string& name, T& into, const std::string& text);
 Option flag(CLI::App& app, const std::string& name, bool& into, const std::string& text);
 
 /// A command of a command. The user must name one of them.

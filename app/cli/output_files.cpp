@@ -57,11 +57,10 @@ std::vector<std::string> pathsOf(const Model* model) {
 }
 
 bool OutputFiles::any() const {
-    return std::any_of(files_.begin(), files_.end(), [](const File& f) { return !f.path.empty(); });
+    return std::ranges::any_of(files_, [](const File& f) { return !f.path.empty(); });
 }
 bool OutputFiles::wants(std::string_view id) const {
-    return std::any_of(files_.begin(), files_.end(),
-                       [&](const File& f) { return id == f.writer->id && !f.path.empty(); });
+    return std::ranges::any_of(files_, [&](const File& f) { return id == f.writer->id && !f.path.empty(); });
 }
 std::vector<std::string> OutputFiles::words() const {
     std::vector<std::string> out;
@@ -71,7 +70,7 @@ std::vector<std::string> OutputFiles::words() const {
     return out;
 }
 bool OutputFiles::standardOutput() const {
-    return std::any_of(files_.begin(), files_.end(), [](const File& f) { return f.path == "-"; });
+    return std::ranges::any_of(files_, [](const File& f) { return f.path == "-"; });
 }
 
 Result<void> OutputFiles::check() const {

@@ -72,7 +72,7 @@ Result<plan::Budget> budgetOf(const PlanCommand& options, const plan::PlanRecord
 Result<std::vector<TensorRule>> rulesIn(const std::vector<std::string>& texts, const char* name, bool canKeep) {
     auto recipe = recipeOfSpecs(texts);
     if (!recipe) return tl::unexpected(recipe.error());
-    const bool keeps = std::any_of(recipe->rules.begin(), recipe->rules.end(), [](const auto& r) { return !r.spec; });
+    const bool keeps = std::ranges::any_of(recipe->rules, [](const auto& r) { return !r.spec; });
     if (recipe->rest || (keeps && !canKeep))
         return fail(fmt::format("{} takes REGEX=SPEC{}.", name, canKeep ? " or REGEX=keep" : ""));
     return std::move(recipe->rules);
@@ -111,7 +111,7 @@ std::size_t lossChunksOf(const PlanCommand& options, const eval::EvaluationText&
 Result<void> printPlan(const plan::PlanRecord& record) {
     auto rows = plan::mixtureRows(record.plan, *record.options);
     const std::size_t all = rows.size();
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.loss > b.loss; });
+    std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.loss > b.loss; });
     if (all > kMostPrinted) rows.resize(kMostPrinted);
     std::vector<std::string_view> ids = {"unit", "spec", "bpw", "loss", "share"};
     if (record.options->latencies) ids.push_back("time_ns");

@@ -38,7 +38,7 @@ Result<std::vector<Case>> casesOf(const ProductsOptions& options) {
     std::vector<Case> cases;
     const auto presets = value::labPresets();
     for (const auto& wanted : options.presets) {
-        const auto at = std::find_if(presets.begin(), presets.end(), [&](const auto& p) { return p.id == wanted; });
+        const auto at = std::ranges::find_if(presets, [&](const auto& p) { return p.id == wanted; });
         if (at == presets.end())
             return fail(fmt::format("there is no preset '{}': use {}", escapeForPeople(wanted, 40),
                                     fmt::join(idsOf(presets), ", ")));

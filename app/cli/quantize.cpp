@@ -14,7 +14,6 @@
 #include "core/recipes/resolve.h"
 #include "core/solve/row.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 
 namespace qs::cli {

@@ -62,9 +62,8 @@ Result<void> RowSpool::add(std::uint64_t key, const std::vector<Value>& cells) {
 }
 
 void RowSpool::sort() {
-    std::sort(places_.begin(), places_.end()); // rows with equal keys keep their order
-    const bool asWritten =
-        std::is_sorted(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    std::ranges::sort(places_); // rows with equal keys keep their order
+    const bool asWritten = std::ranges::is_sorted(places_, [](const Place& a, const Place& b) { return a.at < b.at; });
     if (asWritten) places_ = {};
 }
 

@@ -3,11 +3,9 @@
 
 #include "app/cli/selection.h"
 #include "core/base/lists.h"
-#include "core/base/text.h"
 #include "core/bench/backend/source_named.h"
 #include "core/bench/run/bench_row.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::cli {

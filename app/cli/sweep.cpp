@@ -32,11 +32,11 @@ Result<void> printPoints(const SweepResult& result) {
     std::vector<SweepPoint> shown;
     for (const auto& point : result.points)
         if (point.frontier || result.classes.size() == 1) shown.push_back(point);
-    std::stable_sort(shown.begin(), shown.end(), [](const SweepPoint& a, const SweepPoint& b) {
+    std::ranges::stable_sort(shown, [](const SweepPoint& a, const SweepPoint& b) {
         return a.className == b.className && a.bpw().value_or(1e9) < b.bpw().value_or(1e9);
     });
-    const std::size_t refused = std::size_t(
-        std::count_if(result.points.begin(), result.points.end(), [](const SweepPoint& p) { return p.refused > 0; }));
+    const std::size_t refused =
+        std::size_t(std::ranges::count_if(result.points, [](const SweepPoint& p) { return p.refused > 0; }));
     std::vector<std::string_view> ids = {"class", "spec",  "bpw",      "sqnr_db",
                                          "nmse",  "bytes", "frontier", "worst_tensor"};
     if (result.classes.size() > 1) std::erase(ids, "frontier");
@@ -96,7 +96,7 @@ Result<void> runSweep(const SweepOptions& options) {
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
     } else if (auto done = printPoints(*result); !done)
         return done;
-    if (std::none_of(result->points.begin(), result->points.end(), [](const SweepPoint& p) { return p.complete(); })) {
+    if (std::ranges::none_of(result->points, [](const SweepPoint& p) { return p.complete(); })) {
         const auto& first = result->points.front();
         return fail(fmt::format("None of the {} points could be measured; the first, {} as {}: {}",
                                 result->points.size(), escapeForPeople(first.className), first.specText, first.reason),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/decision.h"
 
-#include "core/bench/run/bench_row.h"
 #include "core/plan/report.h"
 
 namespace qs::gui {

@@ -284,8 +284,8 @@ QString metricLine(const Metric& metric) {
 std::span<const CardEntry> cardEntries() { return kEntries; }
 
 QString aboutCard(const QString& title) {
-    const auto* entry = std::find_if(std::begin(kEntries), std::end(kEntries),
-                                     [&](const CardEntry& one) { return title == QString::fromUtf8(one.title); });
+    const auto* entry =
+        std::ranges::find_if(kEntries, [&](const CardEntry& one) { return title == QString::fromUtf8(one.title); });
     if (entry == std::end(kEntries)) return {};
     QString text = QString::fromUtf8(entry->text);
     std::istringstream ids(entry->metrics);

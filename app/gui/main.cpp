@@ -81,26 +81,21 @@ int main(int argc, char** argv) {
     parser.setApplicationDescription(QStringLiteral("Shows what weight quantization does to a checkpoint."));
     parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("file, sharded index or folder to open"),
                                  QStringLiteral("[FILE]"));
+    const auto option = [](const char* name, const char* text, const char* value) {
+        return QCommandLineOption(QString::fromLatin1(name), QString::fromLatin1(text), QString::fromLatin1(value));
+    };
     const QCommandLineOption help({QStringLiteral("h"), QStringLiteral("help")}, QStringLiteral("print this text"));
     const QCommandLineOption version({QStringLiteral("v"), QStringLiteral("version")},
                                      QStringLiteral("print the version"));
-    const QCommandLineOption page(QStringLiteral("page"), QStringLiteral("page to show first"), QStringLiteral("ID"));
-    const QCommandLineOption tensor(QStringLiteral("tensor"), QStringLiteral("tensor to select"),
-                                    QStringLiteral("NAME"));
-    const QCommandLineOption spec(QStringLiteral("spec"), QStringLiteral("spec A, for example nf4:block=64"),
-                                  QStringLiteral("SPEC"));
-    const QCommandLineOption specB(QStringLiteral("spec-b"), QStringLiteral("spec B; shows it beside A"),
-                                   QStringLiteral("SPEC"));
-    const QCommandLineOption theme(QStringLiteral("theme"), QStringLiteral("dark, light or system"),
-                                   QStringLiteral("THEME"));
-    const QCommandLineOption size(QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"));
-    const QCommandLineOption shot(QStringLiteral("screenshot"),
-                                  QStringLiteral("for developers: write a picture when all work is done, and quit"),
-                                  QStringLiteral("PNG"));
-    const QCommandLineOption press(
-        QStringLiteral("press"),
-        QStringLiteral("for developers: click the button of this name before the picture is made; several in turn"),
-        QStringLiteral("NAME"));
+    const auto page = option("page", "page to show first", "ID");
+    const auto tensor = option("tensor", "tensor to select", "NAME");
+    const auto spec = option("spec", "spec A, for example nf4:block=64", "SPEC");
+    const auto specB = option("spec-b", "spec B; shows it beside A", "SPEC");
+    const auto theme = option("theme", "dark, light or system", "THEME");
+    const auto size = option("size", "size of the window", "WxH");
+    const auto shot = option("screenshot", "for developers: write a picture when all work is done, and quit", "PNG");
+    const auto press = option(
+        "press", "for developers: click the button of this name before the picture is made; several in turn", "NAME");
     parser.addOptions({help, version, page, tensor, spec, specB, theme, size, shot, press});
     QStringList arguments;
     for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);

@@ -59,10 +59,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     rail_ = new Rail(session, buildMenus(*this));
 
     auto* area = new QWidget;
-    auto* areaColumn = new QVBoxLayout(area);
-    setSpaces(*areaColumn, 0);
-    areaColumn->addWidget(banner_);
-    areaColumn->addWidget(refusal_);
+    auto* areaColumn = spaced(new QVBoxLayout(area), 0);
+    addWidgets(*areaColumn, {banner_, refusal_});
     areaColumn->addWidget(stack_, 1);
     splitter_->addWidget(browser_);
     splitter_->addWidget(area);
@@ -72,8 +70,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     splitter_->setSizes({300, 1056});
 
     auto* frame = new QWidget;
-    auto* grid = new QGridLayout(frame);
-    setSpaces(*grid, 0);
+    auto* grid = spaced(new QGridLayout(frame), 0);
     grid->addWidget(rail_, 0, 0, 3, 1);
     grid->addWidget(top_, 0, 1);
     grid->addWidget(splitter_, 1, 1);

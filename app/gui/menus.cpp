@@ -32,9 +32,7 @@ namespace {
 class Menus : public QObject {
 public:
     explicit Menus(MainWindow& window)
-        : QObject(&window), window_(window), session_(window.session()), root_(new QMenu(&window)) {
-        root_->setObjectName(QStringLiteral("menu"));
-    }
+        : QObject(&window), window_(window), session_(window.session()), root_(named(new QMenu(&window), "menu")) {}
     QMenu* build() {
         file();
         edit();

@@ -50,11 +50,10 @@ void ModelOpener::read(OpenedModel::Saved saved, const SessionState& view) {
     const auto& file = saved.file;
     if (!view.path.isEmpty() && view.path.toStdString() != file.opened) return restore(view);
     if (std::error_code error; !std::filesystem::exists(file.opened, error))
-        return complain(saved.changed.empty() ? escapeForPeople(file.opened, 200) + " is not there."
-                                              : saved.changed.front());
+        return complain(saved.changed.empty() ? shownPath(file.opened) + " is not there." : saved.changed.front());
     if (looksLikeSession(file.opened)) // a session that names itself would open forever
         return complain(fmt::format("{} names another session, {}, instead of a checkpoint.",
-                                    escapeForPeople(saved.path.toStdString(), 200), escapeForPeople(file.opened, 200)));
+                                    escapeForPeople(saved.path.toStdString(), 200), shownPath(file.opened)));
     wanted_ = view;
     if (view.path.isEmpty()) {
         const auto text = [&file](const char* key) {

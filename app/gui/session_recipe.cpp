@@ -36,7 +36,7 @@ void assign(SessionRecipe& recipe, const Weights& weights) {
     }
     std::vector<std::size_t> order(recipe.specs.size());
     std::iota(order.begin(), order.end(), std::size_t(0));
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return counts[a] > counts[b]; });
     std::vector<int> rank(order.size());
     std::vector<QuantSpec> sorted;
     for (std::size_t i = 0; i < order.size(); ++i)

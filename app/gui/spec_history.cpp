@@ -69,7 +69,7 @@ void SpecHistory::note() {
 }
 
 void SpecHistory::forgetBudgets() {
-    if (std::none_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.budget.has_value(); })) return;
+    if (std::ranges::none_of(steps_, [](const Step& step) { return step.budget.has_value(); })) return;
     for (Step& step : steps_) step.budget.reset();
     for (std::size_t i = steps_.size() - 1; i > 0; --i) // steps that were changes of the budget alone
         if (steps_[i] == steps_[i - 1]) {

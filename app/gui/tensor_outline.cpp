@@ -22,8 +22,7 @@ int flowRank(int row, const Model& model) {
     if (row < 0) return 1;
     const auto& name = model.tensors[std::size_t(row)].name;
     const auto has = [&name](std::initializer_list<const char*> words) {
-        return std::any_of(words.begin(), words.end(),
-                           [&name](const char* word) { return name.find(word) != std::string::npos; });
+        return std::ranges::any_of(words, [&name](const char* word) { return name.find(word) != std::string::npos; });
     };
     if (has({"head", "output", "classifier"})) return 3;
     return (saysNorm(name) || has({"ln_f"})) && !has({"embed"}) ? 2 : 0;
@@ -43,7 +42,7 @@ void shortenOutside(TensorOutline& out, const Model& model) {
     for (const int row : out.order)
         if (row >= 0) alone.push_back(row);
     const auto briefOf = [&](int tensor) { return brief(model.tensors[std::size_t(tensor)].name); };
-    std::sort(alone.begin(), alone.end(), [&](int a, int b) {
+    std::ranges::sort(alone, [&](int a, int b) {
         const auto x = briefOf(a), y = briefOf(b);
         return x != y ? x < y : a < b;
     });
@@ -53,8 +52,7 @@ void shortenOutside(TensorOutline& out, const Model& model) {
 }
 
 void orderByFlow(TensorOutline& out, const Model& model) {
-    std::stable_sort(out.order.begin(), out.order.end(),
-                     [&model](int a, int b) { return flowRank(a, model) < flowRank(b, model); });
+    std::ranges::stable_sort(out.order, [&model](int a, int b) { return flowRank(a, model) < flowRank(b, model); });
     out.rowOf.assign(out.count, 0);
     for (std::size_t at = 0; at < out.order.size(); ++at) {
         const int row = out.order[at];
@@ -127,7 +125,7 @@ const TensorInfo* ModelLayout::firstWeight(const Model& model) const {
             continue;
         }
         const auto& tensors = outline.groups[std::size_t(~row)].tensors;
-        const auto at = std::find_if(tensors.begin(), tensors.end(), first);
+        const auto at = std::ranges::find_if(tensors, first);
         if (at != tensors.end()) return &model.tensors[std::size_t(*at)];
     }
     return nullptr;

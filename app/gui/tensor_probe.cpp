@@ -23,7 +23,7 @@ void TensorProbe::ask(const std::shared_ptr<const Model>& model, const TensorInf
     cancel();
     const auto key = canonicalText(spec);
     const auto same = [&](const Remembered& r) { return r.tensor == tensor.name && r.spec == key; };
-    if (auto found = std::find_if(remembered_.begin(), remembered_.end(), same); found != remembered_.end()) {
+    if (auto found = std::ranges::find_if(remembered_, same); found != remembered_.end()) {
         Q_EMIT answered(AnalysisRow(found->row));
         return;
     }

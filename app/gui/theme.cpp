@@ -225,7 +225,7 @@ QIcon Theme::icon(const QString& name, const QColor& colour, int px) {
 
 void dress(QWidget& widget, const QFont& font, const char* role) {
     widget.setFont(font);
-    widget.setProperty("role", QString::fromLatin1(role));
+    if (role) widget.setProperty("role", QString::fromLatin1(role));
 }
 
 void setSpaces(QLayout& layout, int spacing, QMargins margins) {

@@ -11,6 +11,8 @@
 #include <QPalette>
 #include <QString>
 
+#include <initializer_list>
+
 class QLayout;
 class QWidget;
 
@@ -45,6 +47,8 @@ public:
     /// A line icon of :/icons/ in one colour of the theme.
     static QIcon icon(const QString& name, const QColor& colour, int px = 20);
     static constexpr int kSpace = 8, kGap = 12, kMargin = 16, kControl = 26, kRadius = 6, kCardRadius = 8;
+    static constexpr QMargins kPageMargins{kMargin, kGap, kMargin, kMargin}; ///< around the content of a page
+    static constexpr QMargins kCardMargins{kMargin, kGap, kMargin, kGap};    ///< of a card, and of a popup
 
 Q_SIGNALS:
     void changed();
@@ -64,8 +68,22 @@ template<class W> W* named(W* widget, const char* name, const char* role = nullp
     if (role) widget->setProperty("role", QString::fromLatin1(role));
     return widget;
 }
-void dress(QWidget& widget, const QFont& font, const char* role);
+void dress(QWidget& widget, const QFont& font, const char* role = nullptr);
+/// The same for a new widget.
+template<class W> W* dressed(W* widget, const QFont& font, const char* role = nullptr) {
+    dress(*widget, font, role);
+    return widget;
+}
 /// The spaces between the items of a layout and around them, in pixels.
 void setSpaces(QLayout& layout, int spacing, QMargins margins = {});
+/// The same for a new layout.
+template<class L> L* spaced(L* layout, int spacing, QMargins margins = {}) {
+    setSpaces(*layout, spacing, margins);
+    return layout;
+}
+/// Adds the widgets in this order.
+template<class L> void addWidgets(L& layout, std::initializer_list<QWidget*> widgets) {
+    for (QWidget* widget : widgets) layout.addWidget(widget);
+}
 
 } // namespace qs::gui

@@ -17,10 +17,11 @@ namespace qs::gui {
 namespace {
 
 // Palette roles that no control uses, set by Theme. A change of the palette then recolours the labels.
-constexpr std::pair<const char*, QPalette::ColorRole> kLabelRoles[] = {
-    {"muted", QPalette::LinkVisited},   {"number-muted", QPalette::LinkVisited},
-    {"caption", QPalette::LinkVisited}, {"warn", QPalette::BrightText},
-    {"accent", QPalette::Link},         {"data-b", QPalette::Shadow}};
+constexpr std::pair<const char*, QPalette::ColorRole> kLabelRoles[] = {{"muted", QPalette::LinkVisited},
+                                                                       {"caption", QPalette::LinkVisited},
+                                                                       {"warn", QPalette::BrightText},
+                                                                       {"accent", QPalette::Link},
+                                                                       {"data-b", QPalette::Shadow}};
 
 /// Tooltips are labels too. Names come from files: text that looks like HTML is shown as it is, unless a label is
 /// marked as rich text.

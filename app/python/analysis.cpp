@@ -49,8 +49,7 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         AnalysisPlan plan;
         for (const auto& text : specs) {
             auto spec = take(parseSpec(text));
-            const bool twice = std::any_of(plan.specs.begin(), plan.specs.end(),
-                                           [&](const auto& known) { return known.first == text; });
+            const bool twice = std::ranges::any_of(plan.specs, [&](const auto& known) { return known.first == text; });
             if (!twice) plan.specs.emplace_back(text, std::move(spec));
         }
         if (plan.specs.empty()) throw Fault(Error{"analyze needs a spec, for instance nf4:block=64.", {}});
@@ -62,7 +61,7 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         calibration.fill(plan, job);
         const auto result = std::make_shared<const AnalysisResult>(take(analyse(plan, job)));
         const auto isMeasured = [](const AnalysisRow& row) { return row->status == Status::Ok; };
-        if (!result->rows.empty() && std::none_of(result->rows.begin(), result->rows.end(), isMeasured)) {
+        if (!result->rows.empty() && std::ranges::none_of(result->rows, isMeasured)) {
             const TensorAnalysis& first = *result->rows.front();
             throw Fault(
                 Error{fmt::format("{}: none of the {} rows could be measured; the first, {} as {}: {}",
@@ -99,7 +98,7 @@ Rows sweep(const OpenModel& model, Texts lines, std::vector<std::uint32_t> block
         plan.decodedAs = decodedAs(decoded);
         const auto result = std::make_shared<const SweepResult>(take(runSweep(plan, job)));
         const auto& points = result->points;
-        if (std::none_of(points.begin(), points.end(), [](const SweepPoint& p) { return p.complete(); }))
+        if (std::ranges::none_of(points, [](const SweepPoint& p) { return p.complete(); }))
             throw Fault(Error{fmt::format("None of the {} points could be measured; the first, {} as {}: {}",
                                           points.size(), escapeForPeople(points.front().className),
                                           points.front().specText, points.front().reason),

@@ -62,8 +62,7 @@ std::unique_ptr<ArrayTensor> tensorOfNumpy(py::object object, const std::string&
     if (byteOrder == ">") object = object.attr("astype")(object.attr("dtype").attr("newbyteorder")("="));
     object = py::module_::import("numpy").attr("asarray")(object, py::arg("order") = "C");
     const std::string type = object.attr("dtype").attr("name").cast<std::string>();
-    const auto* row =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& r) { return type == r.name; });
+    const auto* row = std::ranges::find_if(kTypes, [&](const TypeRow& r) { return type == r.name; });
     if (row == std::end(kTypes))
         throw Fault(Error{fmt::format("the array has elements of type {}, which are none that a file can hold",
                                       escapeForPeople(type, 40)),

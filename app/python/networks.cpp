@@ -90,7 +90,7 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
 
 /// An error where nothing could be evaluated.
 void checkOutcome(const std::vector<eval::WeightChange>& changes, const Texts& reasons, const Model& model) {
-    if (std::any_of(reasons.begin(), reasons.end(), [](const auto& reason) { return reason.empty(); })) return;
+    if (std::ranges::any_of(reasons, [](const auto& reason) { return reason.empty(); })) return;
     throw Fault(
         Error{fmt::format("Nothing could be evaluated; the first, {}: {}", changes.front().name, reasons.front()),
               model.path});
@@ -206,8 +206,7 @@ Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments
             all.add(take(eval::sensitivity(served, plan, job)));
         }
         const auto result = std::make_shared<const eval::Sensitivity>(std::move(all));
-        if (std::all_of(result->rows.begin(), result->rows.end(),
-                        [](const auto& row) { return !row.reason.empty(); }) &&
+        if (std::ranges::all_of(result->rows, [](const auto& row) { return !row.reason.empty(); }) &&
             !result->rows.empty()) {
             const auto& first = result->rows.front();
             throw Fault(

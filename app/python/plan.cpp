@@ -34,7 +34,7 @@ const plan::Objective& objectiveNamed(const std::string& id) {
 /// REGEX=SPEC texts of an argument called `name`.
 std::vector<TensorRule> rulesIn(const Texts& texts, const char* name, bool canKeep) {
     Recipe recipe = take(recipeOfSpecs(texts));
-    const bool keeps = std::any_of(recipe.rules.begin(), recipe.rules.end(), [](const auto& r) { return !r.spec; });
+    const bool keeps = std::ranges::any_of(recipe.rules, [](const auto& r) { return !r.spec; });
     if (recipe.rest || (keeps && !canKeep))
         throw Fault(Error{fmt::format("{} takes REGEX=SPEC{}.", name, canKeep ? " or REGEX=keep" : ""), {}});
     return std::move(recipe.rules);

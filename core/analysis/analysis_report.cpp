@@ -9,10 +9,8 @@
 #include "core/base/text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
-#include <numeric>
 #include <unordered_set>
 
 namespace qs {
@@ -36,9 +34,9 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
     section.note = (whole ? proxyRemark(nmseMetric(), std::nullopt) : proxyRemark(nmseMetric(), result.rows, true)) +
                    " A proxy says where to look first; only an evaluation of the model's output says what is lost.";
     const std::size_t refused =
-        whole ? whole->refused
-              : std::size_t(std::count_if(result.rows.begin(), result.rows.end(),
-                                          [](const AnalysisRow& row) { return row->status != Status::Ok; }));
+        whole ? whole->refused : std::size_t(std::ranges::count_if(result.rows, [](const AnalysisRow& row) {
+            return row->status != Status::Ok;
+        }));
     const std::size_t tensors = (whole ? whole->plan : &plan)->tensors.size();
     section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(tensors, "tensor"),
                                escapeForPeople(plan.model->title),
@@ -75,10 +73,10 @@ Table worstTensors(const AnalysisPlan& plan, const std::vector<std::vector<Analy
             const auto value = of[t]->status == Status::Ok ? metric.value(*of[t]) : std::nullopt;
             if (value) ranked.emplace_back(*value, t);
         }
-        std::sort(ranked.begin(), ranked.end());
+        std::ranges::sort(ranked);
         for (std::size_t r = 0; r < ranked.size(); ++r) order[ranked[r].second].first += double(r + 1);
     }
-    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.first > b.first; });
 
     Table table;
     const auto named = analysisColumns().pick({"tensor", "shape"});

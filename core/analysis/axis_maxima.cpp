@@ -26,7 +26,7 @@ std::int64_t aboveMedian(std::vector<float> maxima) {
     double median = double(maxima[middle]);
     if (maxima.size() % 2 == 0)
         median = (median + double(*std::max_element(maxima.begin(), maxima.begin() + std::ptrdiff_t(middle)))) / 2;
-    return std::count_if(maxima.begin(), maxima.end(), [&](float value) { return double(value) > 6 * median; });
+    return std::ranges::count_if(maxima, [&](float value) { return double(value) > 6 * median; });
 }
 
 } // namespace

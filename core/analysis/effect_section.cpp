@@ -57,8 +57,8 @@ std::optional<Section> effectSection(const AnalysisPlan& plan, const RowsBySpec&
     std::vector<std::string_view> ids = {"tensor", "spec"};
     for (const Metric& metric : metrics()) {
         const auto has = [&](const AnalysisRow& row) { return bool(metric.value(*row)); };
-        const auto any = [&](const auto& rows) { return std::any_of(rows.begin(), rows.end(), has); };
-        if (!isOfOutput(metric) || std::none_of(specs.begin(), specs.end(), any)) continue;
+        const auto any = [&](const auto& rows) { return std::ranges::any_of(rows, has); };
+        if (!isOfOutput(metric) || std::ranges::none_of(specs, any)) continue;
         ids.push_back(metric.id);
         for (const auto& column : data.columns)
             if (metric.error && column.id == metric.id + std::string("_se")) ids.push_back(column.id);

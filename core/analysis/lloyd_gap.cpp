@@ -72,7 +72,6 @@ std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& densi
     out.bestDb = least.sqnrDb();
     const double atom = std::max(std::fabs(density.lowest()), std::fabs(density.highest())) / 64;
     out.boundDb = shannonBoundDb(density, std::log2(double(levels.size())), atom);
-    out.entropyBoundDb = shannonBoundDb(density, out.fit.entropyBits, atom);
     return out;
 }
 

@@ -13,11 +13,10 @@ namespace qs {
 Density scaledDensity(const TensorAnalysis& row);
 
 struct LloydGap {
-    CodebookFit fit;           ///< the row's levels and boundaries
-    std::vector<double> best;  ///< levels of the Lloyd-Max codebook of the same size
-    double bestDb = 0;         ///< its signal to noise
-    double boundDb = 0;        ///< Shannon's lower bound at log2(levels) bits
-    double entropyBoundDb = 0; ///< the same at the entropy of the codes
+    CodebookFit fit;          ///< the row's levels and boundaries
+    std::vector<double> best; ///< levels of the Lloyd-Max codebook of the same size
+    double bestDb = 0;        ///< its signal to noise
+    double boundDb = 0;       ///< Shannon's lower bound at log2(levels) bits
     double gapDb() const { return bestDb - fit.sqnrDb(); }
 };
 /// Nullopt if decision boundaries differ between groups, if there is no error, or if there are no values.

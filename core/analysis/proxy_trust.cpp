@@ -3,7 +3,6 @@
 
 #include "core/base/tensor_name.h"
 
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {

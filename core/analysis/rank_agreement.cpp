@@ -39,7 +39,7 @@ double inversions(Pairs& pairs, Pairs& room, std::size_t begin, std::size_t end)
 
 /// Reorders its argument.
 std::optional<double> tauOf(Pairs& pairs, Pairs& room) {
-    std::sort(pairs.begin(), pairs.end());
+    std::ranges::sort(pairs);
     const double all = pairsOf(pairs.size());
     const double tiedX = tiedPairs(pairs, [](const auto& a, const auto& b) { return a.first == b.first; });
     const double tiedBoth = tiedPairs(pairs, [](const auto& a, const auto& b) { return a == b; });
@@ -88,7 +88,7 @@ std::optional<RankAgreement> rankAgreement(std::span<const double> proxy, std::s
         if (const auto one = tauOf(pairs, room)) taus.push_back(*one); // a sample of equal items has none
     }
     if (taus.size() < kResamples / 2) return out;
-    std::sort(taus.begin(), taus.end());
+    std::ranges::sort(taus);
     out.low = percentile(taus, 0.025), out.high = percentile(taus, 0.975);
     return out;
 }
@@ -108,7 +108,7 @@ std::vector<Misjudged> misjudged(std::span<const double> proxy, std::span<const 
         if (pairs > 0 && 4 * (above + below) >= pairs)
             out.push_back({i, double(above + below) / double(pairs), above > below});
     }
-    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+    std::ranges::stable_sort(out, [](const auto& a, const auto& b) { return a.share > b.share; });
     if (out.size() > most) out.resize(most);
     return out;
 }

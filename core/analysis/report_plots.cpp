@@ -90,8 +90,8 @@ std::vector<Plot> rankings(const AnalysisPlan& plan, const RowsBySpec& specs, co
         std::vector<std::pair<double, const TensorAnalysis*>> ranked;
         for (const auto& row : specs[s])
             if (const auto value = valueOf(row, metric)) ranked.emplace_back(*value, row.get());
-        std::stable_sort(ranked.begin(), ranked.end(),
-                         [&](const auto& a, const auto& b) { return metric.isWorse(a.first, b.first); });
+        std::ranges::stable_sort(ranked,
+                                 [&](const auto& a, const auto& b) { return metric.isWorse(a.first, b.first); });
         if (ranked.empty() || !(ranked.front().first > 0)) continue; // nothing hurts
         Plot plot;
         plot.kind = Plot::Kind::Bars;

@@ -64,7 +64,7 @@ Moments StatisticsGatherer::moments() const {
 TensorStatistics StatisticsGatherer::finish() const {
     TensorStatistics out = statisticsOf(moments());
     out.outlierChannels = maxima_.outlierRows(), out.outlierColumns = maxima_.outlierColumns();
-    if (!conversion_.empty()) out.conversionError = *std::max_element(conversion_.begin(), conversion_.end());
+    if (!conversion_.empty()) out.conversionError = *std::ranges::max_element(conversion_);
     return out;
 }
 

@@ -13,7 +13,7 @@ namespace qs {
 Result<Limit> parseLimit(const std::string& text, std::span<const LimitKind> kinds) {
     const auto at = text.find('>');
     const std::string id = text.substr(0, at);
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const LimitKind& one) { return one.id == id; });
+    const auto kind = std::ranges::find_if(kinds, [&](const LimitKind& one) { return one.id == id; });
     if (kind == kinds.end()) {
         std::string known;
         for (const LimitKind& one : kinds)

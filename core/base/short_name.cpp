@@ -12,7 +12,7 @@ constexpr std::size_t kMostParts = 32; // an untrusted name may have a million d
 constexpr std::size_t kMostChars = 500;
 
 bool hasDigit(std::string_view part) {
-    return std::any_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return std::ranges::any_of(part, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 /// The first part with its separator, e.g. "model."; the last part of a name has none.
@@ -31,7 +31,7 @@ std::uint64_t nameHash(std::string_view text) { return std::hash<std::string_vie
 
 std::size_t nameChars(std::string_view text) {
     return std::size_t(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 struct NameParts {
@@ -137,7 +137,7 @@ SharedParts::SharedParts(std::size_t count, const std::function<std::string_view
     if (front_.empty() && back_.empty()) return;
     std::vector<std::uint64_t> hashes(count);
     for (std::size_t i = 0; i < count; ++i) hashes[i] = nameHash(cut(name(i)));
-    std::sort(hashes.begin(), hashes.end());
+    std::ranges::sort(hashes);
     for (std::size_t i = 1; i < count; ++i)
         if (hashes[i] == hashes[i - 1]) ambiguous_.push_back(hashes[i]);
 }

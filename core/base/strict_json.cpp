@@ -164,7 +164,7 @@ Result<void> readStrictJson(std::string_view text, const std::string& path, std:
                             JsonVisitor& visitor) {
     const auto refusal = [&](const std::string& why, std::uint64_t index) {
         const std::uint64_t byte = firstByte + index;
-        return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
+        return fail(fmt::format("{}: {} (at byte {}).", shownPath(path), why, byte), path,
                     static_cast<long long>(byte));
     };
     const Behind behind = [&](std::size_t at) {

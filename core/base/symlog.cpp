@@ -37,7 +37,7 @@ std::vector<double> SymlogAxis::ticks(double lo, double hi, int most) const {
             if (-at >= lo && -at <= hi) out.push_back(-value);
             if (at >= lo && at <= hi) out.push_back(value);
         }
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     return out;
 }
 

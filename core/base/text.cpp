@@ -40,7 +40,7 @@ std::size_t decode(std::string_view s, char32_t& out) {
 std::string escapeForPeople(std::string_view text, std::size_t maxChars) {
     maxChars = std::max<std::size_t>(1, maxChars); // room for the ellipsis
     const bool isPlain =
-        text.size() <= maxChars && std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+        text.size() <= maxChars && std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
     if (isPlain) return std::string(text); // true for almost every name
     // An untrusted name may have a megabyte, so only its two ends are read.
     const std::size_t window = 4 * maxChars + 4;

@@ -158,9 +158,8 @@ Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const s
     for (fs::recursive_directory_iterator it(path, failed), end; !failed && it != end; it.increment(failed))
         if (it->is_regular_file(failed) && !it->path().filename().string().starts_with("."))
             found.push_back(it->path());
-    if (failed)
-        return fail(fmt::format("{} cannot be listed: {}.", escapeForPeople(path, 200), failed.message()), path);
-    std::sort(found.begin(), found.end());
+    if (failed) return fail(fmt::format("{} cannot be listed: {}.", shownPath(path), failed.message()), path);
+    std::ranges::sort(found);
     for (const auto& file : found)
         if (auto ok = add(file, file.lexically_relative(path).string()); !ok) return tl::unexpected(ok.error());
     return files;

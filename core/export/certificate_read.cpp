@@ -204,7 +204,7 @@ Result<Certificate> readCertificate(const std::string& path, ProofRows rows) {
     const auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());
     if ((*file)->size() > kMostCertificate)
-        return fail(fmt::format("{} is longer than {} bytes.", escapeForPeople(path, 200), kMostCertificate), path);
+        return fail(fmt::format("{} is longer than {} bytes.", shownPath(path), kMostCertificate), path);
     std::vector<std::byte> scratch;
     const auto bytes = (*file)->read(0, (*file)->size(), scratch);
     std::uint64_t dropped = 0;

@@ -40,8 +40,7 @@ Result<CheckedCertificate> checkedIn(Certificate certificate, const fs::path& fo
 } // namespace
 
 bool CheckedCertificate::holds() const {
-    return !files.empty() &&
-           std::all_of(files.begin(), files.end(), [](const CheckedFile& file) { return file.differs.empty(); });
+    return !files.empty() && std::ranges::all_of(files, [](const CheckedFile& file) { return file.differs.empty(); });
 }
 
 Result<CheckedCertificate> checkCertificate(const std::string& path, const Job& job, ProofRows rows) {
@@ -66,8 +65,8 @@ std::string checkText(const CheckedCertificate& checked) {
         return files.size() == 1 ? fmt::format("{} is as certified.", escapeForPeople(files[0].certified.name, 100))
                                  : fmt::format("All {} files are as certified.", files.size());
     const auto differs = [](const CheckedFile& file) { return !file.differs.empty(); };
-    const auto first = std::find_if(files.begin(), files.end(), differs);
-    const auto count = std::count_if(files.begin(), files.end(), differs);
+    const auto first = std::ranges::find_if(files, differs);
+    const auto count = std::ranges::count_if(files, differs);
     return fmt::format("The certificate does not speak of {}: {}{}.", escapeForPeople(first->certified.name, 100),
                        escapeForPeople(first->differs, 200),
                        count > 1 ? fmt::format(" (nor of {} other files)", count - 1) : "");

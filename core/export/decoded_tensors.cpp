@@ -17,7 +17,7 @@ bool isStoredQuantized(const TensorInfo& tensor) {
 } // namespace
 
 bool hasQuantizedTensors(const Model& source) {
-    return hasStoredTensors(source) || std::any_of(source.tensors.begin(), source.tensors.end(), isStoredQuantized);
+    return hasStoredTensors(source) || std::ranges::any_of(source.tensors, isStoredQuantized);
 }
 
 std::uint64_t decodedTensors(const Model& source, const Certificate& certificate) {

@@ -44,7 +44,7 @@ void Recipe::applyTo(QuantizeRequest& request) const {
 }
 
 Result<Recipe> parseRecipe(const std::string& text, const std::string& path) {
-    const std::string isNoRecipe = escapeForPeople(path, 200) + " is not a recipe: ";
+    const std::string isNoRecipe = shownPath(path) + " is not a recipe: ";
     const auto wrong = [&](const std::string& why) { return fail(isNoRecipe + why + ".", path); };
     const auto tree = readJsonTree(text, kMostRecipe);
     if (!tree && nlohmann::json::accept(text)) return wrong("it " + tree.error().sentence());
@@ -191,7 +191,7 @@ std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model
     std::vector<std::string> out;
     for (const TensorRule& rule : recipe.rules) {
         const QRegularExpression regex(QString::fromStdString(rule.regex));
-        const bool matches = std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorInfo& tensor) {
+        const bool matches = std::ranges::any_of(model.tensors, [&](const TensorInfo& tensor) {
             return regex.match(QString::fromStdString(tensor.name)).hasMatch();
         });
         if (!matches) out.push_back(rule.regex);

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string shownOutput(const std::string& path) { return escapeForPeople(path, 200); }
+std::string shownOutput(const std::string& path) { return shownPath(path); }
 
 bool pathLiesIn(const std::string& path, const std::string& folder) {
     return path.size() > folder.size() + 1 && path.starts_with(folder) && path[folder.size()] == '/';

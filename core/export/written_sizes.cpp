@@ -14,8 +14,8 @@ namespace qs {
 /// Layouts that write another kind of file have the id of its format. Then the model lists all tensors of the file.
 static bool isSafetensors(const Model& written) {
     const auto all = layouts();
-    return std::none_of(all.begin(), all.end(),
-                        [&](const Layout& layout) { return layout.fileEnding && written.format == layout.id; });
+    return std::ranges::none_of(all,
+                                [&](const Layout& layout) { return layout.fileEnding && written.format == layout.id; });
 }
 
 /// A computed tensor counts by its parts; it may have the name of one of them.
@@ -72,7 +72,7 @@ WrittenSizes::Key WrittenSizes::keyOf(std::string_view name) {
 
 void WrittenSizes::sort() {
     // Two files may have a tensor with the same name. The last one counts.
-    std::stable_sort(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) { return a.key < b.key; });
+    std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) { return a.key < b.key; });
 }
 
 std::optional<std::uint64_t> WrittenSizes::known(Key wanted) const {

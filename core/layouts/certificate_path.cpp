@@ -51,7 +51,7 @@ Result<void> removeCertificate(const std::string& output) {
     const std::string path = certificateOf(output);
     if (path.empty() || ::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return fail(fmt::format("{} cannot be replaced: its certificate {} cannot be removed: {}.",
-                            escapeForPeople(output, 200), escapeForPeople(path, 200), std::strerror(errno)),
+                            escapeForPeople(output, 200), shownPath(path), std::strerror(errno)),
                 path);
 }
 

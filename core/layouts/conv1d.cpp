@@ -4,7 +4,6 @@
 #include "core/model/output_axis.h"
 #include "core/model/strided_tensor.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace qs {

@@ -99,7 +99,7 @@ Result<nlohmann::ordered_json> sourceConfig(const Model& model) {
     const std::string path = (fs::path(model.folder) / kConfigName).string();
     const auto cannot = [&](const std::string& why) {
         return fail(fmt::format("{} {}, so that it cannot say how the weights are quantized; nothing was written.",
-                                escapeForPeople(path, 200), why),
+                                shownPath(path), why),
                     path);
     };
     const auto file = ConfinedFolder(model.folder).tryOpen(kConfigName, FileAccess::Pread);
@@ -119,9 +119,8 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
     std::vector<std::string> copied;
     std::error_code failed;
     const ConfinedFolder folder(model.folder);
-    const bool isDecoded = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
-        return tensor.derived && !tensor.derived->fields().empty();
-    });
+    const bool isDecoded = std::ranges::any_of(
+        model.tensors, [](const TensorInfo& tensor) { return tensor.derived && !tensor.derived->fields().empty(); });
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (job.cancelled()) return cancelledError();
         const std::string name = it->path().filename().string();
@@ -137,8 +136,7 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         if (isFolder) continue;
         const bool top = !relative.has_parent_path();
         if (top && (isIndexName(name) || name.ends_with(".safetensors"))) continue;
-        if (std::any_of(model.files.begin(), model.files.end(),
-                        [&](const ModelFile& file) { return file.path == it->path(); }))
+        if (std::ranges::any_of(model.files, [&](const ModelFile& file) { return file.path == it->path(); }))
             continue; // of another format: its tensors are in the new files
         if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
         if (top && ((configures && name == kConfigName) || name.ends_with("certificate.json"))) continue;
@@ -159,9 +157,8 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         copied.push_back(relative.string());
     }
     if (failed)
-        return fail(fmt::format("{} cannot be listed: {}", escapeForPeople(model.folder, 200), failed.message()),
-                    model.folder);
-    std::sort(leftOut.begin(), leftOut.end(), [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
+        return fail(fmt::format("{} cannot be listed: {}", shownPath(model.folder), failed.message()), model.folder);
+    std::ranges::sort(leftOut, [](const LeftOut& a, const LeftOut& b) { return a.name < b.name; });
     return copied;
 }
 

@@ -6,7 +6,6 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace qs {
@@ -71,8 +70,7 @@ Result<void> writeField(MeasuredTensor& tensor, const OutputField& field, const 
 
 bool areWrittenTogether(const MeasuredTensor& tensor, const OutputFields& fields) {
     return tensor.info().bytes > kReadBytes &&
-           std::any_of(fields.list.begin(), fields.list.end(),
-                       [](const OutputField& field) { return bool(field.fromScales); });
+           std::ranges::any_of(fields.list, [](const OutputField& field) { return bool(field.fromScales); });
 }
 
 std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>& tensor, OutputFields fields) {

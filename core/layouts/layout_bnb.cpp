@@ -127,7 +127,7 @@ std::string warns(std::span<const TakenTensor> taken) {
         return isOf(one.spec(), kBitsandbytes4Dialect) &&
                shape.back() % std::int64_t(one.spec().blockSize()) != 0; // a plan has refused ones too
     };
-    const auto first = std::find_if(taken.begin(), taken.end(), splitsBlocks);
+    const auto first = std::ranges::find_if(taken, splitsBlocks);
     if (first == taken.end()) return {};
     const std::int64_t columns = first->tensor->shape.back();
     std::uint32_t fits = first->spec().blockSize();
@@ -136,8 +136,8 @@ std::string warns(std::span<const TakenTensor> taken) {
                                                                 : std::string("no block of bitsandbytes fits them");
     return fmt::format("Rows of {} of {} quantized tensors are not whole blocks, such as {} columns under block={}: "
                        "bitsandbytes 0.50 cannot multiply by these on a CPU; {}.",
-                       std::count_if(taken.begin(), taken.end(), splitsBlocks), taken.size(), columns,
-                       first->spec().blockSize(), works);
+                       std::ranges::count_if(taken, splitsBlocks), taken.size(), columns, first->spec().blockSize(),
+                       works);
 }
 
 } // namespace

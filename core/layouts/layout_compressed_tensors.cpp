@@ -178,14 +178,13 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
         const auto kind = kindOf(one.spec());
         if (!kind) return tl::unexpected(kind.error());
         const Json weights = weightsJson(one.spec(), *kind);
-        auto found = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& g) { return g.kind == *kind && g.weights == weights; });
+        auto found =
+            std::ranges::find_if(groups, [&](const Group& g) { return g.kind == *kind && g.weights == weights; });
         if (found == groups.end()) found = groups.insert(groups.end(), {*kind, weights, Json::array()});
         found->targets.push_back(std::string(moduleOf(one.tensor->name)));
     }
     if (groups.size() == 1) groups.front().targets = {"Linear"};
-    const bool mixed =
-        std::any_of(groups.begin(), groups.end(), [&](const Group& g) { return g.kind != groups.front().kind; });
+    const bool mixed = std::ranges::any_of(groups, [&](const Group& g) { return g.kind != groups.front().kind; });
     Json json;
     json["quant_method"] = "compressed-tensors";
     json["format"] = mixed ? "mixed-precision" : kNames[int(groups.front().kind)];
@@ -207,7 +206,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 
 std::string warns(std::span<const TakenTensor> taken) {
     const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec()); };
-    const auto count = std::count_if(taken.begin(), taken.end(), affine);
+    const auto count = std::ranges::count_if(taken, affine);
     if (count == 0) return {};
     return fmt::format("{} of {} quantized tensors have zero points (sym=no), which compressed-tensors itself decodes "
                        "and transformers 5.23 does not load: without sym=no it does.",

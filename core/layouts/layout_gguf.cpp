@@ -87,7 +87,7 @@ std::uint32_t fileType(const std::vector<TensorToWrite>& tensors) {
     std::uint64_t most = 0;
     std::uint32_t number = 0;
     for (const auto& [id, n] : elements) {
-        const auto row = std::find_if(kNumbers.begin(), kNumbers.end(), [&](const auto& r) { return r.first == id; });
+        const auto row = std::ranges::find_if(kNumbers, [&](const auto& r) { return r.first == id; });
         if (row != kNumbers.end() && n > most) most = n, number = row->second;
     }
     return number;

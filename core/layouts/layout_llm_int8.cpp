@@ -7,7 +7,6 @@
 #include "core/layouts/fields.h"
 #include "core/layouts/linear_weights.h"
 #include "core/quant/encode/double_quant.h"
-#include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialects/rows.h"
 #include "kernels/small_float.h"
 

@@ -4,8 +4,6 @@
 // format that has codes.
 #include "core/layouts/layouts.h"
 
-#include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/layouts/fields.h"
 #include "core/layouts/stored.h"
 #include "core/quant/codebook/user_formats.h"

@@ -2,7 +2,6 @@
 // The decoded values as NumPy arrays, NAME.npy of one archive; bfloat16, which NumPy does not have, as F32.
 #include "core/layouts/layouts.h"
 
-#include "core/base/text.h"
 #include "core/layouts/fields.h"
 #include "core/layouts/write_model.h"
 #include "core/model/npy/npz_write.h"
@@ -14,11 +13,6 @@ namespace qs {
 namespace {
 
 using Sink = TensorToWrite::Sink;
-
-Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
-    return {};
-}
 
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     auto plain = plainLayout().fields(tensor);
@@ -33,15 +27,7 @@ Result<TensorToWrite> copy(const Model& model, const TensorInfo& tensor) {
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     same->dtype = DType::F32;
-    same->produce = [view = *view](const Sink& sink) -> Result<void> {
-        std::vector<float> values(std::size_t(1) << 18);
-        for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
-            const auto n = std::size_t(std::min<std::uint64_t>(values.size(), view.info->elements - at));
-            loadF32(view, at, n, values.data());
-            if (auto written = sink(std::as_bytes(std::span(values).first(n))); !written) return written;
-        }
-        return {};
-    };
+    same->produce = [view = *view](const Sink& sink) { return writeValues(view, sink); };
     return same;
 }
 
@@ -61,7 +47,7 @@ Layout npzLayout() {
             .title = "NumPy",
             .summary = "The decoded values as arrays of one file NAME.npz, for np.load; bfloat16 as F32.",
             .takes = "every spec",
-            .accepts = accepts,
+            .accepts = plainLayout().accepts,
             .fields = fields,
             .columnScales = true,
             .describes = false,

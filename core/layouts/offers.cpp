@@ -29,7 +29,7 @@ Specs otherBlocks(const QuantSpec& spec) {
     for (std::uint32_t size = 8; size <= 4096; size *= 2) sizes.push_back(size);
     const double wanted = std::log2(double(std::max(1u, spec.blockSize() ? spec.blockSize() : 128u)));
     const auto distance = [wanted](std::uint32_t size) { return std::fabs(std::log2(double(size)) - wanted); };
-    std::stable_sort(sizes.begin(), sizes.end(), [&](auto a, auto b) { return distance(a) < distance(b); });
+    std::ranges::stable_sort(sizes, [&](auto a, auto b) { return distance(a) < distance(b); });
     Specs out;
     for (const std::uint32_t size : sizes) out.push_back(withBlock(spec, size));
     return out;
@@ -80,7 +80,7 @@ std::vector<std::string_view> otherFormats(const QuantSpec& spec) {
     const auto distance = [&](const FormatTraits* row) {
         return std::pair(std::fabs(double(row->bits) - double(spec.traits().bits)), row->kind != spec.traits().kind);
     };
-    std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return distance(a) < distance(b); });
+    std::ranges::stable_sort(rows, [&](const auto* a, const auto* b) { return distance(a) < distance(b); });
     std::vector<std::string_view> ids;
     for (const auto* row : rows)
         if (ids.size() < kMostOtherFormats) ids.push_back(row->id);
@@ -115,7 +115,7 @@ public:
     void offer(const QuantSpec& spec) { // a sound one
         if (found_.size() >= most_ || !takes_(spec)) return;
         const auto same = [full = canonicalText(spec)](const QuantSpec& other) { return canonicalText(other) == full; };
-        if (std::none_of(found_.begin(), found_.end(), same)) found_.push_back(spec);
+        if (std::ranges::none_of(found_, same)) found_.push_back(spec);
     }
     bool enough() const { return found_.size() >= most_ || tried_ >= kMostTried; }
     bool any() const { return !found_.empty(); }
@@ -159,7 +159,7 @@ public:
     }
     bool any() const { return !shapes_.empty(); }
     bool operator()(const QuantSpec& asked) const {
-        return std::all_of(shapes_.begin(), shapes_.end(), [&](const auto& one) {
+        return std::ranges::all_of(shapes_, [&](const auto& one) {
             const TensorInfo& tensor = *one.second;
             const QuantSpec spec = forTensor(asked, tensor);
             return layout_ ? layout_->accepts(spec, tensor.shape).has_value()

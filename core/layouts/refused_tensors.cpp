@@ -41,8 +41,7 @@ Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, con
 std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& request,
                                  const std::vector<TakenTensor>& taken, const TensorInfo& refused,
                                  const Layout& layout) {
-    const auto found =
-        std::find_if(taken.begin(), taken.end(), [&](const TakenTensor& one) { return one.tensor == &refused; });
+    const auto found = std::ranges::find_if(taken, [&](const TakenTensor& one) { return one.tensor == &refused; });
     if (found == taken.end() || layout.accepts(found->spec(), refused.shape)) return {};
     const auto asked = askedTensors(model, request);
     if (!asked) return {};

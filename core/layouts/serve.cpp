@@ -67,7 +67,7 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     const bool isOne = files.size() == 1;
     std::vector<ModelFile> others;
     for (const ModelFile& original : model->files) {
-        const auto decodedOf = std::find_if(files.begin(), files.end(), [&](const ModelFile& file) {
+        const auto decodedOf = std::ranges::find_if(files, [&](const ModelFile& file) {
             return isOne ? &original == &model->files.front() : fileNameOf(file) == fileNameOf(original);
         });
         if (decodedOf == files.end())
@@ -87,9 +87,8 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
 } // namespace
 
 bool hasStoredTensors(const Model& model) {
-    return std::any_of(model.files.begin(), model.files.end(), [&](const ModelFile& file) {
-        return std::any_of(file.metadata.begin(), file.metadata.end(),
-                           [&](const auto& entry) { return isStored(model, entry.first); });
+    return std::ranges::any_of(model.files, [&](const ModelFile& file) {
+        return std::ranges::any_of(file.metadata, [&](const auto& entry) { return isStored(model, entry.first); });
     });
 }
 

@@ -6,7 +6,6 @@
 #include "core/layouts/layout.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
-#include "core/quant/encode/double_quant.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/scale_type.h"
 #include "core/quant/spec/trained.h"

@@ -28,7 +28,7 @@ Result<void> noCollision(const std::vector<OutputShard>& shards) {
     std::vector<std::string_view> names;
     for (const auto& shard : shards)
         for (const auto& tensor : shard.tensors) names.push_back(tensor.name);
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
         return fail(
             fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
@@ -70,7 +70,7 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
         total += dataBytes(shard);
         for (const auto& tensor : shard.tensors) where.emplace_back(tensor.name, shard.fileName);
     }
-    std::sort(where.begin(), where.end());
+    std::ranges::sort(where);
     const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());
@@ -163,7 +163,8 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     return written;
 }
 
-/// Decoded values of blocks: the output format has no name for the type of the blocks.
+} // namespace
+
 Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
     std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
     for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
@@ -173,8 +174,6 @@ Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink
     }
     return {};
 }
-
-} // namespace
 
 Naming Finish::naming(const std::string& output) const {
     Naming naming;
@@ -197,7 +196,7 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
         return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode: it cannot be "
                                 "written to safetensors",
                                 escapeForPeople(tensor.name), tensor.typeId()));
-    if (tensor.packed)
+    if (tensor.packed) // the output format has no name for the type of the blocks
         return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
                              [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
     return bytewiseCopyOf(model, tensor);

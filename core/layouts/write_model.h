@@ -18,6 +18,8 @@ struct OutputShard {
 std::string shardName(const ModelFile& file);
 /// The bytes of a tensor as they lie in its file, blocks and all.
 Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
+/// Writes a tensor's values as F32.
+Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink);
 /// A producer that copies a tensor's bytes.
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor);
 /// What makes a folder complete, and what looks at it before it has its name.

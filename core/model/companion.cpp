@@ -14,7 +14,7 @@ namespace qs {
 
 Result<std::string> textOf(const MappedFile& file, std::size_t most) {
     if (file.size() > most)
-        return fail(fmt::format("{} is longer than {} bytes.", escapeForPeople(file.path(), 200), most), file.path());
+        return fail(fmt::format("{} is longer than {} bytes.", shownPath(file.path()), most), file.path());
     std::string text(file.size(), '\0');
     file.readInto(0, std::as_writable_bytes(std::span(text)));
     if (file.faulted())
@@ -34,7 +34,7 @@ Result<nlohmann::json> readCompanionTree(const std::string& path) {
     const auto text = readCompanion(path);
     if (!text) return tl::unexpected(text.error());
     auto tree = readJsonTree(*text);
-    if (!tree) return fail(fmt::format("{} {}.", escapeForPeople(path, 200), tree.error().message), path);
+    if (!tree) return fail(fmt::format("{} {}.", shownPath(path), tree.error().message), path);
     return tree;
 }
 

@@ -130,8 +130,7 @@ std::span<const FileFormat> fileFormats() { return kFormats; }
 
 const FileFormat* formatOfBytes(std::span<const std::byte> head, bool isFolder) {
     const auto formats = fileFormats();
-    const auto at =
-        std::find_if(formats.begin(), formats.end(), [&](const FileFormat& f) { return f.sniff(head, isFolder); });
+    const auto at = std::ranges::find_if(formats, [&](const FileFormat& f) { return f.sniff(head, isFolder); });
     return at == formats.end() ? nullptr : &*at;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/foreign_file.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <initializer_list>
 
 namespace qs {
@@ -67,7 +70,7 @@ bool beginsWith(std::string_view head, std::initializer_list<std::string_view> w
     std::string word(head.substr(begin, 9));
     std::transform(word.begin(), word.end(), word.begin(),
                    [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
-    return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return word.starts_with(w); });
+    return std::ranges::any_of(words, [&](std::string_view w) { return word.starts_with(w); });
 }
 
 } // namespace
@@ -81,6 +84,14 @@ std::string notWhole(std::uint64_t size, const std::string& path) {
         return "is an unfinished download (an .aria2 file lies beside it); finish it first";
     if (size == 0) return "is empty (0 bytes)";
     return {};
+}
+
+Result<std::shared_ptr<MappedFile>> openWhole(const std::string& path) {
+    auto file = MappedFile::open(path);
+    if (!file) return file;
+    if (const auto why = notWhole((*file)->size(), path); !why.empty())
+        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
+    return file;
 }
 
 std::string foreignName(const std::string& path) {
@@ -121,7 +132,7 @@ std::string foreignFile(std::span<const std::byte> head) {
     if (auto instead = placeholder(head); !instead.empty()) return instead;
     if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5)
         return "is a Python pickle, but no PyTorch checkpoint; pickles of other programs are never loaded";
-    if (!head.empty() && std::all_of(head.begin(), head.end(), [](std::byte b) { return b == std::byte(0); }))
+    if (!head.empty() && std::ranges::all_of(head, [](std::byte b) { return b == std::byte(0); }))
         return "begins with nothing but zero bytes; the download may not be finished";
     return {};
 }

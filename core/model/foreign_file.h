@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Recognises files that users open by mistake, so that the message names the problem and not "broken JSON". Each
-// function returns the end of a sentence that starts with the path, or "" if it finds nothing.
+// Recognises files that users open by mistake, so that the message names the problem and not "broken JSON". A function
+// that returns a string returns the end of a sentence that starts with the path, or "" if it finds nothing.
+
+#include "core/model/mapped_file.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +15,9 @@ namespace qs {
 
 /// For an unfinished download (known by its name or by a file beside it) and for an empty file. `size` in bytes.
 std::string notWhole(std::uint64_t size, const std::string& path);
+
+/// MappedFile::open() of a file that notWhole() finds nothing against; else the Error has its words.
+Result<std::shared_ptr<MappedFile>> openWhole(const std::string& path);
 
 /// For files and folders whose first bytes are like those of another format, recognised by name: "is a TensorFlow
 /// SavedModel, ...".

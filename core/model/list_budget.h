@@ -56,11 +56,11 @@ template<class T> void permute(std::vector<T>& items, std::vector<std::uint32_t>
 
 /// Stable sort without the buffer that std::stable_sort allocates.
 template<class T, class Less> void sortStably(std::vector<T>& items, Less less) {
-    if (std::is_sorted(items.begin(), items.end(), [&](T& a, T& b) { return less(a, b); })) return;
+    if (std::ranges::is_sorted(items, [&](T& a, T& b) { return less(a, b); })) return;
     std::vector<std::uint32_t> order(items.size());
     std::iota(order.begin(), order.end(), 0u);
     // Equal items are ordered by their old position, which makes the sort stable.
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
         return less(items[a], items[b]) || (!less(items[b], items[a]) && a < b);
     });
     permute(items, order);

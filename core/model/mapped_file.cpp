@@ -132,7 +132,7 @@ FileAccess accessOf(int fd, const struct stat& status) {
 }
 
 tl::unexpected<Error> cannotRead(const std::string& path, int error) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (error == ENOENT) return fail(fmt::format("{} does not exist.", shown), path);
     if (error == ELOOP)
         return fail(fmt::format("{} cannot be read: it is a symbolic link that leads round in a circle.", shown), path);
@@ -140,14 +140,14 @@ tl::unexpected<Error> cannotRead(const std::string& path, int error) {
 }
 
 tl::unexpected<Error> notRegular(const std::string& path, mode_t mode) {
-    return fail(fmt::format("{} is {}, not a regular file.", escapeForPeople(path, 200), kindOf(mode)), path);
+    return fail(fmt::format("{} is {}, not a regular file.", shownPath(path), kindOf(mode)), path);
 }
 
 } // namespace
 
 Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path, FileAccess access) {
     if (path.find('\0') != std::string::npos)
-        return fail(fmt::format("{} is not a path: it holds a NUL.", escapeForPeople(path, 200)), path);
+        return fail(fmt::format("{} is not a path: it holds a NUL.", shownPath(path)), path);
     // Check the type before opening, because opening a device can have effects. ofDescriptor() checks it again, because
     // the path may have changed in between.
     struct stat status {};
@@ -183,9 +183,9 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
     catchBusErrors();
     const int index = takeSlot();
     if (index < 0)
-        return fail(fmt::format("{} is not opened: {} files are open already, the most at a time.",
-                                escapeForPeople(path, 200), kSlots),
-                    path);
+        return fail(
+            fmt::format("{} is not opened: {} files are open already, the most at a time.", shownPath(path), kSlots),
+            path);
     auto& slot = slots[std::size_t(index)];
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
     if (data == MAP_FAILED) {
@@ -205,9 +205,9 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
 Result<std::shared_ptr<MappedFile>> MappedFile::ofMemory(int memfd, std::shared_ptr<MappedFile> source) {
     Descriptor memory(memfd);
     const auto cannot = [&] {
-        return fail(fmt::format("{} cannot be unpacked into memory: {}.", escapeForPeople(source->path(), 200),
-                                std::strerror(errno)),
-                    source->path());
+        return fail(
+            fmt::format("{} cannot be unpacked into memory: {}.", shownPath(source->path()), std::strerror(errno)),
+            source->path());
     };
     struct stat status {};
     // Memory without the seal could shrink, and the SIGBUS handler does not know this mapping.
@@ -278,7 +278,7 @@ bool MappedFile::faulted() const {
 
 Result<void> MappedFile::unchanged() const {
     if (source_) return source_->unchanged();
-    const std::string shown = escapeForPeople(path_, 200);
+    const std::string shown = shownPath(path_);
     struct stat status {};
     if (::stat(path_.c_str(), &status) != 0)
         return fail(fmt::format("{} was removed or cannot be reached since it was opened ({}); open it again.", shown,

@@ -46,7 +46,7 @@ std::vector<std::byte> namesIn(const std::string& path) {
 /// format.
 Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
     const auto refused = [&](const std::string& is) {
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path, 0);
+        return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     };
     if (path.empty()) return fail("No file was named.");
     std::error_code ignored;
@@ -135,12 +135,11 @@ Result<std::shared_ptr<const Model>> openModel(const std::string& path) {
         markOutputAxes(**model);
         return std::shared_ptr<const Model>(std::move(*model));
     } catch (const std::bad_alloc&) {
-        return fail(fmt::format("{} does not open: there is not enough memory for its list of tensors.",
-                                escapeForPeople(path, 200)),
-                    path);
-    } catch (const std::filesystem::filesystem_error& error) {
         return fail(
-            fmt::format("{} does not open: {}.", escapeForPeople(path, 200), escapeForPeople(error.what(), 200)), path);
+            fmt::format("{} does not open: there is not enough memory for its list of tensors.", shownPath(path)),
+            path);
+    } catch (const std::filesystem::filesystem_error& error) {
+        return fail(fmt::format("{} does not open: {}.", shownPath(path), escapeForPeople(error.what(), 200)), path);
     }
 }
 

@@ -26,8 +26,7 @@ std::uint64_t bytesOf(const TensorToWrite& tensor) {
 
 Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path) {
     const auto wrong = [&](const std::string& why) {
-        return fail(fmt::format("{}: tensor {} cannot be written: {}.", escapeForPeople(path, 200),
-                                quotedName(tensor.name), why),
+        return fail(fmt::format("{}: tensor {} cannot be written: {}.", shownPath(path), quotedName(tensor.name), why),
                     path);
     };
     if (tensor.name == "__metadata__") return wrong("the name is taken by the format");
@@ -52,7 +51,7 @@ void TensorStream::say(const TensorToWrite& tensor) {
 tl::unexpected<Error> TensorStream::wrongSize(const TensorToWrite& tensor, std::uint64_t given,
                                               std::uint64_t bytes) const {
     return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
-                            escapeForPeople(path_, 200), quotedName(tensor.name), given, bytes),
+                            shownPath(path_), quotedName(tensor.name), given, bytes),
                 path_);
 }
 

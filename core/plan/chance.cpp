@@ -101,7 +101,7 @@ private:
 };
 
 double medianOf(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return percentile(values, 0.5);
 }
 
@@ -175,7 +175,7 @@ std::optional<Chance> againstChance(std::span<const eval::TokenScore> plan,
         if (const double effect = effectOf(means([&](std::size_t) { return below(random, rows.size()); }));
             std::isfinite(effect))
             effects.push_back(effect);
-    std::sort(effects.begin(), effects.end());
+    std::ranges::sort(effects);
     if (!effects.empty() && rows.size() > 1)
         out.low = percentile(effects, 0.025), out.high = percentile(effects, 0.975);
     else

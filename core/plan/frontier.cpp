@@ -14,7 +14,7 @@ struct Step {
 
 /// The steps from corner to corner of a unit's hull, and its first corner.
 UnitOption addSteps(std::vector<UnitOption> all, std::vector<Step>& steps) {
-    std::stable_sort(all.begin(), all.end(), [](const UnitOption& a, const UnitOption& b) {
+    std::ranges::stable_sort(all, [](const UnitOption& a, const UnitOption& b) {
         return a.bytes != b.bytes ? a.bytes < b.bytes : a.loss < b.loss;
     });
     const auto slope = [](const UnitOption& a, const UnitOption& b) {
@@ -42,7 +42,7 @@ std::vector<FrontierPoint> frontierOf(const Options& options, std::size_t most) 
         const UnitOption first = addSteps(unit, steps);
         point.bytes += first.bytes, point.loss += first.loss, point.error += first.error;
     }
-    std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) { return a.perByte > b.perByte; });
+    std::ranges::stable_sort(steps, [](const Step& a, const Step& b) { return a.perByte > b.perByte; });
     std::vector<FrontierPoint> out{point};
     const std::size_t stride = std::max<std::size_t>(1, (steps.size() + most - 2) / std::max<std::size_t>(1, most - 1));
     for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -2,7 +2,6 @@
 #include "core/plan/heuristic.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace qs::plan {
 namespace {
@@ -56,7 +55,7 @@ std::vector<Mixture> uniformMixtures(const Options& options, const Budget& budge
     for (std::size_t s = 0; s < options.choices; ++s)
         if (auto mixture = uniformMixture(s, options); isWithin(mixture, budget) && options.isEverywhere(s))
             out.push_back(std::move(mixture));
-    std::stable_sort(out.begin(), out.end(), [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(out, [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
     return out;
 }
 
@@ -64,8 +63,7 @@ std::optional<Mixture> heuristicMixture(const Heuristic& rule, const Options& op
     std::vector<Mixture> uniform;
     for (std::size_t s = 0; s < options.choices; ++s)
         if (options.isEverywhere(s)) uniform.push_back(uniformMixture(s, options));
-    std::stable_sort(uniform.begin(), uniform.end(),
-                     [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
+    std::ranges::stable_sort(uniform, [](const Mixture& a, const Mixture& b) { return a.bytes > b.bytes; });
     const auto places = placesOf(options);
     for (std::size_t i = 1; i < uniform.size(); ++i) {
         auto picked = uniform[i].picked;

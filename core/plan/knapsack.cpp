@@ -33,7 +33,7 @@ Class efficient(const std::vector<Choice>& choices) {
     std::vector<Candidate> all;
     for (std::size_t i = 0; i < choices.size(); ++i)
         all.push_back({choices[i].loss, std::int64_t(choices[i].bytes), i});
-    std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
+    std::ranges::stable_sort(all, [](const Candidate& a, const Candidate& b) {
         return a.bytes != b.bytes ? a.bytes < b.bytes : a.loss < b.loss;
     });
     for (const auto& one : all)
@@ -104,8 +104,7 @@ private:
                     {(c[hull[i - 1]].loss - c[hull[i]].loss) / double(c[hull[i]].bytes - c[hull[i - 1]].bytes), k,
                      hull[i]});
         }
-        std::stable_sort(steps.begin(), steps.end(),
-                         [](const HullStep& a, const HullStep& b) { return a.perByte > b.perByte; });
+        std::ranges::stable_sort(steps, [](const HullStep& a, const HullStep& b) { return a.perByte > b.perByte; });
         std::vector<std::size_t> greedy(classes_.size(), 0);
         bool first = true;
         for (const auto& step : steps) {
@@ -162,8 +161,8 @@ private:
     void expand() {
         std::vector<std::size_t> order(classes_.size());
         std::iota(order.begin(), order.end(), std::size_t(0));
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return classes_[a].nearest < classes_[b].nearest; });
+        std::ranges::stable_sort(
+            order, [&](std::size_t a, std::size_t b) { return classes_[a].nearest < classes_[b].nearest; });
         std::int64_t savings = 0; // of the classes that have not joined
         for (const auto& group : classes_) savings += group.saving;
         std::vector<State> states{start_};
@@ -195,7 +194,7 @@ private:
                 out.push_back(next);
             }
         }
-        std::sort(out.begin(), out.end(), [](const State& a, const State& b) {
+        std::ranges::sort(out, [](const State& a, const State& b) {
             return a.bytes != b.bytes ? a.bytes < b.bytes
                    : a.loss != b.loss ? a.loss < b.loss
                                       : std::pair(a.node, a.joined) < std::pair(b.node, b.joined);
@@ -267,7 +266,7 @@ double Selection::gap() const {
 std::uint64_t leastBytes(std::span<const std::vector<Choice>> classes) {
     std::uint64_t sum = 0;
     for (const auto& choices : classes)
-        sum += std::min_element(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+        sum += std::ranges::min_element(choices, [](const Choice& a, const Choice& b) {
                    return a.bytes < b.bytes;
                })->bytes;
     return sum;

@@ -29,8 +29,8 @@ template<class List, class Text> std::string joined(const List& list, Text text)
 }
 
 const LatencyCase* chosenCase(const std::vector<LatencyCase>& cases, const std::string& backend) {
-    const auto found = std::find_if(cases.begin(), cases.end(),
-                                    [&](const LatencyCase& one) { return backend.empty() || one.backend == backend; });
+    const auto found =
+        std::ranges::find_if(cases, [&](const LatencyCase& one) { return backend.empty() || one.backend == backend; });
     return found == cases.end() ? nullptr : &*found;
 }
 
@@ -69,7 +69,7 @@ std::vector<LatencyCase> latencyCases(const Model& model, std::span<const Benchm
     for (const BenchmarkRow& row : rows) {
         const auto& asked = row.question;
         if (!isUsable(row) || !shapes.contains({asked.n, asked.k})) continue;
-        auto at = std::find_if(out.begin(), out.end(), [&](const LatencyCase& one) { return one.isOf(asked); });
+        auto at = std::ranges::find_if(out, [&](const LatencyCase& one) { return one.isOf(asked); });
         if (at == out.end()) {
             out.push_back({asked.backend, asked.device, asked.op, asked.act, asked.cache, {}});
             at = out.end() - 1;

@@ -35,8 +35,7 @@ private:
         if (!at) return nullptr;
         for (const LockedUnit& one : units_) {
             const TensorInfo* tensor = one.unit.tensors.front();
-            const bool isUsed =
-                std::any_of(taken_.begin(), taken_.end(), [&](const TakenTensor& t) { return t.tensor == tensor; });
+            const bool isUsed = std::ranges::any_of(taken_, [&](const TakenTensor& t) { return t.tensor == tensor; });
             if (!isUsed && sizes_.of[*at][sizes_.indexOf(*tensor)].reason.empty()) return tensor;
         }
         return nullptr;

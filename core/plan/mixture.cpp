@@ -4,7 +4,6 @@
 #include "core/export/rule_book.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <unordered_map>
 
@@ -33,9 +32,9 @@ Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Optio
 Mixture uniformMixture(std::size_t spec, const Options& options) {
     std::vector<std::size_t> picked;
     for (const auto& unit : options.of) {
-        const auto same = std::find_if(unit.begin(), unit.end(), [&](const auto& o) { return o.spec == spec; });
+        const auto same = std::ranges::find_if(unit, [&](const auto& o) { return o.spec == spec; });
         const auto smallest =
-            std::min_element(unit.begin(), unit.end(), [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+            std::ranges::min_element(unit, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
         picked.push_back(std::size_t((same == unit.end() ? smallest : same) - unit.begin()));
     }
     return mixtureOf(specText(options.specs[spec]) + " everywhere", std::move(picked), options);

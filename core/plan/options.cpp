@@ -275,7 +275,7 @@ private:
                 "Times lack {}: no time was measured of what they are stored as or locked to.",
                 lacks == 1 ? "1 locked unit or tensor" : fmt::format("{} locked units and tensors", lacks)));
         const auto& times = request_.latencies->times;
-        const auto busy = std::count_if(times.begin(), times.end(), [](const auto& one) { return one.second.busy; });
+        const auto busy = std::ranges::count_if(times, [](const auto& one) { return one.second.busy; });
         if (busy > 0)
             out_.remarks.push_back(
                 fmt::format("{} of {} times were taken on a busy machine: they are too long.", busy, times.size()));
@@ -307,8 +307,7 @@ private:
 
 bool Options::isEverywhere(std::size_t spec) const {
     for (std::size_t u = 0; u < units.size(); ++u)
-        if (units[u].lock.empty() &&
-            std::none_of(of[u].begin(), of[u].end(), [&](const UnitOption& o) { return o.spec == spec; }))
+        if (units[u].lock.empty() && std::ranges::none_of(of[u], [&](const UnitOption& o) { return o.spec == spec; }))
             return false;
     return true;
 }
@@ -339,13 +338,6 @@ Result<Options> planOptions(const OptionRequest& asked, const StoredSizes& sizes
         if (!sizes.find(spec)) return fail(fmt::format("The bytes of {} are not known.", specText(spec)));
     if (auto made = Maker(request, sizes, losses, out).make(); !made) return tl::unexpected(made.error());
     return out;
-}
-
-Result<Options> planOptions(const OptionRequest& request, const Losses& losses, const Job& job) {
-    const auto sizes = storedSizes(request.model, request.tensors.empty() ? nullptr : request.tensors.front(),
-                                   request.allSpecs(), request.layout, job);
-    if (!sizes) return tl::unexpected(sizes.error());
-    return planOptions(request, *sizes, losses);
 }
 
 Result<SizeLimit> parseLimit(std::string_view text) {

@@ -109,7 +109,5 @@ std::span<const UsualGroup> usualGroups();
 /// Units of the request in the order of the model, and what each spec stores of them. A lock of one tensor is one of its
 /// whole unit. Errors: no tensor to plan, an expression that is none, no spec that the layout takes.
 Result<Options> planOptions(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses);
-/// With storedSizes().
-Result<Options> planOptions(const OptionRequest& request, const Losses& losses, const Job& job);
 
 } // namespace qs::plan

@@ -137,7 +137,7 @@ void sortDraws(PlanProof& proof) {
     };
     std::vector<std::size_t> order(proof.contenders.size());
     std::iota(order.begin(), order.end(), std::size_t(0));
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         return place(proof.contenders[a].kind) < place(proof.contenders[b].kind);
     });
     PlanProof sorted;
@@ -174,8 +174,8 @@ void judge(PlanProof& proof) {
 } // namespace
 
 std::size_t PlanProof::draws() const {
-    return std::size_t(std::count_if(contenders.begin(), contenders.end(),
-                                     [](const Contender& one) { return one.kind == ContenderKind::Permuted; }));
+    return std::size_t(
+        std::ranges::count_if(contenders, [](const Contender& one) { return one.kind == ContenderKind::Permuted; }));
 }
 
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {

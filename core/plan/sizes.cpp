@@ -13,11 +13,10 @@ const Layout& layoutFor(const TensorInfo* example, const std::vector<QuantSpec>&
     const auto all = layouts();
     if (!example) return all.front();
     const auto taken = [&](const Layout& layout) {
-        return std::count_if(specs.begin(), specs.end(),
-                             [&](const QuantSpec& spec) { return layout.accepts(spec, example->shape).has_value(); });
+        return std::ranges::count_if(
+            specs, [&](const QuantSpec& spec) { return layout.accepts(spec, example->shape).has_value(); });
     };
-    return *std::max_element(all.begin(), all.end(),
-                             [&](const Layout& a, const Layout& b) { return taken(a) < taken(b); });
+    return *std::ranges::max_element(all, [&](const Layout& a, const Layout& b) { return taken(a) < taken(b); });
 }
 
 } // namespace

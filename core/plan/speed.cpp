@@ -32,7 +32,7 @@ void addCrossovers(const Series& a, const Series& b, std::vector<Crossover>& out
     // The last M at which b was surely faster; a crosses it at the next M at which a surely is.
     const SpeedPoint* before = nullptr;
     for (const SpeedPoint* one : a) {
-        const auto at = std::find_if(b.begin(), b.end(), [&](const SpeedPoint* other) { return other->m == one->m; });
+        const auto at = std::ranges::find_if(b, [&](const SpeedPoint* other) { return other->m == one->m; });
         if (at == b.end()) continue;
         const Verdict verdict = compareTimes(one->ci, (*at)->ci);
         if (verdict == Verdict::Slower) before = one;
@@ -45,7 +45,7 @@ void addCrossovers(const Series& a, const Series& b, std::vector<Crossover>& out
 std::vector<Crossover> crossoversOf(const std::vector<SpeedPoint>& points) {
     std::vector<Series> all;
     for (const SpeedPoint& point : points) {
-        auto at = std::find_if(all.begin(), all.end(), [&](const Series& series) {
+        auto at = std::ranges::find_if(all, [&](const Series& series) {
             return series.front()->spec == point.spec && areSame(series.front()->where, point.where);
         });
         if (at == all.end()) at = all.insert(all.end(), Series());
@@ -53,7 +53,7 @@ std::vector<Crossover> crossoversOf(const std::vector<SpeedPoint>& points) {
     }
     std::vector<Crossover> out;
     for (Series& series : all)
-        std::stable_sort(series.begin(), series.end(), [](const auto* a, const auto* b) { return a->m < b->m; });
+        std::ranges::stable_sort(series, [](const auto* a, const auto* b) { return a->m < b->m; });
     for (const Series& a : all)
         for (const Series& b : all)
             if (&a != &b && areSame(a.front()->where, b.front()->where)) addCrossovers(a, b, out);
@@ -85,13 +85,13 @@ std::uint64_t SpeedMap::mostBytes() const {
 }
 
 bool SpeedMap::isMeasured() const {
-    return std::any_of(points.begin(), points.end(), [](const SpeedPoint& one) { return one.kl.has_value(); });
+    return std::ranges::any_of(points, [](const SpeedPoint& one) { return one.kl.has_value(); });
 }
 
 std::vector<std::int64_t> SpeedMap::ms() const {
     std::vector<std::int64_t> out;
     for (const SpeedPoint& one : points) out.push_back(one.m);
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
@@ -122,7 +122,7 @@ SpeedMap speedMap(const Options& options, std::span<const BenchmarkRow> rows, co
         }
         if (found == 0) remark(missing);
     }
-    std::stable_sort(out.points.begin(), out.points.end(), [](const SpeedPoint& a, const SpeedPoint& b) {
+    std::ranges::stable_sort(out.points, [](const SpeedPoint& a, const SpeedPoint& b) {
         return std::tie(a.where.backend, a.where.device, a.where.act, a.where.cache, a.m) <
                std::tie(b.where.backend, b.where.device, b.where.act, b.where.cache, b.m);
     });

@@ -20,7 +20,7 @@ Plot plotOf(const SpeedMap& map, const Objective& objective, std::int64_t m) {
     for (const SpeedPoint& point : map.points) {
         if (point.m != m || (map.isMeasured() && !point.kl)) continue;
         const std::string name = caseText(point.where);
-        auto at = std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == name; });
+        auto at = std::ranges::find_if(plot.series, [&](const auto& s) { return s.name == name; });
         if (at == plot.series.end()) {
             plot.series.emplace_back().name = name;
             at = plot.series.end() - 1;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/plan/two_budgets.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace qs::plan {

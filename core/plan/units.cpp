@@ -128,7 +128,7 @@ Result<std::vector<LockedUnit>> unitsOf(const OptionRequest& request, const Layo
             if (const TensorRule* lock = one.lock) // of the request: the book is gone when this returns
                 one.lock = request.locks.data() + (lock - locks->rules().data());
             for (std::size_t i = 0; i < limits.size(); ++i)
-                if (std::any_of(one.unit.tensors.begin(), one.unit.tensors.end(), [&](const TensorInfo* tensor) {
+                if (std::ranges::any_of(one.unit.tensors, [&](const TensorInfo* tensor) {
                         return limits[i].match(QString::fromStdString(tensor->name)).hasMatch();
                     }))
                     one.limits.push_back(i);

@@ -4,7 +4,6 @@
 #include "core/base/json_tree.h"
 #include "core/base/strict_json.h"
 
-#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -71,7 +71,7 @@ Result<Assignment> assignmentOf(const ResolvedRecipe& resolved, const RecipeForm
             return fail(fmt::format("{} cannot have a spec in {}: {}", shown, to.title, takes.error().message));
         if (!names.empty() && takes) out.tensors.push_back({row.tensor->name, names.front(), row.tensor, row.spec});
     }
-    if (std::none_of(out.tensors.begin(), out.tensors.end(), [](const Assigned& one) { return one.spec.has_value(); }))
+    if (std::ranges::none_of(out.tensors, [](const Assigned& one) { return one.spec.has_value(); }))
         return fail("the recipe gives no matrix of the model a spec");
     return out;
 }
@@ -127,12 +127,6 @@ Result<WrittenRecipe> convertRecipe(const ForeignRecipe& recipe, const RecipeFor
     if (!written) return written;
     if (auto same = checkWritten(*written, *assignment, to, *model); !same) return tl::unexpected(same.error());
     return written;
-}
-
-Result<WrittenRecipe> convertRecipe(const Recipe& recipe, const RecipeFormat& to, const Model& model) {
-    auto foreign = parseForeignRecipe(recipeText(recipe), "the recipe");
-    if (!foreign) return tl::unexpected(foreign.error());
-    return convertRecipe(*foreign, to, &model);
 }
 
 } // namespace qs

@@ -11,7 +11,5 @@ namespace qs {
 /// Without a model (null) every rule must be for one name. Errors: the format cannot say something, with an offer; a
 /// name cannot be translated.
 Result<WrittenRecipe> convertRecipe(const ForeignRecipe& recipe, const RecipeFormat& to, const Model* model);
-/// The same for a recipe in our own format.
-Result<WrittenRecipe> convertRecipe(const Recipe& recipe, const RecipeFormat& to, const Model& model);
 
 } // namespace qs

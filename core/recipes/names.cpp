@@ -46,9 +46,8 @@ GgufParts partsOf(std::string_view gguf) {
         parts.layer = gguf.substr(0, dot);
         gguf.remove_prefix(std::min(dot + 1, gguf.size()));
     }
-    const auto found = std::find_if(std::begin(kRoles), std::end(kRoles), [&](const RoleNames& row) {
-        return row.gguf == gguf && row.inLayer == !parts.layer.empty();
-    });
+    const auto found = std::ranges::find_if(
+        kRoles, [&](const RoleNames& row) { return row.gguf == gguf && row.inLayer == !parts.layer.empty(); });
     if (found != std::end(kRoles)) parts.role = found;
     return parts;
 }

@@ -20,7 +20,7 @@ std::span<const RecipeFormat* const> recipeFormats() {
 
 const RecipeFormat* findRecipeFormat(std::string_view id) {
     const auto all = recipeFormats();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const RecipeFormat* row) { return row->id == id; });
+    const auto found = std::ranges::find_if(all, [&](const RecipeFormat* row) { return row->id == id; });
     return found == all.end() ? nullptr : *found;
 }
 

@@ -19,8 +19,8 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
     for (const TensorRule& rule : read->rules)
         if (const QRegularExpression regex(QString::fromStdString(rule.regex)); !regex.isValid())
             return fail(fmt::format("{}: the rule '{}' is not a regular expression: {} at character {}.",
-                                    escapeForPeople(path, 200), escapeForPeople(rule.regex, 80),
-                                    regex.errorString().toStdString(), regex.patternErrorOffset()),
+                                    shownPath(path), escapeForPeople(rule.regex, 80), regex.errorString().toStdString(),
+                                    regex.patternErrorOffset()),
                         path);
     RecipeOfModel out;
     out.name = nameOfPath(path), out.recipe = std::make_shared<const Recipe>(std::move(*read));
@@ -34,7 +34,7 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
     for (const TensorInfo& tensor : model.tensors)
         if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr) addOnce(out.specs, *spec);
     if (out.specs.empty())
-        return fail(fmt::format("The recipe {} quantizes no matrix of this model.", escapeForPeople(path, 200)), path);
+        return fail(fmt::format("The recipe {} quantizes no matrix of this model.", shownPath(path)), path);
     return out;
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/quant/spec/calibrations/rows.h"
 #include "core/quant/spec/scale_type.h"
+#include "core/recipes/matcher.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -91,6 +92,12 @@ bool saySame(const QuantSpec& a, const QuantSpec& b) {
     return p == q;
 }
 
+std::string LayerRule::regex(const char* digits) const {
+    const std::string whole =
+        isLayered ? escapedRegex(name.before) + digits + escapedRegex(name.after) : escapedRegex(tensors.front()->name);
+    return "^" + whole + "$";
+}
+
 std::vector<LayerRule> layerRules(const Assignment& assignment) {
     std::map<std::pair<std::string, std::string>, std::vector<const Assigned*>> families;
     std::vector<std::pair<LayeredName, const Assigned*>> named;
@@ -104,9 +111,9 @@ std::vector<LayerRule> layerRules(const Assignment& assignment) {
     for (auto& [name, one] : named) {
         const std::pair key(name.before, name.after);
         const auto family = name.layer >= 0 ? families.find(key) : families.end();
-        const bool isWhole = family != families.end() && family->second.size() > 1 &&
-                             std::all_of(family->second.begin(), family->second.end(),
-                                         [&](const Assigned* mate) { return mate->spec == one->spec; });
+        const bool isWhole =
+            family != families.end() && family->second.size() > 1 &&
+            std::ranges::all_of(family->second, [&](const Assigned* mate) { return mate->spec == one->spec; });
         if (!isWhole) {
             rules.push_back({std::move(name), false, {one}});
         } else if (!done[key]) {

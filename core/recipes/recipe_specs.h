@@ -37,6 +37,8 @@ struct LayerRule {
     bool isLayered = false;               ///< true: the rule is for all layers that have such a tensor
     std::vector<const Assigned*> tensors; ///< never empty
     const std::optional<QuantSpec>& spec() const { return tensors.front()->spec; }
+    /// "^NAME$"; `digits` is what matches the number of a layer, "\\d+".
+    std::string regex(const char* digits) const;
 };
 /// The rules in the order of the tensors. Layers share a rule only if all layers get the same spec.
 std::vector<LayerRule> layerRules(const Assignment& assignment);

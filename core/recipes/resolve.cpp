@@ -49,7 +49,7 @@ public:
                                         quotedRule(recipe.rules[index]), escapeForPeople(names.front(), 80)));
             if (answer == RuleMatcher::Answer::Yes) out.push_back(index);
         }
-        std::sort(out.begin(), out.end());
+        std::ranges::sort(out);
         out.erase(std::unique(out.begin(), out.end()), out.end());
         return out;
     }

@@ -123,7 +123,7 @@ Result<std::vector<std::string>> filesIn(const std::vector<std::string>& places)
         for (fs::directory_iterator entry(place, error), end; !error && entry != end; entry.increment(error))
             if (entry->path().extension() == kEnding) inFolder.push_back(entry->path().string());
         if (error) return fail(fmt::format("{} cannot be read: {}.", shownPath(place), error.message()), place);
-        std::sort(inFolder.begin(), inFolder.end());
+        std::ranges::sort(inFolder);
         out.insert(out.end(), inFolder.begin(), inFolder.end());
     }
     return out;
@@ -283,7 +283,7 @@ void RecordFiles::trim(const std::string& folder, std::uint64_t most, fs::file_t
         else
             fs::remove(path, error);
     }
-    std::sort(all.begin(), all.end(), [](const One& a, const One& b) { return a.time > b.time; });
+    std::ranges::sort(all, [](const One& a, const One& b) { return a.time > b.time; });
     std::uint64_t sum = 0;
     for (const One& one : all)
         if ((sum += one.size) > most || one.time < oldest) fs::remove(one.path, error);

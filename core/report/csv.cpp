@@ -25,7 +25,7 @@ bool isPlainNumber(std::string_view text) {
 /// Includes the wide forms of these four characters, which Asian spreadsheets accept too.
 bool beginsFormula(std::string_view text) {
     static constexpr std::array<std::string_view, 8> starts = {"=", "+", "-", "@", "＝", "＋", "－", "＠"};
-    return std::any_of(starts.begin(), starts.end(), [&](std::string_view start) { return text.starts_with(start); });
+    return std::ranges::any_of(starts, [&](std::string_view start) { return text.starts_with(start); });
 }
 
 std::string field(std::string_view text) {

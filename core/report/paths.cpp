@@ -30,7 +30,7 @@ public:
         for (const auto& path : paths)
             if (path.find('/') != std::string::npos) names_.emplace_back(path, nameOfPath(path));
         const auto longer = [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); };
-        std::sort(names_.begin(), names_.end(), longer); // longest first, so files come before their folder
+        std::ranges::sort(names_, longer); // longest first, so files come before their folder
         if (const char* home = std::getenv("HOME"); home && std::string_view(home).size() > 1)
             names_.emplace_back(std::string(home) + '/', "~/");
     }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/base/text.h"
 #include "core/report/plot_style.h"
 #include "core/report/series_palette.h"
 #include "core/report/writers.h"

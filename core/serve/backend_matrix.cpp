@@ -12,12 +12,6 @@ BackendMatrix::~BackendMatrix() {
     if (kernel_ && serving_->backend()) serving_->backend()->destroy(*kernel_);
 }
 
-std::size_t BackendMatrix::bytes() const {
-    std::size_t sum = 0;
-    for (const HostTensor& tensor : weights_) sum += tensor.bytes;
-    return sum;
-}
-
 bool BackendMatrix::prepare(std::size_t rows) {
     problem_.m = std::int64_t(rows);
     const auto taken = serving_->take(problem_);

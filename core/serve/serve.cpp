@@ -118,9 +118,9 @@ private:
         problem.act = actFormat(act), problem.dynamicAct = act.dynamic;
         const auto support = serving_->backend()->query(0, problem);
         const std::string& variant = serving_->choice().variant;
-        return support && support->level > 0 &&
-               std::any_of(support->variants.begin(), support->variants.end(),
-                           [&](const Variant& one) { return variant.empty() || one.id == variant; });
+        return support && support->level > 0 && std::ranges::any_of(support->variants, [&](const Variant& one) {
+                   return variant.empty() || one.id == variant;
+               });
     }
     std::optional<Problem> crossing(const eval::MatrixToServe& wanted, const QuantSpec& spec) const {
         if (whyNotCrossing(spec)) return std::nullopt;

@@ -14,7 +14,7 @@ namespace {
 /// exact baseline, else the first.
 const Variant& firstOf(const std::vector<Variant>& variants) {
     const auto find = [&](bool baselines) {
-        return std::find_if(variants.begin(), variants.end(), [&](const Variant& one) {
+        return std::ranges::find_if(variants, [&](const Variant& one) {
             return !one.approx && !one.experimental && (baselines || !one.baseline);
         });
     };

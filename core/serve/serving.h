@@ -51,7 +51,6 @@ public:
           weights_(std::move(weights)), used_(std::move(used)) {}
     ~BackendMatrix() override;
     bool run(const float* x, std::size_t rows, float* y, const Job& job) override;
-    std::size_t bytes() const override;
 
 private:
     bool prepare(std::size_t rows);

@@ -59,14 +59,14 @@ bool isProfile(const ProfileKept& profile, std::size_t context) {
         if (range.begin < std::exchange(before, range.end) || range.end <= range.begin || range.end > context ||
             !isEstimate(range.divergence))
             return false;
-    return std::all_of(profile.worst.begin(), profile.worst.end(), [](const eval::TokenScore& score) {
+    return std::ranges::all_of(profile.worst, [](const eval::TokenScore& score) {
         return std::isfinite(score.divergence) && std::isfinite(score.nll) && std::isfinite(score.referenceNll);
     });
 }
 
 /// Those that are finite; a sum in f64 may reach beyond 1 by its rounding.
 bool areCosines(const std::vector<double>& values) {
-    return std::all_of(values.begin(), values.end(), [](double one) { return !(std::fabs(one) > 1 + 1e-9); });
+    return std::ranges::all_of(values, [](double one) { return !(std::fabs(one) > 1 + 1e-9); });
 }
 
 } // namespace

@@ -184,7 +184,7 @@ bool isSound(const MeasuredKept& one) {
             return false;
     for (const std::string& verdict : one.verdicts)
         if (!areWords({&verdict})) return false;
-    return std::all_of(one.contenders.begin(), one.contenders.end(), [](const auto& c) { return isSound(c); });
+    return std::ranges::all_of(one.contenders, [](const auto& c) { return isSound(c); });
 }
 
 plan::MeasuredPlan back(MeasuredKept&& one) {

@@ -113,10 +113,10 @@ bool isCacheRow(const value::KvRow& row) {
 
 bool isOperationRow(const value::WhatIfRow& row) {
     const auto operations = value::whatIfOperations();
-    const bool known = std::any_of(operations.begin(), operations.end(),
-                                   [&](const auto& operation) { return row.operation == operation.id; });
-    const bool shaped = row.shape.size() <= kMostAxes &&
-                        std::all_of(row.shape.begin(), row.shape.end(), [](std::int64_t n) { return n >= 0; });
+    const bool known =
+        std::ranges::any_of(operations, [&](const auto& operation) { return row.operation == operation.id; });
+    const bool shaped =
+        row.shape.size() <= kMostAxes && std::ranges::all_of(row.shape, [](std::int64_t n) { return n >= 0; });
     const auto isSize = [](const std::optional<std::uint64_t>& bytes) {
         return !bytes || *bytes <= std::uint64_t(std::numeric_limits<std::int64_t>::max());
     };
@@ -126,7 +126,7 @@ bool isOperationRow(const value::WhatIfRow& row) {
 }
 
 template<class Row> bool areRows(const std::vector<Row>& rows, bool (*isOne)(const Row&)) {
-    return rows.size() <= kMostLabRows && std::all_of(rows.begin(), rows.end(), isOne);
+    return rows.size() <= kMostLabRows && std::ranges::all_of(rows, isOne);
 }
 
 template<class Row> Result<std::vector<Row>> measured(std::vector<Row>& rows, std::string& reason) {
@@ -195,8 +195,7 @@ Result<std::shared_ptr<const KeptOperations>> operationsKept(const std::string& 
     auto& [all, tensor, spec] = *lab;
     const auto operations = value::whatIfOperations();
     if (all.arguments.empty() || all.arguments.size() > operations.size() ||
-        !std::all_of(all.arguments.begin(), all.arguments.end(),
-                     [](const std::string& argument) { return kept::areWords({&argument}); }))
+        !std::ranges::all_of(all.arguments, [](const std::string& argument) { return kept::areWords({&argument}); }))
         return kept::damaged(what, "their arguments");
     while (all.arguments.size() < operations.size()) // of a version that had fewer
         all.arguments.push_back(operations[all.arguments.size()].initial(tensor->shape));

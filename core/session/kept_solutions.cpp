@@ -89,16 +89,14 @@ std::shared_ptr<const Solved> solvedOf(const SolutionKept& one, const TensorInfo
             return std::isfinite(p.scale * one.tensorScale) && std::isfinite(p.bias) &&
                    (!inByte || (p.aux >= -128 && p.aux <= 127));
         };
-        if (!areUsable(EncodePlan(spec), solved->params) ||
-            !std::all_of(solved->params.begin(), solved->params.end(), fits))
-            return nullptr;
+        if (!areUsable(EncodePlan(spec), solved->params) || !std::ranges::all_of(solved->params, fits)) return nullptr;
     }
     const auto columns = std::size_t(tensor.lastAxis());
     if (!one.columnScales.empty() && !floatsOf(one.columnScales, columns, solved->columnScales)) return nullptr;
     for (const float scale : solved->columnScales)
         if (!(std::isfinite(scale) && scale > 0)) return nullptr;
     if (one.levels.size() != (isLearned(spec) ? std::size_t(1) << spec.codeBits() : 0)) return nullptr;
-    if (!areFinite(std::span(one.levels)) || !std::is_sorted(one.levels.begin(), one.levels.end())) return nullptr;
+    if (!areFinite(std::span(one.levels)) || !std::ranges::is_sorted(one.levels)) return nullptr;
     if (isLearned(spec)) solved->levels = std::make_shared<const LearnedLevels>(withBoundaries(one.levels));
     return solved;
 }
@@ -126,8 +124,7 @@ Result<std::shared_ptr<const KeptSolutions>> solutionsKept(const std::string& te
     if (!lab) return tl::unexpected(lab.error());
     auto& [all, tensor, spec] = *lab;
     if (auto fine = checkQuantizable(*tensor); !fine) return tl::unexpected(fine.error());
-    if (all.rows.empty() || all.rows.size() > kept::kMostLabRows ||
-        !std::all_of(all.rows.begin(), all.rows.end(), kept::isWithin))
+    if (all.rows.empty() || all.rows.size() > kept::kMostLabRows || !std::ranges::all_of(all.rows, kept::isWithin))
         return kept::damaged(what, "a row");
     auto solutions =
         std::make_shared<KeptSolutions>(KeptSolutions{tensor->name, std::move(spec), std::move(all.rows), nullptr});

@@ -3,8 +3,6 @@
 #include "core/session/kept_lab.h"
 #include "core/session/kept_labs.h"
 
-#include <algorithm>
-
 namespace qs {
 namespace kept {
 namespace {

@@ -121,7 +121,7 @@ Result<void> writeSession(const std::string& path, const SessionFile& session, c
 }
 
 Result<SessionFile> readSession(const std::string& path) {
-    const auto shown = escapeForPeople(path, 200);
+    const auto shown = shownPath(path);
     const auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const auto file = openAgain(**mapping);

@@ -30,7 +30,7 @@ Result<std::vector<SessionSource>> sourcesOf(const Model& model, std::uint64_t h
 Result<std::vector<std::string>> changedSources(const SessionFile& session, const Job& job) {
     std::vector<std::string> sentences;
     for (const auto& source : session.sources) {
-        const auto shown = escapeForPeople(source.path, 200);
+        const auto shown = shownPath(source.path);
         struct stat now {};
         if (stat(source.path.c_str(), &now) != 0) {
             sentences.push_back(fmt::format(

@@ -6,7 +6,6 @@
 #include "core/solve/problem.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 

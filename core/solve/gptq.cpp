@@ -85,8 +85,8 @@ private:
         order_.resize(k_);
         std::iota(order_.begin(), order_.end(), std::size_t(0));
         if (byActivation()) {
-            std::stable_sort(order_.begin(), order_.end(),
-                             [&](std::size_t a, std::size_t b) { return hessian[a * k_ + a] > hessian[b * k_ + b]; });
+            std::ranges::stable_sort(
+                order_, [&](std::size_t a, std::size_t b) { return hessian[a * k_ + a] > hessian[b * k_ + b]; });
             permute(hessian);
         }
         double mean = 0;

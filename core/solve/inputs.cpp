@@ -63,7 +63,7 @@ Result<std::vector<double>> loadedGram(const Model& file, const TensorInfo& gram
     std::vector<double> out(gram.elements);
     std::memcpy(out.data(), bytes.data(), gram.bytes);
     if (auto same = file.unchanged(gram); !same) return tl::unexpected(same.error());
-    const bool finite = std::all_of(out.begin(), out.end(), [](double value) { return std::isfinite(value); });
+    const bool finite = std::ranges::all_of(out, [](double value) { return std::isfinite(value); });
     if (!finite)
         return fail(fmt::format("tensor '{}' of {} has values that are not finite", escapeForPeople(gram.name, 80),
                                 escapeForPeople(file.title, 60)));
@@ -87,9 +87,8 @@ Result<double> rowsBehind(const Model& file, const TensorInfo& layer) {
 
 Result<std::optional<std::vector<float>>> usableWeights(const Model& file, const TensorInfo& found,
                                                         std::vector<float> weights) {
-    const bool usable =
-        std::all_of(weights.begin(), weights.end(), [](float a) { return a >= 0 && std::isfinite(a); }) &&
-        std::any_of(weights.begin(), weights.end(), [](float a) { return a > 0; });
+    const bool usable = std::ranges::all_of(weights, [](float a) { return a >= 0 && std::isfinite(a); }) &&
+                        std::ranges::any_of(weights, [](float a) { return a > 0; });
     if (!usable)
         return fail(fmt::format("the column weights of tensor '{}' in {} are not numbers from 0 on with one above 0",
                                 escapeForPeople(found.name, 80), escapeForPeople(file.title, 60)));

@@ -26,7 +26,7 @@ Result<void> checkProblem(const Problem& problem) {
                                 isInputsFirst(tensor) ? "their last axis must be its first, which is that of the inputs"
                                                       : "the last axes must be equal"));
     const auto finite = [](float v) { return std::isfinite(v); };
-    if (!std::all_of(x.values.begin(), x.values.end(), finite))
+    if (!std::ranges::all_of(x.values, finite))
         return fail(fmt::format("the inputs of tensor '{}' hold NaN or Inf", name));
     const auto found = countNotTaken(problem.weight, problem.spec, {});
     if (found && found->nan + found->inf > 0)

@@ -16,13 +16,6 @@ std::optional<double> Deviation::nmse() const {
 
 std::optional<double> Deviation::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
-void Deviation::add(const Deviation& other) {
-    errorPower += other.errorPower;
-    power += other.power;
-    maxAbs = std::max(maxAbs, other.maxAbs);
-    finite = finite && other.finite;
-}
-
 Deviation deviation(std::span<const float> should, std::span<const float> is) {
     assert(should.size() == is.size());
     Deviation out;

@@ -15,7 +15,6 @@ struct Deviation {
     /// nullopt if the power of the reference is 0, or a value is not finite.
     std::optional<double> nmse() const;
     std::optional<double> sqnrDb() const; ///< also nullopt if nothing differs, because it would be infinite
-    void add(const Deviation& other);
 };
 Deviation deviation(std::span<const float> should, std::span<const float> is);
 

@@ -54,7 +54,7 @@ Tensor arranged(const Tensor& x, const Side& side) {
     std::vector<int> order = side.batch;
     order.insert(order.end(), side.free.begin(), side.free.end());
     order.insert(order.end(), side.contract.begin(), side.contract.end());
-    if (std::is_sorted(order.begin(), order.end())) return x;
+    if (std::ranges::is_sorted(order)) return x;
     return *transpose(x, order);
 }
 

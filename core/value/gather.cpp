@@ -39,7 +39,7 @@ Result<Tensor> gather(const Operand& operand, const Shape& startsShape, std::spa
         if (!contains(d.collapsed, int(i))) inside.push_back(i);
     Tensor out{Shape(outRank), {}, operand.dtype()};
     std::vector<int> offset = d.offset;
-    std::sort(offset.begin(), offset.end());
+    std::ranges::sort(offset);
     for (std::size_t to = 0, o = 0, b = 0; to < outRank; ++to)
         if (contains(offset, int(to)))
             out.shape[to] = sliceSizes[inside[o++]];

@@ -95,7 +95,7 @@ Result<Tensor> InputFile::take(const std::string& name, std::int64_t rows, std::
     };
     const TensorInfo* found = model_->find(name);
     if (!found || !fits(*found)) {
-        const auto at = std::find_if(model_->tensors.begin(), model_->tensors.end(), fits);
+        const auto at = std::ranges::find_if(model_->tensors, fits);
         found = at == model_->tensors.end() ? nullptr : &*at;
     }
     if (!found) return none();

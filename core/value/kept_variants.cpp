@@ -8,7 +8,6 @@
 #include "core/report/report.h"
 #include "kernels/kernel_set.h"
 
-#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>

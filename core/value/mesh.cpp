@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostDevices = 65536;
 
 const MeshAxis* find(const Mesh& mesh, const std::string& name) {
-    const auto at = std::find_if(mesh.axes.begin(), mesh.axes.end(), [&](const auto& a) { return a.name == name; });
+    const auto at = std::ranges::find_if(mesh.axes, [&](const auto& a) { return a.name == name; });
     return at == mesh.axes.end() ? nullptr : &*at;
 }
 

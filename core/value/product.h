@@ -29,8 +29,6 @@ public:
     bool run(const float* x, float* y, const Job& job);
     /// Id of the kernel in use; "" for an empty shape.
     std::string kernel() const { return variant_ ? variant_->id : ""; }
-    /// Bytes of the repacked w.
-    std::size_t bytes() const { return prepared_ ? prepared_->weightBytes() : 0; }
 
 private:
     MatmulProblem problem_;

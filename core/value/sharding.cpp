@@ -2,7 +2,6 @@
 #include "core/value/sharding.h"
 
 #include "core/base/lists.h"
-#include "core/base/text.h"
 #include "core/value/piece.h"
 #include "core/value/shape_operations.h"
 

@@ -84,7 +84,7 @@ void putOwnFirst(const DerivedTensor& layer, std::vector<QuantSpec>& specs) {
     };
     const std::string_view type = layer.typeId();
     for (const auto& [convention, dialect] : kOwn)
-        if (std::any_of(convention->types.begin(), convention->types.end(), [&](auto its) { return type == its; }))
+        if (std::ranges::any_of(convention->types, [&](auto its) { return type == its; }))
             std::stable_partition(specs.begin(), specs.end(),
                                   [&own = *dialect](const QuantSpec& spec) { return isOf(spec, own); });
 }

@@ -110,7 +110,7 @@ void claimSchemes(const CheckpointConfig& config, const std::vector<StoredLayer>
         const auto said = schemes.of(std::string(moduleOf(layer.tensor->name)));
         if (!layer.coding || said.empty()) continue;
         const bool isFloat = layer.coding->levels != LayerCoding::Levels::Integers;
-        const bool holds = std::any_of(said.begin(), said.end(), [&](const WeightScheme& one) {
+        const bool holds = std::ranges::any_of(said, [&](const WeightScheme& one) {
             return (one.bits == 0 || one.bits == layer.coding->bits) && one.isFloat == isFloat;
         });
         good += holds;

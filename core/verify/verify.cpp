@@ -2,7 +2,6 @@
 #include "core/verify/verify.h"
 
 #include "core/analysis/diff/diff.h"
-#include "core/base/text.h"
 #include "core/export/written_sizes.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/serve.h"
@@ -117,16 +116,14 @@ double Verification::bpw() const { return bitsPer(quantizedBytes, quantizedEleme
 double Verification::bpwOfAll() const { return bitsPer(bytes, elements); }
 
 std::size_t Verification::count(Derives derives) const {
-    return std::size_t(std::count_if(tensors.begin(), tensors.end(), [&](const auto& row) {
-        return row.derives == derives && row.status != VerifyStatus::Missing;
-    }));
+    return std::size_t(std::ranges::count_if(
+        tensors, [&](const auto& row) { return row.derives == derives && row.status != VerifyStatus::Missing; }));
 }
 std::size_t Verification::count(VerifyStatus status) const {
-    return std::size_t(
-        std::count_if(tensors.begin(), tensors.end(), [&](const auto& row) { return row.status == status; }));
+    return std::size_t(std::ranges::count_if(tensors, [&](const auto& row) { return row.status == status; }));
 }
 std::size_t Verification::falseClaims() const {
-    return std::size_t(std::count_if(claims.begin(), claims.end(), [](const Claim& one) { return !one.holds; }));
+    return std::size_t(std::ranges::count_if(claims, [](const Claim& one) { return !one.holds; }));
 }
 std::optional<double> Verification::largestNmse() const {
     std::optional<double> most;
@@ -167,7 +164,7 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
     };
     const auto compared = diffModels({request.original, *decoded}, job, take);
     if (!compared) return tl::unexpected(compared.error());
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [place, row] : rows) out.tensors.push_back(std::move(row));
     out.claims = claimsOf(request.exported, out);
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

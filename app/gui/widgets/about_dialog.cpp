@@ -21,10 +21,9 @@ void showAboutDialog(QWidget& window) {
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(QStringLiteral("About QuantScope"));
     dialog->resize(760, 560);
-    auto* column = new QVBoxLayout(dialog);
-    setSpaces(*column, Theme::kGap, {24, 24, 24, 16});
-    auto* title = new QLabel(QStringLiteral("QuantScope %1").arg(QLatin1String(toolVersion())));
-    title->setFont(Theme::words(16, QFont::DemiBold));
+    auto* column = spaced(new QVBoxLayout(dialog), Theme::kGap, {24, 24, 24, 16});
+    auto* title = dressed(new QLabel(QStringLiteral("QuantScope %1").arg(QLatin1String(toolVersion()))),
+                          Theme::words(16, QFont::DemiBold));
     auto* words = new QLabel(QStringLiteral("A workbench for weight quantization.\nGPL-3.0-or-later with a permission "
                                             "for backends; see LICENSE-EXCEPTION."));
     words->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -37,8 +36,7 @@ void showAboutDialog(QWidget& window) {
     table->horizontalHeader()->setStretchLastSection(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close);
     QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::close);
-    column->addWidget(title);
-    column->addWidget(words);
+    addWidgets(*column, {title, words});
     column->addWidget(table, 1);
     column->addWidget(buttons);
     dialog->show();

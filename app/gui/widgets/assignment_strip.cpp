@@ -36,7 +36,7 @@ void AssignmentStrip::setData(StripData data) {
         begins_.push_back(rows[std::size_t(cell.row)]);
         rows[std::size_t(cell.row)] += cell.bytes;
     }
-    mostBytes_ = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
+    mostBytes_ = rows.empty() ? 0 : *std::ranges::max_element(rows);
     hover_ = pressed_ = -1;
     update();
 }
@@ -196,18 +196,6 @@ void AssignmentStrip::contextMenuEvent(QContextMenuEvent* event) {
     if (cell < 0) return;
     const QPoint at = byKey ? mapToGlobal(cellRect(std::size_t(cell)).center().toPoint()) : event->globalPos();
     Q_EMIT unitMenuAsked(data_.cells[std::size_t(cell)].unit, at);
-}
-
-QString AssignmentStrip::dataAsTsv() const {
-    QString out = QStringLiteral("role\tunit\tbytes\tspec\tlocked\n");
-    for (const StripCell& cell : data_.cells)
-        out += QStringLiteral("%1\t%2\t%3\t%4\t%5\n")
-                   .arg(data_.rows.value(cell.row))
-                   .arg(cell.unit)
-                   .arg(cell.bytes, 0, 'f', 0)
-                   .arg(cell.spec < 0 ? QStringLiteral("keep") : data_.specs[std::size_t(cell.spec)].title)
-                   .arg(int(cell.isLocked));
-    return out;
 }
 
 } // namespace qs::gui

@@ -40,7 +40,6 @@ public:
     void setDescribe(std::function<QString(int unit)> describe) { describe_ = std::move(describe); }
     QRectF cellRect(std::size_t cell) const; ///< in pixels
     QColor colourOf(int spec) const;
-    QString dataAsTsv() const;
     QSize minimumSizeHint() const override { return {240, 110}; }
 
 Q_SIGNALS:

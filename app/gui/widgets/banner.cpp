@@ -19,8 +19,7 @@ Banner::Banner(QWidget* parent)
     close_->setProperty("role", QStringLiteral("corner"));
     close_->setAccessibleName(QStringLiteral("Close this message"));
     close_->setToolTip(close_->accessibleName());
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap, {Theme::kMargin, Theme::kSpace, Theme::kGap, Theme::kSpace});
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap, {Theme::kMargin, Theme::kSpace, Theme::kGap, Theme::kSpace});
     row->addWidget(icon_);
     row->addWidget(text_, 1);
     actions_->setSpacing(Theme::kSpace);

@@ -9,7 +9,6 @@
 
 class QHBoxLayout;
 class QLabel;
-class QPushButton;
 class QToolButton;
 
 namespace qs::gui {

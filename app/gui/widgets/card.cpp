@@ -67,7 +67,7 @@ Card::Card(const QString& title, QWidget* parent)
     header_->addWidget(title_);
     if (const QString about = aboutCard(title); !about.isEmpty()) header_->addWidget(aboutMark(title, about));
     header_->addWidget(note_, 1);
-    setSpaces(*layout_, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
+    setSpaces(*layout_, Theme::kSpace, Theme::kCardMargins);
     layout_->addLayout(header_);
     layout_->addWidget(message_, 1);
 }

@@ -34,4 +34,8 @@ void EmptyState::setState(const QString& sentence, const QString& action, const 
 
 void EmptyState::askForModel() { setState(tr("No model is open."), tr("Open a checkpoint"), kStartPage); }
 
+void EmptyState::askForTensor() {
+    setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"), kOverviewPage);
+}
+
 } // namespace qs::gui

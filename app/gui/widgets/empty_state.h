@@ -17,7 +17,8 @@ class EmptyState : public QWidget {
 public:
     explicit EmptyState(Session& session, QWidget* parent = nullptr);
     void setState(const QString& sentence, const QString& action, const PageTraits& page);
-    void askForModel(); ///< no model is open
+    void askForModel();  ///< no model is open
+    void askForTensor(); ///< no tensor is selected
 
 private:
     QLabel* sentence_;

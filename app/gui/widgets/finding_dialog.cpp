@@ -31,14 +31,13 @@ QPushButton* FindingDialog::button(const QString& text, const char* name) {
 
 void FindingDialog::lay(std::initializer_list<QWidget*> body, std::initializer_list<QWidget*> left,
                         std::initializer_list<QWidget*> right) {
-    auto* buttons = new QHBoxLayout;
-    buttons->setSpacing(Theme::kGap);
+    auto* buttons = spaced(new QHBoxLayout, Theme::kGap);
     for (QWidget* one : left) buttons->addWidget(one);
     buttons->addStretch();
     for (QWidget* one : right) buttons->addWidget(one);
     buttons->addWidget(close_);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kGap, {Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin});
+    auto* column =
+        spaced(new QVBoxLayout(this), Theme::kGap, {Theme::kMargin, Theme::kMargin, Theme::kMargin, Theme::kMargin});
     column->addWidget(headline_);
     for (QWidget* one : body) column->addWidget(one, one == *body.begin() ? 1 : 0);
     column->addWidget(status_);

@@ -117,8 +117,7 @@ private:
     static constexpr int kSummaryRow = 32;
 
     void caption(const char* title, int row, int column, int columns) {
-        auto* label = new QLabel(QString::fromLatin1(title));
-        dress(*label, Theme::words(11, QFont::DemiBold), "caption");
+        auto* label = dressed(new QLabel(QString::fromLatin1(title)), Theme::words(11, QFont::DemiBold), "caption");
         label->setFixedHeight(kChoiceHeight);
         label->setContentsMargins(Theme::kSpace, 0, 0, 0);
         grid_->addWidget(label, row, column, 1, columns);

@@ -87,8 +87,7 @@ GuideDialog::GuideDialog(QWidget* parent)
     setObjectName(QStringLiteral("guide"));
     setWindowTitle(tr("Guide"));
     resize(860, 720);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace, {12, 12, 12, 12});
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, {12, 12, 12, 12});
     auto* bar = new QHBoxLayout;
     back_->setEnabled(false);
     back_->setAutoDefault(false);

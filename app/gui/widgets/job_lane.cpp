@@ -19,7 +19,7 @@ namespace qs::gui {
 
 JobLane::JobLane(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), what_(new QLabel), count_(new QLabel), left_(new QLabel), hint_(new QLabel),
-      machine_(new QLabel), rate_(new QLabel), bar_(new QProgressBar) {
+      machine_(new QLabel), rate_(named(new QLabel, "laneRate")), bar_(new QProgressBar) {
     setFixedHeight(34);
     setAccessibleName(QStringLiteral("Running work"));
     bar_->setTextVisible(false);
@@ -37,7 +37,6 @@ JobLane::JobLane(Session& session, QWidget* parent)
                           .arg(threads)
                           .arg(threads == 1 ? QStringLiteral("thread") : QStringLiteral("threads")));
     machine_->setToolTip(QStringLiteral("Instruction set and threads that the kernels use"));
-    rate_->setObjectName(QStringLiteral("laneRate"));
     rate_->setToolTip(QStringLiteral("Weight bytes analysed per second in the run named at the left"));
     rate_->setMinimumWidth(72);
     rate_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
@@ -45,12 +44,10 @@ JobLane::JobLane(Session& session, QWidget* parent)
     policy.setRetainSizeWhenHidden(true);
     rate_->setSizePolicy(policy);
 
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap, {Theme::kMargin, 1, Theme::kMargin, 0});
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap, {Theme::kMargin, 1, Theme::kMargin, 0});
     for (auto* widget : std::initializer_list<QWidget*>{what_, bar_, count_, left_, hint_}) row->addWidget(widget);
     row->addStretch();
-    row->addWidget(machine_);
-    row->addWidget(rate_);
+    addWidgets(*row, {machine_, rate_});
 
     connect(&session, &Session::jobProgress, this, &JobLane::showProgress);
     connect(&session, &Session::opening, this, [this](const QString& path) {

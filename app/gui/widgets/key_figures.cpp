@@ -26,14 +26,10 @@ KeyFigures::KeyFigures(Session& session, QWidget* parent) : QWidget(parent), ses
     const int widths[] = {96, 78, 92};
     for (int i = 0; i < 3; ++i) {
         const auto at = std::size_t(i);
-        captions_[at] = new QLabel(QString::fromUtf8(captions[i]));
-        captions_[at]->setFont(Theme::words(10));
-        captions_[at]->setProperty("role", QStringLiteral("caption"));
+        captions_[at] = dressed(new QLabel(QString::fromUtf8(captions[i])), Theme::words(10), "caption");
         captions_[at]->setToolTip(QString::fromStdString(tips[i]));
-        values_[at] = new QLabel;
-        values_[at]->setFont(Theme::numbers(18));
-        seconds_[at] = new QLabel;
-        seconds_[at]->setFont(Theme::numbers(11));
+        values_[at] = dressed(new QLabel, Theme::numbers(18));
+        seconds_[at] = dressed(new QLabel, Theme::numbers(11));
         int row = 0;
         for (auto* label : {values_[at], seconds_[at], captions_[at]}) {
             label->setAlignment(Qt::AlignRight | Qt::AlignVCenter);

@@ -16,13 +16,11 @@ void showKeysDialog(MainWindow& window) {
     auto* dialog = named(new QDialog(&window), "keys");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setWindowTitle(QStringLiteral("Keys"));
-    auto* columns = new QHBoxLayout(dialog);
-    setSpaces(*columns, 48, {24, 24, 24, 24});
+    auto* columns = spaced(new QHBoxLayout(dialog), 48, {24, 24, 24, 24});
     constexpr int kColumns = 3;
     QVBoxLayout* column[kColumns];
     for (auto*& c : column) {
-        c = new QVBoxLayout;
-        c->setSpacing(Theme::kMargin);
+        c = spaced(new QVBoxLayout, Theme::kMargin);
         columns->addLayout(c);
     }
     const auto lines = keyLines(window);
@@ -32,8 +30,7 @@ void showKeysDialog(MainWindow& window) {
         grid->setVerticalSpacing(4);
         grid->setHorizontalSpacing(Theme::kMargin);
         const auto group = lines[i].group;
-        auto* title = new QLabel(group);
-        title->setFont(Theme::words(13, QFont::DemiBold));
+        auto* title = dressed(new QLabel(group), Theme::words(13, QFont::DemiBold));
         grid->addWidget(title, 0, 0, 1, 2);
         int row = 1;
         for (; i < lines.size() && lines[i].group == group; ++i, ++row) {
@@ -45,7 +42,7 @@ void showKeysDialog(MainWindow& window) {
             grid->addWidget(what, row, 1);
             grid->setColumnStretch(1, 1);
         }
-        const auto least = std::min_element(std::begin(filled), std::end(filled)) - std::begin(filled);
+        const auto least = std::ranges::min_element(filled) - std::begin(filled);
         filled[least] += row + 2;
         column[least]->addLayout(grid);
     }

@@ -229,7 +229,7 @@ void MultiplesPicture::paintPanel(QPainter& painter, int index, const MultiplesM
     std::vector<const MultipleDot*> best;
     for (const auto& dot : panel.dots)
         if (dot.best) best.push_back(&dot);
-    std::stable_sort(best.begin(), best.end(), [](const auto* a, const auto* b) { return a->x < b->x; });
+    std::ranges::stable_sort(best, [](const auto* a, const auto* b) { return a->x < b->x; });
     QPolygonF frontier;
     for (const auto* dot : best) frontier << at(plot, dot->x, dot->y);
     QColor ink = tokens.text;

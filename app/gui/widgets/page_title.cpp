@@ -9,10 +9,8 @@
 namespace qs::gui {
 
 QHBoxLayout* pageTitle(const QString& title, const QString& note) {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
-    auto* words = new QLabel(title);
-    words->setFont(Theme::words(18, QFont::DemiBold));
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
+    auto* words = dressed(new QLabel(title), Theme::words(18, QFont::DemiBold));
     words->setMinimumHeight(Theme::kControl); // the same height as on pages with controls in this line
     auto* beside = captionLabel(note);
     line->addWidget(words);
@@ -21,10 +19,6 @@ QHBoxLayout* pageTitle(const QString& title, const QString& note) {
     return line;
 }
 
-QLabel* captionLabel(const QString& text) {
-    auto* label = new QLabel(text);
-    dress(*label, Theme::words(11), "caption");
-    return label;
-}
+QLabel* captionLabel(const QString& text) { return dressed(new QLabel(text), Theme::words(11), "caption"); }
 
 } // namespace qs::gui

@@ -19,15 +19,11 @@ Peek::Peek(Session& session, QWidget* parent)
     : QFrame(parent, Qt::Popup), session_(session), title_(new QLabel), facts_(new QLabel), rows_(new QGridLayout) {
     setProperty("role", QStringLiteral("popup"));
     title_->setFont(Theme::words(13, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    dress(*facts_, Theme::numbers(), "muted");
     rows_->setHorizontalSpacing(24);
     rows_->setVerticalSpacing(4);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap);
-    column->setSpacing(Theme::kSpace);
-    column->addWidget(title_);
-    column->addWidget(facts_);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kCardMargins);
+    addWidgets(*column, {title_, facts_});
     column->addLayout(rows_);
 }
 

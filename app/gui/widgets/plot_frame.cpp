@@ -223,7 +223,7 @@ void PlotFrame::paintEndLabel(QPainter& painter, const PlotSeries& one, QVector<
         const double left = std::min(area_.right(), pixelX(point.x())) - 2 - width;
         const QRectF above(left, at - 12, width, 10), below(left, at + 2, width, 10);
         const auto isTaken = [&](const QRectF& place) {
-            return std::any_of(taken.begin(), taken.end(), [&](const auto& other) { return other.intersects(place); });
+            return std::ranges::any_of(taken, [&](const auto& other) { return other.intersects(place); });
         };
         QRectF box = above.top() < area_.top() || (isTaken(above) && !isTaken(below)) ? below : above;
         for (const QRectF& other : taken)
@@ -258,7 +258,7 @@ void PlotFrame::paintPointLabels(QPainter& painter, const PlotSeries& one, QVect
             places = {{at.x() + 6, at.y() - 5, width, 10}, {at.x() - 6 - width, at.y() - 5, width, 10}, over};
         for (const QRectF& box : places) {
             const auto meets = [&](const QRectF& other) { return other.intersects(box); };
-            if (!area_.adjusted(-1, 0, 1, 6).contains(box) || std::any_of(taken.begin(), taken.end(), meets)) continue;
+            if (!area_.adjusted(-1, 0, 1, 6).contains(box) || std::ranges::any_of(taken, meets)) continue;
             painter.drawText(box, Qt::AlignCenter, one.labels[i]);
             taken << box;
             break;
@@ -288,9 +288,8 @@ void PlotFrame::paintLegend(QPainter& painter, const QVector<PlotSeries>& series
     painter.setFont(titleFont());
     painter.setRenderHint(QPainter::Antialiasing, true);
     const QFontMetricsF metrics(titleFont());
-    const int rings = int(std::count_if(series.begin(), series.end(), [](const PlotSeries& s) {
-        return s.style == PlotSeries::Style::Dots && inLegend(s);
-    }));
+    const int rings = int(std::ranges::count_if(
+        series, [](const PlotSeries& s) { return s.style == PlotSeries::Style::Dots && inLegend(s); }));
     int ring = 0;
     for (int row = 0; row < legendRows_.size(); ++row) {
         const double top = kLegendRow * row;

@@ -26,8 +26,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
     : QWidget(parent), session_(session), menu_(new QToolButton) {
     setFixedWidth(84);
     setAccessibleName(QStringLiteral("Pages"));
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 2, {8, 0, 9, kBottom});
+    auto* column = spaced(new QVBoxLayout(this), 2, {8, 0, 9, kBottom});
     menu_->setProperty("role", QStringLiteral("quiet"));
     menu_->setAccessibleName(QStringLiteral("Menu"));
     menu_->setToolTip(QStringLiteral("Menu (F10)"));
@@ -55,8 +54,7 @@ Rail::Rail(Session& session, QMenu* menu, QWidget* parent)
 }
 
 QLabel* Rail::caption(PageGroup group) {
-    auto* label = new QLabel(QString::fromLatin1(groupTitle(group)));
-    dress(*label, Theme::words(10), "caption");
+    auto* label = dressed(new QLabel(QString::fromLatin1(groupTitle(group))), Theme::words(10), "caption");
     label->setAlignment(Qt::AlignHCenter | Qt::AlignBottom);
     label->setFixedSize(kButtonWidth, kCaption);
     captions_.push_back(label);

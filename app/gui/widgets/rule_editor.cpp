@@ -58,20 +58,17 @@ QString kinds() { return QObject::tr("Recipes (*.json);;Recipes of other program
 } // namespace
 
 RuleEditor::RuleEditor(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), lines_(new QPlainTextEdit), rest_(new QComboBox),
-      said_(new StatusLine("exportRulesSaid")), settle_(new QTimer(this)) {
+    : QWidget(parent), session_(session), lines_(named(new QPlainTextEdit, "exportRules")),
+      rest_(named(new QComboBox, "exportRest")), said_(new StatusLine("exportRulesSaid")), settle_(new QTimer(this)) {
     chooseOpen_ = [this](const QString& suggested) {
         return QFileDialog::getOpenFileName(this, tr("Open a recipe"), suggested, kinds());
     };
     chooseSave_ = [this](const QString& suggested) {
         return QFileDialog::getSaveFileName(this, tr("Save the recipe"), suggested, kinds());
     };
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kGap);
-    rest_->setObjectName(QStringLiteral("exportRest"));
+    auto* column = spaced(new QVBoxLayout(this), Theme::kGap);
     rest_->setAccessibleName(tr("Tensors that no rule matches"));
     rest_->addItems({tr("Quantize the others by the spec above"), tr("Keep the others as they are")});
-    lines_->setObjectName(QStringLiteral("exportRules"));
     lines_->setAccessibleName(tr("Rules of the recipe, one per line"));
     lines_->setPlaceholderText(QStringLiteral("down_proj=int8\nlayers\\.[01]\\.=keep"));
     lines_->setToolTip(tr("REGEX=SPEC or REGEX=keep; the first line that matches a name decides"));
@@ -81,19 +78,15 @@ RuleEditor::RuleEditor(Session& session, QWidget* parent)
     lines_->setMinimumHeight(52);
     lines_->setMaximumHeight(104);
     said_->hideWhenEmpty();
-    auto* files = new QHBoxLayout;
-    files->setSpacing(Theme::kGap);
+    auto* files = spaced(new QHBoxLayout, Theme::kGap);
     auto* openButton = named(new QPushButton(tr("Open recipe")), "openRecipe");
     auto* saveButton = named(new QPushButton(tr("Save recipe")), "saveRecipe");
-    files->addWidget(openButton);
-    files->addWidget(saveButton);
+    addWidgets(*files, {openButton, saveButton});
     auto* others = named(new QPushButton(tr("Formats…")), "foreignRecipes");
     others->setToolTip(tr("Recipes as MaxText, qwix, llama.cpp, transformers and others read and write them"));
     files->addWidget(others);
     field_ = new Field(lines_);
-    column->addWidget(field_);
-    column->addWidget(said_);
-    column->addWidget(rest_);
+    addWidgets(*column, {field_, said_, rest_});
     column->addLayout(files);
 
     settle_->setSingleShot(true);

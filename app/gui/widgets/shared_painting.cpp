@@ -45,7 +45,7 @@ public:
         return (waits && oldest && !painted_) || elapsedMs() + ms <= budgetMs_;
     }
     void wait(QWidget& widget, double ms) { ///< a widget that waits already keeps its place
-        const auto place = std::find_if(queue_.begin(), queue_.end(), [&](auto& one) { return one.widget == &widget; });
+        const auto place = std::ranges::find_if(queue_, [&](auto& one) { return one.widget == &widget; });
         if (place == queue_.end())
             queue_.push_back({&widget, ms, false});
         else

@@ -120,9 +120,8 @@ void SmallMultiples::keyPressEvent(QKeyEvent* event) {
     std::vector<const MultipleDot*> dots;
     for (const auto& dot : panels()[std::size_t(marks_.currentPanel)].dots) dots.push_back(&dot);
     if (dots.empty()) return;
-    std::stable_sort(dots.begin(), dots.end(), [](const auto* a, const auto* b) { return a->x < b->x; });
-    const auto found =
-        std::find_if(dots.begin(), dots.end(), [&](const auto* dot) { return dot->id == marks_.currentId; });
+    std::ranges::stable_sort(dots, [](const auto* a, const auto* b) { return a->x < b->x; });
+    const auto found = std::ranges::find_if(dots, [&](const auto* dot) { return dot->id == marks_.currentId; });
     std::ptrdiff_t to = found == dots.end() ? 0 : found - dots.begin() + (key == Qt::Key_Left ? -1 : 1);
     to = std::clamp<std::ptrdiff_t>(to, 0, std::ptrdiff_t(dots.size()) - 1);
     setCurrent(marks_.currentPanel, dots[std::size_t(to)]->id);

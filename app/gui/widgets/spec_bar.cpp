@@ -5,6 +5,7 @@
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/format_box.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/spec_more.h"
 #include "core/quant/spec/calibration.h"
 
@@ -47,20 +48,15 @@ QToolButton* letter(const QString& text, const QString& tip) {
 } // namespace
 
 SpecBar::SpecBar(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), format_(new FormatBox), scale_(new QComboBox), calibration_(new QComboBox),
-      decode_(new QComboBox), block_(new QSlider(Qt::Horizontal)), blockValue_(new BlockSpin),
+    : QWidget(parent), session_(session), format_(named(new FormatBox, "format")),
+      scale_(named(new QComboBox, "scale")), calibration_(named(new QComboBox, "calibration")),
+      decode_(named(new QComboBox, "decode")), block_(named(new QSlider(Qt::Horizontal), "block")),
+      blockValue_(named(new BlockSpin, "blockValue")),
       compare_(letter(QStringLiteral("A/B"), QStringLiteral("Compare with a second spec (B)"))),
       a_(letter(QStringLiteral("A"), QStringLiteral("Edit spec A"))),
-      b_(letter(QStringLiteral("B"), QStringLiteral("Edit spec B"))), more_(new QToolButton),
+      b_(letter(QStringLiteral("B"), QStringLiteral("Edit spec B"))), more_(named(new QToolButton, "more")),
       panel_(new SpecMore([this](const QuantSpec& spec) { edit([spec](const QuantSpec&) { return spec; }); }, this)) {
     setAccessibleName(QStringLiteral("Spec"));
-    format_->setObjectName(QStringLiteral("format"));
-    scale_->setObjectName(QStringLiteral("scale"));
-    calibration_->setObjectName(QStringLiteral("calibration"));
-    decode_->setObjectName(QStringLiteral("decode"));
-    block_->setObjectName(QStringLiteral("block"));
-    blockValue_->setObjectName(QStringLiteral("blockValue"));
-    more_->setObjectName(QStringLiteral("more"));
     compare_->setObjectName(QStringLiteral("comparing"));
     a_->setObjectName(QStringLiteral("editA"));
     b_->setObjectName(QStringLiteral("editB"));
@@ -81,11 +77,9 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
     tint();
     connect(&Theme::instance(), &Theme::changed, this, tint);
 
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kGap);
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     auto* pair = new QWidget;
-    auto* pairRow = new QHBoxLayout(pair);
-    setSpaces(*pairRow, 4);
+    auto* pairRow = spaced(new QHBoxLayout(pair), 4);
     compare_->setFixedWidth(40);
     for (auto* button : {compare_, a_, b_}) pairRow->addWidget(button);
     row->addWidget(field(QStringLiteral("Format"), format_, 96));
@@ -103,13 +97,10 @@ SpecBar::SpecBar(Session& session, QWidget* parent)
 
 QWidget* SpecBar::field(const QString& caption, QWidget* control, int width, QWidget* beside) {
     auto* box = new QWidget;
-    auto* column = new QVBoxLayout(box);
-    setSpaces(*column, 2);
-    auto* label = new QLabel(caption);
-    dress(*label, Theme::words(11), "caption");
+    auto* column = spaced(new QVBoxLayout(box), 2);
+    auto* label = captionLabel(caption);
     label->setFixedHeight(18);
-    auto* head = new QHBoxLayout;
-    head->setSpacing(0);
+    auto* head = spaced(new QHBoxLayout, 0);
     head->addWidget(label, 1);
     if (beside) {
         head->addWidget(beside);

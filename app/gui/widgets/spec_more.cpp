@@ -64,11 +64,12 @@ void clearGroups(QuantSpec& spec) {
 } // namespace
 
 SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
-    : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(new QLineEdit), axes_(new QLineEdit),
-      numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit), seed_(new QLineEdit),
-      nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox), scaleType_(new QComboBox),
-      zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox), rounding_(new QComboBox),
-      clip_(new QDoubleSpinBox), problem_(new QLabel), instead_(new QPushButton), full_(new QPlainTextEdit) {
+    : QFrame(parent, Qt::Popup), apply_(std::move(apply)), text_(named(new QLineEdit, "specText")),
+      axes_(new QLineEdit), numbers_(new QLineEdit), tiles_(new QLineEdit), sparsity_(new QLineEdit),
+      seed_(new QLineEdit), nan_(new QComboBox), compute_(new QComboBox), dialect_(new QComboBox),
+      scaleType_(new QComboBox), zero_(new QComboBox), bits_(new QComboBox), flat_(new QComboBox),
+      rounding_(new QComboBox), clip_(new QDoubleSpinBox), problem_(new QLabel),
+      instead_(named(new QPushButton, "instead")), full_(new QPlainTextEdit) {
     setProperty("role", QStringLiteral("popup"));
     setAccessibleName(QStringLiteral("More of the spec"));
     nan_->addItems({QStringLiteral("refuse"), QStringLiteral("skip")});
@@ -103,7 +104,6 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     sparsity_->setToolTip(
         QStringLiteral("N/M: of every M consecutive values, the N of largest magnitude are kept, the others become 0"));
     sparsity_->setPlaceholderText(QStringLiteral("none, e.g. 2/4"));
-    text_->setObjectName(QStringLiteral("specText"));
     for (auto* edit : {text_, axes_, numbers_, tiles_, sparsity_, seed_}) edit->setFont(Theme::code(12));
     clip_->setFont(Theme::numbers(12));
     problem_->setWordWrap(true);
@@ -118,8 +118,7 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
     full_->document()->setDocumentMargin(0);
     setFixedWidth(340);
 
-    auto* form = new QFormLayout(this);
-    setSpaces(*form, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
+    auto* form = spaced(new QFormLayout(this), Theme::kSpace, Theme::kCardMargins);
     const std::pair<const char*, QWidget*> rows[] = {{"Spec", text_},         {"Bits", bits_},
                                                      {"Dialect", dialect_},   {"Zero point", zero_},
                                                      {"Clip factor", clip_},  {"Numbers", numbers_},
@@ -135,7 +134,6 @@ SpecMore::SpecMore(std::function<void(const QuantSpec&)> apply, QWidget* parent)
         control->setAccessibleName(label->text());
         form->addRow(label, control);
     }
-    instead_->setObjectName(QStringLiteral("instead"));
     instead_->setAccessibleName(QStringLiteral("Use the spec that works"));
     form->insertRow(1, problem_);
     form->insertRow(2, instead_);
@@ -150,40 +148,36 @@ void SpecMore::connectControls() {
         applyText();
     });
     connect(axes_, &QLineEdit::editingFinished, this, &SpecMore::applyAxes);
-    connect(nan_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.nan = index == 1 ? std::optional(NanPolicy::Skip) : std::nullopt;
-        this->apply(spec);
-    });
-    connect(compute_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    const auto onChoice = [this](QComboBox* box, auto change) {
+        connect(box, &QComboBox::currentIndexChanged, this, [this, change](int index) {
+            auto spec = spec_;
+            change(spec, index);
+            this->apply(spec);
+        });
+    };
+    onChoice(nan_,
+             [](QuantSpec& spec, int index) { spec.nan = index == 1 ? std::optional(NanPolicy::Skip) : std::nullopt; });
+    onChoice(compute_, [](QuantSpec& spec, int index) {
         spec.compute = index == 1 ? std::optional(Compute::Input) : std::nullopt;
-        this->apply(spec);
     });
-    connect(dialect_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        const auto dialect = index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt;
-        this->apply(withDialect(spec_, dialect));
+    onChoice(dialect_, [this](QuantSpec& spec, int index) {
+        spec = withDialect(spec, index > 0 ? std::optional(dialect_->itemText(index).toStdString()) : std::nullopt);
     });
-    connect(scaleType_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    onChoice(scaleType_, [this](QuantSpec& spec, int index) {
         spec.scaleType = index > 0 ? std::optional(scaleType_->itemText(index).toStdString()) : std::nullopt;
-        this->apply(spec);
     });
-    connect(zero_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
+    onChoice(zero_, [](QuantSpec& spec, int index) {
         spec.symmetric = index == 1 ? std::optional(false) : std::nullopt;
         spec.calibration.reset();
-        this->apply(spec);
     });
+    onChoice(rounding_, [](QuantSpec& spec, int index) {
+        spec.stochastic = index == 1 ? std::optional<std::int64_t>(0) : std::nullopt;
+    });
+    onChoice(flat_, [](QuantSpec& spec, int index) { spec.flat = index == 1 ? std::optional(true) : std::nullopt; });
     connect(bits_, &QComboBox::currentTextChanged, this, [this](const QString& bits) {
         auto spec = spec_;
         spec.bits = bits.toUInt();
         if (spec.codeBits() != spec_.codeBits()) this->apply(spec);
-    });
-    connect(rounding_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.stochastic = index == 1 ? std::optional<std::int64_t>(0) : std::nullopt;
-        this->apply(spec);
     });
     connect(numbers_, &QLineEdit::editingFinished, this, [this] {
         auto rest = spec_;
@@ -198,11 +192,6 @@ void SpecMore::connectControls() {
         const auto tiles = tiles_->text().remove(u' ');
         if (!tiles.isEmpty()) clearGroups(rest);
         applyKey(*tiles_, rest, "tile", tiles);
-    });
-    connect(flat_, &QComboBox::currentIndexChanged, this, [this](int index) {
-        auto spec = spec_;
-        spec.flat = index == 1 ? std::optional(true) : std::nullopt;
-        this->apply(spec);
     });
     connect(sparsity_, &QLineEdit::editingFinished, this, [this] {
         auto rest = spec_;

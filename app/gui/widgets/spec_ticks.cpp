@@ -16,8 +16,7 @@ SpecTicks::SpecTicks(const char* list, const QString& accessibleName, const char
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int3:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 4);
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(list_, 1);
     column->addWidget(typed_);
     connect(typed_, &QLineEdit::returnPressed, this, &SpecTicks::addTyped);

@@ -119,7 +119,7 @@ TensorArrangement arrange(const Model& model, const TensorOutline& outline, cons
         out.begin.push_back(int(out.tensors.size()));
     }
     out.shown = int(out.tensors.size());
-    if (out.tensors.size() == count && std::is_sorted(out.tensors.begin(), out.tensors.end())) return out;
+    if (out.tensors.size() == count && std::ranges::is_sorted(out.tensors)) return out;
     out.placeOf.assign(count, -1);
     for (std::size_t i = 0; i < out.tensors.size(); ++i) out.placeOf[std::size_t(out.tensors[i])] = int(i);
     return out;

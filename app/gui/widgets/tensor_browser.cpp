@@ -54,18 +54,17 @@ QToolButton* switchButton(const QString& tip) {
 } // namespace
 
 TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), view_(new Tensors),
-      filter_(new QLineEdit), metric_(new QComboBox), asTree_(switchButton(QStringLiteral("Tree by layer"))),
-      asTable_(switchButton(QStringLiteral("Flat table"))), shown_(new QLabel) {
+    : QWidget(parent), session_(session), tree_(new TensorTree(session, this)), view_(named(new Tensors, "tensors")),
+      filter_(named(new QLineEdit, "filter")), metric_(named(new QComboBox, "metric")),
+      asTree_(switchButton(QStringLiteral("Tree by layer"))), asTable_(switchButton(QStringLiteral("Flat table"))),
+      shown_(named(new QLabel, "shownCount")) {
     setAccessibleName(QStringLiteral("Tensors"));
     setMinimumWidth(220);
-    filter_->setObjectName(QStringLiteral("filter"));
     filter_->setPlaceholderText(QStringLiteral("Filter tensors (regex)   Ctrl+F"));
     filter_->setAccessibleName(QStringLiteral("Filter tensors by a regular expression"));
     filter_->setFont(Theme::code(12));
     filter_->setClearButtonEnabled(true);
     filter_->installEventFilter(this);
-    metric_->setObjectName(QStringLiteral("metric"));
     metric_->setAccessibleName(QStringLiteral("Metric shown for each tensor"));
     for (const auto& metric : metrics()) {
         metric_->addItem(QString::fromUtf8(metric.title), QString::fromLatin1(metric.id));
@@ -74,16 +73,13 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     }
     metric_->setMinimumContentsLength(8);
     metric_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    shown_->setObjectName(QStringLiteral("shownCount"));
-    shown_->setFont(Theme::words(11));
-    shown_->setProperty("role", QStringLiteral("muted"));
+    dress(*shown_, Theme::words(11), "muted");
     asTree_->setChecked(true);
     asTree_->setObjectName(QStringLiteral("asTree"));
     asTable_->setObjectName(QStringLiteral("asTable"));
 
     SharedPainting::of(*view_->viewport(), SharedPainting::Fit::FromTheCorner);
     view_->setModel(tree_);
-    view_->setObjectName(QStringLiteral("tensors"));
     view_->setAccessibleName(QStringLiteral("Tensors of the model"));
     view_->setUniformRowHeights(true);
     view_->setSelectionMode(QAbstractItemView::ExtendedSelection);
@@ -99,15 +95,11 @@ TensorBrowser::TensorBrowser(Session& session, QWidget* parent)
     view_->header()->setStretchLastSection(false);
     view_->header()->setMinimumSectionSize(36);
 
-    auto* tools = new QHBoxLayout;
-    tools->setSpacing(4);
-    tools->addWidget(asTree_);
-    tools->addWidget(asTable_);
+    auto* tools = spaced(new QHBoxLayout, 4);
+    addWidgets(*tools, {asTree_, asTable_});
     tools->addWidget(shown_, 1);
     tools->addWidget(metric_);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(Theme::kGap, Theme::kGap, Theme::kGap, Theme::kSpace);
-    column->setSpacing(Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, {Theme::kGap, Theme::kGap, Theme::kGap, Theme::kSpace});
     column->addWidget(filter_);
     column->addLayout(tools);
     column->addWidget(view_, 1);

@@ -8,7 +8,6 @@
 
 #include <vector>
 
-class QAbstractItemView;
 class QComboBox;
 class QLabel;
 class QLineEdit;

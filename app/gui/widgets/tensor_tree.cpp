@@ -8,7 +8,6 @@
 #include "core/model/derived_tensor.h"
 
 #include <cmath>
-#include <limits>
 
 namespace qs::gui {
 namespace {

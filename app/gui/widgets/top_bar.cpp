@@ -54,24 +54,20 @@ QString aboutFiles(const Model& model) {
 } // namespace
 
 TopBar::TopBar(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), title_(new QLabel), facts_(new QLabel), spec_(new SpecBar(session)),
-      figures_(new KeyFigures(session)) {
+    : QWidget(parent), session_(session), title_(new QLabel), facts_(named(new QLabel, "modelFacts")),
+      spec_(new SpecBar(session)), figures_(new KeyFigures(session)) {
     setFixedHeight(64);
     title_->setFont(Theme::words(14, QFont::DemiBold));
-    facts_->setObjectName(QStringLiteral("modelFacts"));
     dress(*facts_, Theme::numbers(), "muted");
     for (auto* label : {title_, facts_}) {
         label->setFixedWidth(212);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     }
-    auto* names = new QVBoxLayout;
-    names->setSpacing(4);
+    auto* names = spaced(new QVBoxLayout, 4);
     names->addStretch();
-    names->addWidget(title_);
-    names->addWidget(facts_);
+    addWidgets(*names, {title_, facts_});
     names->addStretch();
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
+    auto* row = spaced(new QHBoxLayout(this), Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
     row->addLayout(names);
     row->addWidget(spec_, 1, Qt::AlignVCenter);
     row->addStretch();

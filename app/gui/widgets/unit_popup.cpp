@@ -34,7 +34,7 @@ QString unitText(const std::string& text) { return QString::fromStdString(text);
 
 UnitPopup::UnitPopup(Session& session, QWidget* parent, Of of, const TensorInfo& tensor)
     : QFrame(parent, Qt::Popup), session_(session), model_(session.model()), of_(of), tensor_(&tensor),
-      title_(new QLabel), facts_(named(new QLabel, "unitFacts", "muted")), table_(new QTableView),
+      title_(new QLabel), facts_(named(new QLabel, "unitFacts", "muted")), table_(named(new QTableView, "unitChoices")),
       rows_(new RowModel<Line>(columns(), this)), locked_(named(new QCheckBox(tr("Locked")), "unitLocked")),
       open_(named(new QPushButton(tr("Open the tensor")), "unitOpen")) {
     setObjectName(QStringLiteral("unitPopup"));
@@ -44,7 +44,6 @@ UnitPopup::UnitPopup(Session& session, QWidget* parent, Of of, const TensorInfo&
     title_->setFont(Theme::words(13, QFont::DemiBold));
     facts_->setFont(Theme::numbers(11));
     asDataTable(*table_, tr("Specs that it could get"), kUnitRow);
-    table_->setObjectName(QStringLiteral("unitChoices"));
     table_->setModel(rows_);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->horizontalHeader()->setStretchLastSection(true);
@@ -54,9 +53,8 @@ UnitPopup::UnitPopup(Session& session, QWidget* parent, Of of, const TensorInfo&
     buttons->addWidget(locked_);
     buttons->addStretch(1);
     buttons->addWidget(open_);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-    for (QWidget* widget : std::initializer_list<QWidget*>{title_, facts_, table_}) column->addWidget(widget);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kCardMargins);
+    addWidgets(*column, {title_, facts_, table_});
     column->addLayout(buttons);
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& at) { take(at.row()); });
     connect(table_, &QTableView::activated, this, [this](const QModelIndex& at) { take(at.row()); });

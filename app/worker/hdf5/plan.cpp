@@ -42,8 +42,7 @@ TypeHandle typeOf(std::string_view id) {
         {"F32", H5T_IEEE_F32LE}, {"F64", H5T_IEEE_F64LE}, {"I8", H5T_STD_I8LE}, {"I16", H5T_STD_I16LE},
         {"I32", H5T_STD_I32LE},  {"I64", H5T_STD_I64LE},  {"U8", H5T_STD_U8LE}, {"U16", H5T_STD_U16LE},
         {"U32", H5T_STD_U32LE},  {"U64", H5T_STD_U64LE}};
-    const auto found =
-        std::find_if(std::begin(plain), std::end(plain), [&](const auto& row) { return row.first == id; });
+    const auto found = std::ranges::find_if(plain, [&](const auto& row) { return row.first == id; });
     return found == std::end(plain) ? TypeHandle() : TypeHandle(H5Tcopy(found->second));
 }
 
@@ -106,7 +105,7 @@ bool planFile(const std::vector<PlannedSet>& sets, const nlohmann::json& attribu
     } // closing the file writes its size into its first block
     plan.end = memoryFileEnd();
     for (const auto& extent : extents) plan.offsets.push_back(extent.begin);
-    std::sort(extents.begin(), extents.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::ranges::sort(extents, [](const auto& a, const auto& b) { return a.begin < b.begin; });
     std::uint64_t at = 0;
     const auto take = [&](std::uint64_t end) {
         if (end < at) return false;

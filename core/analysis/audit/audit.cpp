@@ -187,8 +187,7 @@ const Columns<Finding>& findingColumns() {
 std::vector<CheckOutcome> checkOutcomes(const AuditResult& result) {
     std::vector<CheckOutcome> outcomes;
     for (const AuditCheck& check : auditChecks()) {
-        const auto n = std::count_if(result.findings.begin(), result.findings.end(),
-                                     [&](const Finding& f) { return f.check == &check; });
+        const auto n = std::ranges::count_if(result.findings, [&](const Finding& f) { return f.check == &check; });
         outcomes.push_back({&check, std::size_t(n)});
     }
     return outcomes;
@@ -212,8 +211,7 @@ const Columns<CheckOutcome>& outcomeColumns() {
 std::string findingsText(const std::vector<Finding>& findings) {
     std::string text;
     for (const Severity severity : {Severity::Fault, Severity::Warning, Severity::Note}) {
-        const auto n = std::count_if(findings.begin(), findings.end(),
-                                     [&](const Finding& f) { return f.check->severity == severity; });
+        const auto n = std::ranges::count_if(findings, [&](const Finding& f) { return f.check->severity == severity; });
         if (n) text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", n, severityId(severity), n == 1 ? "" : "s");
     }
     return text.empty() ? "nothing found" : text;

@@ -9,7 +9,6 @@
 #include "core/quant/spec/scale_type.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
@@ -144,8 +143,8 @@ void findByMany(const std::vector<Fit>& fits, const std::vector<Codebook>& other
                 const AuditCheck& self, Findings& out) {
     std::size_t best = 0, most = 0;
     for (std::size_t i = 0; i < others.size(); ++i) {
-        const auto hits = std::size_t(
-            std::count_if(fits.begin(), fits.end(), [&](const Fit& fit) { return fit.others[i] * 2 < fit.label; }));
+        const auto hits =
+            std::size_t(std::ranges::count_if(fits, [&](const Fit& fit) { return fit.others[i] * 2 < fit.label; }));
         if (hits > most) most = hits, best = i;
     }
     if (most == 0 || binomialTail(fits.size(), most, kWrongByChance) > kFalseAlarm) return;
@@ -174,7 +173,7 @@ void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings&
             Fit fit{sharesDistance(label->levels, *shares, tensor->block, tensor->exponents), {}};
             for (const Codebook& other : others)
                 fit.others.push_back(sharesDistance(other.levels, *shares, tensor->block, tensor->exponents));
-            const auto least = std::min_element(fit.others.begin(), fit.others.end());
+            const auto least = std::ranges::min_element(fit.others);
             if (fit.label > kMisfit && *least * 4 < fit.label) {
                 any = true;
                 out.push_back({&self, tensor->name,

@@ -176,7 +176,7 @@ private:
         auto& rows = facts_.sample;
         std::vector<std::size_t> by(rows.size());
         for (std::size_t i = 0; i < by.size(); ++i) by[i] = i;
-        std::sort(by.begin(), by.end(), [&](std::size_t a, std::size_t b) { return order_[a] < order_[b]; });
+        std::ranges::sort(by, [&](std::size_t a, std::size_t b) { return order_[a] < order_[b]; });
         std::vector<std::vector<float>> sorted;
         for (const std::size_t i : by) sorted.push_back(std::move(rows[i]));
         rows = std::move(sorted);

@@ -62,8 +62,7 @@ struct Types {
     }
     /// True if a weight has the type, also as a word of a longer name: MXFP4 in gpt-oss-mxfp4.
     bool has(std::string_view type) const {
-        return std::any_of(counts.begin(), counts.end(),
-                           [&](const auto& row) { return isWord(upper(row.first), type); });
+        return std::ranges::any_of(counts, [&](const auto& row) { return isWord(upper(row.first), type); });
     }
     std::string text() const {
         std::string out;
@@ -78,11 +77,11 @@ std::string configPath(const Model& model) {
 }
 
 bool isQuantized(const Model& model) {
-    const bool stored = std::any_of(model.files.begin(), model.files.end(), [](const ModelFile& file) {
+    const bool stored = std::ranges::any_of(model.files, [](const ModelFile& file) {
         const auto first = file.metadata.lower_bound(std::string(kStoredPrefix));
         return first != file.metadata.end() && first->first.starts_with(kStoredPrefix);
     });
-    return stored || std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
+    return stored || std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
                return tensor.packed || tensor.derived || !info(tensor.dtype).quantizable;
            });
 }

@@ -47,7 +47,7 @@ std::optional<Lattice> latticeOf(std::span<const float> distinct, DType dtype) {
     // before.
     const double rounding = dtype == DType::F16 ? 0x1p-11 : 0x1p-8;
     std::vector<double> values(distinct.begin(), distinct.end());
-    std::sort(values.begin(), values.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); });
+    std::ranges::sort(values, [](double a, double b) { return std::fabs(a) < std::fabs(b); });
     // For each value, its phase and the rotation to the next number of steps. So the loop needs no sine.
     std::vector<std::complex<double>> phases, turns;
     for (const double v : values) {

@@ -44,7 +44,7 @@ Profile profileOf(const std::vector<float>& rms) {
     }
     std::vector<std::size_t> by(logs.size());
     std::iota(by.begin(), by.end(), std::size_t(0));
-    std::sort(by.begin(), by.end(), [&](std::size_t a, std::size_t b) { return logs[a] < logs[b]; });
+    std::ranges::sort(by, [&](std::size_t a, std::size_t b) { return logs[a] < logs[b]; });
     if (logs[by.back()] - logs[by.front()] < 1e-6) return {}; // all values are equal
     Profile out(rms.size());
     const double n = double(out.size()), scale = std::sqrt(12 / (n * (n * n - 1)));

@@ -22,7 +22,7 @@ double roundingOf(DType dtype) { return dtype == DType::BF16 ? 0x1p-8 : dtype ==
 
 std::vector<float> distinct(std::span<const float> values) {
     std::vector<float> out(values.begin(), values.end());
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
@@ -49,7 +49,7 @@ bool matches(const FormatTraits& format, const std::vector<float>& sorted, doubl
         if (level != 0) tops.insert(std::fabs(level));
     for (const float top : tops) {
         const double scale = most / double(top);
-        const bool all = std::all_of(sorted.begin(), sorted.end(), [&](float v) {
+        const bool all = std::ranges::all_of(sorted, [&](float v) {
             const double at = double(v) / scale;
             const auto next = std::lower_bound(format.levels.begin(), format.levels.end(), float(at));
             double off = 1e9;
@@ -69,8 +69,7 @@ std::string formatOf(const std::vector<std::vector<float>>& blocks, double round
         if (format.levels.size() < 2 || format.levels.size() > kMostLevels || format.kind == FormatKind::Superblock ||
             !format.bitWidths.empty() || (found && found->levels.size() <= format.levels.size()))
             continue;
-        if (std::all_of(blocks.begin(), blocks.end(),
-                        [&](const auto& block) { return matches(format, block, rounding); }))
+        if (std::ranges::all_of(blocks, [&](const auto& block) { return matches(format, block, rounding); }))
             found = &format;
     }
     return found ? found->title : "";

@@ -35,7 +35,7 @@ std::vector<float> drawn(double beta, std::uint64_t block, bool exponents) {
         }
         for (float& v : part) v = std::clamp(float(double(v) / scale), -1.0f, 1.0f);
     }
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     return values;
 }
 

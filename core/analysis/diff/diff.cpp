@@ -8,7 +8,6 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -55,7 +54,7 @@ private:
             const std::string name = canonicalTensorName(tensor.name);
             rows_.push_back({XXH3_64bits_withSeed(name.data(), name.size(), seed_), std::uint32_t(rows_.size())});
         }
-        std::sort(rows_.begin(), rows_.end());
+        std::ranges::sort(rows_);
     }
     const Model& model_;
     std::vector<Row> rows_;
@@ -91,8 +90,7 @@ public:
         if (!left.empty()) findFree();
         for (const TensorInfo* a : left)
             if (auto done = byValues(*a); !done) return tl::unexpected(done.error());
-        std::stable_sort(out_.rows.begin(), out_.rows.end(),
-                         [](const DiffRow& x, const DiffRow& y) { return x.a && y.a && x.a < y.a; });
+        std::ranges::stable_sort(out_.rows, [](const DiffRow& x, const DiffRow& y) { return x.a && y.a && x.a < y.a; });
         for (const TensorInfo& b : plan_.b->tensors)
             if (!taken_.contains(&b) && wantsB(b)) {
                 DiffRow row;
@@ -239,8 +237,8 @@ private:
             if (!taken_.contains(&b) && b.elements >= kLeastAlike && hasValues(b))
                 free_.push_back(std::uint32_t(&b - plan_.b->tensors.data()));
         const auto sizeOf = [&](std::uint32_t i) { return plan_.b->tensors[i].elements; };
-        std::sort(free_.begin(), free_.end(),
-                  [&](std::uint32_t x, std::uint32_t y) { return std::pair(sizeOf(x), x) < std::pair(sizeOf(y), y); });
+        std::ranges::sort(
+            free_, [&](std::uint32_t x, std::uint32_t y) { return std::pair(sizeOf(x), x) < std::pair(sizeOf(y), y); });
         for (std::size_t i = 0; i < free_.size(); ++i) {
             auto& range = freeOf_.try_emplace(sizeOf(free_[i]), i, i).first->second;
             range.second = i + 1;
@@ -370,8 +368,7 @@ void keepChanged(DiffResult& result) {
 
 std::size_t DiffResult::count(DiffStatus status) const {
     if (handedOutRows() > 0) return handedOut[std::size_t(status)];
-    return std::size_t(
-        std::count_if(rows.begin(), rows.end(), [&](const DiffRow& row) { return row.status == status; }));
+    return std::size_t(std::ranges::count_if(rows, [&](const DiffRow& row) { return row.status == status; }));
 }
 
 } // namespace qs

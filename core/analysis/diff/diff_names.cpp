@@ -130,7 +130,7 @@ std::string canonicalTensorName(std::string_view name) {
         }
     }
     // Experts and other towers repeat the same roles. They keep their own words instead.
-    if (!role.empty() && std::any_of(told.begin(), told.end(), isNumber)) role.clear();
+    if (!role.empty() && std::ranges::any_of(told, isNumber)) role.clear();
     if (role.empty()) role = fmt::format("{}", fmt::join(told, "."));
     return layer.empty() ? fmt::format("{}.{}", role, kind) : fmt::format("blk.{}.{}.{}", layer, role, kind);
 }

@@ -65,7 +65,7 @@ std::vector<std::size_t> placesOf(const std::vector<std::uint64_t>& a, const std
     if (a == b) return places;
     std::vector<std::size_t> ofA = places, ofB = places;
     const auto sort = [](std::vector<std::size_t>& order, const std::vector<std::uint64_t>& by) {
-        std::stable_sort(order.begin(), order.end(), [&](std::size_t x, std::size_t y) { return by[x] < by[y]; });
+        std::ranges::stable_sort(order, [&](std::size_t x, std::size_t y) { return by[x] < by[y]; });
     };
     sort(ofA, a);
     sort(ofB, b);
@@ -95,7 +95,7 @@ bool equalUnder(const TensorView& a, const TensorView& b, const Matrix& matrix, 
     return same;
 }
 
-bool inOrder(const std::vector<std::size_t>& places) { return std::is_sorted(places.begin(), places.end()); }
+bool inOrder(const std::vector<std::size_t>& places) { return std::ranges::is_sorted(places); }
 
 } // namespace
 

@@ -26,7 +26,7 @@ BlockCause causeOf(std::span<const float> values, double rowAbsMax) {
     if (absMax < 0.01 * rowAbsMax)
         return {"near zero", fmt::format("the largest magnitude is {}, {} % of the row's", significantText(absMax),
                                          fixedText(100 * absMax / rowAbsMax, 2))};
-    std::sort(finite.begin(), finite.end());
+    std::ranges::sort(finite);
     if (n > 1 && finite.front() == finite.back())
         return {"constant", fmt::format("all {} values are {}", n, significantText(double(finite.front())))};
     std::size_t distinct = 1;

@@ -42,8 +42,7 @@ std::vector<std::size_t> classesOf(const SweepPlan& plan, std::vector<std::strin
     std::iota(order.begin(), order.end(), 0);
     const bool tooMany = roles.size() > kMostClasses;
     if (tooMany)
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
+        std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return elements[a] > elements[b]; });
     if (roles.size() > 1) names.push_back(kAll);
     const std::size_t own = tooMany ? kMostClasses - 1 : roles.size();
     std::sort(order.begin(), order.begin() + std::ptrdiff_t(own)); // back to the order of the model
@@ -127,7 +126,7 @@ void markFrontier(SweepResult& result) {
             point.frontier = false;
             if (point.bpw() && point.nmse()) points.push_back(&point);
         }
-        std::stable_sort(points.begin(), points.end(), [](const SweepPoint* a, const SweepPoint* b) {
+        std::ranges::stable_sort(points, [](const SweepPoint* a, const SweepPoint* b) {
             return std::pair(*a->bpw(), *a->nmse()) < std::pair(*b->bpw(), *b->nmse());
         });
         double least = INFINITY;

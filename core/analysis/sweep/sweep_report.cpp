@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -38,7 +37,7 @@ std::vector<std::string_view> columnsWithEffects(const std::vector<SweepPoint>& 
     for (const char* id : {"kl_predicted_se", "kl_predicted", "kl_alone_se", "kl_alone", "kl_model_se", "kl_model"}) {
         const auto& column = sweepColumns()[sweepColumns().indexOf(id)];
         const auto shows = [&](const SweepPoint& p) { return column.value(p) != Value(); };
-        if (std::any_of(points.begin(), points.end(), shows)) ids.insert(ids.begin() + behind, id);
+        if (std::ranges::any_of(points, shows)) ids.insert(ids.begin() + behind, id);
     }
     return ids;
 }
@@ -55,7 +54,7 @@ std::vector<Plot> sweepPlots(const SweepPlan& plan, const SweepResult& result) {
         std::vector<const SweepPoint*> points;
         for (std::size_t s = 0; s < result.specs; ++s)
             if (result.at(c, s).bpw() && result.at(c, s).sqnrDb()) points.push_back(&result.at(c, s));
-        std::stable_sort(points.begin(), points.end(), [](const SweepPoint* a, const SweepPoint* b) {
+        std::ranges::stable_sort(points, [](const SweepPoint* a, const SweepPoint* b) {
             return std::pair(*a->bpw(), *a->sqnrDb()) < std::pair(*b->bpw(), *b->sqnrDb());
         });
         for (const auto& line : lines) plot.series.push_back({line, {}, {}, {}});

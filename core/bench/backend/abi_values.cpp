@@ -124,7 +124,7 @@ std::optional<std::string> textWithin(const char* chars, std::size_t room) {
 }
 
 bool isIdentifier(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
     });
 }
@@ -203,8 +203,7 @@ AbiTensors::AbiTensors(std::span<const HostTensor> tensors, bool outputs) {
 std::optional<std::string> tensorFault(const HostTensor& tensor) {
     const auto named = [&](const char* what) { return fmt::format("the tensor '{}' {}", tensor.role, what); };
     if (tensor.dims.size() > 4) return named("has more than 4 dimensions");
-    if (std::any_of(tensor.dims.begin(), tensor.dims.end(), [](auto dim) { return dim < 0; }))
-        return named("has a negative dimension");
+    if (std::ranges::any_of(tensor.dims, [](auto dim) { return dim < 0; })) return named("has a negative dimension");
     if (!tensor.buffer) return named("has no memory");
     if (tensor.offset > tensor.buffer->size() || tensor.bytes > tensor.buffer->size() - tensor.offset)
         return named("lies beyond the end of its buffer");

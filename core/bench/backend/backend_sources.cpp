@@ -93,8 +93,8 @@ AskedBackend askedAs(const BackendSource& source) {
 
 std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources) {
     const auto colon = text.find(':');
-    const auto base = std::find_if(sources.begin(), sources.end(),
-                                   [&](const auto& source) { return source.id == text.substr(0, colon); });
+    const auto base =
+        std::ranges::find_if(sources, [&](const auto& source) { return source.id == text.substr(0, colon); });
     if (colon == std::string_view::npos || base == sources.end()) return std::nullopt;
     BackendSource out = *base;
     out.id = std::string(text);
@@ -143,8 +143,8 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
             if (!variable) break;
             if (option != std::string_view(kPath)) source.askedFor.emplace_back(option);
             const char* value = std::getenv(variable);
-            const bool given = std::any_of(source.options.begin(), source.options.end(),
-                                           [&, name = option](const auto& o) { return o.first == name; });
+            const bool given =
+                std::ranges::any_of(source.options, [&, name = option](const auto& o) { return o.first == name; });
             if (value && *value && !given) source.options.emplace_back(option, value);
         }
         sources.push_back(std::move(source));
@@ -152,7 +152,7 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
     bool given = false; // the path of pjrt
     for (const auto& plugin : plugins) {
         if (isPjrtPlugin(plugin)) {
-            const auto pjrt = std::find_if(sources.begin(), sources.end(), [](const auto& s) { return s.takesPlugin; });
+            const auto pjrt = std::ranges::find_if(sources, [](const auto& s) { return s.takesPlugin; });
             BackendSource more = *pjrt;
             auto& source = given ? more : *pjrt;
             const auto path = fs::absolute(plugin, error);

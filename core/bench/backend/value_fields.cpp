@@ -35,7 +35,7 @@ std::string faultOf(const OperandFormat& format) {
     for (const int axis : {format.packAxis, format.blockAxis, format.channelAxis})
         if (!isWithin(axis, -1, 3)) return fmt::format("axis {}", axis);
     if (!isWithin(format.codeBias, -65536, 65536)) return fmt::format("code bias {}", format.codeBias);
-    if (std::any_of(format.codebook.begin(), format.codebook.end(), [](float level) { return std::isnan(level); }))
+    if (std::ranges::any_of(format.codebook, [](float level) { return std::isnan(level); }))
         return "a codebook with a level that is not a number";
     return format.codebook.size() <= kMostCodebook ? "" : "a codebook that is too long";
 }
@@ -51,8 +51,7 @@ std::string faultOf(const Problem& problem) {
 std::string faultOf(const Variant& variant) {
     if (variant.levels.size() > QS_MOST_LEVELS) return fmt::format("{} levels", variant.levels.size());
     if (!std::isfinite(variant.nmseLimit)) return "'nmse_limit' is not a number";
-    const bool finite =
-        std::all_of(variant.levels.begin(), variant.levels.end(), [](float level) { return std::isfinite(level); });
+    const bool finite = std::ranges::all_of(variant.levels, [](float level) { return std::isfinite(level); });
     return finite ? "" : "a level that is not finite";
 }
 

@@ -21,9 +21,9 @@ constexpr std::array<std::string_view, 42> kVendorPrefixes = {
     "TSAN_", "LSAN_",       "MSAN_",   "MALLOC_", "GCOV_",  "LLVM_PROFILE_"};
 
 bool passesToWorker(std::string_view name) {
-    return contains(kWorkerVariables, name) ||
-           std::any_of(kVendorPrefixes.begin(), kVendorPrefixes.end(),
-                       [&](std::string_view beginning) { return name.starts_with(beginning); });
+    return contains(kWorkerVariables, name) || std::ranges::any_of(kVendorPrefixes, [&](std::string_view beginning) {
+               return name.starts_with(beginning);
+           });
 }
 
 } // namespace

@@ -31,7 +31,7 @@ Outcome<std::unique_ptr<WorkerSession>> WorkerSession::start(const BackendSource
     std::error_code error;
     if (!source.path.empty() && !std::filesystem::is_regular_file(source.path, error))
         return refused(RowState::Unavailable,
-                       escapeForPeople(source.path, 200) +
+                       shownPath(source.path) +
                            (std::filesystem::exists(source.path, error) ? " is not a file" : " does not exist"));
     auto process = WorkerProcess::start({.arguments = {"--backend", source.path.empty() ? source.base : source.path},
                                          .environment = workerEnvironment(environ),

@@ -36,14 +36,14 @@ crossoversOf(const std::map<double, std::vector<std::pair<std::string, Point>>>&
     std::vector<std::pair<double, std::string>> out;
     std::string leader;
     for (const auto& [m, points] : byM) {
-        const auto best = std::min_element(points.begin(), points.end(),
-                                           [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
+        const auto best =
+            std::ranges::min_element(points, [](const auto& a, const auto& b) { return a.second.ns < b.second.ns; });
         if (leader.empty()) {
             leader = best->first;
             continue;
         }
         if (best->first == leader) continue;
-        const auto old = std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.first == leader; });
+        const auto old = std::ranges::find_if(points, [&](const auto& p) { return p.first == leader; });
         if (old != points.end() && compareTimes(best->second.ci, old->second.ci) != Verdict::Faster) continue;
         leader = best->first;
         out.emplace_back(m, leader);
@@ -118,7 +118,7 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
             row.answer.variant.experimental)
             continue;
         const std::string title = fmt::format("Speed-up over openblas f32, {}", placeOfRow(row));
-        auto map = std::find_if(out.begin(), out.end(), [&](const SpeedupMap& m) { return m.title == title; });
+        auto map = std::ranges::find_if(out, [&](const SpeedupMap& m) { return m.title == title; });
         if (map == out.end()) {
             out.emplace_back().title = title;
             map = out.end() - 1;
@@ -142,12 +142,11 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         map.rows[at] = int(cell.row);
     }
     for (auto& map : out)
-        map.busy = int(std::count_if(map.rows.begin(), map.rows.end(), [&](int row) {
+        map.busy = int(std::ranges::count_if(map.rows, [&](int row) {
             return row >= 0 && rows[std::size_t(row)].timing.busy && rows[std::size_t(row)].verdict.speedup;
         }));
     std::erase_if(out, [](const SpeedupMap& map) {
-        return map.busy == 0 &&
-               std::none_of(map.cells.begin(), map.cells.end(), [](double v) { return std::isfinite(v); });
+        return map.busy == 0 && std::ranges::none_of(map.cells, [](double v) { return std::isfinite(v); });
     });
     return out;
 }
@@ -159,7 +158,7 @@ std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<co
         if (!row.timing.medianNs || !row.timing.gflops || !row.timing.intensity ||
             row.question.cache != CacheState::Cold)
             continue;
-        auto at = std::find_if(out.begin(), out.end(), [&](const Roofline& line) {
+        auto at = std::ranges::find_if(out, [&](const Roofline& line) {
             return line.backend == row.question.backend && line.device == row.question.device;
         });
         if (at == out.end()) {
@@ -169,8 +168,7 @@ std::vector<Roofline> rooflines(std::span<const BenchmarkRow> rows, std::span<co
         at->points.push_back({*row.timing.intensity, *row.timing.gflops, i});
     }
     for (auto& line : out) {
-        std::stable_sort(line.points.begin(), line.points.end(),
-                         [](const auto& a, const auto& b) { return a.intensity < b.intensity; });
+        std::ranges::stable_sort(line.points, [](const auto& a, const auto& b) { return a.intensity < b.intensity; });
         for (const auto& roof : roofs) {
             if (roof.backend != line.backend || roof.device != line.device || roof.perSecond <= 0) continue;
             if (roof.kind == "read_bw")

@@ -19,8 +19,7 @@ constexpr std::size_t kMostPlots = 12;
 std::vector<Plot> latencyPlots(const BenchmarkRun& run) {
     std::vector<Plot> out;
     for (const auto& chart : latencyCharts(run.rows, LatencyLines::Fastest)) {
-        if (std::none_of(chart.series.begin(), chart.series.end(), [](const auto& s) { return s.m.size() > 1; }))
-            continue;
+        if (std::ranges::none_of(chart.series, [](const auto& s) { return s.m.size() > 1; })) continue;
         Plot plot;
         plot.kind = Plot::Kind::Scatter;
         plot.title = chart.title;

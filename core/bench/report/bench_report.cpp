@@ -16,8 +16,8 @@ Section sectionOf(const char* title, std::string text, std::vector<Table> tables
 }
 
 std::size_t countOf(const BenchmarkRun& run, RowState state) {
-    return std::size_t(std::count_if(run.rows.begin(), run.rows.end(),
-                                     [state](const BenchmarkRow& row) { return row.verdict.status == state; }));
+    return std::size_t(
+        std::ranges::count_if(run.rows, [state](const BenchmarkRow& row) { return row.verdict.status == state; }));
 }
 
 Section summary(const BenchmarkRun& run) {
@@ -52,10 +52,8 @@ Table telling(const Table& table, const std::vector<std::string_view>& ids, bool
             const auto* text = std::get_if<std::string>(&value);
             return std::holds_alternative<std::monostate>(value) || (text && text->empty());
         };
-        const bool empty =
-            std::all_of(all.rows.begin(), all.rows.end(), [&](const auto& row) { return missing(row[c]); });
-        if (all.rows.empty() || !(empty || (choice && std::all_of(all.rows.begin(), all.rows.end(), same))))
-            kept.push_back(id);
+        const bool empty = std::ranges::all_of(all.rows, [&](const auto& row) { return missing(row[c]); });
+        if (all.rows.empty() || !(empty || (choice && std::ranges::all_of(all.rows, same)))) kept.push_back(id);
     }
     return withColumns(all, kept);
 }
@@ -67,8 +65,7 @@ std::string commonText(const BenchmarkPlan& plan, const BenchmarkRun& run) {
     if (plan.ops.size() == 1)
         if (const auto* op = findBenchOp(plan.ops.front())) add(op->title);
     if (plan.acts.size() == 1) add(plan.acts.front() + " activations");
-    const bool inCaches =
-        std::any_of(run.rows.begin(), run.rows.end(), [](const BenchmarkRow& row) { return row.timing.inCaches; });
+    const bool inCaches = std::ranges::any_of(run.rows, [](const BenchmarkRow& row) { return row.timing.inCaches; });
     if (plan.caches.size() == 1 && !inCaches) add(std::string(cacheText(plan.caches.front())) + " cache");
     return out.empty() ? out : out + ".";
 }
@@ -81,7 +78,7 @@ Table arithmetic(const BenchmarkRun& run) {
             return known.question.backend == row.question.backend && known.answer.variant.id == row.answer.variant.id &&
                    known.answer.variant.note == row.answer.variant.note;
         };
-        if (!row.answer.variant.id.empty() && std::none_of(rows.begin(), rows.end(), same)) {
+        if (!row.answer.variant.id.empty() && std::ranges::none_of(rows, same)) {
             auto& one = rows.emplace_back();
             one.question.backend = row.question.backend, one.answer.variant.id = row.answer.variant.id;
             one.answer.variant.title = row.answer.variant.title, one.answer.variant.note = row.answer.variant.note;
@@ -99,8 +96,7 @@ Table rowsWith(const BenchmarkRun& run, bool measured, const std::vector<std::st
         if (row.timing.medianNs.has_value() == measured) rows.push_back(row);
     Table all = makeTable(title, benchmarkColumns(), rows);
     sayConditions(all, rows);
-    const bool notCold =
-        std::any_of(rows.begin(), rows.end(), [](const BenchmarkRow& row) { return row.timing.inCaches; });
+    const bool notCold = std::ranges::any_of(rows, [](const BenchmarkRow& row) { return row.timing.inCaches; });
     Table table = telling(all, ids, notCold);
     table.title = title;
     return table;

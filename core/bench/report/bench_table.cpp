@@ -13,12 +13,11 @@ namespace {
 constexpr int kFused = 1; ///< of BenchmarkRow::fusion
 
 std::size_t rowsInCaches(std::span<const BenchmarkRow> rows) {
-    return std::size_t(std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.inCaches; }));
+    return std::size_t(std::ranges::count_if(rows, [](const auto& row) { return row.timing.inCaches; }));
 }
 
 std::size_t rowsWithoutCacheRoof(std::span<const BenchmarkRow> rows) {
-    return std::size_t(
-        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.verdict.withoutCacheRoof; }));
+    return std::size_t(std::ranges::count_if(rows, [](const auto& row) { return row.verdict.withoutCacheRoof; }));
 }
 
 } // namespace
@@ -49,8 +48,7 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
         "backend", "spec",        "op",         "act",    "m",           "n",
         "k",       "cache",       "variant",    "status", "median_ns",   "speedup_vs_f32",
         "gflops",  "weight_gbps", "roof_share", "nmse",   "approx_nmse", "format_nmse"};
-    const bool approximate =
-        std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.answer.variant.approx; });
+    const bool approximate = std::ranges::any_of(rows, [](const auto& row) { return row.answer.variant.approx; });
     if (!approximate) std::erase(ids, "approx_nmse");
     if (plan.ops.size() == 1) std::erase(ids, "op");
     if (plan.acts.size() == 1) std::erase(ids, "act");
@@ -58,7 +56,7 @@ Table benchTable(const BenchmarkPlan& plan, std::vector<BenchmarkRow> rows, bool
     if (narrow)
         for (const char* id : {"gflops", "roof_share", "format_nmse"}) std::erase(ids, id);
     // How the compiler treated the weights, if that is unexpected.
-    if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.answer.kernel.fusion > kFused; }))
+    if (std::ranges::any_of(rows, [](const auto& row) { return row.answer.kernel.fusion > kFused; }))
         ids.push_back("fusion");
     // The roof of a warm time, if it is not a cache.
     if (rowsWithoutCacheRoof(rows)) ids.push_back("roof");
@@ -76,7 +74,7 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
                                ? "no speed-up: " + why
                                : fmt::format("{} {}: {}", row.question.backend, rowStateText(row.verdict.status), why);
         if (!row.timing.medianNs && !row.verdict.hint.empty()) text += "; " + row.verdict.hint;
-        const auto known = std::find_if(reasons.begin(), reasons.end(), [&](const auto& r) { return r.first == text; });
+        const auto known = std::ranges::find_if(reasons, [&](const auto& r) { return r.first == text; });
         if (known != reasons.end())
             ++known->second;
         else
@@ -87,7 +85,7 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
     for (std::size_t i = 0; i < reasons.size() && i < most; ++i)
         out += fmt::format("{} x {}\n", reasons[i].second, oneSentence(reasons[i].first));
     if (reasons.size() > most) out += fmt::format("{} more reasons; --json lists them all.\n", reasons.size() - most);
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
+    const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     if (busy)
         out += fmt::format(
             "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",

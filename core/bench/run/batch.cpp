@@ -109,7 +109,7 @@ private:
     RoundPlan roundPlan(std::vector<TimedKernel>& kernels) {
         RoundPlan rounds;
         rounds.secondsPerKernel = state_.plan.secondsPerRow;
-        const auto host = std::find_if(all_.begin(), all_.end(), [](const Contender* c) { return runsOnHost(*c); });
+        const auto host = std::ranges::find_if(all_, [](const Contender* c) { return runsOnHost(*c); });
         if (host != all_.end() && state_.roofs.best(*(*host)->opened, (*host)->device, "read_bw")) {
             OpenedBackend* prober = (*host)->opened;
             // A backend without its own roofs is compared with those of another backend on the same machine.

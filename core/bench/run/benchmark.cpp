@@ -27,7 +27,7 @@ struct Matrix {
 std::vector<Matrix> matricesOf(const BenchmarkPlan& plan) {
     std::vector<Matrix> out;
     for (const auto& shape : plan.shapes) {
-        auto at = std::find_if(out.begin(), out.end(), [&](const Matrix& m) {
+        auto at = std::ranges::find_if(out, [&](const Matrix& m) {
             return m.first.n == shape.n && m.first.k == shape.k && m.first.tensor == shape.tensor;
         });
         if (at == out.end()) at = out.insert(out.end(), Matrix{shape, {}});

@@ -8,7 +8,7 @@ namespace qs {
 
 std::optional<BenchmarkPlan> busyPart(const BenchmarkPlan& plan, std::span<const BenchmarkRow> rows) {
     const auto busy = [&](const auto& matches) {
-        return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.timing.busy && matches(row); });
+        return std::ranges::any_of(rows, [&](const auto& row) { return row.timing.busy && matches(row); });
     };
     if (!busy([](const auto&) { return true; })) return std::nullopt;
     BenchmarkPlan part = plan;
@@ -35,7 +35,7 @@ std::size_t replaceBusy(BenchmarkRun& run, const BenchmarkRun& again, std::span<
     std::size_t replaced = 0;
     for (auto& row : run.rows) {
         if (!row.timing.busy) continue;
-        const auto fresh = std::find_if(again.rows.begin(), again.rows.end(), [&](const auto& one) {
+        const auto fresh = std::ranges::find_if(again.rows, [&](const auto& one) {
             return one.timing.medianNs && !one.timing.busy && rowKey(one) == rowKey(row);
         });
         if (fresh == again.rows.end()) continue;
@@ -43,7 +43,7 @@ std::size_t replaceBusy(BenchmarkRun& run, const BenchmarkRun& again, std::span<
         ++replaced;
     }
     for (const auto& roof : again.roofs) {
-        const auto known = std::find_if(run.roofs.begin(), run.roofs.end(), [&](const auto& one) {
+        const auto known = std::ranges::find_if(run.roofs, [&](const auto& one) {
             return one.backend == roof.backend && one.device == roof.device && one.kind == roof.kind;
         });
         if (known == run.roofs.end())

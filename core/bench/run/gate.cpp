@@ -3,7 +3,6 @@
 #include "core/bench/run/gate.h"
 
 #include "core/base/text.h"
-#include "core/quant/encode/double_quant.h"
 #include "core/quant/spec/dialect.h"
 
 #include <algorithm>
@@ -82,8 +81,7 @@ bool Gate::check(Case& one, Backend& backend, std::uint32_t device, const Operan
     if (job.cancelled()) return stopped(RowState::Cancelled, "cancelled");
     const auto support = backend.query(device, problem);
     if (!support) return stopped(support.error().state, place + support.error().reason);
-    const auto offered = std::find_if(support->variants.begin(), support->variants.end(),
-                                      [&](const Variant& v) { return v.id == variant.id; });
+    const auto offered = std::ranges::find_if(support->variants, [&](const Variant& v) { return v.id == variant.id; });
     if (support->level == 0 || offered == support->variants.end()) return ++verdict.declined, true;
     const auto kernel = backend.prepare(device, problem, variant.id, one.operands.inputs);
     if (!kernel && kernel.error().state == RowState::Declined) return ++verdict.declined, true;

@@ -96,8 +96,8 @@ private:
     }
 
     Result<void> ask(const WeightsOf& weights) {
-        const auto f32 = std::find_if(plan_.specs.begin(), plan_.specs.end(),
-                                      [](const auto& spec) { return spec.second.format == "f32"; });
+        const auto f32 =
+            std::ranges::find_if(plan_.specs, [](const auto& spec) { return spec.second.format == "f32"; });
         const bool among = f32 != plan_.specs.end() && std::string_view(act_.id) == "f32";
         const bool asked = contains(plan_.acts, "f32");
         if (op_.product && !among) {

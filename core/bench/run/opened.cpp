@@ -88,7 +88,7 @@ std::optional<double> Roofs::sample(OpenedBackend& opened, std::uint32_t device,
         entry.roof.reason = "its times are no measurement";
         return std::nullopt;
     }
-    const std::uint64_t least = *std::min_element(samples->ns.begin(), samples->ns.end());
+    const std::uint64_t least = *std::ranges::min_element(samples->ns);
     if (least == 0) return std::nullopt;
     const double rate = samples->work * 1e9 / double(least);
     entry.roof.perSecond = std::max(entry.roof.perSecond, rate);
@@ -150,7 +150,7 @@ std::optional<double> Roofs::best(const OpenedBackend& opened, std::uint32_t dev
 std::vector<MeasuredRoof> Roofs::list() const {
     std::vector<const Entry*> sorted;
     for (const auto& [key, entry] : entries_) sorted.push_back(&entry);
-    std::sort(sorted.begin(), sorted.end(), [](const Entry* a, const Entry* b) { return a->order < b->order; });
+    std::ranges::sort(sorted, [](const Entry* a, const Entry* b) { return a->order < b->order; });
     std::vector<MeasuredRoof> out;
     for (const auto* entry : sorted) out.push_back(entry->roof);
     return out;

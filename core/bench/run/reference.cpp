@@ -86,7 +86,7 @@ std::vector<std::int64_t> sample(std::int64_t count, std::size_t wanted, std::ui
         const auto width = std::uint64_t(std::max(1.0, high - low));
         out.push_back(std::min(count - 1, std::int64_t(low) + std::int64_t(randomBits(seed, kCheckStream, i) % width)));
     }
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
@@ -115,7 +115,7 @@ bool scaleIsOutside(const BenchWeights& w, bool kn) {
 }
 
 bool areIntegers(std::span<const float> levels) {
-    return !levels.empty() && std::all_of(levels.begin(), levels.end(), [](float v) { return v == std::nearbyint(v); });
+    return !levels.empty() && std::ranges::all_of(levels, [](float v) { return v == std::nearbyint(v); });
 }
 
 /// As many of the checked rows and columns as an eighth of a second allows: indices into the lists.

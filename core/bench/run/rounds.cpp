@@ -176,8 +176,7 @@ private:
         return out;
     }
     bool anySamples(std::size_t r) const {
-        return std::any_of(turns_.begin(), turns_.end(),
-                           [r](const Turn& t) { return !t.kernel->failure && !t.rounds[r].empty(); });
+        return std::ranges::any_of(turns_, [r](const Turn& t) { return !t.kernel->failure && !t.rounds[r].empty(); });
     }
 
     static void finish(Turn& turn) {

@@ -36,7 +36,7 @@ bool isEmbedding(const std::string& role) { return role.find("embed") != std::st
 } // namespace
 
 std::vector<const TensorInfo*> modelProducts(const Model& model) {
-    const bool head = std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorInfo& tensor) {
+    const bool head = std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
         return tensor.isWeight() && placeOf(tensor.name).role == "lm_head";
     });
     std::vector<const TensorInfo*> out;
@@ -54,14 +54,13 @@ std::vector<ModelShape> modelShapes(const Model& model) {
     std::vector<ModelShape> out;
     for (const TensorInfo* one : modelProducts(model)) {
         const TensorInfo& tensor = *one;
-        auto at = std::find_if(out.begin(), out.end(), [&](const ModelShape& shape) {
-            return shape.n == tensor.shape[0] && shape.k == tensor.shape[1];
-        });
+        auto at = std::ranges::find_if(
+            out, [&](const ModelShape& shape) { return shape.n == tensor.shape[0] && shape.k == tensor.shape[1]; });
         if (at == out.end()) at = out.insert(out.end(), ModelShape{tensor.shape[0], tensor.shape[1], 0, {}});
         ++at->count;
         at->tensors.push_back(tensor.name);
     }
-    std::stable_sort(out.begin(), out.end(), [](const ModelShape& a, const ModelShape& b) {
+    std::ranges::stable_sort(out, [](const ModelShape& a, const ModelShape& b) {
         return double(a.count) * double(a.n) * double(a.k) > double(b.count) * double(b.n) * double(b.k);
     });
     return out;

@@ -31,7 +31,7 @@ std::optional<std::pair<std::size_t, std::size_t>> medianRanks(std::size_t n) {
 std::optional<SampleSummary> summarize(std::span<const double> samples) {
     if (samples.empty()) return std::nullopt;
     std::vector<double> sorted(samples.begin(), samples.end());
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     return ofSorted(sorted);
 }
 
@@ -47,7 +47,7 @@ std::optional<Interval> roundInterval(std::span<const double> roundMedians) {
     for (const double median : roundMedians)
         if (std::isfinite(median)) sorted.push_back(median);
     if (sorted.size() < kLeastRounds) return std::nullopt;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     const auto at = [&](double share) {
         const double place = share * double(sorted.size() - 1);
         const auto below = std::size_t(place);

@@ -47,9 +47,8 @@ constexpr std::array<Packing, 8> kPackings = {{
 }};
 
 const Packing* packingOf(const FormatTraits& traits) {
-    const auto at = std::find_if(kPackings.begin(), kPackings.end(), [&](const Packing& row) {
-        return row.kind == traits.kind && traits.levels.size() <= row.levels;
-    });
+    const auto at = std::ranges::find_if(
+        kPackings, [&](const Packing& row) { return row.kind == traits.kind && traits.levels.size() <= row.levels; });
     return at == kPackings.end() ? nullptr : &*at;
 }
 

@@ -21,9 +21,8 @@ constexpr float kLeastRange = 15.9f; ///< nats; a row with at least this range m
 constexpr std::size_t kMostSize = std::size_t(1) << 24;
 
 tl::unexpected<Error> refuseBase(const std::string& path, const std::string& why) {
-    return fail(
-        fmt::format("{} is no base-logits file of llama.cpp that can be read: {}.", escapeForPeople(path, 200), why),
-        path);
+    return fail(fmt::format("{} is no base-logits file of llama.cpp that can be read: {}.", shownPath(path), why),
+                path);
 }
 
 /// Rounds a value from 0 to 65535 to the nearest integer, half to even.
@@ -42,8 +41,8 @@ RowScale scaleOf(std::span<const std::uint16_t> row) {
 } // namespace
 
 void encodeBaseRow(std::span<const float> logits, std::span<std::uint16_t> row) {
-    const float largest = *std::max_element(logits.begin(), logits.end());
-    const float least = std::max(*std::min_element(logits.begin(), logits.end()), largest - kCut);
+    const float largest = *std::ranges::max_element(logits);
+    const float least = std::max(*std::ranges::min_element(logits), largest - kCut);
     double sum = 0;
     for (const float logit : logits) sum += double(std::exp(logit - largest));
     const auto logSum = float(std::log(sum));
@@ -130,7 +129,7 @@ Result<void> BaseFile::read(std::size_t row, std::size_t count, std::span<float>
     const std::size_t ofChunk = header_.rowsOfChunk(), words = baseRowWords(header_.vocabulary);
     if (row + count > header_.chunks * ofChunk)
         return fail(fmt::format("{} has {} scored tokens; the text needs more: use --chunks {} at most.",
-                                escapeForPeople(path(), 200), header_.chunks * ofChunk, header_.chunks),
+                                shownPath(path()), header_.chunks * ofChunk, header_.chunks),
                     path());
     const std::size_t begin = kHeaderBytes + 4 * header_.chunks * header_.context;
     std::vector<std::uint16_t> codes(count * words);
@@ -169,7 +168,7 @@ Result<BaseWriter> BaseWriter::create(const std::string& path, const BaseHeader&
 }
 
 Result<void> BaseWriter::add(std::span<const float> logits) {
-    if (!std::all_of(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); }))
+    if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }))
         return fail("The reference has logits that are NaN or infinite; a base-logits file cannot hold them.");
     const std::size_t count = logits.size() / header_.vocabulary, words = baseRowWords(header_.vocabulary);
     std::vector<std::uint16_t> rows(count * words);

@@ -20,7 +20,6 @@ public:
     /// Computes room.result from room.input for `tokens` tokens, which begin at the start of a chunk. The needed rows
     /// are stored together; rows behind them are 0. Returns false if the job is cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
-    std::size_t bytes() const { return qkv_.bytes() + output_.bytes(); } ///< size of the prepared products
 
 private:
     void prepareHeads(std::size_t tokens, PassRoom& room) const;

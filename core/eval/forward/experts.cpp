@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kRowsOfActivation = 8;
 
 void softmax(std::span<float> values) {
-    const float most = *std::max_element(values.begin(), values.end());
+    const float most = *std::ranges::max_element(values);
     float sum = 0;
     for (float& value : values) sum += value = std::exp(value - most);
     for (float& value : values) value /= sum;
@@ -32,8 +32,7 @@ std::vector<std::vector<Routed>> route(const Mixture& mixture, std::span<const f
         softmax(shares);
         std::iota(order.begin(), order.end(), std::size_t(0));
         // If one share is NaN, all are. They cannot be ordered then, so the first experts are taken.
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
+        std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return shares[a] > shares[b]; });
         float sum = 0;
         for (std::size_t i = 0; i < used; ++i) sum += shares[order[i]];
         for (std::size_t i = 0; i < used; ++i)
@@ -48,13 +47,6 @@ Experts::Experts(const Network& network, LayerWeights& weights, const PassSizes&
       router_(prepared(std::move(weights.experts.router), sizes.rowsOfBlock, std::size_t(network.mixture.experts),
                        std::size_t(network.hidden), workers)),
       load_(std::move(weights.experts.load)), experts_(std::size_t(network.mixture.experts)) {}
-
-std::size_t Experts::bytes() const {
-    std::size_t sum = router_.bytes();
-    for (const auto& each : experts_)
-        if (each) sum += each->gateUp.bytes() + each->down.bytes();
-    return sum;
-}
 
 Result<Experts::Products> Experts::productsOf(std::size_t expert, const Job& job) const {
     auto loaded = load_(expert, job);

@@ -28,7 +28,6 @@ public:
     /// is [tokens, hidden]. Errors: the job is cancelled, or an expert cannot be loaded.
     Result<void> operator()(const float* input, std::size_t tokens, float* result, PassRoom& room, const Job& job,
                             const InputTap& tap) const;
-    std::size_t bytes() const; ///< size of the products that are prepared now
 
 private:
     struct Products {

@@ -19,7 +19,6 @@ public:
     /// Computes room.result from room.input for `tokens` rows. Rows behind them are 0. Returns false if the job is
     /// cancelled.
     bool operator()(std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;
-    std::size_t bytes() const { return gateUp_.bytes() + down_.bytes(); } ///< size of the prepared products
 
 private:
     void activate(std::size_t tokens, PassRoom& room) const;

@@ -29,10 +29,4 @@ bool Linear::runParts(const float* x, float* y, const Job& job) {
     return true;
 }
 
-std::size_t Linear::bytes() const {
-    std::size_t sum = own_ ? own_->bytes() : 0;
-    for (const auto& part : parts_) sum += part->bytes();
-    return sum;
-}
-
 } // namespace qs::eval

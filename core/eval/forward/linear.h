@@ -18,7 +18,6 @@ public:
     /// y[rows, outputs] = x[rows, inputs] W^T. Returns false if the job is cancelled or the server has failed
     /// (LinearServer::failure()).
     bool run(const float* x, float* y, const Job& job);
-    std::size_t bytes() const; ///< size of the matrix in this process
 
 private:
     bool runParts(const float* x, float* y, const Job& job);

@@ -22,10 +22,6 @@ PreparedLayer::PreparedLayer(const Network& network, LayerWeights weights, const
         feedForward_.emplace(network, w_, tail_.sizes, room.workers);
 }
 
-std::size_t PreparedLayer::bytes() const {
-    return attention_.bytes() + (experts_ ? experts_->bytes() : feedForward_->bytes());
-}
-
 Result<void> PreparedLayer::operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap) const {
     const auto hidden = std::size_t(net_.hidden);
     const std::size_t tokens = x.size() / hidden, together = room.sizes.tokens();

@@ -23,7 +23,6 @@ public:
     /// Changes `x`, [tokens, hidden], in place. It holds whole chunks, but the last one may be shorter. Rows that are
     /// not needed do not change. Errors: the job is cancelled, or an expert cannot be loaded.
     Result<void> operator()(std::span<float> x, PassRoom& room, const Job& job, const InputTap& tap = {}) const;
-    std::size_t bytes() const; ///< size of the repacked matrices
 
 private:
     bool attend(float* x, std::size_t tokens, PassRoom& room, const Job& job, const InputTap& tap) const;

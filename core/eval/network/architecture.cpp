@@ -39,13 +39,12 @@ Result<Network> readNetwork(const Model& model) {
     auto config = Config::of(model);
     if (!config) return tl::unexpected(config.error());
     const auto rows = architectures();
-    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Architecture& a) { return isOf(a, *config); });
+    const auto row = std::ranges::find_if(rows, [&](const Architecture& a) { return isOf(a, *config); });
     if (row == rows.end()) {
         std::vector<std::string_view> known;
         for (const auto& architecture : rows) known.push_back(architecture.title);
         return fail(fmt::format("{} is a network of type {}, which cannot be evaluated: known are {}.",
-                                escapeForPeople(model.path, 200), quotedName(config->modelType()),
-                                fmt::join(known, ", ")),
+                                shownPath(model.path), quotedName(config->modelType()), fmt::join(known, ", ")),
                     model.path);
     }
     Network net = row->read(*config);

@@ -207,7 +207,7 @@ Result<Config> Config::of(const Model& model) {
     if (!tree) return tl::unexpected(tree.error());
     if (tree->is_null())
         return fail(fmt::format("There is no config.json beside {}: it says how the tensors make a network.",
-                                escapeForPeople(model.path, 200)),
+                                shownPath(model.path)),
                     model.path);
     if (!tree->is_object()) return fail(fmt::format("{} is no JSON object.", escapeForPeople(config.place_, 200)));
     config.tree_ = std::make_shared<const json>(languagePart(std::move(*tree)));

@@ -79,7 +79,7 @@ bool isThere(const FoundWeights& weights, WeightRole role) {
     const auto has = [&](WeightRole each) { return weights.contains(each); };
     if (has(role)) return true;
     for (const FusedWeight& fused : fusedWeights()) {
-        if (fused.whole == role) return std::all_of(fused.parts.begin(), fused.parts.end(), has);
+        if (fused.whole == role) return std::ranges::all_of(fused.parts, has);
         if (std::count(fused.parts.begin(), fused.parts.end(), role) > 0 && has(fused.whole)) return true;
     }
     return false;
@@ -126,8 +126,8 @@ Result<FoundWeight> Finder::lookUp(const WeightName& row, const std::string& bef
         const TensorInfo* tensor = model.find(each);
         if (!tensor && i == 0) return found;
         if (!tensor)
-            return fail(fmt::format("{} has no tensor {}, although it has other experts.",
-                                    escapeForPeople(model.path, 200), quotedName(each)),
+            return fail(fmt::format("{} has no tensor {}, although it has other experts.", shownPath(model.path),
+                                    quotedName(each)),
                         model.path);
         if (auto checked = check(row, *tensor, isOfMany); !checked) return tl::unexpected(checked.error());
         found.tensors.push_back(tensor);
@@ -138,7 +138,7 @@ Result<FoundWeight> Finder::lookUp(const WeightName& row, const std::string& bef
     const bool fits = found.bias && found.bias->shape.size() == 1 && found.bias->shape.front() == outputs &&
                       info(found.bias->dtype).quantizable;
     if (fits || (!found.bias && !row.bias && !announcesBias(network, row.role))) return found;
-    return fail(fmt::format("{} has no bias {} of {} values, which {} needs.", escapeForPeople(model.path, 200),
+    return fail(fmt::format("{} has no bias {} of {} values, which {} needs.", shownPath(model.path),
                             quotedName(biasName(name)), outputs, network.architecture->title),
                 model.path);
 }
@@ -158,7 +158,7 @@ Result<void> Finder::find(std::span<const WeightName> names, const std::string& 
         if (!isOfLayer(row) || row.mayLack || isThere(into, row.role)) continue;
         if (row.role == WeightRole::Head && network.tied) continue;
         const std::string name = nameOf(names, row.role, isGguf);
-        return fail(fmt::format("{} has no tensor {}, which {} needs.", escapeForPeople(model.path, 200),
+        return fail(fmt::format("{} has no tensor {}, which {} needs.", shownPath(model.path),
                                 quotedName(!isGguf && row.role == WeightRole::Head ? name : before + name),
                                 network.architecture->title),
                     model.path);

@@ -11,7 +11,7 @@
 namespace qs::eval {
 
 std::size_t quantizedOf(std::span<const LayerMatrix> matrices) {
-    return std::size_t(std::count_if(matrices.begin(), matrices.end(), [](const LayerMatrix& matrix) {
+    return std::size_t(std::ranges::count_if(matrices, [](const LayerMatrix& matrix) {
         const TensorInfo& tensor = *matrix.tensor;
         return tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
     }));

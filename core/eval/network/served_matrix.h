@@ -35,7 +35,6 @@ public:
     /// y[rows, outputs] = x[rows, inputs] W^T, always for the same number of rows. False: cancelled, or
     /// LinearServer::failure() says why.
     virtual bool run(const float* x, std::size_t rows, float* y, const Job& job) = 0;
-    virtual std::size_t bytes() const = 0; ///< that it holds in this process
 
 private:
     std::size_t outputs_, inputs_;

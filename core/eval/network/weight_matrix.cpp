@@ -24,7 +24,6 @@ public:
         }
         return product_->run(x, y, job);
     }
-    std::size_t bytes() const override { return product_ ? product_->bytes() : matrix_.size() * sizeof(float); }
 
 private:
     WeightMatrix matrix_; ///< until the number of rows is known

@@ -16,7 +16,7 @@ constexpr const char* kHalvesOnly =
 
 Result<void> takeReference(EvaluationPlan& plan, std::shared_ptr<const BaseFile> base) {
     const BaseHeader& header = base->header();
-    const std::string name = escapeForPeople(base->path(), 200);
+    const std::string name = shownPath(base->path());
     if (plan.scored != Scored::SecondHalf) return fail(kHalvesOnly);
     if (plan.context != header.context)
         return fail(fmt::format("{} was made with a context of {} tokens, not {}: use --ctx {}.", name, header.context,

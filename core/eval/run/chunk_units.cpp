@@ -5,7 +5,6 @@
 #include "core/eval/network/served_matrix.h"
 #include "core/records/input_hash.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::eval {

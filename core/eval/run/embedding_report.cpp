@@ -57,7 +57,7 @@ std::optional<EmbeddingSummary> summarizeCosines(std::span<const double> cosines
     std::vector<std::size_t> chunks(sorted.size());
     std::iota(chunks.begin(), chunks.end(), std::size_t(0));
     out.cosine = estimate(sorted, chunks);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     out.least = sorted.front(), out.median = percentile(sorted, 0.5);
     out.percentile1 = percentile(sorted, 0.01), out.percentile10 = percentile(sorted, 0.1);
     return out;

@@ -34,7 +34,7 @@ struct Encoder {
         auto net = readNetwork(*model);
         if (!net) return tl::unexpected(net.error());
         if (!net->isEncoder)
-            return fail(fmt::format("{} predicts tokens and makes no embeddings.", escapeForPeople(model->path, 200)));
+            return fail(fmt::format("{} predicts tokens and makes no embeddings.", shownPath(model->path)));
         auto weights = NetworkWeights::of(model, *net);
         if (!weights) return tl::unexpected(weights.error());
         return Encoder{std::move(*net), std::move(*weights)};

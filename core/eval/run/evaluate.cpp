@@ -179,24 +179,4 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     return out;
 }
 
-Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
-                                    std::size_t context, const Job& job) {
-    EvaluationPlan plan;
-    plan.context = context, plan.scored = Scored::All;
-    auto contest = Contest::of(std::move(model), plan);
-    if (!contest) return tl::unexpected(contest.error());
-    if (auto checked = checkTokens(tokens, context, contest->net()); !checked) return tl::unexpected(checked.error());
-    contest->planFor((tokens.size() + context - 1) / context);
-    if (auto done = contest->pass(tokens, {}, job); !done) return tl::unexpected(done.error());
-    Runner& runner = contest->runners().front();
-    std::vector<float> out, rows;
-    for (std::size_t first = 0; first < tokens.size(); first += kLogitRows) {
-        const std::size_t count = std::min(kLogitRows, tokens.size() - first);
-        if (!(*runner.head)(*runner.states, first, count, rows, job)) return cancelledError();
-        out.insert(out.end(), rows.begin(),
-                   rows.begin() + std::ptrdiff_t(count * std::size_t(contest->net().vocabulary)));
-    }
-    return out;
-}
-
 } // namespace qs::eval

@@ -69,8 +69,4 @@ struct Evaluation {
 /// another network must have the same vocabulary.
 Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const EvaluationPlan& plan, const Job& job);
 
-/// Logits of the stored weights after every token: [tokens, vocabulary]. For tests and small texts; errors as above.
-Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
-                                    std::size_t context, const Job& job);
-
 } // namespace qs::eval

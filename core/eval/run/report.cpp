@@ -31,7 +31,7 @@ std::vector<PairedRow> pairedOf(const EvaluationPlan& plan, const Evaluation& re
 
 std::string activationsRemark(const std::vector<EvaluationRow>& rows) {
     const auto isServed = [](const EvaluationRow& row) { return !row.servedBy.empty(); };
-    if (std::none_of(rows.begin(), rows.end(), isServed))
+    if (std::ranges::none_of(rows, isServed))
         return "Activations are f32: the figures show the effect of the quantized weights alone.";
     return "Rows with products by a backend show the network as it would be served: its activations and sums included. "
            "In "

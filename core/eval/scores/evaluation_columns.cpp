@@ -161,7 +161,7 @@ Table evaluationTable(std::string title, const std::vector<EvaluationRow>& rows)
         const auto has = [&](const EvaluationRow& row) {
             return isServer ? !row.servedBy.empty() : std::size_t(row.kind) == i;
         };
-        if (!(isName || isServer) || std::any_of(rows.begin(), rows.end(), has)) ids.push_back(all.columns[i].id);
+        if (!(isName || isServer) || std::ranges::any_of(rows, has)) ids.push_back(all.columns[i].id);
     }
     return withColumns(all, ids);
 }

@@ -32,7 +32,7 @@ struct NamedFraction {
 
 LlamaScore scoreAsLlama(std::span<const float> base, std::span<const float> logits, std::int32_t token) {
     LlamaScore out;
-    const auto top = std::max_element(logits.begin(), logits.end());
+    const auto top = std::ranges::max_element(logits);
     const float largest = *top;
     double sum = 0;
     for (const float logit : logits) sum += double(std::exp(logit - largest));
@@ -43,7 +43,7 @@ LlamaScore scoreAsLlama(std::span<const float> base, std::span<const float> logi
     for (std::size_t v = 0; v < base.size(); ++v)
         if (base[v] > kLeastLogProbability) out.divergence += double(std::exp(base[v]) * (base[v] - logits[v] + whole));
     out.probabilityChange = std::exp(-out.nll) - std::exp(-out.baseNll);
-    out.sameTop = top - logits.begin() == std::max_element(base.begin(), base.end()) - base.begin();
+    out.sameTop = top - logits.begin() == std::ranges::max_element(base) - base.begin();
     return out;
 }
 
@@ -120,7 +120,7 @@ std::string LlamaStatistics::summary() const {
     line("Mean PPL(Q)-PPL(base)", pplQ - pplBase, difference);
 
     std::vector<float> sorted = divergences_;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     out += fmt::format("\n====== KL divergence statistics ======\nMean    KLD: {:10.6f} ± {:10.6f}\n", divergence.value,
                        divergence.error);
     const auto kld = [&](const char* name, float value) { out += fmt::format("{:<7} KLD: {:10.6f}\n", name, value); };
@@ -134,7 +134,7 @@ std::string LlamaStatistics::summary() const {
 
     const Mean change = mean(change_), changeRms = rms(), same = sameTop();
     sorted = changes_;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     out += fmt::format("\n====== Token probability statistics ======\nMean    Δp: {:6.3f} ± {:5.3f} %\n",
                        100.0 * change.value, 100.0 * change.error);
     const auto dp = [&](const char* name, float value) {

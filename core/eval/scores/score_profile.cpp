@@ -58,7 +58,7 @@ void ProfileGatherer::addWorst(const TokenScore& score) {
 
 ScoreProfile ProfileGatherer::profile() const {
     ScoreProfile out = profile_;
-    std::sort(out.worst.begin(), out.worst.end(), isWorse);
+    std::ranges::sort(out.worst, isWorse);
     if (mean_.count() > 0 && (out.running.empty() || out.running.back().tokens < mean_.count()))
         out.running.push_back({mean_.count(), mean_.estimate()});
     const std::size_t ranges = positions_.size();

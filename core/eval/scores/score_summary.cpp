@@ -53,12 +53,12 @@ std::optional<ScoreSummary> summarize(std::span<const TokenScore> scores) {
     out.probabilityChangeRms = std::sqrt(squares / double(out.tokens));
     out.referencePerplexity = std::exp(estimate(reference, chunks).mean);
     out.perplexity = std::exp(estimate(nll, chunks).mean);
-    std::sort(divergence.begin(), divergence.end());
+    std::ranges::sort(divergence);
     out.medianDivergence = percentile(divergence, 0.5);
     out.divergence90 = percentile(divergence, 0.9), out.divergence95 = percentile(divergence, 0.95);
     out.divergence99 = percentile(divergence, 0.99), out.divergence999 = percentile(divergence, 0.999);
     out.largestDivergence = divergence.back();
-    std::sort(change.begin(), change.end());
+    std::ranges::sort(change);
     out.changeSpread = {change.front(),
                         percentile(change, 0.01),
                         percentile(change, 0.05),

@@ -30,7 +30,7 @@ struct Logits {
 
 /// The sum of q over the tokens that the reference does not cut.
 double shareOfKnown(const Logits& p, const Logits& q) {
-    if (std::none_of(p.values.begin(), p.values.end(), [](float value) { return std::isinf(value); })) return 1;
+    if (std::ranges::none_of(p.values, [](float value) { return std::isinf(value); })) return 1;
     thread_local std::vector<float> known;
     known.assign(q.values.begin(), q.values.end());
     for (std::size_t i = 0; i < known.size(); ++i)

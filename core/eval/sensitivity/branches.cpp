@@ -111,8 +111,7 @@ Result<BranchRunner::Base*> BranchRunner::bordersOf(const WeightChange* base, co
                                                     const Job& job) {
     auto& kept = base ? other_ : reference_;
     if (!kept) kept = std::make_unique<Base>(Base{base, Borders(plan_.memory / 4)});
-    if (std::all_of(layers.begin(), layers.end(), [&](std::size_t l) { return kept->borders.has(l); }))
-        return kept.get();
+    if (std::ranges::all_of(layers, [&](std::size_t l) { return kept->borders.has(l); })) return kept.get();
     auto states = start(job);
     if (!states) return tl::unexpected(states.error());
     for (std::size_t layer = 0;; ++layer) {
@@ -226,7 +225,7 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
     if (!known) return tl::unexpected(known.error());
     std::vector<std::size_t> missing = std::move(*known);
     if (missing.empty()) return {};
-    std::stable_sort(missing.begin(), missing.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(missing, [&](std::size_t a, std::size_t b) {
         return *branches[a].layers.begin() < *branches[b].layers.begin();
     });
     std::vector<Active> all;

@@ -6,7 +6,6 @@
 #include "core/eval/sensitivity/noise.h"
 #include "core/eval/sensitivity/sensitivity_run.h"
 
-#include <algorithm>
 #include <iterator>
 
 namespace qs::eval {

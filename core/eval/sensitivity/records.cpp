@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <memory>
 #include <sstream>
 #include <sys/stat.h>
 #include <unistd.h>

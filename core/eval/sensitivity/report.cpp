@@ -22,7 +22,7 @@ std::vector<std::vector<SensitivityRow>> bySpec(const std::vector<SensitivityRow
     std::vector<std::vector<SensitivityRow>> out;
     for (const SensitivityRow& row : rows) {
         const auto same = [&](const auto& one) { return one.front().spec == row.spec && one.front().how == row.how; };
-        auto found = std::find_if(out.begin(), out.end(), same);
+        auto found = std::ranges::find_if(out, same);
         if (found == out.end()) found = out.insert(out.end(), std::vector<SensitivityRow>());
         found->push_back(row);
     }
@@ -38,7 +38,7 @@ template<class Row> Columns<Row> withValues(const Columns<Row>& columns, const s
             const auto* text = std::get_if<std::string>(&value);
             return text ? !text->empty() : !std::holds_alternative<std::monostate>(value);
         };
-        if (std::any_of(rows.begin(), rows.end(), shows)) out.push_back(column);
+        if (std::ranges::any_of(rows, shows)) out.push_back(column);
     }
     return out;
 }
@@ -88,7 +88,7 @@ std::vector<SensitivityRow> ranked(std::vector<SensitivityRow> rows) {
             const auto figure = row.rank();
             return figure && std::isfinite(figure->mean) ? figure->mean : -INFINITY;
         };
-        std::stable_sort(same.begin(), same.end(), [&](const auto& a, const auto& b) { return key(a) > key(b); });
+        std::ranges::stable_sort(same, [&](const auto& a, const auto& b) { return key(a) > key(b); });
         std::move(same.begin(), same.end(), std::back_inserter(out));
     }
     return out;
@@ -169,7 +169,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
     const auto rows = ranked(result.rows);
     for (const auto& same : bySpec(rows)) {
         section.plots.push_back(barsOf(same));
-        if (std::all_of(same.begin(), same.end(), [](const auto& row) { return row.isTensor; }))
+        if (std::ranges::all_of(same, [](const auto& row) { return row.isTensor; }))
             section.plots.push_back(mapOf(same));
     }
     if (!result.additivity.empty()) {

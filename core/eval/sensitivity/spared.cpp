@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/sensitivity/measures.h"
 
-#include <algorithm>
-
 namespace qs::eval {
 namespace {
 

@@ -19,10 +19,6 @@ constexpr Grouping kGroupings[] = {{"tensor", "Every matrix", tensorUnit},
 
 } // namespace
 
-bool Unit::has(const TensorInfo& tensor) const {
-    return std::any_of(matrices.begin(), matrices.end(), [&](const auto& m) { return m.tensor == &tensor; });
-}
-
 std::set<std::size_t> Unit::layers() const {
     std::set<std::size_t> out;
     for (const LayerMatrix& matrix : matrices) out.insert(matrix.layer);
@@ -44,7 +40,7 @@ std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping&
     for (const LayerMatrix& matrix : matrices) {
         const TensorPlace place = placeOf(matrix.tensor->name);
         const std::string name = by.unitOf(matrix, place);
-        auto unit = std::find_if(out.begin(), out.end(), [&](const Unit& u) { return u.name == name; });
+        auto unit = std::ranges::find_if(out, [&](const Unit& u) { return u.name == name; });
         if (unit == out.end()) {
             out.push_back({name, {}, int(matrix.layer), place.role});
             unit = out.end() - 1;

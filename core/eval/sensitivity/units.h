@@ -15,7 +15,6 @@ struct Unit {
     int layer = -1;                    ///< -1: in several layers
     std::string role;                  ///< empty: several roles
 
-    bool has(const TensorInfo& tensor) const;
     std::set<std::size_t> layers() const;
     std::size_t values() const; ///< of all its matrices
 };

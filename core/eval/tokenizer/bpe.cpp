@@ -91,7 +91,7 @@ void Bpe::begin(std::string_view piece, Work& work) const {
         const std::string_view character = piece.substr(at, c.bytes);
         at += c.bytes;
         const std::int32_t id = c.value < characters_.size() ? characters_[c.value] : -1;
-        const bool hasBytes = settings_.byteFallback && std::all_of(character.begin(), character.end(), [&](char b) {
+        const bool hasBytes = settings_.byteFallback && std::ranges::all_of(character, [&](char b) {
                                   return bytes_[static_cast<unsigned char>(b)] >= 0;
                               });
         const bool unknown = id < 0 && !hasBytes;

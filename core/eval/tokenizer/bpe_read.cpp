@@ -71,8 +71,8 @@ Result<SubwordModelPtr> bpeWithScores(Vocabulary vocabulary, Bpe::Settings setti
     std::vector<std::int32_t> order;
     for (std::int32_t id = 0; id < known.size(); ++id)
         if (!std::isnan(scores[std::size_t(id)]) && known.idOf(known.tokenOf(id)) == id) order.push_back(id);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return scores[std::size_t(a)] > scores[std::size_t(b)]; });
+    std::ranges::stable_sort(
+        order, [&](std::int32_t a, std::int32_t b) { return scores[std::size_t(a)] > scores[std::size_t(b)]; });
     std::unordered_map<std::string_view, std::int32_t>
         innerIds; // characters that are no tokens, by their text in a token
     const auto symbolOf = [&](std::string_view text) {

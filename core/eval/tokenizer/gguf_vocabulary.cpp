@@ -121,7 +121,7 @@ Result<TokenizerParts> readGgufParts(GgufKeys keys) {
 
 Result<std::shared_ptr<const Tokenizer>> parseGgufTokenizer(std::span<const std::byte> head, const std::string& path) {
     const auto named = [&](const Error& error) {
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), error.message), path);
+        return fail(fmt::format("{} {}.", shownPath(path), error.message), path);
     };
     auto keys = readGgufKeys(head);
     if (!keys) return named(keys.error());

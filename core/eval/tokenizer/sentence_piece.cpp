@@ -2,7 +2,6 @@
 // tokenizer.model of SentencePiece (sentencepiece_model.proto): pieces with scores, the type of the model, the normalizer.
 #include "core/base/lists.h"
 #include "core/base/strict_json.h"
-#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/tokenizer/bpe_read.h"
 #include "core/eval/tokenizer/charsmap.h"
@@ -125,7 +124,7 @@ Result<void> readNormalizers(const PieceModel& model, TokenizerParts& into) {
 
 Result<SubwordModelPtr> readUnigramPieces(const PieceModel& model) {
     std::vector<double> scores(model.scores.begin(), model.scores.end());
-    const float most = *std::max_element(model.scores.begin(), model.scores.end());
+    const float most = *std::ranges::max_element(model.scores);
     for (std::size_t id = 0; id < scores.size(); ++id) {
         if (model.types[id] == kUserPiece) // always better than its parts
             scores[id] = double(model.pieces[id].size()) * double(most) - 0.1;
@@ -183,7 +182,7 @@ Result<TokenizerParts> readPieceParts(const PieceModel& model, bool addsBegin, b
 Result<std::shared_ptr<const Tokenizer>> parseSentencePiece(std::string_view bytes, const std::string& path,
                                                             bool addsBegin, bool addsEnd) {
     const auto named = [&](const Error& error) {
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), error.message), path);
+        return fail(fmt::format("{} {}.", shownPath(path), error.message), path);
     };
     const auto model = readPieceModel(bytes);
     if (!model) return named(model.error());

@@ -14,8 +14,8 @@ Result<std::string> readText(const std::string& path, const Job& job,
     const auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());
     if ((*file)->size() > kMostTextBytes)
-        return fail(fmt::format("{} is longer than the {} that a text may have: use a part of it.",
-                                escapeForPeople(path, 200), bytesText(kMostTextBytes)),
+        return fail(fmt::format("{} is longer than the {} that a text may have: use a part of it.", shownPath(path),
+                                bytesText(kMostTextBytes)),
                     path);
     std::vector<std::byte> scratch;
     const auto bytes = (*file)->read(0, (*file)->size(), scratch);
@@ -23,7 +23,7 @@ Result<std::string> readText(const std::string& path, const Job& job,
     if (text.ends_with('\n')) text.remove_suffix(1);
     if (const auto done = use(text); !done) {
         if (done.error().cancelled) return tl::unexpected(done.error());
-        return fail(fmt::format("{}: {}", escapeForPeople(path, 200), done.error().message), path);
+        return fail(fmt::format("{}: {}", shownPath(path), done.error().message), path);
     }
     return sha256OfFile(path, job);
 }

@@ -38,7 +38,7 @@ Reader readerOf(DType dtype) {
 }
 
 tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
-    return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path);
+    return fail(fmt::format("{} {}.", shownPath(path), why), path);
 }
 
 Result<std::vector<std::int32_t>> fromArray(std::span<const std::byte> bytes, const std::string& path) {

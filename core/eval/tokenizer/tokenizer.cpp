@@ -87,7 +87,7 @@ Result<std::shared_ptr<const Tokenizer>> ofSentencePiece(const std::filesystem::
 } // namespace
 
 Result<std::shared_ptr<const Tokenizer>> parseTokenizer(std::string_view text, const std::string& path) {
-    const std::string place = escapeForPeople(path, 200);
+    const std::string place = shownPath(path);
     const auto tree = readJsonTree(text, kMostTokenizer);
     if (!tree) return fail(fmt::format("{} {}.", place, tree.error().message), path);
     auto parts = readParts(*tree);

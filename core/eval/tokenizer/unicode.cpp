@@ -2,7 +2,6 @@
 #include "core/eval/tokenizer/unicode.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 namespace qs::eval {

@@ -21,9 +21,6 @@ template<class... C> constexpr std::uint32_t setOf(C... categories) {
 inline constexpr std::uint32_t kLetters = setOf(Category::Ll, Category::Lm, Category::Lo, Category::Lt, Category::Lu);
 inline constexpr std::uint32_t kMarks = setOf(Category::Mc, Category::Me, Category::Mn);
 inline constexpr std::uint32_t kNumbers = setOf(Category::Nd, Category::Nl, Category::No);
-inline constexpr std::uint32_t kPunctuations =
-    setOf(Category::Pc, Category::Pd, Category::Pe, Category::Pf, Category::Pi, Category::Po, Category::Ps);
-inline constexpr std::uint32_t kSymbols = setOf(Category::Sc, Category::Sk, Category::Sm, Category::So);
 
 /// Classes beside the category, as bits of flagsOf().
 enum CharacterClass : std::uint16_t {

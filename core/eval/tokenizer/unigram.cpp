@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 namespace qs::eval {
 namespace {
@@ -76,8 +75,8 @@ void Unigram::buildTrie() {
     std::vector<std::int32_t> order;
     for (std::int32_t id = 0; id < vocabulary_.size(); ++id)
         if (!vocabulary_.tokenOf(id).empty() && !std::isnan(scores_[std::size_t(id)])) order.push_back(id);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::int32_t a, std::int32_t b) { return vocabulary_.tokenOf(a) < vocabulary_.tokenOf(b); });
+    std::ranges::stable_sort(
+        order, [&](std::int32_t a, std::int32_t b) { return vocabulary_.tokenOf(a) < vocabulary_.tokenOf(b); });
     struct Range {
         std::size_t begin, end, depth;
     };
@@ -136,9 +135,8 @@ void Unigram::search(std::string_view piece, Work& work) const {
 /// Appends a token, or the tokens for unknown characters.
 void Unigram::put(std::string_view part, std::int32_t id, std::vector<Token>& into) const {
     const bool unknown = id < 0 || id == settings_.unknown;
-    const bool hasBytes = unknown && settings_.byteFallback && std::all_of(part.begin(), part.end(), [&](char c) {
-                              return bytes_[static_cast<unsigned char>(c)] >= 0;
-                          });
+    const bool hasBytes = unknown && settings_.byteFallback &&
+                          std::ranges::all_of(part, [&](char c) { return bytes_[static_cast<unsigned char>(c)] >= 0; });
     if (hasBytes)
         for (const char c : part) into.push_back({bytes_[static_cast<unsigned char>(c)], 1});
     else if (id >= 0)

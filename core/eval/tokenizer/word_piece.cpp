@@ -49,8 +49,7 @@ void WordPiece::encode(std::string_view piece, Scratch&, std::vector<Token>& int
         const std::int32_t id = vocabulary_.idOf(piece);
         return id < 0 ? unknown() : into.push_back({id, std::uint32_t(piece.size())});
     }
-    const auto characters =
-        std::size_t(std::count_if(piece.begin(), piece.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    const auto characters = std::size_t(std::ranges::count_if(piece, [](char c) { return (c & 0xC0) != 0x80; }));
     if (characters > settings_.mostCharacters) return unknown();
     const std::size_t first = into.size();
     std::string token;

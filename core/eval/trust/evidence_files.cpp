@@ -56,7 +56,7 @@ bool isOfModel(const json& provenance, const Model& model) {
 }
 
 Result<void> addReport(const Model& model, std::string_view text, const std::string& path, OutputEffects& into) {
-    const std::string name = escapeForPeople(path, 200);
+    const std::string name = shownPath(path);
     const auto tree = readJsonTree(text, kMostImportBytes);
     if (!tree) return fail(fmt::format("{} {}.", name, tree.error().message), path);
     if (!isOfModel(valueAt(*tree, "provenance"), model))
@@ -126,8 +126,7 @@ Result<void> addEvidenceFile(const std::shared_ptr<const Model>& model, const st
         return {};
     }
     if (size > kMostImportBytes)
-        return fail(fmt::format("{} is longer than the 64 MiB that a report may have.", escapeForPeople(path, 200)),
-                    path);
+        return fail(fmt::format("{} is longer than the 64 MiB that a report may have.", shownPath(path)), path);
     const auto bytes = (*file)->read(0, size, scratch);
     auto done = addReport(*model, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, into);
     if (auto same = (*file)->unchanged(); !same) return same;

@@ -35,7 +35,7 @@ constexpr TensorFigure kTensorFigures[] = {
 };
 
 bool hasAny(const TrustFigure& figure) {
-    return std::any_of(figure.values.begin(), figure.values.end(), [](double v) { return std::isfinite(v); });
+    return std::ranges::any_of(figure.values, [](double v) { return std::isfinite(v); });
 }
 
 /// A spec of another program, "q4_K", as a spec of this one says it; else as it is.
@@ -113,8 +113,7 @@ TrustTable specTrust(std::span<const SpecProxies> proxies, std::span<const Evalu
                                     {"other_top", "Other top token", {}},
                                     {"ln_ppl_ratio", "ln PPL ratio", {}}};
     for (const EvaluationRow& row : rows) {
-        const auto proxy =
-            std::find_if(proxies.begin(), proxies.end(), [&](const SpecProxies& one) { return one.spec == row.spec; });
+        const auto proxy = std::ranges::find_if(proxies, [&](const SpecProxies& one) { return one.spec == row.spec; });
         if (proxy == proxies.end() || !row.summary) continue;
         table.items.push_back(row.spec);
         const double values[] = {proxy->nmse.value_or(kNone),       proxy->weightedNmse.value_or(kNone),

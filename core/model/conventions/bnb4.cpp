@@ -187,22 +187,13 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
             if (checkpoint.find(name + std::string(state))) return; // handled through its quant_state
         if (end == kEnds[3] && checkpoint.find(name + ".absmax")) return;
     }
-    auto layer = readLayer(checkpoint, name);
-    if (layer)
-        if (auto added = checkpoint.add(name, *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer) checkpoint.refuse(kBnb4Convention.title, name, layer.error().message);
+    checkpoint.take(kBnb4Convention, name, readLayer(checkpoint, name));
 }
 
 constexpr const char* kTypes[] = {"bnb-nf4", "bnb-fp4"};
 
 } // namespace
 
-const Convention kBnb4Convention = {
-    "bitsandbytes-4bit",
-    "bitsandbytes 4-bit",
-    "NAME.quant_state.bitsandbytes__nf4 or __fp4 beside NAME, NAME.absmax, NAME.quant_map",
-    kTypes,
-    kEnds,
-    take};
+const Convention kBnb4Convention = {"bitsandbytes-4bit", "bitsandbytes 4-bit", kTypes, kEnds, take};
 
 } // namespace qs

@@ -69,17 +69,13 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    auto layer = readLayer(checkpoint, module);
-    if (layer)
-        if (auto added = checkpoint.add(module + ".weight", *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer) checkpoint.refuse(kBnb8Convention.title, module + ".weight", layer.error().message);
+    checkpoint.take(kBnb8Convention, module + ".weight", readLayer(checkpoint, module));
 }
 
 constexpr const char* kTypes[] = {"LLM.int8"};
 
 } // namespace
 
-const Convention kBnb8Convention = {
-    "bitsandbytes-int8", "LLM.int8", "I8 P.weight with F32 P.SCB of its rows (P.weight_format 0)", kTypes, kEnds, take};
+const Convention kBnb8Convention = {"bitsandbytes-int8", "LLM.int8", kTypes, kEnds, take};
 
 } // namespace qs

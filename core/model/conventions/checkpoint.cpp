@@ -139,7 +139,7 @@ Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<D
                             wanted, shapeText(shape)));
 }
 
-Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> layer) {
+Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Layer> layer) {
     const auto fields = layer->fields();
     if (!contains(fields, name) && model_.find(name))
         return fail(fmt::format("there is a tensor {} beside its parts", quotedName(name)));
@@ -153,7 +153,7 @@ Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> laye
         taken_[std::size_t(found - model_.tensors.data())] = true;
     }
     TensorInfo info;
-    info.name = std::move(name);
+    info.name = name;
     info.dtype = layer->dtype();
     info.shape = layer->shape();
     info.elements = layer->elements();
@@ -165,22 +165,24 @@ Result<void> Checkpoint::add(std::string name, std::shared_ptr<const Layer> laye
     return {};
 }
 
-void Checkpoint::refuse(const char* convention, std::string_view layer, const std::string& why) {
-    const auto same = std::find_if(refused_.begin(), refused_.end(),
-                                   [&](const Refused& r) { return std::string_view(r.convention) == convention; });
+void Checkpoint::take(const Convention& convention, const std::string& name,
+                      Result<std::shared_ptr<const Layer>> layer) {
+    const auto added = std::move(layer).and_then([&](auto&& read) { return add(name, std::move(read)); });
+    if (added) return;
+    const auto same = std::ranges::find_if(
+        refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
         ++same->count;
     else
-        refused_.push_back({convention, std::string(layer), why, 1});
+        refused_.push_back({convention.title, name, added.error().message, 1});
 }
 
 void Checkpoint::finish(Model& model) {
     for (const auto& refused : refused_)
-        warnings_.push_back(fmt::format(
+        model.warnings.push_back(fmt::format(
             "{} looks like {} but is listed as it is stored: {}{}.", quotedName(refused.first), refused.convention,
             refused.why, refused.count > 1 ? fmt::format(" (so are {} others)", refused.count - 1) : ""));
-    if (!refused_.empty() && !config_.problem.empty()) warnings_.push_back(config_.problem);
-    std::move(warnings_.begin(), warnings_.end(), std::back_inserter(model.warnings));
+    if (!refused_.empty() && !config_.problem.empty()) model.warnings.push_back(config_.problem);
     if (layers_.empty()) return;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < model.tensors.size(); ++i)

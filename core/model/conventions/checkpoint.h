@@ -27,6 +27,7 @@ CheckpointConfig readCheckpointConfig(const Model& model);
 std::vector<std::string> configPaths(const Model& model);
 
 class Schemes;
+struct Convention;
 
 class Checkpoint {
 public:
@@ -43,17 +44,15 @@ public:
     Result<Field> field(const std::string& name, std::initializer_list<DType> dtypes,
                         std::span<const std::int64_t> shape) const;
 
-    /// Adds a layer, which replaces its fields in the model. Fails if the name is in use, if a field belongs to two
-    /// layers, or if the layers take too much memory.
-    Result<void> add(std::string name, std::shared_ptr<const Layer> layer);
-    /// Records why tensors that look like a layer of `convention` are not decoded.
-    void refuse(const char* convention, std::string_view layer, const std::string& why);
-    void warn(std::string sentence) { warnings_.push_back(std::move(sentence)); }
+    /// Adds a layer of `convention`, which replaces its fields in the model. If it could not be read, its name is in use,
+    /// a field belongs to two layers, or the layers take too much memory: records why its tensors are not decoded.
+    void take(const Convention& convention, const std::string& name, Result<std::shared_ptr<const Layer>> layer);
 
     /// Puts the layers into the model and adds a warning per convention for what was refused.
     void finish(Model& model);
 
 private:
+    Result<void> add(const std::string& name, std::shared_ptr<const Layer> layer);
     struct Refused {
         const char* convention;
         std::string first, why;
@@ -66,7 +65,6 @@ private:
     ListBudget budget_;
     std::vector<TensorInfo> layers_;
     std::vector<Refused> refused_;
-    std::vector<std::string> warnings_;
 };
 
 } // namespace qs

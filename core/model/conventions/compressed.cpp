@@ -246,26 +246,14 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     // A layer with weight_packed is handled through that field, all others through weight_scale.
     if (end == kEnds[1] && checkpoint.find(module + ".weight_packed")) return;
     auto coding = readLayer(checkpoint, module);
-    Result<void> added;
-    if (coding) {
-        // Fields for quantized inputs belong to the layer, but the weights do not depend on them.
-        for (const char* more : {".input_scale", ".input_zero_point", ".input_global_scale"})
-            addColumns(checkpoint, *coding, module + more);
-        added = checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)));
-    } else {
-        added = tl::unexpected(coding.error());
-    }
-    if (!added) checkpoint.refuse(kCompressedConvention.title, module + ".weight", added.error().message);
+    // Fields for quantized inputs belong to the layer, but the weights do not depend on them.
+    for (const char* more : {".input_scale", ".input_zero_point", ".input_global_scale"})
+        if (coding) addColumns(checkpoint, *coding, module + more);
+    checkpoint.take(kCompressedConvention, module + ".weight", std::move(coding).map(rowCodedLayer));
 }
 
 } // namespace
 
-const Convention kCompressedConvention = {"compressed-tensors",
-                                          "compressed-tensors",
-                                          "P.weight of I8 or 8-bit floats, or P.weight_packed, beside P.weight_scale; "
-                                          "config_groups where shapes leave a choice",
-                                          kTypes,
-                                          kEnds,
-                                          take};
+const Convention kCompressedConvention = {"compressed-tensors", "compressed-tensors", kTypes, kEnds, take};
 
 } // namespace qs

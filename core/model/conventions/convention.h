@@ -17,7 +17,6 @@ inline constexpr const char* kConfigKey = "quantization_config";
 struct Convention {
     const char* id;                     ///< "bitsandbytes-4bit"
     const char* title;                  ///< "bitsandbytes 4-bit"
-    const char* recognised;             ///< the tensors and settings by which it is recognised, as text for users
     std::span<const char* const> types; ///< type names of its layers
     /// Suffixes of tensor names. Every layer of the convention has at least one tensor with such a name.
     std::span<const std::string_view> ends;

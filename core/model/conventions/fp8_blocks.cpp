@@ -54,19 +54,11 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string name = field.name.substr(0, field.name.size() - end.size());
-    auto layer = readLayer(checkpoint, name);
-    if (layer)
-        if (auto added = checkpoint.add(name, *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer) checkpoint.refuse(kFp8BlocksConvention.title, name, layer.error().message);
+    checkpoint.take(kFp8BlocksConvention, name, readLayer(checkpoint, name));
 }
 
 } // namespace
 
-const Convention kFp8BlocksConvention = {"fp8-blocks",
-                                         "fp8 in blocks (DeepSeek)",
-                                         "F8_E4M3 NAME beside NAME_scale_inv; weight_block_size, or 128 x 128",
-                                         kTypes,
-                                         kEnds,
-                                         take};
+const Convention kFp8BlocksConvention = {"fp8-blocks", "fp8 in blocks (DeepSeek)", kTypes, kEnds, take};
 
 } // namespace qs

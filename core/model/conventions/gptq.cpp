@@ -7,7 +7,6 @@
 #include "core/model/conventions/input_coded.h"
 #include "core/model/conventions/row_coded.h"
 
-#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -137,20 +136,13 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     auto layer = !parts ? tl::unexpected(parts.error())
                  : awq  ? readAwq(checkpoint, *parts)
                         : readGptq(checkpoint, module, *parts);
-    if (layer)
-        if (auto added = checkpoint.add(module + ".weight", *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer)
-        checkpoint.refuse(awq ? kAwqConvention.title : kGptqConvention.title, module + ".weight",
-                          layer.error().message);
+    checkpoint.take(awq ? kAwqConvention : kGptqConvention, module + ".weight", std::move(layer));
 }
 
 } // namespace
 
-const Convention kGptqConvention = {
-    "gptq",     "GPTQ", "I32 P.qweight [inputs bits/32, outputs], P.qzeros, P.scales (P.g_idx); quantization_config",
-    kGptqTypes, kEnds,  take};
+const Convention kGptqConvention = {"gptq", "GPTQ", kGptqTypes, kEnds, take};
 // Layers are taken by the row above, because both formats have the same field names.
-const Convention kAwqConvention = {"awq",     "AWQ", "I32 P.qweight [inputs, outputs/8], P.qzeros, P.scales",
-                                   kAwqTypes, {},    nullptr};
+const Convention kAwqConvention = {"awq", "AWQ", kAwqTypes, {}, nullptr};
 
 } // namespace qs

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 
 namespace qs {
 namespace {
@@ -241,15 +240,14 @@ Result<Coding> readLayer(const Checkpoint& checkpoint, const std::string& module
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    auto coding = readLayer(checkpoint, module, field);
-    Result<void> added = coding ? checkpoint.add(module + ".weight", std::make_shared<const HqqLayer>(*coding))
-                                : Result<void>(tl::unexpected(coding.error()));
-    if (!added) checkpoint.refuse(kHqqConvention.title, module + ".weight", added.error().message);
+    checkpoint.take(kHqqConvention, module + ".weight",
+                    readLayer(checkpoint, module, field).map([](const Coding& coding) -> std::shared_ptr<const Layer> {
+                        return std::make_shared<const HqqLayer>(coding);
+                    }));
 }
 
 } // namespace
 
-const Convention kHqqConvention = {"hqq",  "HQQ", "P.W_q beside P.scale, P.zero and its settings, each a tensor",
-                                   kTypes, kEnds, take};
+const Convention kHqqConvention = {"hqq", "HQQ", kTypes, kEnds, take};
 
 } // namespace qs

@@ -103,15 +103,11 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     const TensorInfo* codes = checkpoint.find(module + ".weight");
     if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of another kind
-    auto layer = readLayer(checkpoint, module, *codes);
-    if (layer)
-        if (auto added = checkpoint.add(module + ".weight", *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer) checkpoint.refuse(kMlxConvention.title, module + ".weight", layer.error().message);
+    checkpoint.take(kMlxConvention, module + ".weight", readLayer(checkpoint, module, *codes));
 }
 
 } // namespace
 
-const Convention kMlxConvention = {
-    "mlx", "MLX", "U32 P.weight beside P.scales (P.biases); quantization in config.json", kTypes, kEnds, take};
+const Convention kMlxConvention = {"mlx", "MLX", kTypes, kEnds, take};
 
 } // namespace qs

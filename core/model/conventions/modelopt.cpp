@@ -56,19 +56,11 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled; reported by sayUndecoded()
-    auto coding = readLayer(checkpoint, module, field);
-    Result<void> added = coding ? checkpoint.add(module + ".weight", rowCodedLayer(std::move(*coding)))
-                                : Result<void>(tl::unexpected(coding.error()));
-    if (!added) checkpoint.refuse(kModelOptConvention.title, module + ".weight", added.error().message);
+    checkpoint.take(kModelOptConvention, module + ".weight", readLayer(checkpoint, module, field).map(rowCodedLayer));
 }
 
 } // namespace
 
-const Convention kModelOptConvention = {"modelopt-nvfp4",
-                                        "NVIDIA ModelOpt (NVFP4)",
-                                        "U8 P.weight beside F8_E4M3 P.weight_scale and F32 P.weight_scale_2",
-                                        kTypes,
-                                        kEnds,
-                                        take};
+const Convention kModelOptConvention = {"modelopt-nvfp4", "NVIDIA ModelOpt (NVFP4)", kTypes, kEnds, take};
 
 } // namespace qs

@@ -92,15 +92,11 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const bool transposed = end == kEnds[0];
     const std::string scales = name + (transposed ? "_scales" : ".scales");
     if (!checkpoint.find(scales)) return; // blocks of another kind
-    auto layer = readLayer(checkpoint, field, scales, transposed);
-    if (layer)
-        if (auto added = checkpoint.add(name, *layer); !added) layer = tl::unexpected(added.error());
-    if (!layer) checkpoint.refuse(kMxfp4BlocksConvention.title, name, layer.error().message);
+    checkpoint.take(kMxfp4BlocksConvention, name, readLayer(checkpoint, field, scales, transposed));
 }
 
 } // namespace
 
-const Convention kMxfp4BlocksConvention = {"gpt-oss-mxfp4", "gpt-oss MXFP4", "U8 NAME_blocks beside U8 NAME_scales",
-                                           kTypes,          kEnds,           take};
+const Convention kMxfp4BlocksConvention = {"gpt-oss-mxfp4", "gpt-oss MXFP4", kTypes, kEnds, take};
 
 } // namespace qs

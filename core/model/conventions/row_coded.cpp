@@ -7,7 +7,6 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace qs {

@@ -62,8 +62,7 @@ std::vector<WeightScheme> Schemes::of(const std::string& module) const {
     const QString name = QString::fromStdString(module);
     for (const Group& group : groups_) {
         const bool named =
-            contains(group.names, module) ||
-            std::any_of(group.patterns.begin(), group.patterns.end(), [&](const auto& pattern) {
+            contains(group.names, module) || std::ranges::any_of(group.patterns, [&](const auto& pattern) {
                 return pattern
                     .match(name, 0, QRegularExpression::NormalMatch, QRegularExpression::AnchorAtOffsetMatchOption)
                     .hasMatch();

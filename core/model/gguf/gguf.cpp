@@ -48,11 +48,9 @@ PartName partName(const std::string& path) {
 
 /// Maps a file, reads its header and adds its tensors to the model.
 Result<GgufHeader> add(Model& model, const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
-    if (const auto why = notWhole(file.size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> scratch;
     const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
     const bool isGguf = start.size() >= 4 && std::memcmp(start.data(), "GGUF", 4) == 0;

@@ -212,7 +212,7 @@ private:
         std::vector<std::string_view> sorted;
         sorted.reserve(header.tensors.size());
         for (const auto& tensor : header.tensors) sorted.push_back(tensor.name);
-        std::sort(sorted.begin(), sorted.end());
+        std::ranges::sort(sorted);
         const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
         return twice == sorted.end() || refuse(fmt::format("tensor {} is there twice", quotedName(*twice)));
     }
@@ -260,7 +260,7 @@ Result<GgufHeader> parseGgufHeader(std::span<const std::byte> head, std::uint64_
         return more;
     }
     constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
-    return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), parser.sentence(), parser.place), path,
+    return fail(fmt::format("{}: {} (at byte {}).", shownPath(path), parser.sentence(), parser.place), path,
                 static_cast<long long>(std::min(parser.place, most)));
 }
 

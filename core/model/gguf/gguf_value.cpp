@@ -5,7 +5,6 @@
 #include "core/base/text.h"
 #include "core/model/gguf/gguf_cursor.h"
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <fmt/format.h>

@@ -56,8 +56,7 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
         const std::uint64_t begin = cursor.at();
         const std::string name(cursor.string());
         readGgufValue(cursor);
-        if (cursor.failed())
-            return fail(fmt::format("{}: {}.", escapeForPeople(file.path, 200), cursor.why()), file.path);
+        if (cursor.failed()) return fail(fmt::format("{}: {}.", shownPath(file.path), cursor.why()), file.path);
         if (changed.contains(name) || name.starts_with("split.")) continue;
         keys.bytes.append(reinterpret_cast<const char*>(head.data()) + begin, cursor.at() - begin);
         ++keys.count;
@@ -81,8 +80,8 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     if (auto apart = notAnOpenedInput(path, &source); !apart) return tl::unexpected(apart.error());
     std::map<std::string, std::pair<std::uint32_t, std::uint64_t>> order;
     for (const TensorInfo& tensor : source.tensors) order[tensor.name] = {tensor.file, tensor.offset};
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [&](const TensorToWrite& a, const TensorToWrite& b) { return order[a.name] < order[b.name]; });
+    std::ranges::stable_sort(
+        tensors, [&](const TensorToWrite& a, const TensorToWrite& b) { return order[a.name] < order[b.name]; });
     const auto keys = keysOf(source, changed);
     if (!keys) return tl::unexpected(keys.error());
     std::string header = "GGUF";
@@ -97,8 +96,8 @@ Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWri
     for (const TensorToWrite& tensor : tensors) {
         const GgmlType* type = ggmlTypeOf(tensor);
         if (!type)
-            return fail(fmt::format("{}: ggml has no type for {} of tensor {}.", escapeForPeople(path, 200),
-                                    info(tensor.dtype).id, quotedName(tensor.name)),
+            return fail(fmt::format("{}: ggml has no type for {} of tensor {}.", shownPath(path), info(tensor.dtype).id,
+                                    quotedName(tensor.name)),
                         path);
         appendText(header, tensor.name);
         appendField<std::uint32_t>(header, std::uint32_t(tensor.shape.size()));

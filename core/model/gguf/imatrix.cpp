@@ -27,7 +27,7 @@ std::int32_t i32At(std::span<const std::byte> bytes, std::size_t at) {
 }
 
 bool isName(std::string_view name) {
-    return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+    return !name.empty() && std::ranges::all_of(name, [](char c) { return c > ' ' && c < '\x7f'; });
 }
 
 class ImatrixWalk {
@@ -89,8 +89,8 @@ private:
         return tensor;
     }
     tl::unexpected<Error> wrong(const std::string& what, std::uint64_t at) const {
-        return fail(fmt::format("{}: {} (byte {} of an importance matrix).", escapeForPeople(path_, 200), what, at),
-                    path_, static_cast<long long>(at));
+        return fail(fmt::format("{}: {} (byte {} of an importance matrix).", shownPath(path_), what, at), path_,
+                    static_cast<long long>(at));
     }
     bool number(std::int32_t& out, const char* what) {
         if (size_ - at_ < 4) {
@@ -126,11 +126,9 @@ bool looksLikeImatrix(std::span<const std::byte> head) {
 }
 
 Result<std::shared_ptr<Model>> openImatrix(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
-    if (const auto why = notWhole(file.size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path, 0);
     auto tensors = parseImatrix(
         file.size(), [&](std::uint64_t at, std::span<std::byte> into) { file.readInto(at, into); }, path);
     if (file.faulted())
@@ -209,8 +207,7 @@ GgufPlace ggufPlaceOf(std::string_view name) {
                                                    "layers.",
                                                    "language_model.model.layers.",
                                                    "model.language_model.layers."};
-    const auto layers =
-        std::find_if(std::begin(kLayers), std::end(kLayers), [&](auto l) { return name.starts_with(l); });
+    const auto layers = std::ranges::find_if(kLayers, [&](auto l) { return name.starts_with(l); });
     if (layers == std::end(kLayers)) return {};
     name.remove_prefix(layers->size());
     const auto dot = name.find('.');

@@ -76,7 +76,7 @@ std::string imatrixAsDat(const ImatrixToWrite& matrix) {
     Bytes out;
     out.add(std::int32_t(matrix.entries.size()));
     for (const auto& entry : matrix.entries) {
-        const double most = *std::max_element(entry.counts.begin(), entry.counts.end());
+        const double most = *std::ranges::max_element(entry.counts);
         const auto calls = std::int32_t(std::ceil(most / double(matrix.chunkSize)));
         out.add(std::int32_t(entry.name.size())), out.addText(entry.name);
         out.add(calls), out.add(std::int32_t(entry.sums.size()));

@@ -104,7 +104,7 @@ std::span<const GgmlType> ggmlTypes() {
 
 const GgmlType* findGgmlType(std::uint32_t number) {
     const auto types = ggmlTypes();
-    const auto at = std::find_if(types.begin(), types.end(), [&](const GgmlType& t) { return t.number == number; });
+    const auto at = std::ranges::find_if(types, [&](const GgmlType& t) { return t.number == number; });
     return at == types.end() ? nullptr : &*at;
 }
 

@@ -19,16 +19,14 @@ constexpr const char* kWeights = "model.weights.h5";
 } // namespace
 
 Result<std::shared_ptr<Model>> openKeras(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path, 0);
     const auto archive = ZipArchive::open(*mapping);
     if (!archive) return tl::unexpected(archive.error());
     const auto* weights = archive->find(kWeights);
     if (!weights)
-        return fail(fmt::format("{} has no {}; save it with Keras 3 without other formats of weights.",
-                                escapeForPeople(path, 200), kWeights),
+        return fail(fmt::format("{} has no {}; save it with Keras 3 without other formats of weights.", shownPath(path),
+                                kWeights),
                     path);
     auto model = newModel(path, "keras");
     const auto unchecked = archive->checkStored();

@@ -51,10 +51,8 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
 }
 
 Result<void> addShard(Model& model, const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> head(std::min<std::size_t>((*mapping)->size(), 4096));
     (*mapping)->readInto(0, head);
     if (const auto is = looksLikeHdf5(head) ? std::string() : foreignFile(head); !is.empty())
@@ -96,7 +94,7 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
         if (auto added = addShard(*model, at); !added) return tl::unexpected(added.error());
         std::vector<std::string_view> names;
         for (auto i = begin; i < model->tensors.size(); ++i) names.push_back(model->tensors[i].name);
-        std::sort(names.begin(), names.end());
+        std::ranges::sort(names);
         for (const std::string_view mapped : paths) {
             const auto inner = mapped.substr(std::min(mapped.size(), std::size_t(mapped.starts_with('/'))));
             const auto found = std::lower_bound(names.begin(), names.end(), inner);

@@ -67,7 +67,7 @@ Result<Descriptor> openAgain(const MappedFile& file) {
     struct stat status {};
     if (descriptor.get() < 0 || fstat(descriptor.get(), &status) != 0 || status.st_dev != file.device() ||
         status.st_ino != file.inode())
-        return fail(escapeForPeople(file.path(), 200) + " was replaced while it was opened.", file.path());
+        return fail(shownPath(file.path()) + " was replaced while it was opened.", file.path());
     return descriptor;
 }
 
@@ -132,11 +132,9 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
 }
 
 Result<std::shared_ptr<Model>> openHdf5(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
-    if (const auto why = notWhole(file.size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path, 0);
     auto descriptor = openAgain(file);
     if (!descriptor) return tl::unexpected(descriptor.error());
     auto model = newModel(path, "hdf5");

@@ -77,8 +77,8 @@ Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
     if (!fields.problem() && fields.has("failure")) {
         const auto why = fields.text("failure", 2000);
         if (!fields.problem())
-            return failWith(fmt::format("{} cannot be read as HDF5{}: {}.", escapeForPeople(path_, 200), place(),
-                                        escapeForPeople(why, 200)));
+            return failWith(
+                fmt::format("{} cannot be read as HDF5{}: {}.", shownPath(path_), place(), escapeForPeople(why, 200)));
     }
     const json& answer = fields.object("answer");
     if (fields.problem()) return broken("answered with garbage: " + *fields.problem());
@@ -92,8 +92,7 @@ std::uint64_t Hdf5Process::progress() const {
 }
 
 tl::unexpected<Error> Hdf5Process::broken(const std::string& what) {
-    return failWith(
-        fmt::format("{}: the reader of HDF5 {}{}; {}.", escapeForPeople(path_, 200), what, place(), blame_));
+    return failWith(fmt::format("{}: the reader of HDF5 {}{}; {}.", shownPath(path_), what, place(), blame_));
 }
 
 tl::unexpected<Error> Hdf5Process::failWith(std::string sentence) {
@@ -104,7 +103,7 @@ tl::unexpected<Error> Hdf5Process::failWith(std::string sentence) {
 
 void Hdf5Process::end() {
     process_->end();
-    if (!failed_) failed_ = Error{escapeForPeople(path_, 200) + ": its reader has ended.", path_, -1, false};
+    if (!failed_) failed_ = Error{shownPath(path_) + ": its reader has ended.", path_, -1, false};
 }
 
 std::string Hdf5Process::place() const {

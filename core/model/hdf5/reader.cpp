@@ -55,7 +55,7 @@ Result<void> Hdf5Reader::list(std::uint64_t base, std::uint64_t length) {
 
 Result<Hdf5Reader::Tile> Hdf5Reader::tile(std::size_t row, std::uint64_t number) {
     const std::pair key(row, number);
-    const auto at = std::find_if(tiles_.begin(), tiles_.end(), [&](const auto& t) { return t.first == key; });
+    const auto at = std::ranges::find_if(tiles_, [&](const auto& t) { return t.first == key; });
     if (at != tiles_.end()) {
         std::rotate(tiles_.begin(), at, at + 1);
         return tiles_.front().second;

@@ -39,8 +39,7 @@ json jsonOf(const Hdf5Attributes& attributes) {
 Result<void> checkNames(const std::vector<TensorToWrite>& tensors, const std::string& path) {
     std::set<std::string_view> names;
     const auto wrong = [&](const std::string& name, const std::string& why) {
-        return fail(fmt::format("{}: tensor {} cannot be written to HDF5: {}.", escapeForPeople(path, 200),
-                                quotedName(name), why),
+        return fail(fmt::format("{}: tensor {} cannot be written to HDF5: {}.", shownPath(path), quotedName(name), why),
                     path);
     };
     for (const auto& tensor : tensors) {
@@ -124,7 +123,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
         if (!bytes) return tl::unexpected(bytes.error());
         sizes.push_back(*bytes);
         if (__builtin_add_overflow(total, *bytes, &total) || total > std::uint64_t(INT64_MAX))
-            return fail(fmt::format("{}: the sizes of the tensors overflow.", escapeForPeople(path, 200)), path);
+            return fail(fmt::format("{}: the sizes of the tensors overflow.", shownPath(path)), path);
     }
     auto plan = planFile(path, tensors, sizes, described);
     if (!plan) return tl::unexpected(plan.error());
@@ -133,7 +132,7 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
 
     std::vector<std::size_t> order(tensors.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return plan->offsets[a] < plan->offsets[b]; });
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return plan->offsets[a] < plan->offsets[b]; });
     std::span<const std::byte> between = plan->process->window().subspan(tensors.size() * sizeof(std::uint64_t));
     std::uint64_t at = 0;
     /// Writes the bytes of libhdf5 up to a place in the file.

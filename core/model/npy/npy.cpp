@@ -128,8 +128,7 @@ std::string readDescr(const std::string& descr, DType& dtype, bool& isBigEndian)
     if (kind == "V1" || kind == "f1")
         return fmt::format("its elements are 8-bit floats ({}), and the file does not say which; save them as uint8",
                            shown);
-    const auto at =
-        std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const Type& t) { return kind == t.id; });
+    const auto at = std::ranges::find_if(kNpyTypes, [&](const Type& t) { return kind == t.id; });
     if (at == std::end(kNpyTypes)) return fmt::format("its elements are {}, which this program does not read", shown);
     if (order == '>' && kind == "V2")
         return fmt::format("its elements are {}, which this program does not read", shown);
@@ -192,23 +191,21 @@ Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_p
 }
 
 Result<std::shared_ptr<Model>> openNpy(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
-    if (const auto why = notWhole(file.size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), why), path, 0);
     std::vector<std::byte> head(
         std::min<std::size_t>(file.size(), 16384)); // a copy, because the file could change between a check and the use
     file.readInto(0, head);
     const auto header = parseNpyHeader(head, file.size());
     if (file.faulted())
         if (auto same = file.unchanged(); !same) return tl::unexpected(same.error());
-    if (!header) return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), header.error().message), path, 0);
+    if (!header) return fail(fmt::format("{}: {}.", shownPath(path), header.error().message), path, 0);
     auto model = newModel(path, "npy");
     TensorInfo tensor;
     tensor.name = std::filesystem::path(path).stem().string();
     if (auto placed = placeNpy(tensor, *header, *mapping, 0, false); !placed)
-        return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), placed.error().message), path, 0);
+        return fail(fmt::format("{}: {}.", shownPath(path), placed.error().message), path, 0);
     model->files.push_back({file.path(), file.size(), *mapping, {}});
     model->tensors.push_back(std::move(tensor));
     return model;

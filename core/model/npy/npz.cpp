@@ -28,11 +28,9 @@ struct Array {
 } // namespace
 
 Result<std::shared_ptr<Model>> openNpz(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
-    const std::string shown = escapeForPeople(path, 200);
-    if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shown, why), path, 0);
+    const std::string shown = shownPath(path);
     auto archive = ZipArchive::open(*mapping);
     if (!archive) return tl::unexpected(archive.error());
     auto model = newModel(path, "npz");

@@ -154,7 +154,7 @@ const char* npyType(DType dtype) {
 
 Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
                                const Job& job, const Naming& naming) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());

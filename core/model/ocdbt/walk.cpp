@@ -64,8 +64,8 @@ private:
 
 tl::unexpected<Error> Walk::wrong(const Child& node, const std::string& why) const {
     const auto& path = storage_.files()[node.file]->path();
-    return fail(fmt::format("{}: of the B+tree node at byte {}: {}.", escapeForPeople(path, 200), node.offset, why),
-                path, static_cast<long long>(node.offset));
+    return fail(fmt::format("{}: of the B+tree node at byte {}: {}.", shownPath(path), node.offset, why), path,
+                static_cast<long long>(node.offset));
 }
 
 const char* Walk::misplaced(const std::string& key, const Bounds& bounds) {

@@ -361,7 +361,7 @@ private:
 } // namespace
 
 Result<File> parse(std::uint64_t fileSize, const ReadBytes& read, const std::string& path) {
-    const auto shown = escapeForPeople(path, 200);
+    const auto shown = shownPath(path);
     if (fileSize > std::uint64_t(std::numeric_limits<int>::max()))
         return fail(
             fmt::format("{}: an ONNX model has at most 2 GiB (a limit of protobuf), this has {} bytes; larger ones "

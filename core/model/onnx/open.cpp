@@ -24,11 +24,9 @@ public:
     std::shared_ptr<Model> model;
 
     Result<void> open(const std::string& path) {
-        auto mapping = MappedFile::open(path);
+        auto mapping = openWhole(path);
         if (!mapping) return tl::unexpected(mapping.error());
         const auto& file = *mapping;
-        if (const auto why = notWhole(file->size(), path); !why.empty())
-            return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
         auto parsed = onnx::parse(file->size(), reading(file), path);
         if (file->faulted()) return file->unchanged();
         if (!parsed) return tl::unexpected(parsed.error());

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 namespace qs::onnx {
@@ -42,14 +41,12 @@ constexpr const char *kCast = "Cast", *kMul = "Mul", *kQuantize = "QuantizeLinea
                      *kQuantizeDynamically = "DynamicQuantizeLinear";
 
 const Operator* findOperator(std::string_view op) {
-    const auto* found =
-        std::find_if(std::begin(kOperators), std::end(kOperators), [&](const auto& row) { return op == row.name; });
+    const auto* found = std::ranges::find_if(kOperators, [&](const auto& row) { return op == row.name; });
     return found == std::end(kOperators) ? nullptr : found;
 }
 
 const IntegerProduct* findIntegerProduct(std::string_view op) {
-    const auto* found = std::find_if(std::begin(kIntegerProducts), std::end(kIntegerProducts),
-                                     [&](const auto& row) { return op == row.name; });
+    const auto* found = std::ranges::find_if(kIntegerProducts, [&](const auto& row) { return op == row.name; });
     return found == std::end(kIntegerProducts) ? nullptr : found;
 }
 
@@ -73,9 +70,8 @@ public:
         std::iota(byOutput_.begin(), byOutput_.end(), 0u);
         for (std::uint32_t i = 0; i < nodes.size(); ++i)
             for (const std::string& input : nodes[i].inputs) readers_.push_back({input, i});
-        std::sort(byOutput_.begin(), byOutput_.end(),
-                  [&](auto a, auto b) { return output(nodes[a]) < output(nodes[b]); });
-        std::sort(readers_.begin(), readers_.end());
+        std::ranges::sort(byOutput_, [&](auto a, auto b) { return output(nodes[a]) < output(nodes[b]); });
+        std::ranges::sort(readers_);
     }
     /// The node that makes a tensor; null: none of these.
     const Node* makerOf(std::string_view tensor) const {
@@ -128,8 +124,7 @@ private:
 } // namespace
 
 bool QuantizedNodes::concern(std::string_view op, std::string_view domain) {
-    if (std::any_of(std::begin(kOperators), std::end(kOperators),
-                    [&](const Operator& row) { return op == row.name && domain == row.domain; }))
+    if (std::ranges::any_of(kOperators, [&](const Operator& row) { return op == row.name && domain == row.domain; }))
         return true;
     return domain.empty() &&
            (findIntegerProduct(op) || op == kCast || op == kMul || op == kQuantize || op == kQuantizeDynamically);

@@ -189,8 +189,7 @@ void Tensor::keep(std::shared_ptr<const FieldValues> found) {
 }
 
 const ElementType* findElementType(std::int64_t number) {
-    const auto at =
-        std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return t.number == number; });
+    const auto at = std::ranges::find_if(kTypes, [&](const auto& t) { return t.number == number; });
     return at == std::end(kTypes) ? nullptr : at;
 }
 

@@ -46,7 +46,7 @@ std::vector<std::string> contents(const fs::path& folder, std::error_code& faile
     for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
         if (!it->is_directory(failed) || it->is_symlink(failed))
             names.push_back(it->path().lexically_relative(folder).string());
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
 }
 

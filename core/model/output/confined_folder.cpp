@@ -2,7 +2,6 @@
 #include "core/model/output/confined_folder.h"
 
 #include "core/base/tensor_name.h"
-#include "core/base/text.h"
 #include "core/process/descriptor.h"
 
 #include <cerrno>

@@ -26,7 +26,7 @@ Result<FolderLock> FolderLock::take(const std::string& folder, const Job& job) {
         if (job.cancelled()) return cancelledError();
         if (std::chrono::steady_clock::now() > last)
             return fail(fmt::format("{} has been locked by another program for a minute; try again when it has ended.",
-                                    escapeForPeople(folder, 200)),
+                                    shownPath(folder)),
                         folder);
         std::this_thread::sleep_for(2ms);
     }

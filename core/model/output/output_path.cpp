@@ -16,7 +16,7 @@ namespace qs {
 namespace fs = std::filesystem;
 
 Result<OutputPath> outputPath(const std::string& path) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (path.empty()) return fail("No output file was named.");
     if (path.find('\0') != std::string::npos)
         return fail(fmt::format("{} is not a path: it holds a NUL.", shown), path);
@@ -49,14 +49,12 @@ Result<void> syncFolder(const std::string& folder) {
     const bool good = fd >= 0 && (::fsync(fd) == 0 || errno == EINVAL); // EINVAL: the file system cannot sync folders
     const int error = errno;
     if (fd >= 0) ::close(fd);
-    if (!good)
-        return fail(fmt::format("{} cannot be synced: {}.", escapeForPeople(folder, 200), std::strerror(error)),
-                    folder);
+    if (!good) return fail(fmt::format("{} cannot be synced: {}.", shownPath(folder), std::strerror(error)), folder);
     return {};
 }
 
 std::string whyNotReplaced(const std::string& path, mode_t mode) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (S_ISLNK(mode)) {
         std::error_code failed;
         const auto target = fs::read_symlink(path, failed);

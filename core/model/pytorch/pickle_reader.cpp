@@ -4,8 +4,6 @@
 #include "core/base/strict_json.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 

@@ -30,7 +30,7 @@ std::string_view memberText(std::span<const std::byte> bytes) {
 class Loader {
 public:
     Loader(Model& model, std::shared_ptr<MappedFile> file)
-        : model_(model), file_(std::move(file)), path_(file_->path()), shown_(escapeForPeople(path_, 200)),
+        : model_(model), file_(std::move(file)), path_(file_->path()), shown_(shownPath(path_)),
           stem_(std::filesystem::path(path_).stem().string()), number_(std::uint32_t(model.files.size())) {}
 
     Result<void> addZip() {
@@ -202,9 +202,7 @@ Result<void> addPytorch(Model& model, const std::string& path) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
-    const auto refused = [&](std::string_view is) {
-        return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path, 0);
-    };
+    const auto refused = [&](std::string_view is) { return fail(fmt::format("{} {}.", shownPath(path), is), path, 0); };
     if (const auto is = notWhole(file.size(), path); !is.empty()) return refused(is);
     std::vector<std::byte> head(std::min<std::size_t>(file.size(), 4096));
     file.readInto(0, head);

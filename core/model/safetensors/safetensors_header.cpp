@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -245,8 +244,9 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     for (const auto& entry : entries)
         byHash.push_back({std::uint32_t(std::hash<std::string>()(entry.name)), std::uint32_t(byHash.size())});
     const auto name = [&](const Hashed& item) -> const std::string& { return entries[item.entry].name; };
-    std::sort(byHash.begin(), byHash.end(),
-              [&](const Hashed& a, const Hashed& b) { return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b); });
+    std::ranges::sort(byHash, [&](const Hashed& a, const Hashed& b) {
+        return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b);
+    });
     const auto at = std::adjacent_find(byHash.begin(), byHash.end(), [&](const Hashed& a, const Hashed& b) {
         return a.hash == b.hash && name(a) == name(b);
     });
@@ -293,7 +293,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
                                                  const std::function<void(std::uint64_t)>& passed) {
     const auto refusal = [&](const std::string& why, std::uint64_t byte) {
         constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
-        return fail(fmt::format("{}: {} (at byte {}).", escapeForPeople(path, 200), why, byte), path,
+        return fail(fmt::format("{}: {} (at byte {}).", shownPath(path), why, byte), path,
                     static_cast<long long>(std::min(byte, most)));
     };
     if (fileSize < 8)
@@ -356,8 +356,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
     header.metadata = std::move(visitor.metadata);
     if (visitor.withUnknownField > 0)
         header.warnings.push_back(fmt::format(
-            "{}: {}, a field that safetensors does not define{}; it is ignored.", escapeForPeople(path, 200),
-            visitor.unknownField,
+            "{}: {}, a field that safetensors does not define{}; it is ignored.", shownPath(path), visitor.unknownField,
             visitor.withUnknownField > 1 ? fmt::format(", as do {} more tensors", visitor.withUnknownField - 1) : ""));
     return header;
 }

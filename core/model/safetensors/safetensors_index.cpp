@@ -89,7 +89,7 @@ private:
 Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text, const std::string& path,
                                                           const TakeMapped& take,
                                                           const std::function<void(std::uint64_t)>& passed) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (text.size() > kMaxIndex)
         return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMaxIndex),
                     path);
@@ -117,10 +117,9 @@ Result<SafetensorsIndex> parseSafetensorsIndex(std::string_view text, const std:
     index.totalSize = *total;
     std::vector<std::string_view> names;
     for (const auto& [tensor, shard] : index.weightMap) names.push_back(tensor);
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-        return fail(fmt::format("{}: weight_map has tensor {} twice.", escapeForPeople(path, 200), quotedName(*twice)),
-                    path, 0);
+        return fail(fmt::format("{}: weight_map has tensor {} twice.", shownPath(path), quotedName(*twice)), path, 0);
     return index;
 }
 

@@ -64,7 +64,7 @@ Result<void> addAll(AtomicFile& file, TensorStream& stream, const std::vector<Te
         const auto placeOf = [&](const TensorStream::Placed& one) {
             return std::find(others->names.begin(), others->names.end(), one.tensor->name) - others->names.begin();
         };
-        std::sort(placed.begin(), placed.end(), [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
+        std::ranges::sort(placed, [&](const auto& a, const auto& b) { return placeOf(a) < placeOf(b); });
         assert(placed.size() == others->names.size() && "what is produced together is in one file");
         if (auto added = stream.add(*others, placed); !added) return added;
     }
@@ -109,9 +109,9 @@ Result<void> eachHeaderPiece(const std::map<std::string, std::string>& metadata,
 Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
                                        const Naming& naming) {
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
-    std::sort(tensors.begin(), tensors.end(), [](const TensorToWrite& a, const TensorToWrite& b) {
+    std::ranges::sort(tensors, [](const TensorToWrite& a, const TensorToWrite& b) {
         return a.dtype != b.dtype ? a.dtype > b.dtype : a.name < b.name;
     });
 
@@ -145,7 +145,7 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<Tens
                                 shown, kMostHeaderBytes),
                     path);
     const auto nameOf = [&](std::uint32_t i) -> const std::string& { return tensors[i].name; };
-    std::sort(byName.begin(), byName.end(), [&](auto a, auto b) { return nameOf(a) < nameOf(b); });
+    std::ranges::sort(byName, [&](auto a, auto b) { return nameOf(a) < nameOf(b); });
     const auto isTwice = [&](auto a, auto b) { return nameOf(a) == nameOf(b); };
     if (const auto twice = std::adjacent_find(byName.begin(), byName.end(), isTwice); twice != byName.end())
         return fail(fmt::format("{}: two tensors would be called {}.", shown, quotedName(nameOf(*twice))), path);

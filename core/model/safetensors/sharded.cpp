@@ -40,7 +40,7 @@ public:
     bool has(const std::string& name) const { return names_.contains(name); }
     std::vector<std::string> sorted() const {
         std::vector<std::string> out(names_.begin(), names_.end());
-        std::sort(out.begin(), out.end(), naturalLess);
+        std::ranges::sort(out, naturalLess);
         return out;
     }
 

@@ -298,7 +298,7 @@ private:
 
 Result<Manifest> parseManifest(std::string_view text, const std::string& path) {
     constexpr std::size_t kMostText = 100'000'000;
-    const std::string shown = escapeForPeople(path, 200);
+    const std::string shown = shownPath(path);
     if (text.size() > kMostText)
         return fail(
             fmt::format("{}: a model of {} bytes of JSON is over the limit of {}.", shown, text.size(), kMostText),
@@ -311,7 +311,7 @@ Result<Manifest> parseManifest(std::string_view text, const std::string& path) {
     for (const auto& group : visitor.manifest.groups)
         for (const auto& shard : group.paths)
             shards.push_back(std::filesystem::path(shard).lexically_normal().string());
-    std::sort(shards.begin(), shards.end());
+    std::ranges::sort(shards);
     if (const auto twice = std::adjacent_find(shards.begin(), shards.end()); twice != shards.end())
         return fail(fmt::format("{}: weightsManifest names the shard {} twice.", shown, quotedName(*twice)), path, 0);
     return std::move(visitor.manifest);

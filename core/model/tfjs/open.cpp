@@ -84,8 +84,7 @@ private:
 
 class TfjsOpening {
 public:
-    explicit TfjsOpening(const std::string& path)
-        : model_(newModel(path, "tfjs")), shown_(escapeForPeople(path, 200)) {}
+    explicit TfjsOpening(const std::string& path) : model_(newModel(path, "tfjs")), shown_(shownPath(path)) {}
 
     Result<std::shared_ptr<Model>> open() {
         auto manifest = read();
@@ -114,11 +113,9 @@ private:
     }
 
     Result<Manifest> read() {
-        auto mapping = MappedFile::open(model_->path);
+        auto mapping = openWhole(model_->path);
         if (!mapping) return tl::unexpected(mapping.error());
         const MappedFile& file = **mapping;
-        if (const auto why = notWhole(file.size(), model_->path); !why.empty())
-            return fail(fmt::format("{} {}.", shown_, why), model_->path, 0);
         // A copy, because the file could change between a check and the use.
         std::string text(std::min<std::size_t>(file.size(), 100'000'001), '\0');
         file.readInto(0, std::as_writable_bytes(std::span(text)));
@@ -157,7 +154,7 @@ private:
     /// Finds weights from the start up to the first missing shard, then from the end back to the last missing shard.
     Result<void> place(std::span<Weight> weights, std::span<const Shard> shards, std::size_t number) {
         const auto isMissing = [](const Shard& shard) { return !shard.file; };
-        const auto gap = std::find_if(shards.begin(), shards.end(), isMissing);
+        const auto gap = std::ranges::find_if(shards, isMissing);
         const bool isWhole = gap == shards.end();
         const ShardStream front(shards.first(std::size_t(gap - shards.begin())));
         const auto last = std::find_if(shards.rbegin(), shards.rend(), isMissing);

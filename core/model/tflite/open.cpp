@@ -146,12 +146,10 @@ TensorInfo derive(const Tensor& tensor, const std::shared_ptr<MappedFile>& file)
 } // namespace tflite
 
 Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
-    auto mapping = MappedFile::open(path);
+    auto mapping = openWhole(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const auto& file = *mapping;
-    const auto shown = escapeForPeople(path, 200);
-    if (const auto why = notWhole(file->size(), path); !why.empty())
-        return fail(fmt::format("{} {}.", shown, why), path, 0);
+    const auto shown = shownPath(path);
     // A copy, because the file could change between a check and the use.
     std::vector<std::byte> copy(std::min(file->size(), tflite::kMostRead));
     constexpr std::size_t piece = std::size_t(16) << 20;

@@ -141,8 +141,7 @@ private:
         Extent bytes;
         if (!place(table, name, bytes)) return false;
         if (bytes.count == 0) return true; // no data: computed when the model runs
-        const auto type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                       [&](const ElementType& t) { return t.number == table.type(); });
+        const auto type = std::ranges::find_if(kTypes, [&](const ElementType& t) { return t.number == table.type(); });
         const auto left = [&](const char* reason) {
             say(reason, name);
             return true;
@@ -229,7 +228,7 @@ private:
 Result<File> parse(std::span<const std::byte> bytes, std::uint64_t fileSize, const std::string& path) {
     TableWalk walk(bytes, fileSize);
     if (!walk.model())
-        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", escapeForPeople(path, 200), walk.why), path, 0);
+        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", shownPath(path), walk.why), path, 0);
     return std::move(walk.file);
 }
 

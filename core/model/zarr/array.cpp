@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <limits>
@@ -176,7 +175,7 @@ Result<void> readSecond(const json& about, Array& array) {
     std::string_view id = type.get_ref<const std::string&>();
     const char order = id.empty() ? '\0' : id.front();
     if (order == '<' || order == '>' || order == '|') id.remove_prefix(1);
-    const auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return id == t.v2; });
+    const auto row = std::ranges::find_if(kTypes, [&](const Type& t) { return id == t.v2; });
     if (row == std::end(kTypes))
         return wrong(
             fmt::format("its elements are {}, which this program does not read", quotedName(type.get<std::string>())));
@@ -207,7 +206,7 @@ Result<void> readSecond(const json& about, Array& array) {
 Result<void> readThird(const json& about, Array& array) {
     const json& type = at(about, "data_type");
     const auto id = type.is_string() ? type.get<std::string>() : std::string();
-    const auto row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return id == t.v3; });
+    const auto row = std::ranges::find_if(kTypes, [&](const Type& t) { return id == t.v3; });
     if (row == std::end(kTypes))
         return wrong(fmt::format("its elements are {}, which this program does not read", quotedName(id)));
     array.dtype = row->dtype;

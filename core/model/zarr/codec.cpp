@@ -7,7 +7,6 @@
 #include <blosc.h>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>

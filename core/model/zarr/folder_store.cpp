@@ -55,7 +55,7 @@ Result<void> FolderStore::walk(const std::string& below, int depth, const Found&
         if (!isArray) return tl::unexpected(isArray.error());
         if (*isArray) return {};
     }
-    std::sort(folders.begin(), folders.end(), naturalLess);
+    std::ranges::sort(folders, naturalLess);
     for (const auto& name : folders) {
         if (depth == kMostDeep)
             return fail(fmt::format("{} is more than {} folders deep.", shownPath(path_), kMostDeep));

@@ -154,7 +154,7 @@ private:
                              !array.isShard && array.chain.compressor == zarr::Compressor::None &&
                              !array.chain.hasCrc32c && !array.chain.isFortran && array.chain.signedBits == 0 &&
                              (!array.chain.isBigEndian || array.elementBytes() == 1);
-        const auto first = std::find_if(pieces.begin(), pieces.end(), [](const auto& piece) { return bool(piece); });
+        const auto first = std::ranges::find_if(pieces, [](const auto& piece) { return bool(piece); });
         const auto number = fileNumber(first == pieces.end() ? about.file : first->file);
         if (!number) return tl::unexpected(number.error());
         info.file = *number;

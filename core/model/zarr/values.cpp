@@ -28,8 +28,8 @@ class Kept {
 public:
     Chunk find(const void* array, std::uint64_t number) {
         const std::lock_guard lock(mutex_);
-        const auto at = std::find_if(list_.begin(), list_.end(),
-                                     [&](const Entry& e) { return e.array == array && e.number == number; });
+        const auto at =
+            std::ranges::find_if(list_, [&](const Entry& e) { return e.array == array && e.number == number; });
         if (at == list_.end()) return nullptr;
         list_.splice(list_.begin(), list_, at);
         return at->chunk;
@@ -161,9 +161,9 @@ Result<Values::Chunk> Values::decoded(std::uint64_t number) const {
         std::vector<std::byte> head(at.isFile() ? std::min<std::size_t>(at.file->size(), 256) : 0);
         at.file->readInto(0, head);
         if (const auto is = placeholder(head); !is.empty())
-            return fail(fmt::format("{} {}.", escapeForPeople(path, 200), is), path);
-        if (at.isFile()) return fail(fmt::format("{}: {}.", escapeForPeople(path, 200), error.message), path);
-        return fail(fmt::format("{}: of the chunk {}{}: {}.", escapeForPeople(path, 200), array_.fileName(file),
+            return fail(fmt::format("{} {}.", shownPath(path), is), path);
+        if (at.isFile()) return fail(fmt::format("{}: {}.", shownPath(path), error.message), path);
+        return fail(fmt::format("{}: of the chunk {}{}: {}.", shownPath(path), array_.fileName(file),
                                 at.held ? "" : fmt::format(" at byte {}", at.offset), error.message),
                     path, at.held ? -1 : static_cast<long long>(at.offset));
     };
@@ -231,7 +231,7 @@ void Values::elements(std::uint64_t first, std::uint64_t n, std::byte* out) cons
         }
         // Work chunk by chunk. In the order of the tensor, a row of chunks would be decoded again for each row of
         // elements.
-        std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.chunk < b.chunk; });
+        std::ranges::sort(runs, [](const Run& a, const Run& b) { return a.chunk < b.chunk; });
         Chunk chunk;
         for (std::size_t i = 0; i < runs.size(); ++i) {
             const Run& run = runs[i];

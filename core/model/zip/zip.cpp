@@ -65,13 +65,12 @@ Result<ZipArchive> ZipArchive::open(std::shared_ptr<MappedFile> file, const ZipL
     auto members = readZipDirectory(*file, limits);
     if (file->faulted())
         if (auto same = file->unchanged(); !same) return tl::unexpected(same.error());
-    if (!members)
-        return fail(fmt::format("{}: {}.", escapeForPeople(file->path(), 200), members.error().message), file->path());
+    if (!members) return fail(fmt::format("{}: {}.", shownPath(file->path()), members.error().message), file->path());
     file->dropPages(0, file->size()); // frees the pages with the local headers
     archive.file_ = std::move(file);
     archive.members_ = std::move(*members);
     auto& all = archive.members_;
-    std::sort(all.begin(), all.end(), [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
+    std::ranges::sort(all, [](const ZipMember& a, const ZipMember& b) { return a.name < b.name; });
     const auto twice = std::adjacent_find(all.begin(), all.end(),
                                           [](const ZipMember& a, const ZipMember& b) { return a.name == b.name; });
     if (twice != all.end()) return archive.wrong(*twice, "is there twice");
@@ -99,7 +98,7 @@ const ZipMember* ZipArchive::find(std::string_view name) const {
 }
 
 tl::unexpected<Error> ZipArchive::wrong(const ZipMember& member, std::string_view what) const {
-    return fail(fmt::format("{}: member {} {}.", escapeForPeople(file_->path(), 200), quotedName(member.name), what),
+    return fail(fmt::format("{}: member {} {}.", shownPath(file_->path()), quotedName(member.name), what),
                 file_->path(), static_cast<long long>(member.headerOffset));
 }
 
@@ -189,7 +188,7 @@ Result<ZipArchive::Inflated> ZipArchive::inflate(std::span<const ZipMember* cons
     }
     const auto noMemory = [&] {
         return fail(fmt::format("{} does not open: there is no memory for {} of inflated members ({}).",
-                                escapeForPeople(file_->path(), 200), bytesText(total), std::strerror(errno)),
+                                shownPath(file_->path()), bytesText(total), std::strerror(errno)),
                     file_->path());
     };
     Memory memory;
@@ -240,8 +239,8 @@ Result<std::uint64_t> ZipArchive::checkStored() const {
 }
 
 std::string uncheckedText(const std::string& path, std::uint64_t bytes) {
-    return fmt::format("{}: the checksums of {} of its members were not compared on opening.",
-                       escapeForPeople(path, 200), bytesText(bytes));
+    return fmt::format("{}: the checksums of {} of its members were not compared on opening.", shownPath(path),
+                       bytesText(bytes));
 }
 
 } // namespace qs

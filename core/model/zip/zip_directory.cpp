@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <limits>
 #include <optional>
 
 namespace qs {
@@ -268,7 +267,7 @@ private:
 
     /// Checks that the members fill the file up to the directory without gaps and overlaps.
     std::string tile(const std::vector<ZipMember>& members) {
-        std::sort(ends_.begin(), ends_.end(), [](const End& a, const End& b) { return a.begin < b.begin; });
+        std::ranges::sort(ends_, [](const End& a, const End& b) { return a.begin < b.begin; });
         const std::uint64_t first = ends_.empty() ? directory_.begin : ends_.front().begin;
         if (first != 0) return fmt::format("{} bytes lie before the first member", first);
         for (std::size_t i = 0; i < ends_.size(); ++i) {

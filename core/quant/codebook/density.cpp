@@ -135,7 +135,7 @@ std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count
     cuts.push_back(density.highest());
     for (const DensityCell& cell : density.cells()) // an atom is a piece of its own where there are few
         if (density.cells().size() <= kPieces) cuts.push_back(cell.lo), cuts.push_back(cell.hi);
-    std::sort(cuts.begin(), cuts.end());
+    std::ranges::sort(cuts);
     std::vector<Mass> sums(1);
     for (const double cut : cuts)
         if (const Mass sum = density.upTo(cut); sum.w > sums.back().w) sums.push_back(sum);
@@ -172,12 +172,12 @@ std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count
         end = begin;
     }
     while (levels.size() < count) levels.push_back(levels.front()); // fewer values than levels
-    std::sort(levels.begin(), levels.end());
+    std::ranges::sort(levels);
     return levels;
 }
 
 std::vector<double> lloydMax(const Density& density, std::vector<double> levels, int rounds, double least) {
-    std::sort(levels.begin(), levels.end());
+    std::ranges::sort(levels);
     double last = std::numeric_limits<double>::infinity();
     std::vector<std::size_t> cells(levels.size()); // of the boundaries, which hardly move from round to round
     for (int round = 0; round < rounds; ++round) {
@@ -192,7 +192,7 @@ std::vector<double> lloydMax(const Density& density, std::vector<double> levels,
             error += here.error(levels[k]);
             if (here.w > 0) levels[k] = here.x / here.w;
         }
-        std::sort(levels.begin(), levels.end()); // the last digits of an empty cell's neighbours
+        std::ranges::sort(levels); // the last digits of an empty cell's neighbours
         if (!(last - error > least * error)) break;
         last = error;
     }

@@ -158,7 +158,7 @@ Density densityOf(const Sums& sums, double unit) {
 
 std::vector<float> toFloats(const std::vector<double>& levels) {
     std::vector<float> out(levels.begin(), levels.end());
-    std::sort(out.begin(), out.end());
+    std::ranges::sort(out);
     return out;
 }
 
@@ -225,7 +225,7 @@ Result<std::shared_ptr<const LearnedLevels>> levelsOf(const TensorView& view, co
     };
     if (view.file) {
         const std::lock_guard lock(mutex);
-        if (const auto at = std::find_if(known.begin(), known.end(), isThis); at != known.end()) {
+        if (const auto at = std::ranges::find_if(known, isThis); at != known.end()) {
             known.splice(known.begin(), known, at);
             return known.front().levels;
         }

@@ -40,7 +40,7 @@ std::string userFormatsFolder() {
 Result<void> check(const UserFormat& format) {
     const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     const std::string& id = format.id;
-    if (id.empty() || id.size() > 32 || !(id[0] >= 'a' && id[0] <= 'z') || !std::all_of(id.begin(), id.end(), plain))
+    if (id.empty() || id.size() > 32 || !(id[0] >= 'a' && id[0] <= 'z') || !std::ranges::all_of(id, plain))
         return fail(fmt::format("'{}' is no id for a format: use a to z, digits and _, at most 32, a letter first",
                                 escapeForPeople(id, 40)));
     const auto& levels = format.levels;
@@ -132,7 +132,7 @@ std::vector<std::string> loadUserFormats(const std::string& folder) {
     std::error_code error;
     for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
         if (at->path().extension() == ".json" && paths.size() < 1000) paths.push_back(at->path().string());
-    std::sort(paths.begin(), paths.end());
+    std::ranges::sort(paths);
     for (const std::string& path : paths) {
         const auto format = readUserFormat(path);
         const auto added = format ? addUserFormat(*format) : Result<void>(tl::unexpected(format.error()));

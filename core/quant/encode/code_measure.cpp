@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/quant/encode/code_measure.h"
 
-#include "core/base/lanes.h"
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>

@@ -106,7 +106,7 @@ std::span<const float> dynamicMap() {
                 out.push_back(value), out.push_back(-value);
             }
         }
-        std::sort(out.begin(), out.end());
+        std::ranges::sort(out);
         return out;
     }();
     return map;

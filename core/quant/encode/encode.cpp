@@ -7,7 +7,6 @@
 #include "kernels/blocks/block_set.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace qs {
@@ -160,8 +159,7 @@ void keepLargest(const Sparsity& sparsity, float* x, std::size_t n) {
         float* block = x + begin;
         order.resize(std::min<std::size_t>(sparsity.of, n - begin));
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::size_t a, std::size_t b) { return isLarger(block[a], block[b]); });
+        std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return isLarger(block[a], block[b]); });
         for (std::size_t i = sparsity.keep; i < order.size(); ++i)
             if (std::isfinite(block[order[i]])) block[order[i]] = 0;
     }

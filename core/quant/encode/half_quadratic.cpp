@@ -29,7 +29,7 @@ HalfQuadratic halfQuadraticOf(std::span<const double> numbers) {
 
 float halfQuadraticZero(std::span<const float> values, float scale, float lowest, float highest,
                         const HalfQuadratic& how) {
-    float zero = lowest - *std::min_element(values.begin(), values.end()) / scale;
+    float zero = lowest - *std::ranges::min_element(values) / scale;
     double beta = how.beta, least = std::numeric_limits<double>::infinity();
     for (int i = 0; i < how.iterations; ++i, beta *= how.kappa) {
         double error = 0, sum = 0;

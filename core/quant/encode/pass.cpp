@@ -2,14 +2,12 @@
 #include "core/quant/encode/pass.h"
 
 #include "core/base/parallel.h"
-#include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 #include "core/quant/spec/dialect.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -163,7 +161,7 @@ Result<void> TensorPass::measureTensor(const Job& job) {
                 for (const GroupBound& bound : bounds) most = std::max(most, bound.high);
             });
             if (!done) return done;
-            found.largest = *std::max_element(largest.begin(), largest.end());
+            found.largest = *std::ranges::max_element(largest);
         }
         scales_ = std::make_shared<const TensorScales>(std::move(found));
     }

@@ -49,7 +49,7 @@ Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTa
 
 bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params) {
     const bool threshold = plan.run().statistic == GroupStatistic::HalfStd;
-    return std::all_of(params.begin(), params.end(), [threshold](const GroupParams& p) {
+    return std::ranges::all_of(params, [threshold](const GroupParams& p) {
         return std::isfinite(p.scale) && (threshold ? !std::isnan(p.aux) : std::isfinite(p.aux));
     });
 }

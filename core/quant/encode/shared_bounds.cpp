@@ -5,7 +5,6 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace qs {
 namespace {
@@ -70,7 +69,7 @@ std::vector<GroupBound> ofStripes(const TensorView& view, const EncodePlan& plan
     std::vector<std::pair<std::int64_t, std::int64_t>> stripes;
     for (std::int64_t row = 0; row < grid.rows; ++row)
         stripes.emplace_back(stridedScaleIndex(grid, view.info->shape, row), row);
-    std::sort(stripes.begin(), stripes.end());
+    std::ranges::sort(stripes);
     std::vector<GroupBound> bounds(std::size_t(grid.scales));
     const std::size_t share = std::max<std::size_t>(1, 1024 / columns), shares = (across + share - 1) / share;
     parallelFor(shares, 1, [&](std::size_t from, std::size_t to, unsigned) {

@@ -32,7 +32,7 @@ Known& known() {
 
 bool goodId(std::string_view id) {
     const auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    return !id.empty() && id.size() <= 32 && id[0] >= 'a' && id[0] <= 'z' && std::all_of(id.begin(), id.end(), plain);
+    return !id.empty() && id.size() <= 32 && id[0] >= 'a' && id[0] <= 'z' && std::ranges::all_of(id, plain);
 }
 
 std::string fingerprint(const TensorView& view) {
@@ -146,7 +146,7 @@ std::vector<std::string> loadTrained(const std::string& folder) {
     std::error_code error;
     for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
         if (at->path().extension() == ".safetensors" && paths.size() < kMost) paths.push_back(at->path().string());
-    std::sort(paths.begin(), paths.end());
+    std::ranges::sort(paths);
     for (const auto& path : paths) {
         auto trained = read(path);
         if (trained) {
@@ -163,8 +163,7 @@ std::optional<TensorView> trainedSource(const TensorView& view, const QuantSpec&
     const auto* trained = spec.dialect ? findTrained(*spec.dialect) : nullptr;
     if (!trained) return std::nullopt;
     const auto& originals = trained->originals;
-    const auto of = std::find_if(originals.begin(), originals.end(),
-                                 [&](const auto& each) { return each.first == view.info->name; });
+    const auto of = std::ranges::find_if(originals, [&](const auto& each) { return each.first == view.info->name; });
     const auto* latent = trained->latents->find(view.info->name);
     if (of == originals.end() || !latent || latent->shape != view.info->shape || of->second != fingerprint(view))
         return std::nullopt;

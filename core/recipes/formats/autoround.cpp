@@ -65,8 +65,8 @@ Result<ForeignRecipe> readAutoRoundRecipe(const RecipeSource& source) {
         rule.rank = isRegex ? 1 : 0;
         out.rules.push_back(std::move(rule));
     }
-    const bool hasHead = std::any_of(out.rules.begin(), out.rules.end(),
-                                     [](const RecipeRule& rule) { return rule.pattern == "lm_head"; });
+    const bool hasHead =
+        std::ranges::any_of(out.rules, [](const RecipeRule& rule) { return rule.pattern == "lm_head"; });
     if (!hasHead) out.rules.push_back({"lm_head", Matching::Exact, {}, 2}); // outside of the blocks
     out.rest = std::move(rest.spec), out.restProblem = std::move(rest.problem), out.restText = "the scheme for all";
     out.remarks.emplace_back("AutoRound learns how values are rounded; a spec here rounds to the nearest.");
@@ -118,8 +118,6 @@ Result<WrittenRecipe> writeAutoRoundRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isAutoRoundLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kAutoRoundRecipes = {
@@ -134,7 +132,7 @@ const RecipeFormat kAutoRoundRecipes = {
     .recognises = isAutoRoundRecipe,
     .read = readAutoRoundRecipe,
     .write = writeAutoRoundRecipe,
-    .takes = isAutoRoundLayer,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -2,7 +2,6 @@
 // BitsAndBytesConfig of transformers: one 4-bit or 8-bit format, and llm_int8_skip_modules (quantizers_utils.py,
 // should_convert_module(); base.py, get_keys_to_not_convert()).
 #include "core/base/text.h"
-#include "core/layouts/layouts.h"
 #include "core/layouts/linear_weights.h"
 #include "core/quant/spec/dialects/rows.h"
 #include "core/recipes/matcher.h"
@@ -87,8 +86,6 @@ Result<WrittenRecipe> writeBnbRecipe(const Assignment& assignment) {
     return WrittenRecipe{Json{{"quantization_config", std::move(json)}}.dump(2) + "\n"};
 }
 
-Result<void> isBnbLayer(const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kBitsandbytesRecipes = {
@@ -103,7 +100,7 @@ const RecipeFormat kBitsandbytesRecipes = {
     .recognises = isBnbRecipe,
     .read = readBnbRecipe,
     .write = writeBnbRecipe,
-    .takes = isBnbLayer,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -23,7 +23,7 @@ std::vector<std::string> wordsOfText(const std::string& text) {
 /// Every word has a "=", and behind the first of them a type and nothing else.
 bool isLlamaRecipe(const RecipeSource& source) {
     const auto words = wordsOfText(source.text);
-    return !words.empty() && std::all_of(words.begin(), words.end(), [](const std::string& word) {
+    return !words.empty() && std::ranges::all_of(words, [](const std::string& word) {
         const auto at = word.find('=');
         return at != word.npos && at > 0 && at + 1 < word.size() &&
                word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", at + 1) ==
@@ -88,10 +88,7 @@ Result<WrittenRecipe> writeLlamaRecipe(const Assignment& assignment) {
         }
         const auto type = ggmlTypeOf(*rule.spec(), "llama-quantize");
         if (!type) return tl::unexpected(type.error());
-        const std::string name = rule.isLayered
-                                     ? escapedRegex(rule.name.before) + "\\d+" + escapedRegex(rule.name.after)
-                                     : escapedRegex(rule.tensors.front()->name);
-        out.text += "^" + name + "$=" + *type + "\n";
+        out.text += rule.regex("\\d+") + "=" + *type + "\n";
     }
     return out;
 }

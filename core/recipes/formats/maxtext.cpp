@@ -102,8 +102,6 @@ Result<WrittenRecipe> writeMaxTextRecipe(const Assignment& assignment) {
     return out;
 }
 
-Result<void> isMaxTextProduct(const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kMaxTextRecipes = {
@@ -117,7 +115,7 @@ const RecipeFormat kMaxTextRecipes = {
     .recognises = isMaxTextRecipe,
     .read = readMaxTextRecipe,
     .write = writeMaxTextRecipe,
-    .takes = isMaxTextProduct,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -24,10 +24,7 @@ Result<WrittenRecipe> writeOwnRecipe(const Assignment& assignment) {
     Recipe recipe;
     for (const LayerRule& rule : layerRules(assignment)) {
         if (!rule.spec()) continue; // what no rule names stays as it is
-        const std::string regex = rule.isLayered
-                                      ? escapedRegex(rule.name.before) + "\\d+" + escapedRegex(rule.name.after)
-                                      : escapedRegex(rule.tensors.front()->name);
-        recipe.rules.push_back({"^" + regex + "$", rule.spec()});
+        recipe.rules.push_back({rule.regex("\\d+"), rule.spec()});
     }
     return WrittenRecipe{recipeText(recipe)};
 }

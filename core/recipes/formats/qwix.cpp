@@ -41,7 +41,7 @@ const Json& qwixRules(const RecipeSource& source) {
 
 bool isQwixRecipe(const RecipeSource& source) {
     const Json& rules = qwixRules(source);
-    return rules.is_array() && !rules.empty() && std::all_of(rules.begin(), rules.end(), [](const Json& rule) {
+    return rules.is_array() && !rules.empty() && std::ranges::all_of(rules, [](const Json& rule) {
                return rule.is_object() && (rule.contains("module_path") || rule.contains("weight_qtype"));
            });
 }
@@ -49,7 +49,7 @@ bool isQwixRecipe(const RecipeSource& source) {
 bool isForWeights(const Json& entry) {
     const Json& ops = entryOf(entry, "op_names");
     if (!ops.is_array() || ops.empty()) return true;
-    return std::any_of(ops.begin(), ops.end(), [](const Json& op) {
+    return std::ranges::any_of(ops, [](const Json& op) {
         return op.is_string() && std::find(std::begin(kProducts), std::end(kProducts),
                                            op.get_ref<const std::string&>()) != std::end(kProducts);
     });
@@ -60,7 +60,7 @@ RecipeRule ruleOfQwix(const Json& entry) {
     RecipeRule rule{path.empty() ? ".*" : path, Matching::Full, {}};
     const Json &type = entryOf(entry, "weight_qtype"), &tile = entryOf(entry, "tile_size");
     if (type.is_null()) return rule;
-    const auto found = std::find_if(std::begin(kQwixTypes), std::end(kQwixTypes), [&](const auto& row) {
+    const auto found = std::ranges::find_if(kQwixTypes, [&](const auto& row) {
         return type.is_string() && row.first == type.get_ref<const std::string&>();
     });
     if (found == std::end(kQwixTypes)) {
@@ -176,8 +176,6 @@ Result<WrittenRecipe> writeQwixRecipe(const Assignment& assignment) {
     return out;
 }
 
-Result<void> isQwixProduct(const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); }
-
 } // namespace
 
 const RecipeFormat kQwixRecipes = {
@@ -191,7 +189,7 @@ const RecipeFormat kQwixRecipes = {
     .recognises = isQwixRecipe,
     .read = readQwixRecipe,
     .write = writeQwixRecipe,
-    .takes = isQwixProduct,
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); },
 };
 
 } // namespace qs

@@ -29,7 +29,7 @@ std::vector<std::pair<int, std::string>> thireusLines(const std::string& text) {
 bool isThireusRecipe(const RecipeSource& source) {
     const auto lines = thireusLines(source.text);
     if (lines.empty() || source.text.find('#') == source.text.npos) return false;
-    return std::all_of(lines.begin(), lines.end(), [](const auto& line) {
+    return std::ranges::all_of(lines, [](const auto& line) {
         const auto at = line.second.rfind("$=");
         return line.second.starts_with('^') && at != std::string::npos && at + 2 < line.second.size() &&
                line.second.find_first_of(" \t", at) == std::string::npos;
@@ -55,10 +55,7 @@ Result<WrittenRecipe> writeThireusRecipe(const Assignment& assignment) {
         if (!rule.spec()) continue;
         const auto type = ggmlTypeOf(*rule.spec(), "GGUF-Tool-Suite");
         if (!type) return tl::unexpected(type.error());
-        const std::string name = rule.isLayered
-                                     ? escapedRegex(rule.name.before) + "[0-9]+" + escapedRegex(rule.name.after)
-                                     : escapedRegex(rule.tensors.front()->name);
-        out.text += "^" + name + "$=" + *type + "\n";
+        out.text += rule.regex("[0-9]+") + "=" + *type + "\n";
     }
     return out;
 }

@@ -2,8 +2,9 @@
 // Every family of architectures() against the logits of transformers (tests/data/eval/make_networks.py).
 #include "core/eval/forward/experts.h"
 #include "core/eval/network/network_weights.h"
+#include "core/eval/run/contest.h"
 #include "core/eval/run/embeddings.h"
-#include "core/eval/run/evaluate.h"
+#include "core/eval/run/scored_text.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/value/npy.h"
 #include "tests/support/test_program.h"
@@ -41,6 +42,27 @@ QByteArray bytesOf(const QString& path) {
 
 nlohmann::json configOf(const QString& name) {
     return nlohmann::json::parse(bytesOf(kFolder + name + QStringLiteral("/config.json")).toStdString());
+}
+
+/// Logits of the stored weights after every token: [tokens, vocabulary].
+Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
+                                    std::size_t context, const Job& job) {
+    EvaluationPlan plan;
+    plan.context = context, plan.scored = Scored::All;
+    auto contest = Contest::of(std::move(model), plan);
+    if (!contest) return tl::unexpected(contest.error());
+    if (auto checked = checkTokens(tokens, context, contest->net()); !checked) return tl::unexpected(checked.error());
+    contest->planFor((tokens.size() + context - 1) / context);
+    if (auto done = contest->pass(tokens, {}, job); !done) return tl::unexpected(done.error());
+    Runner& runner = contest->runners().front();
+    std::vector<float> out, rows;
+    for (std::size_t first = 0; first < tokens.size(); first += kLogitRows) {
+        const std::size_t count = std::min(kLogitRows, tokens.size() - first);
+        if (!(*runner.head)(*runner.states, first, count, rows, job)) return cancelledError();
+        out.insert(out.end(), rows.begin(),
+                   rows.begin() + std::ptrdiff_t(count * std::size_t(contest->net().vocabulary)));
+    }
+    return out;
 }
 
 /// A copy of a network's folder whose config.json is changed.

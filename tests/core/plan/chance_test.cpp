@@ -6,6 +6,8 @@
 #include <QFile>
 #include <QtTest>
 
+#include "sized_options.h"
+
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -158,7 +160,7 @@ void ChanceTest::proofOfTheSample() {
     const Objective& objective = objectives().front();
     const auto losses = objective.measure(objective, {*model, wanted.tensors, wanted.specs, {}}, Job());
     QVERIFY(losses);
-    const auto options = planOptions(wanted, *losses, Job());
+    const auto options = sizedOptions(wanted, *losses);
     QVERIFY(options);
     const std::uint64_t budget = (options->leastBytes() + options->mostBytes()) / 2;
     const auto best = bestMixture(*options, budget);

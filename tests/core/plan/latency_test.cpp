@@ -8,6 +8,7 @@
 #include <QtTest>
 
 #include "made_up_times.h"
+#include "sized_options.h"
 #include "tests/core/bench/fake_world.h"
 
 #include <cmath>
@@ -68,7 +69,7 @@ std::shared_ptr<const Latencies> latenciesFrom(const std::vector<BenchmarkRow>& 
 }
 
 plan::Options optionsOf(const OptionRequest& request) {
-    auto options = planOptions(request, sampleLosses(), Job());
+    auto options = sizedOptions(request, sampleLosses());
     if (!options) qFatal("%s", options.error().message.c_str());
     return std::move(*options);
 }

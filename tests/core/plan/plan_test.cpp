@@ -184,7 +184,7 @@ void PlanTest::limitsOfRoles() {
         }
     }
     request.limits = {{"(", parseSpec("int8").value(), true}};
-    QVERIFY(planOptions(request, lossesOf(request), Job()).error().message.find("not a regular expression") !=
+    QVERIFY(sizedOptions(request, lossesOf(request)).error().message.find("not a regular expression") !=
             std::string::npos);
 }
 
@@ -200,7 +200,7 @@ void PlanTest::layoutsDemandGroups() {
     }
     // Readers of gptq know one width for all.
     request.layout = "gptq";
-    const auto options = planOptions(request, lossesOf(request), Job());
+    const auto options = sizedOptions(request, lossesOf(request));
     if (options) QVERIFY(options->units.size() == 1);
 }
 
@@ -352,15 +352,15 @@ void PlanTest::whatCannotBePlanned() {
     auto request = requestOf(model);
     const Losses losses = lossesOf(request);
     request.groups = {"("};
-    QVERIFY(planOptions(request, losses, Job()).error().message.find("not a regular expression") != std::string::npos);
+    QVERIFY(sizedOptions(request, losses).error().message.find("not a regular expression") != std::string::npos);
     request.groups.clear();
     request.tensors.clear();
-    QVERIFY(planOptions(request, losses, Job()).error().message.find("no tensor to plan") != std::string::npos);
+    QVERIFY(sizedOptions(request, losses).error().message.find("no tensor to plan") != std::string::npos);
     request = requestOf(model);
     Losses lacking = losses;
     lacking.of.erase(request.tensors.front()->name);
     lacking.reasons[request.tensors.front()->name] = "it holds NaN";
-    const auto options = planOptions(request, lacking, Job());
+    const auto options = sizedOptions(request, lacking);
     QVERIFY(options);
     QCOMPARE(options->remarks.size(), std::size_t(1));
     QVERIFY(options->remarks.front().find("it holds NaN") != std::string::npos);

@@ -6,6 +6,8 @@
 
 #include <QtGlobal>
 
+#include "sized_options.h"
+
 namespace qs::plan {
 
 inline std::shared_ptr<const Model> sampleModel() {
@@ -30,7 +32,7 @@ inline Losses lossesOf(const OptionRequest& request) {
 }
 
 inline Options optionsOf(const OptionRequest& request) {
-    auto options = planOptions(request, lossesOf(request), Job());
+    auto options = sizedOptions(request, lossesOf(request));
     if (!options) qFatal("%s", options.error().message.c_str());
     return std::move(*options);
 }

@@ -42,6 +42,12 @@ Recipe recipeFor(const Mixture& mixture) {
     return recipe;
 }
 
+Result<WrittenRecipe> convertOwn(const Recipe& recipe, const RecipeFormat& to, const Model& model) {
+    auto foreign = parseForeignRecipe(recipeText(recipe), "the recipe");
+    if (!foreign) return tl::unexpected(foreign.error());
+    return convertRecipe(*foreign, to, &model);
+}
+
 QByteArray stored(const QString& path) {
     QFile file(path);
     return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
@@ -71,7 +77,7 @@ void TestConvert::textsAreStored() {
     const Mixture& mixture = kMixtures[index];
     const RecipeFormat* to = findRecipeFormat(mixture.format);
     QVERIFY(to);
-    const auto written = convertRecipe(recipeFor(mixture), *to, *llama(3));
+    const auto written = convertOwn(recipeFor(mixture), *to, *llama(3));
     QVERIFY2(written, written ? "" : written.error().sentence().c_str());
     const QString golden =
         QStringLiteral(QS_TEST_DATA "/recipes/%1%2").arg(QString::fromLatin1(to->id), QString::fromLatin1(to->ending));
@@ -90,7 +96,7 @@ void TestConvert::fromEachToEach() {
     recipe.rules = {{"embed|lm_head", {}}, {"proj", *parseSpec("int4:block=32")}};
     std::size_t pairs = 0;
     for (const RecipeFormat* from : recipeFormats()) {
-        const auto first = convertRecipe(recipe, *from, *model);
+        const auto first = convertOwn(recipe, *from, *model);
         if (!first) continue;
         const auto read = parseForeignRecipe(first->text, "recipe");
         QVERIFY(read);
@@ -153,7 +159,7 @@ void TestConvert::whatCannotBeSaid() {
     const auto parsed = parseSpec(spec.toStdString());
     QVERIFY2(parsed, parsed ? "" : parsed.error().sentence().c_str());
     recipe.rules = {{"q_proj", *parsed}};
-    const auto written = convertRecipe(recipe, *findRecipeFormat(format.toStdString()), *llama(2));
+    const auto written = convertOwn(recipe, *findRecipeFormat(format.toStdString()), *llama(2));
     QVERIFY2(!written, written ? written->text.c_str() : "");
     QVERIFY(!written.error().message.empty());
     QVERIFY2(!written.error().works.empty(), written.error().message.c_str()); // what would work is named
@@ -162,7 +168,7 @@ void TestConvert::whatCannotBeSaid() {
 void TestConvert::dialectsAreNamed() {
     Recipe recipe;
     recipe.rules = {{"q_proj", *parseSpec("int4:block=64")}};
-    const auto written = convertRecipe(recipe, kMaxTextRecipes, *llama(2));
+    const auto written = convertOwn(recipe, kMaxTextRecipes, *llama(2));
     QVERIFY(written);
     QVERIFY(!written->remarks.empty());
     QVERIFY2(written->remarks.back().find("dialect=aqt") != std::string::npos, written->remarks.back().c_str());

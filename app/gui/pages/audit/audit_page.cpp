@@ -52,11 +52,13 @@ void fit(QTableView& table) {
 AuditPage::AuditPage(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), task_(&session.tasks()), stack_(new QStackedLayout(this)),
       empty_(new EmptyState(session)), facts_(new QLabel), status_(new StatusLine("auditStatus")),
-      start_(new QPushButton(tr("Audit"))), file_(new QPushButton(tr("Compare with a file…"))),
-      folder_(new QPushButton(tr("Compare with a folder…"))), findingsCard_(new Card(tr("Findings"))),
-      checksCard_(new Card(tr("What was looked for"))),
-      differingCard_(new Card(tr("Differences from another checkpoint"))), findings_(new QTableView),
-      checks_(new QTableView), differing_(new QTableView), tensors_(new AuditedTensors(session)),
+      start_(named(new QPushButton(tr("Audit")), "auditStart", "primary")),
+      file_(named(new QPushButton(tr("Compare with a file…")), "auditFile")),
+      folder_(named(new QPushButton(tr("Compare with a folder…")), "auditFolder")),
+      findingsCard_(new Card(tr("Findings"))), checksCard_(new Card(tr("What was looked for"))),
+      differingCard_(new Card(tr("Differences from another checkpoint"))),
+      findings_(named(new QTableView, "auditFindings")), checks_(named(new QTableView, "auditChecks")),
+      differing_(named(new QTableView, "auditDifferences")), tensors_(new AuditedTensors(session)),
       found_(new RowModel<Finding>(findingColumns().pick({"severity", "title", "tensor", "evidence"}), this)),
       outcomes_(new RowModel<CheckOutcome>(shownOutcomes(), this)),
       rows_(new RowModel<DiffRow>(diffColumns().pick({"tensor", "other", "status", "nmse", "sqnr_db", "max_abs",
@@ -64,19 +66,13 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
                                   this)) {
     setAccessibleName(tr("Audit"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-    auto* title = new QLabel(tr("Audit"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
+    auto* grid =
+        spaced(new QGridLayout(content), Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
+    auto* title = dressed(new QLabel(tr("Audit")), Theme::words(18, QFont::DemiBold));
     dress(*facts_, Theme::numbers(), "muted");
     status_->hideWhenEmpty();
     status_->listenTo(task_);
-    start_->setObjectName(QStringLiteral("auditStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    file_->setObjectName(QStringLiteral("auditFile"));
-    folder_->setObjectName(QStringLiteral("auditFolder"));
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kSpace);
+    auto* header = spaced(new QHBoxLayout, Theme::kSpace);
     header->addWidget(title);
     header->addSpacing(Theme::kSpace);
     header->addWidget(facts_, 1);
@@ -86,9 +82,6 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
     asDataTable(*findings_, tr("Findings of the audit"));
     asDataTable(*checks_, tr("Checks of the audit and what each found"));
     asDataTable(*differing_, tr("Differences from another checkpoint"));
-    findings_->setObjectName(QStringLiteral("auditFindings"));
-    differing_->setObjectName(QStringLiteral("auditDifferences"));
-    checks_->setObjectName(QStringLiteral("auditChecks"));
     findings_->setModel(found_);
     checks_->setModel(outcomes_);
     differing_->setModel(rows_);
@@ -100,8 +93,7 @@ AuditPage::AuditPage(Session& session, QWidget* parent)
         new Sketch(Sketch::Kind::Table, {tr("Severity"), tr("Finding"), tr("Tensor"), tr("Evidence")}));
     differingCard_->setSketch(new Sketch(
         Sketch::Kind::Table, {tr("Tensor"), tr("In the other"), tr("Status"), tr("NMSE"), tr("SQNR"), tr("Largest")}));
-    auto* audited = new QHBoxLayout;
-    audited->setSpacing(Theme::kGap);
+    auto* audited = spaced(new QHBoxLayout, Theme::kGap);
     audited->addWidget(findingsCard_, 1);
     audited->addWidget(checksCard_);
     grid->addLayout(audited, 2, 0);
@@ -151,7 +143,7 @@ void AuditPage::open(const std::string& tensor) {
 
 void AuditPage::show(const AuditCheck* check) {
     const auto& rows = found_->rows();
-    const auto first = std::find_if(rows.begin(), rows.end(), [&](const Finding& f) { return f.check == check; });
+    const auto first = std::ranges::find_if(rows, [&](const Finding& f) { return f.check == check; });
     if (first == rows.end()) return findings_->clearSelection();
     const int row = int(first - rows.begin());
     findings_->selectRow(row);
@@ -310,7 +302,7 @@ void AuditPage::draw() {
         return;
     }
     auto rows = diff_->rows; // what differs most comes first
-    std::stable_sort(rows.begin(), rows.end(), [](const DiffRow& a, const DiffRow& b) {
+    std::ranges::stable_sort(rows, [](const DiffRow& a, const DiffRow& b) {
         const auto rank = [](const DiffRow& row) {
             return row.status == DiffStatus::Different ? 0 : row.status == DiffStatus::Equal ? 2 : 1;
         };

@@ -2,6 +2,7 @@
 #include "app/gui/pages/audit/audited_tensors.h"
 
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 
 #include <QHeaderView>
@@ -21,9 +22,8 @@ constexpr int kMeasuredRows = 30;       // number of rows that decide the widths
 AuditedTensors::AuditedTensors(Session& session)
     : Card(tr("Weights that were read")), session_(session),
       rows_(new RowModel<InspectRow>(inspectColumns(true).without({"conversion_error", "reason"}), this)),
-      table_(new QTableView) {
+      table_(named(new QTableView, "auditTensors")) {
     asDataTable(*table_, tr("Weights that the audit has read, and their statistics"));
-    table_->setObjectName(QStringLiteral("auditTensors"));
     table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(rows_);
     table_->horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);

@@ -82,8 +82,7 @@ private:
 // ---- latency -------------------------------------------------------------------------------------------------------
 
 LatencyCard::LatencyCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Latency against M"), parent), bench_(bench), chart_(new PlotChart) {
-    chart_->setObjectName(QStringLiteral("latencyChart"));
+    : Card(tr("Latency against M"), parent), bench_(bench), chart_(named(new PlotChart, "latencyChart")) {
     chart_->setAccessibleName(tr("Latency against M"));
     chart_->setAxes(tr("M, rows of x"), tr("median, µs"));
     chart_->setXPowers(2);
@@ -151,15 +150,12 @@ void LatencyCard::show(int row) {
 // ---- speed-up ------------------------------------------------------------------------------------------------------
 
 SpeedupCard::SpeedupCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Speed-up over f32 sgemm"), parent), bench_(bench), map_(new HeatMap) {
-    map_->setObjectName(QStringLiteral("speedupMap"));
+    : Card(tr("Speed-up over f32 sgemm"), parent), bench_(bench), map_(named(new HeatMap, "speedupMap")) {
     map_->setAccessibleName(tr("Speed-up over f32 sgemm"));
     map_->setGap(2);
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, 4);
-    busy_ = named(new QLabel, "speedupBusy");
-    dress(*busy_, Theme::words(11), "warn");
+    auto* column = spaced(new QVBoxLayout(body), 4);
+    busy_ = dressed(named(new QLabel, "speedupBusy"), Theme::words(11), "warn");
     busy_->setWordWrap(true);
     busy_->setFixedHeight(2 * busy_->fontMetrics().lineSpacing() + 2);
     busy_->hide();
@@ -196,7 +192,7 @@ void SpeedupCard::refresh() {
     maps_ = speedupMaps(rows);
     QStringList groups;
     for (const auto& map : maps_) {
-        const auto asked = std::find_if(map.rows.begin(), map.rows.end(), [](int row) { return row >= 0; });
+        const auto asked = std::ranges::find_if(map.rows, [](int row) { return row >= 0; });
         groups << speedupGroup(rows[std::size_t(*asked)]);
     }
     fill(*this, *group_, groups);
@@ -206,7 +202,7 @@ void SpeedupCard::refresh() {
 /// Times of threads that waited for each other give no ratio; says so, and names the remedy.
 void SpeedupCard::explainBusy() {
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
+    const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     again_->setVisible(busy > 0 && bench_.complete() && !bench_.running());
     again_->setText(busy == 1 ? tr("Time the busy row again") : tr("Time %1 busy rows again").arg(busy));
     const auto at = std::size_t(std::max(0, group_->currentIndex()));
@@ -253,8 +249,7 @@ void SpeedupCard::show(int row) {
 // ---- roofline ------------------------------------------------------------------------------------------------------
 
 RooflineCard::RooflineCard(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Roofline"), parent), bench_(bench), chart_(new PlotChart) {
-    chart_->setObjectName(QStringLiteral("rooflineChart"));
+    : Card(tr("Roofline"), parent), bench_(bench), chart_(named(new PlotChart, "rooflineChart")) {
     chart_->setAccessibleName(tr("Roofline"));
     chart_->setAxes(tr("operations a byte"), tr("GFLOP/s"));
     chart_->setXPowers(10);
@@ -279,8 +274,8 @@ void RooflineCard::refresh() {
     rooflines_ = rooflines(rows, bench_.run().roofs);
     // The baseline is measured first, but its device should not be the first choice.
     std::stable_partition(rooflines_.begin(), rooflines_.end(), [&](const Roofline& line) {
-        return std::any_of(line.points.begin(), line.points.end(),
-                           [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
+        return std::ranges::any_of(line.points,
+                                   [&](const auto& point) { return !rows[point.row].answer.variant.baseline; });
     });
     QStringList devices;
     for (const auto& line : rooflines_) devices << deviceKey(rows[line.points.front().row]);

@@ -18,8 +18,8 @@
 namespace qs::gui {
 
 BenchDetail::BenchDetail(QWidget* parent)
-    : Card(tr("What was run"), parent), text_(new QPlainTextEdit), artifact_(new QComboBox) {
-    text_->setObjectName(QStringLiteral("benchDetail"));
+    : Card(tr("What was run"), parent), text_(named(new QPlainTextEdit, "benchDetail")),
+      artifact_(named(new QComboBox, "artifactChoice")) {
     text_->setAccessibleName(tr("What was run"));
     text_->setReadOnly(true);
     text_->setFont(Theme::numbers(11));
@@ -27,7 +27,6 @@ BenchDetail::BenchDetail(QWidget* parent)
     text_->document()->setDocumentMargin(0);
     setBody(text_);
     setSketch(new Sketch(Sketch::Kind::Text));
-    artifact_->setObjectName(QStringLiteral("artifactChoice"));
     artifact_->setAccessibleName(tr("Summary, or the program that ran"));
     artifact_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     addCorner(artifact_);

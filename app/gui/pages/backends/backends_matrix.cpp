@@ -22,8 +22,8 @@ QString columnOf(const Capability& answer) {
 } // namespace
 
 MatrixCard::MatrixCard(QWidget* parent)
-    : Card(tr("What could run"), parent), view_(new QTableView), model_(new CapabilityModel(this)) {
-    view_->setObjectName(QStringLiteral("capabilityMatrix"));
+    : Card(tr("What could run"), parent), view_(named(new QTableView, "capabilityMatrix")),
+      model_(new CapabilityModel(this)) {
     asDataTable(*view_, tr("Specs and backends"));
     view_->setSelectionBehavior(QAbstractItemView::SelectItems);
     view_->setSelectionMode(QAbstractItemView::SingleSelection);

@@ -65,13 +65,11 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
                                                    tr("JSON (*.json)"));
     };
     loadProbe_ = [](const Job& job) { return machineLoad(kWatchSeconds, job); };
-    auto* layout = new QVBoxLayout(this);
-    setSpaces(*layout, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     layout->addLayout(header());
     busy_ = named(new Banner, "benchBusy");
     layout->addWidget(busy_);
-    auto* row = new QHBoxLayout;
-    row->setSpacing(Theme::kGap);
+    auto* row = spaced(new QHBoxLayout, Theme::kGap);
     layout->addLayout(row, 1);
     addPart([this, row, &session] {
         auto* card = new Card(tr("Plan"), this);
@@ -93,8 +91,7 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
         tables_->refresh();
         // Select a row at the start: a timed one if there is any, otherwise one with a reason.
         const auto& rows = bench_->rows();
-        const auto timed =
-            std::find_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
+        const auto timed = std::ranges::find_if(rows, [](const auto& row) { return row.timing.medianNs.has_value(); });
         if (shown_ < 0 && (timed != rows.end() || bench_->complete()))
             showRow(timed == rows.end() ? 0 : int(timed - rows.begin()));
     });
@@ -104,12 +101,9 @@ BackendsPage::BackendsPage(Session& session, QWidget* parent)
 }
 
 QLayout* BackendsPage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
-    auto* title = new QLabel(tr("Backends"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    note_ = new QLabel;
-    dress(*note_, Theme::numbers(), "muted");
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
+    auto* title = dressed(new QLabel(tr("Backends")), Theme::words(18, QFont::DemiBold));
+    note_ = dressed(new QLabel, Theme::numbers(), "muted");
     status_ = new StatusLine("benchStatus");
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -130,8 +124,7 @@ QLayout* BackendsPage::header() {
     line->addSpacing(Theme::kSpace);
     line->addWidget(note_);
     line->addWidget(status_, 1);
-    line->addWidget(baseline);
-    line->addWidget(export_);
+    addWidgets(*line, {baseline, export_});
     return line;
 }
 
@@ -276,8 +269,7 @@ void BackendsPage::showQuarantine() {
 
 void BackendsPage::refresh() {
     const auto& rows = bench_->rows();
-    const auto timed =
-        std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.medianNs.has_value(); });
+    const auto timed = std::ranges::count_if(rows, [](const auto& row) { return row.timing.medianNs.has_value(); });
     note_->setText(rows.empty() ? QString() : tr("%1 rows, %2 timed").arg(rows.size()).arg(timed));
     export_->setEnabled(!bench_->running() && !rows.empty());
     stages_->askAll();

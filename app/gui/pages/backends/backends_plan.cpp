@@ -20,15 +20,11 @@
 namespace qs::gui {
 
 BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
-    auto* whole = new QVBoxLayout(this);
-    whole->setContentsMargins(0, 0, 0, 0);
-    whole->setSpacing(4);
+    auto* whole = spaced(new QVBoxLayout(this), 4);
     // In a low window the plan scrolls, and the buttons below stay in place.
     auto* scroll = new QScrollArea;
     auto* inner = new QWidget;
-    auto* column = new QVBoxLayout(inner);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(3);
+    auto* column = spaced(new QVBoxLayout(inner), 3);
     scroll->setWidget(inner);
     scroll->setWidgetResizable(true);
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -42,18 +38,11 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
     fields_->offerTopology(sources_->all());
     column->addStretch(1);
 
-    note_ = new QLabel;
-    note_->setObjectName(QStringLiteral("planNote"));
-    note_->setFont(Theme::numbers(10));
-    note_->setProperty("role", QStringLiteral("muted"));
+    note_ = dressed(named(new QLabel, "planNote"), Theme::numbers(10), "muted");
     note_->setWordWrap(true);
-    complaint_ = new QLabel;
-    complaint_->setObjectName(QStringLiteral("planComplaint"));
-    complaint_->setFont(Theme::words(11));
-    complaint_->setProperty("role", QStringLiteral("warn"));
+    complaint_ = dressed(named(new QLabel, "planComplaint"), Theme::words(11), "warn");
     complaint_->setWordWrap(true);
-    whole->addWidget(note_);
-    whole->addWidget(complaint_);
+    addWidgets(*whole, {note_, complaint_});
     whole->addLayout(buttons());
     connect(sources_, &PlanSources::listed, this, [this] { fields_->offerTopology(sources_->all()); });
     connect(sources_, &PlanSources::changed, this, &BackendsPlan::estimate);
@@ -79,13 +68,9 @@ BackendsPlan::BackendsPlan(Session& session, QWidget* parent) : QWidget(parent),
 
 QLayout* BackendsPlan::buttons() {
     auto* buttons = new QHBoxLayout;
-    run_ = new QPushButton(tr("Run"));
-    run_->setObjectName(QStringLiteral("runBench"));
-    run_->setProperty("role", QStringLiteral("primary"));
-    cancel_ = new QPushButton(tr("Cancel"));
-    cancel_->setObjectName(QStringLiteral("cancelBench"));
-    auto* ask = new QPushButton(tr("Ask"));
-    ask->setObjectName(QStringLiteral("askBackends"));
+    run_ = named(new QPushButton(tr("Run")), "runBench", "primary");
+    cancel_ = named(new QPushButton(tr("Cancel")), "cancelBench");
+    auto* ask = named(new QPushButton(tr("Ask")), "askBackends");
     ask->setToolTip(tr("Which backend could run which spec, without timing anything"));
     buttons->addWidget(run_, 1);
     buttons->addWidget(cancel_, 1);

@@ -141,7 +141,7 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
         const auto& row = rows[point.row];
         const QPointF at(std::log10(point.intensity), point.gflops);
         const QString spec = str(row.question.spec);
-        auto own = std::find_if(dots.begin(), dots.end(), [&](const auto& one) { return one.first == spec; });
+        auto own = std::ranges::find_if(dots, [&](const auto& one) { return one.first == spec; });
         if (own == dots.end())
             own = dots.insert(own, {spec, {spec, PlotSeries::Style::Dots, look.colour(row), {}, {}}});
         own->second.points << at;
@@ -163,7 +163,7 @@ QVector<PlotSeries> rooflinePicture(const Roofline& roofline, const BenchRows& r
     for (const auto& [kind, peak] : roofline.peaks) most = std::max(most, ridge(peak) * 2);
     // Roofs close to each other share a label, above the highest of them.
     auto peaks = roofline.peaks;
-    std::stable_sort(peaks.begin(), peaks.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::ranges::stable_sort(peaks, [](const auto& a, const auto& b) { return a.second > b.second; });
     double named = 0; // the roof that has the label
     for (const auto& [kind, peak] : peaks) {
         QStringList names;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/backends/backends_tables.h"
 
+#include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/sketch.h"
 
@@ -107,7 +108,8 @@ QStringList commonWords(const std::vector<ComparedRow>& rows) {
 } // namespace
 
 BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
-    : Card(tr("Results"), parent), bench_(bench), view_(new QTableView), choice_(new QComboBox) {
+    : Card(tr("Results"), parent), bench_(bench), view_(named(new QTableView, "benchResults")),
+      choice_(named(new QComboBox, "tableChoice")) {
     auto* sorted = new SortedRows(bench, this);
     sorted_ = sorted;
     // Order of columns: what the row is, what is compared, the rest.
@@ -135,7 +137,6 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
                                                           "ratio_high", "drift_low", "drift_high", "old_nmse", "nmse"}),
                                   this);
     sorted->setCompared(compared_);
-    view_->setObjectName(QStringLiteral("benchResults"));
     asDataTable(*view_, tr("Results"));
     view_->setProperty("roomy", true); // text beside right-aligned numbers
     view_->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -147,7 +148,6 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     for (int i = 0; i < std::min(kSketched, times_->columnCount()); ++i)
         titles << times_->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString();
     setSketch(new Sketch(Sketch::Kind::Table, titles));
-    choice_->setObjectName(QStringLiteral("tableChoice"));
     choice_->setAccessibleName(tr("Table"));
     choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     choice_->addItems(
@@ -231,10 +231,9 @@ void BenchTables::refresh() {
 void BenchTables::explain() {
     const int choice = choice_->currentIndex();
     const auto& rows = bench_.rows();
-    const auto busy = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.timing.busy; });
+    const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     const auto& passes = bench_.run().passes;
-    const bool part =
-        !passes.empty() && std::all_of(passes.begin(), passes.end(), [](const auto& pass) { return pass.missing > 0; });
+    const bool part = !passes.empty() && std::ranges::all_of(passes, [](const auto& pass) { return pass.missing > 0; });
     setNote(part && choice == Model                      ? tr("for sums tick every shape of the model, and run")
             : busy && choice != Correctness              ? tr("%1 rows timed on a busy machine: too slow").arg(busy)
             : bench_.complete() && choice <= Correctness ? tr("correct before timed")

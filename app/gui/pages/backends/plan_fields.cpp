@@ -53,15 +53,13 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
         grid->addWidget(planCaption(title), grid->rowCount(), 0);
         grid->addWidget(widget, grid->rowCount() - 1, 1);
     };
-    ms_ = new QLineEdit(QStringLiteral("1 4 16 64"));
-    ms_->setFont(Theme::numbers());
+    ms_ = dressed(new QLineEdit(QStringLiteral("1 4 16 64")), Theme::numbers());
     ms_->setToolTip(tr("Rows of x, which is the number of tokens at once: numbers from 1 to 4096"));
     bias_ = named(new QCheckBox(tr("bias")), "planBias");
     bias_->setAccessibleName(tr("With a bias"));
     bias_->setToolTip(tr("A bias is added to every row of y"));
     line(tr("M"), ms_, "planM");
-    auto* first = new QHBoxLayout;
-    first->setSpacing(Theme::kSpace);
+    auto* first = spaced(new QHBoxLayout, Theme::kSpace);
     grid->removeWidget(ms_);
     first->addWidget(ms_, 1);
     first->addWidget(bias_);
@@ -112,8 +110,7 @@ PlanFields::PlanFields(QVBoxLayout& column, QObject* parent) : QObject(parent) {
     memory_->setToolTip(tr("The most memory for all copies of the weights. With too little, rows say that they are not "
                            "cold"));
     line(tr("Memory"), memory_, "planMemory");
-    topology_ = new QLineEdit;
-    topology_->setFont(Theme::numbers());
+    topology_ = dressed(new QLineEdit, Theme::numbers());
     topology_->setPlaceholderText(tr("none, or v6e:2x2"));
     topology_->setToolTip(
         tr("Compile for this TPU without having one: memory, code and verdict, no times. One chip is\n"
@@ -161,15 +158,15 @@ Result<std::vector<std::int64_t>> PlanFields::ms() const {
     const auto words = ms_->text().split(QRegularExpression(QStringLiteral("[^0-9]+")), Qt::SkipEmptyParts);
     for (const auto& word : words) ms.push_back(word.toLongLong());
     if (op() && !op()->product) ms = {1};
-    if (ms.empty() || *std::min_element(ms.begin(), ms.end()) < 1 || *std::max_element(ms.begin(), ms.end()) > 4096)
+    if (ms.empty() || *std::ranges::min_element(ms) < 1 || *std::ranges::max_element(ms) > 4096)
         return fail("M must be one or more numbers from 1 to 4096");
-    std::sort(ms.begin(), ms.end());
+    std::ranges::sort(ms);
     ms.erase(std::unique(ms.begin(), ms.end()), ms.end());
     return ms;
 }
 
 void PlanFields::offerTopology(std::span<const BackendSource> sources) {
-    const auto plugin = std::find_if(sources.begin(), sources.end(), runsPlugin);
+    const auto plugin = std::ranges::find_if(sources, runsPlugin);
     topology_->setVisible(plugin != sources.end());
     topologyCaption_->setVisible(plugin != sources.end());
     const QVariant kept = QSettings().value(QLatin1String(kTopology));

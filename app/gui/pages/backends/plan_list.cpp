@@ -11,8 +11,7 @@
 namespace qs::gui {
 
 QLabel* planCaption(const QString& text) {
-    auto* label = new QLabel(text);
-    dress(*label, Theme::words(11), "muted");
+    auto* label = dressed(new QLabel(text), Theme::words(11), "muted");
     return label;
 }
 

@@ -22,8 +22,7 @@ constexpr std::size_t kShapesTicked = 2;
 
 PlanShapes::PlanShapes(QVBoxLayout& column, Session& session, QWidget* parent)
     : QObject(parent), session_(session), list_(addPlanList(column, tr("Shapes N × K"), "planShapes", 72)),
-      typed_(new QLineEdit) {
-    typed_->setObjectName(QStringLiteral("planAddShape"));
+      typed_(named(new QLineEdit, "planAddShape")) {
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a shape, e.g. 4096x4096"));
     typed_->setAccessibleName(tr("Add a shape, N by K"));

@@ -63,16 +63,15 @@ void PlanSources::list() {
     if (list_->count() == 0) off = {kOwnChoice};
     sources_ = knownBackends(plugins_);
     if (auto own = sourceWithOptions(kOwnChoice, sources_); own && own->built)
-        sources_.insert(
-            std::find_if(sources_.begin(), sources_.end(), [](const auto& source) { return source.baseline; }) + 1,
-            std::move(*own));
+        sources_.insert(std::ranges::find_if(sources_, [](const auto& source) { return source.baseline; }) + 1,
+                        std::move(*own));
     const QSignalBlocker blocker(list_);
     list_->clear();
     for (const auto& source : sources_) {
         QString text = QString::fromStdString(escapeForPeople(source.id, 40));
         if (!source.built) text += tr("   not built");
         const bool on = source.built && !contains(off, source.id);
-        QString tip = QString::fromStdString(escapeForPeople(source.path, 200));
+        QString tip = QString::fromStdString(shownPath(source.path));
         if (source.id == kOwnChoice)
             tip = tr("OpenBLAS with the core type that it detects itself, in addition to the chosen one");
         for (const auto& [key, value] : source.options)

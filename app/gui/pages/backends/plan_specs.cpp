@@ -21,8 +21,7 @@ namespace qs::gui {
 
 PlanSpecs::PlanSpecs(QVBoxLayout& column, Session& session, QWidget* parent)
     : QObject(parent), session_(session), list_(addPlanList(column, tr("Weights"), "planSpecs", 72)),
-      typed_(new QLineEdit) {
-    typed_->setObjectName(QStringLiteral("planAddSpec"));
+      typed_(named(new QLineEdit, "planAddSpec")) {
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
@@ -48,8 +47,7 @@ void PlanSpecs::wish(const std::vector<QuantSpec>& specs) {
         for (int i = 0; i < list_->count(); ++i) list_->item(i)->setCheckState(Qt::Unchecked);
         for (const QuantSpec& spec : specs) {
             if (whyNotCrossing(spec)) continue; // no backend takes it
-            const auto known =
-                std::find_if(specs_.begin(), specs_.end(), [&](const Spec& one) { return one.second == spec; });
+            const auto known = std::ranges::find_if(specs_, [&](const Spec& one) { return one.second == spec; });
             if (known != specs_.end()) {
                 list_->tick(int(known - specs_.begin()));
                 continue;
@@ -87,8 +85,8 @@ void PlanSpecs::refresh() {
         for (int i = 0; i < list_->count(); ++i)
             if (list_->ticked(i)) on.push_back(specs_[std::size_t(i)].first);
     } else {
-        const auto other = std::find_if(presets.begin(), presets.end(),
-                                        [&](const auto& spec) { return spec.format != session_.spec().format; });
+        const auto other =
+            std::ranges::find_if(presets, [&](const auto& spec) { return spec.format != session_.spec().format; });
         if (other != presets.end()) on.push_back(specText(*other));
         const auto widest = std::max_element(formats().begin(), formats().end(),
                                              [](const auto& a, const auto& b) { return a.bits < b.bits; });

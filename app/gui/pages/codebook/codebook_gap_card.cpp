@@ -57,7 +57,7 @@ void GapGauge::paintEvent(QPaintEvent*) {
     painter.setPen(QPen(reach, 4, Qt::SolidLine, Qt::RoundCap));
     painter.drawLine(QPointF(left, y), QPointF(std::max(left, place(now)), y));
     // Names are above, values below. Where two would overlap, the right one is moved.
-    std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.db < b.db; });
+    std::ranges::sort(marks, [](const Mark& a, const Mark& b) { return a.db < b.db; });
     double nameEnd = -1, figureEnd = -1;
     const QFontMetricsF words(Theme::words(10)), numbers(Theme::numbers(10));
     for (const Mark& mark : marks) {
@@ -82,9 +82,10 @@ void GapGauge::paintEvent(QPaintEvent*) {
 
 GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     : Card(tr("Distance to the best levels"), parent), lab_(lab), gauge_(new GapGauge(lab)), figures_(new QLabel),
-      verdict_(new QLabel), level_(new QDoubleSpinBox), best_(new QPushButton(tr("Lloyd-Max"))),
-      learn_(new QPushButton(tr("Learn for"))), reset_(new QPushButton(tr("Reset"))),
-      save_(new QPushButton(tr("Save as format"))), id_(new QLineEdit) {
+      verdict_(new QLabel), level_(named(new QDoubleSpinBox, "level")),
+      best_(named(new QPushButton(tr("Lloyd-Max")), "useBest")),
+      learn_(named(new QPushButton(tr("Learn for")), "learnFor")), reset_(named(new QPushButton(tr("Reset")), "reset")),
+      save_(named(new QPushButton(tr("Save as format")), "save")), id_(named(new QLineEdit, "formatId")) {
     figures_->setFont(Theme::numbers(10)); // fits on one line in the smallest window
     figures_->setTextFormat(Qt::PlainText);
     figures_->setWordWrap(true);
@@ -92,7 +93,6 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     verdict_->setTextFormat(Qt::PlainText);
     verdict_->setWordWrap(true);
     for (QLabel* label : {figures_, verdict_}) label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    level_->setObjectName(QStringLiteral("level"));
     level_->setAccessibleName(tr("Level of the selected code"));
     level_->setFont(Theme::numbers());
     level_->setDecimals(5);
@@ -101,13 +101,10 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     level_->setSpecialValueText(tr("no code")); // shown for the minimum
     level_->setMinimumWidth(112);
     level_->setMaximumWidth(172);
-    id_->setObjectName(QStringLiteral("formatId"));
     id_->setAccessibleName(tr("Id of the new format"));
     id_->setPlaceholderText(tr("id of a new format, e.g. my_nf4"));
     id_->setMaxLength(32);
-    best_->setObjectName(QStringLiteral("useBest"));
     best_->setToolTip(tr("Move all levels to the best ones for this tensor"));
-    learn_->setObjectName(QStringLiteral("learnFor"));
     auto* menu = new QMenu(learn_);
     for (const auto& share : solve::shares())
         menu->addAction(tr(share.title), this, [this, id = QString::fromUtf8(share.id)] { Q_EMIT learnAsked(id); });
@@ -116,26 +113,18 @@ GapCard::GapCard(CodebookLab& lab, QWidget* parent)
     weights_->setCheckable(true);
     learn_->setMenu(menu);
     learn_->setProperty("menu", true);
-    reset_->setObjectName(QStringLiteral("reset"));
     reset_->setToolTip(tr("Back to the format's own levels"));
-    save_->setObjectName(QStringLiteral("save"));
     save_->setToolTip(tr("Keep these levels as a format that every spec can name"));
-    auto* tools = new QHBoxLayout;
-    setSpaces(*tools, 4);
+    auto* tools = spaced(new QHBoxLayout, 4);
     tools->addWidget(level_, 1);
-    tools->addWidget(best_);
-    tools->addWidget(learn_);
-    tools->addWidget(reset_);
+    addWidgets(*tools, {best_, learn_, reset_});
     tools->addStretch();
-    auto* keep = new QHBoxLayout;
-    setSpaces(*keep, Theme::kSpace);
+    auto* keep = spaced(new QHBoxLayout, Theme::kSpace);
     keep->addWidget(id_, 1);
     keep->addWidget(save_);
     auto* body = new QWidget;
-    auto* layout = new QVBoxLayout(body);
-    setSpaces(*layout, Theme::kSpace);
-    layout->addWidget(gauge_);
-    layout->addWidget(figures_);
+    auto* layout = spaced(new QVBoxLayout(body), Theme::kSpace);
+    addWidgets(*layout, {gauge_, figures_});
     layout->addStretch(1);
     layout->addWidget(verdict_);
     layout->addLayout(tools);

@@ -99,8 +99,7 @@ CodebookPage::CodebookPage(Session& session, QWidget* parent)
       stages_(new StagedRefresh(this)), learning_(&session.tasks()) {
     setAccessibleName(tr("Codebook"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    setSpaces(*grid, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     header_->setFixedHeight(Theme::kControl);
     grid->addWidget(header_, 0, 0, 1, 2);
     auto* left = new QVBoxLayout;
@@ -295,8 +294,7 @@ void CodebookPage::showState() {
     if (!session_.model())
         empty_->askForModel();
     else
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
+        empty_->askForTensor();
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 

@@ -202,8 +202,7 @@ DecodeCard::DecodeCard(QWidget* parent)
     verdict_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Minimum);
     verdict_->setTextFormat(Qt::PlainText);
     auto* body = new QWidget;
-    auto* layout = new QVBoxLayout(body);
-    setSpaces(*layout, Theme::kSpace);
+    auto* layout = spaced(new QVBoxLayout(body), Theme::kSpace);
     layout->addWidget(chart_, 1);
     layout->addWidget(verdict_);
     setBody(body);

@@ -18,7 +18,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 
 namespace qs::gui {
 
@@ -81,8 +80,7 @@ private:
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stages_(new StagedRefresh(this)) {
-    auto* layout = new QVBoxLayout(this);
-    setSpaces(*layout, Theme::kSpace, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kPageMargins);
     layout->addLayout(header());
     auto* grid = grid_ = new QGridLayout;
     grid->setHorizontalSpacing(Theme::kGap);
@@ -126,12 +124,10 @@ void ComparePage::listen(QGridLayout* grid) {
 }
 
 QLayout* ComparePage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
     tensor_ = new ElidedLabel(Qt::ElideLeft); // the layer and the role are at the end
     tensor_->setFont(Theme::words(18, QFont::DemiBold));
-    shape_ = new QLabel;
-    dress(*shape_, Theme::numbers(), "muted");
+    shape_ = dressed(new QLabel, Theme::numbers(), "muted");
     line->addWidget(tensor_);
     line->addSpacing(Theme::kSpace);
     line->addWidget(shape_);
@@ -169,11 +165,9 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
     auto* heading = new QWidget;
     auto* line = new QHBoxLayout(heading);
     line->setContentsMargins(Theme::kMargin, Theme::kSpace, Theme::kMargin, 0);
-    pane.title = new ElidedLabel(Qt::ElideMiddle);
-    pane.title->setFont(Theme::words(13, QFont::DemiBold));
+    pane.title = dressed(new ElidedLabel(Qt::ElideMiddle), Theme::words(13, QFont::DemiBold));
     pane.title->setObjectName(QStringLiteral("title") + name);
-    pane.figures = new QLabel;
-    pane.figures->setFont(Theme::numbers());
+    pane.figures = dressed(new QLabel, Theme::numbers());
     pane.figures->setObjectName(QStringLiteral("figures") + name);
     line->addWidget(pane.title, 1);
     line->addWidget(pane.figures);
@@ -196,8 +190,7 @@ void ComparePage::build(QGridLayout* grid, Pane& pane, int column, const QString
 }
 
 void ComparePage::buildDifference(QGridLayout* grid) {
-    auto* heading = new QLabel(tr("Difference, B − A"));
-    heading->setFont(Theme::words(13, QFont::DemiBold));
+    auto* heading = dressed(new QLabel(tr("Difference, B − A")), Theme::words(13, QFont::DemiBold));
     heading->setContentsMargins(Theme::kMargin, Theme::kSpace, 0, 0);
     figures_ = new FigureTable;
     figureCard_ = new Card(tr("Key figures"));

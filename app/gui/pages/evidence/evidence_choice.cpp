@@ -41,23 +41,19 @@ public:
 } // namespace
 
 EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), file_(new ElidedLabel(Qt::ElideMiddle)),
-      reference_(new ElidedLabel(Qt::ElideMiddle)), text_(new QPushButton(tr("Text…"))),
-      tokens_(new QPushButton(tr("Token ids…"))), ownReference_(new QPushButton(tr("Use the model itself"))),
+    : QWidget(parent), session_(session), file_(named(new ElidedLabel(Qt::ElideMiddle), "evidenceFile")),
+      reference_(named(new ElidedLabel(Qt::ElideMiddle), "evidenceReference")),
+      text_(named(new QPushButton(tr("Text…")), "evidenceText")),
+      tokens_(named(new QPushButton(tr("Token ids…")), "evidenceTokens")),
+      ownReference_(named(new QPushButton(tr("Use the model itself")), "evidenceOwnReference")),
       context_(new PowerSpin), chunks_(new QSpinBox), scored_(new QComboBox), backend_(new QComboBox),
       specs_(new SpecTicks("evidenceSpecs", tr("Specs to evaluate"), "evidenceAdd")) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(captionLabel(tr("Text")));
     file_->setFont(Theme::numbers());
-    file_->setObjectName(QStringLiteral("evidenceFile"));
     column->addWidget(file_);
-    auto* files = new QHBoxLayout;
-    files->setSpacing(Theme::kSpace);
-    text_->setObjectName(QStringLiteral("evidenceText"));
+    auto* files = spaced(new QHBoxLayout, Theme::kSpace);
     text_->setToolTip(tr("A text in UTF-8, which the model's tokenizer turns into tokens"));
-    tokens_->setObjectName(QStringLiteral("evidenceTokens"));
     tokens_->setToolTip(tr("Token ids: an array of integers (.npy), or whole numbers in a text file"));
     files->addWidget(text_, 1);
     files->addWidget(tokens_, 1);
@@ -66,10 +62,7 @@ EvidenceChoice::EvidenceChoice(Session& session, QWidget* parent)
     connect(tokens_, &QPushButton::clicked, this, [this] { chooseText(true); });
 
     reference_->setFont(Theme::numbers());
-    reference_->setObjectName(QStringLiteral("evidenceReference"));
-    ownReference_->setObjectName(QStringLiteral("evidenceOwnReference"));
-    column->addWidget(reference_);
-    column->addWidget(ownReference_);
+    addWidgets(*column, {reference_, ownReference_});
     connect(ownReference_, &QPushButton::clicked, this, [this] { setBase({}); });
 
     auto* form = new QFormLayout;
@@ -166,8 +159,8 @@ void EvidenceChoice::allowTexts(bool allowed) { text_->setEnabled(allowed); }
 void EvidenceChoice::takesScored(bool taken) { scored_->setEnabled(taken); }
 
 void EvidenceChoice::chooseText(bool ids) {
-    auto* dialog = new QFileDialog(this, ids ? tr("Token ids to evaluate") : tr("Text to evaluate"));
-    dialog->setObjectName(QStringLiteral("evidenceDialog"));
+    auto* dialog =
+        named(new QFileDialog(this, ids ? tr("Token ids to evaluate") : tr("Text to evaluate")), "evidenceDialog");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     dialog->setNameFilters({ids ? tr("Token ids (*.npy *.txt)") : tr("Texts (*.txt *.md *.raw)"), tr("All files (*)")});

@@ -23,24 +23,21 @@ constexpr int kSeenSpecs = 5; ///< of the table, in a small window
 
 EvidenceEmbeddings::EvidenceEmbeddings(QWidget* parent)
     : QWidget(parent), rows_(new RowModel<eval::EmbeddingRow>(eval::embeddingColumns(), this)),
-      figures_(new EvidenceFigures(EvidenceFigures::Of::Embeddings)), table_(new QTableView), chunks_(new PlotChart),
-      shares_(new PlotChart), figuresCard_(new Card(tr("Effect on the embeddings"))),
+      figures_(new EvidenceFigures(EvidenceFigures::Of::Embeddings)),
+      table_(named(new QTableView, "evidenceEmbeddings")), chunks_(named(new PlotChart, "evidenceCosines")),
+      shares_(named(new PlotChart, "evidenceCosineShares")), figuresCard_(new Card(tr("Effect on the embeddings"))),
       chunksCard_(new Card(tr("Cosine of each chunk"))), sharesCard_(new Card(tr("Chunks up to a cosine"))) {
     asDataTable(*table_, tr("Specs and what they do to the model's embeddings"));
-    table_->setObjectName(QStringLiteral("evidenceEmbeddings"));
     putFiguresOverTable(*figuresCard_, *figures_, *table_, *rows_);
-    chunks_->setObjectName(QStringLiteral("evidenceCosines"));
     chunks_->setAccessibleName(tr("Cosine of each chunk's embedding with that of the reference"));
     chunks_->setAxes(tr("chunk of the text"), tr("cosine"));
     chunks_->setXDecimals(0);
     chunks_->setLegend(true);
     chunksCard_->setBody(chunks_);
-    shares_->setObjectName(QStringLiteral("evidenceCosineShares"));
     shares_->setAccessibleName(tr("Share of chunks whose cosine is not above x"));
     shares_->setAxes(tr("cosine"), tr("chunks, %"));
     sharesCard_->setBody(shares_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(figuresCard_, 0, 0, 1, 2);
     grid->addWidget(chunksCard_, 1, 0);
     grid->addWidget(sharesCard_, 1, 1);

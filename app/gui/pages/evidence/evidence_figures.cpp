@@ -22,8 +22,7 @@ QString percent(double share, int decimals) {
 } // namespace
 
 EvidenceFigures::EvidenceFigures(Of of, QWidget* parent) : QWidget(parent) {
-    auto* row = new QHBoxLayout(this);
-    setSpaces(*row, 24);
+    auto* row = spaced(new QHBoxLayout(this), 24);
     struct Title {
         const char *id, *column; ///< column: that of the table with the same figure, which says what it is
         QString text;
@@ -42,17 +41,13 @@ EvidenceFigures::EvidenceFigures(Of of, QWidget* parent) : QWidget(parent) {
         return QString::fromStdString(columns[columns.indexOf(id)].tip);
     };
     for (const auto& [id, figure, title] : of == Of::Tokens ? ofTokens : ofEmbeddings) {
-        auto* column = new QVBoxLayout;
-        column->setSpacing(0);
-        auto* caption = new QLabel(title);
-        dress(*caption, Theme::words(10), "caption");
+        auto* column = spaced(new QVBoxLayout, 0);
+        auto* caption = dressed(new QLabel(title), Theme::words(10), "caption");
         caption->setToolTip(of == Of::Tokens ? tipOf(eval::evaluationColumns(), figure)
                                              : tipOf(eval::embeddingColumns(), figure));
-        auto* value = new QLabel;
-        value->setFont(Theme::numbers(18));
+        auto* value = dressed(new QLabel, Theme::numbers(18));
         value->setObjectName(QStringLiteral("evidence-") + QLatin1String(id));
-        auto* note = new QLabel;
-        dress(*note, Theme::numbers(10), "muted");
+        auto* note = dressed(new QLabel, Theme::numbers(10), "muted");
         note->setMinimumHeight(note->fontMetrics().height());
         for (auto* label : {caption, value, note}) column->addWidget(label);
         row->addLayout(column);
@@ -120,8 +115,7 @@ void putFiguresOverTable(Card& card, EvidenceFigures& figures, QTableView& table
     table.setSelectionMode(QAbstractItemView::SingleSelection);
     table.horizontalHeader()->setStretchLastSection(true);
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    setSpaces(*column, Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(body), Theme::kSpace);
     column->addWidget(&figures);
     column->addWidget(&table, 1);
     card.setBody(body);

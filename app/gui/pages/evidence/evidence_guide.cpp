@@ -17,9 +17,7 @@ constexpr int kReadable = 720; ///< px of a line of text
 constexpr int kRoomy = 700;    ///< px of height from which there is room for all sketches
 
 QLabel* guideText(const QString& text, int px, const char* role) {
-    auto* label = new QLabel(text);
-    label->setFont(Theme::words(px));
-    label->setProperty("role", QLatin1String(role));
+    auto* label = dressed(new QLabel(text), Theme::words(px), role);
     label->setWordWrap(true);
     label->setMaximumWidth(kReadable);
     return label;
@@ -34,8 +32,7 @@ Card* sketched(const QString& title, const QString& sentence, Sketch::Kind kind,
 }
 
 QGridLayout* sketchGrid(QWidget* parent) {
-    auto* grid = new QGridLayout(parent);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(parent), Theme::kGap);
     for (const int side : {0, 1}) grid->setColumnStretch(side, 1);
     for (const int row : {0, 1, 2}) grid->setRowStretch(row, 1);
     return grid;
@@ -47,8 +44,7 @@ EvidenceGuide::EvidenceGuide(QWidget* parent)
     : QWidget(parent), title_(guideText({}, 18, "")), what_(guideText({}, 13, "muted")),
       sample_(new QPushButton(tr("Use the sample's held-out text"))), text_(new QPushButton(tr("Choose a text…"))),
       tokens_(new QPushButton(tr("Choose token ids…"))) {
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, Theme::kMargin);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kMargin);
     column->addWidget(explanation());
     column->addWidget(sketches(), 1);
     setEncoder(false);
@@ -57,15 +53,11 @@ EvidenceGuide::EvidenceGuide(QWidget* parent)
 /// What is compared and the first buttons at the left; the steps at the right.
 QWidget* EvidenceGuide::explanation() {
     auto* both = new QWidget;
-    auto* row = new QHBoxLayout(both);
-    setSpaces(*row, 2 * Theme::kMargin, {Theme::kMargin, Theme::kSpace, Theme::kMargin, 0});
-    auto* column = new QVBoxLayout;
-    column->setSpacing(Theme::kSpace);
+    auto* row = spaced(new QHBoxLayout(both), 2 * Theme::kMargin, {Theme::kMargin, Theme::kSpace, Theme::kMargin, 0});
+    auto* column = spaced(new QVBoxLayout, Theme::kSpace);
     title_->setFont(Theme::words(18, QFont::DemiBold));
-    column->addWidget(title_);
-    column->addWidget(what_);
-    auto* buttons = new QHBoxLayout;
-    buttons->setSpacing(Theme::kSpace);
+    addWidgets(*column, {title_, what_});
+    auto* buttons = spaced(new QHBoxLayout, Theme::kSpace);
     sample_->setObjectName(QStringLiteral("evidenceSample"));
     sample_->setProperty("role", QStringLiteral("primary"));
     sample_->setToolTip(tr("Evaluates the ticked specs on the text that ships with the sample"));
@@ -135,10 +127,8 @@ QWidget* EvidenceGuide::sketches() {
                            {tr("cosine"), tr("chunks, %")}),
                   1, 1);
     auto* both = new QWidget;
-    auto* column = new QVBoxLayout(both);
-    setSpaces(*column, 0);
-    column->addWidget(ofTokens_);
-    column->addWidget(ofEmbeddings_);
+    auto* column = spaced(new QVBoxLayout(both), 0);
+    addWidgets(*column, {ofTokens_, ofEmbeddings_});
     return both;
 }
 

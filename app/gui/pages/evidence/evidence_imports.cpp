@@ -33,14 +33,11 @@ struct Imported {
 EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), choose_(new QPushButton(tr("Import figures…"))),
       remove_(new QPushButton(tr("Remove"))), spec_(new QLineEdit), floor_(new QLineEdit),
-      status_(new StatusLine("evidenceImportStatus")), table_(new QTableView),
+      status_(new StatusLine("evidenceImportStatus")), table_(named(new QTableView, "evidenceImported")),
       rows_(new RowModel<eval::ImportedColumn>(eval::importedColumns(), this)) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace);
     column->addWidget(bar());
     asDataTable(*table_, tr("Figures of other programs"));
-    table_->setObjectName(QStringLiteral("evidenceImported"));
     table_->setModel(rows_);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->horizontalHeader()->setStretchLastSection(true);
@@ -60,9 +57,7 @@ EvidenceImports::EvidenceImports(Session& session, QWidget* parent)
 
 QWidget* EvidenceImports::bar() {
     auto* bar = new QWidget;
-    auto* row = new QHBoxLayout(bar);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kSpace);
+    auto* row = spaced(new QHBoxLayout(bar), Theme::kSpace);
     choose_->setObjectName(QStringLiteral("evidenceImport"));
     choose_->setToolTip(
         tr("A log or table of llama-perplexity, a log of GPTQ, a CSV of GGUF-Tool-Suite with a figure a "
@@ -88,7 +83,7 @@ QWidget* EvidenceImports::bar() {
     }
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    for (QWidget* widget : std::initializer_list<QWidget*>{choose_, spec_, floor_, remove_}) row->addWidget(widget);
+    addWidgets(*row, {choose_, spec_, floor_, remove_});
     row->addWidget(status_, 1);
     connect(choose_, &QPushButton::clicked, this, &EvidenceImports::choose);
     connect(remove_, &QPushButton::clicked, this, [this] {
@@ -102,8 +97,7 @@ QWidget* EvidenceImports::bar() {
 }
 
 void EvidenceImports::choose() {
-    auto* dialog = new QFileDialog(this, tr("Figures of another program"));
-    dialog->setObjectName(QStringLiteral("evidenceImportDialog"));
+    auto* dialog = named(new QFileDialog(this, tr("Figures of another program")), "evidenceImportDialog");
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
@@ -127,8 +121,7 @@ void EvidenceImports::read(const eval::ImportWish& wish) {
             status_->say(tr("It is the reference of the next evaluation now."));
             return Q_EMIT baseChosen(QString::fromStdString(wish.path));
         }
-        const auto known =
-            std::find_if(files_.begin(), files_.end(), [&](const File& one) { return one.wish.path == wish.path; });
+        const auto known = std::ranges::find_if(files_, [&](const File& one) { return one.wish.path == wish.path; });
         if (known == files_.end())
             files_.push_back({wish, std::move(imported.columns)});
         else

@@ -70,8 +70,7 @@ void EvidenceOutput::build() {
     positions_->setXDecimals(0);
     positionsCard_->setBody(positions_);
     worstCard_->setBody(worst_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(figuresCard_, 0, 0, 1, 2);
     grid->addWidget(runningCard_, 1, 0);
     grid->addWidget(distributionCard_, 1, 1);

@@ -19,6 +19,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/status_line.h"
 #include "app/gui/widgets/tab_row.h"
 #include "core/base/text.h"
@@ -39,18 +40,11 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
       empty_(new EmptyState(session)), facts_(new QLabel), banner_(new EvidenceBanner(session)) {
     setAccessibleName(tr("Evidence"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
-    auto* title = new QLabel(tr("Evidence"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
-    auto* alone = new QLabel(tr("f32 activations: the effect of the weights alone"));
-    alone->setFont(Theme::words(11));
-    alone->setProperty("role", QStringLiteral("caption"));
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
+    auto* title = dressed(new QLabel(tr("Evidence")), Theme::words(18, QFont::DemiBold));
+    dress(*facts_, Theme::numbers(), "muted");
+    auto* alone = captionLabel(tr("f32 activations: the effect of the weights alone"));
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
     header->addWidget(title);
     header->addWidget(facts_, 1);
     header->addWidget(alone);
@@ -68,23 +62,17 @@ EvidencePage::EvidencePage(Session& session, QWidget* parent)
 
 QWidget* EvidencePage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new EvidenceChoice(session_);
     column->addWidget(choice_, 1);
     column->addSpacing(Theme::kSpace);
-    start_ = new QPushButton(tr("Evaluate"));
-    start_->setObjectName(QStringLiteral("evidenceStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    resume_ = new QPushButton(tr("Resume"));
-    resume_->setObjectName(QStringLiteral("evidenceResume"));
+    start_ = named(new QPushButton(tr("Evaluate")), "evidenceStart", "primary");
+    resume_ = named(new QPushButton(tr("Resume")), "evidenceResume");
     resume_->setToolTip(tr("Goes on behind the chunks that an evaluation of the same has finished before it was "
                            "stopped, also before the program was closed"));
-    stop_ = new QPushButton(tr("Cancel"));
-    stop_->setObjectName(QStringLiteral("evidenceStop"));
+    stop_ = named(new QPushButton(tr("Cancel")), "evidenceStop");
     status_ = new StatusLine("evidenceStatus");
-    for (QWidget* widget : std::initializer_list<QWidget*>{resume_, start_, stop_, status_}) column->addWidget(widget);
+    addWidgets(*column, {resume_, start_, stop_, status_});
     connect(choice_, &EvidenceChoice::changed, this, &EvidencePage::draw);
     connect(choice_, &EvidenceChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     connect(start_, &QPushButton::clicked, this, &EvidencePage::begin);
@@ -100,13 +88,11 @@ QWidget* EvidencePage::sidebar() {
 QWidget* EvidencePage::results() {
     results_ = new EvidenceResults;
     auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kSpace);
     tensors_ = new EvidenceTensors(session_, [this] { return choice_->settings(); });
     trust_ = new EvidenceTrust(session_);
     views_ = new QStackedLayout;
-    for (QWidget* view : std::initializer_list<QWidget*>{results_, tensors_, trust_}) views_->addWidget(view);
+    addWidgets(*views_, {results_, tensors_, trust_});
     column->addLayout(tabs());
     column->addLayout(views_, 1);
     connect(tensors_, &EvidenceTensors::changed, this, [this] {
@@ -128,12 +114,10 @@ QLayout* EvidencePage::tabs() {
     const Tab all[] = {{"evidenceTabOutput", tr("Output"), tr("What each spec does to the model's output")},
                        {"evidenceTabTensors", tr("Tensors"), tr("Which tensor breaks: the effect of each one alone")},
                        {"evidenceTabTrust", tr("Trust"), tr("Whether figures of the weights rank as the output does")}};
-    auto* row = new QHBoxLayout;
-    row->setSpacing(4);
+    auto* row = spaced(new QHBoxLayout, 4);
     auto* group = addTabs(*row, all, this);
-    reference_ = new ElidedLabel(Qt::ElideRight);
-    dress(*reference_, Theme::words(11), "warn");
-    reference_->setObjectName(QStringLiteral("evidenceQuantizedReference"));
+    reference_ =
+        dressed(named(new ElidedLabel(Qt::ElideRight), "evidenceQuantizedReference"), Theme::words(11), "warn");
     row->addSpacing(Theme::kSpace);
     row->addWidget(reference_, 1);
     connect(group, &QButtonGroup::idClicked, this, [this, group](int id) {

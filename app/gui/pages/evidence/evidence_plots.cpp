@@ -134,7 +134,7 @@ QVector<PlotSeries> cosineShares(const std::vector<eval::RecordedEmbedding>& emb
         std::vector<double> values;
         for (const double one : embeddings[i].cosines)
             if (std::isfinite(one)) values.push_back(one);
-        std::sort(values.begin(), values.end());
+        std::ranges::sort(values);
         const std::size_t step = stepOf(values.size());
         for (std::size_t at = 0; at < values.size(); ++at)
             if (at % step == 0 || at + 1 == values.size())

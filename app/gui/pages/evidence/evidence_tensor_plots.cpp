@@ -24,7 +24,7 @@ std::vector<const eval::SensitivityRow*> rankedRows(const std::vector<eval::Sens
     std::vector<const eval::SensitivityRow*> out;
     for (const auto& row : rows)
         if (row.isTensor && row.spec == spec) out.push_back(&row);
-    std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+    std::ranges::stable_sort(out, [](const auto* a, const auto* b) {
         const auto x = a->rank(), y = b->rank();
         if (!x || !y) return x && !y;
         return x->mean > y->mean;
@@ -84,7 +84,7 @@ QVector<PlotSeries> predictionPlot(const std::vector<eval::SensitivityRow>& rows
         most = std::max({most, at->second, row.divergence->mean});
     }
     if (found.empty()) return {};
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     PlotSeries equal, dots;
     equal.name = phrase("equal");
     equal.style = PlotSeries::Style::Line;

@@ -46,15 +46,13 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
       spec_(new QComboBox), start_(new QPushButton(tr("Measure each tensor"))), stop_(new QPushButton(tr("Cancel"))),
       status_(new StatusLine("evidenceTensorStatus")), mapCard_(new Card(tr("Effect by layer × role"))),
       barsCard_(new Card(tr("Tensors by their effect"))), predictionsCard_(new Card(tr("Predicted against measured"))),
-      map_(new HeatMap), bars_(new RankedBars), predictions_(new PlotChart) {
-    map_->setObjectName(QStringLiteral("evidenceMap"));
+      map_(named(new HeatMap, "evidenceMap")), bars_(named(new RankedBars, "evidenceBars")),
+      predictions_(named(new PlotChart, "evidencePredictions")) {
     map_->setAccessibleName(tr("Effect of each tensor by layer and role"));
     map_->setGap(2);
-    bars_->setObjectName(QStringLiteral("evidenceBars"));
     bars_->setAccessibleName(tr("Tensors by their effect, the largest first"));
     bars_->setNamesTensors();
     bars_->setFromZero(true);
-    predictions_->setObjectName(QStringLiteral("evidencePredictions"));
     predictions_->setAccessibleName(tr("KL alone against its prediction, a dot for each tensor"));
     predictions_->setAxes(tr("predicted: slope × NMSE, nats"), tr("KL alone, nats"));
     mapCard_->setBody(map_);
@@ -64,9 +62,7 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
     barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("KL alone, nats")}));
     predictionsCard_->setSketch(
         new Sketch(Sketch::Kind::Frontier, {tr("predicted: slope × NMSE, nats"), tr("KL alone, nats")}));
-    auto* grid = new QGridLayout(this);
-    grid->setContentsMargins({});
-    grid->setSpacing(Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(controls(), 0, 0, 1, 2);
     grid->addWidget(mapCard_, 1, 0);
     grid->addWidget(predictionsCard_, 2, 0);
@@ -95,9 +91,7 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
 
 QWidget* EvidenceTensors::controls() {
     auto* bar = new QWidget;
-    auto* row = new QHBoxLayout(bar);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kSpace);
+    auto* row = spaced(new QHBoxLayout(bar), Theme::kSpace);
     for (const auto& one : eval::sensitivityHows()) {
         how_->addItem(tr(one.title), QLatin1String(one.id));
         how_->setItemData(how_->count() - 1, QString::fromUtf8(one.summary), Qt::ToolTipRole);
@@ -113,7 +107,7 @@ QWidget* EvidenceTensors::controls() {
     stop_->setObjectName(QStringLiteral("evidenceTensorStop"));
     status_->setWordWrap(false);
     status_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    for (QWidget* widget : std::initializer_list<QWidget*>{how_, spec_, start_, stop_}) row->addWidget(widget);
+    addWidgets(*row, {how_, spec_, start_, stop_});
     row->addWidget(status_, 1);
     connect(how_, &QComboBox::currentIndexChanged, this, &EvidenceTensors::draw);
     connect(spec_, &QComboBox::currentIndexChanged, this, &EvidenceTensors::draw);

@@ -3,6 +3,7 @@
 
 #include "app/gui/pages/evidence/evidence_imports.h"
 #include "app/gui/session.h"
+#include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/sketch.h"
@@ -37,7 +38,7 @@ std::vector<double> placesOf(const std::vector<double>& values) {
     std::vector<double> sorted;
     for (const double value : values)
         if (std::isfinite(value)) sorted.push_back(value);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::vector<double> out;
     for (const double value : values) {
         const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
@@ -57,7 +58,7 @@ Multiple panelOf(const eval::TrustTable& table, const eval::TrustRow& row, int s
     const auto x = placesOf(table.proxies[row.proxy].values), y = placesOf(table.measured[row.measured].values);
     for (std::size_t i = 0; i < x.size(); ++i)
         if (std::isfinite(x[i]) && std::isfinite(y[i])) panel.dots.push_back({x[i], y[i], series, int(i), false});
-    std::sort(panel.dots.begin(), panel.dots.end(), [](const auto& a, const auto& b) { return a.x < b.x; });
+    std::ranges::sort(panel.dots, [](const auto& a, const auto& b) { return a.x < b.x; });
     panel.empty = EvidenceTrust::tr("Too few have both figures.");
     return panel;
 }
@@ -66,9 +67,9 @@ Multiple panelOf(const eval::TrustTable& table, const eval::TrustRow& row, int s
 
 EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), plotsCard_(new Card(tr("Proxies against the output"))),
-      tableCard_(new Card(tr("Agreement of proxies"))), plots_(new SmallMultiples), table_(new QTableView),
-      imports_(new EvidenceImports(session)), rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
-    plots_->setObjectName(QStringLiteral("evidenceTrustPlots"));
+      tableCard_(new Card(tr("Agreement of proxies"))), plots_(named(new SmallMultiples, "evidenceTrustPlots")),
+      table_(named(new QTableView, "evidenceTrust")), imports_(new EvidenceImports(session)),
+      rows_(new RowModel<eval::TrustRow>(eval::trustColumns(), this)) {
     plots_->setAccessibleName(tr("Order by a proxy against the order by what was measured, a panel for each pair"));
     plots_->setAxes(tr("order by the proxy, %"), tr("measured order, %"));
     plots_->setComparesOrders(true);
@@ -85,15 +86,12 @@ EvidenceTrust::EvidenceTrust(Session& session, QWidget* parent)
     plotsCard_->setBody(plots_);
     plotsCard_->setSketch(new Sketch(Sketch::Kind::Frontier, {tr("order by the proxy, %"), tr("measured order, %")}));
     asDataTable(*table_, tr("How far each proxy ranks as the output does"));
-    table_->setObjectName(QStringLiteral("evidenceTrust"));
     table_->setModel(rows_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
     tableCard_->setSketch(
         new Sketch(Sketch::Kind::Table, {tr("Proxy"), tr("Measured"), tr("Rank correlation"), tr("Too high or low")}));
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kGap);
     column->addWidget(imports_);
     column->addWidget(plotsCard_, 3);
     column->addWidget(tableCard_, 2);

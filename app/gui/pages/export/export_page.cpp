@@ -64,12 +64,10 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
         return QFileDialog::getOpenFileName(this, tr("Open a certificate"), suggested,
                                             tr("Certificates (*certificate.json)"));
     };
-    auto* whole = new QVBoxLayout(this);
-    setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* whole = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     auto* title = pageTitle(tr("Export"), tr("planned, written, opened again, every value compared"));
     whole->addLayout(title);
-    auto* bar = new QHBoxLayout;
-    bar->setSpacing(4);
+    auto* bar = spaced(new QHBoxLayout, 4);
     auto* group = new QButtonGroup(this);
     for (std::size_t i = 0; i < tabs_.size(); ++i) {
         tabs_[i] = new QToolButton;
@@ -84,8 +82,7 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     bar->addStretch();
     whole->addLayout(bar);
     connect(group, &QButtonGroup::idClicked, this, &ExportPage::choose);
-    auto* layout = new QHBoxLayout;
-    layout->setSpacing(Theme::kGap);
+    auto* layout = spaced(new QHBoxLayout, Theme::kGap);
     whole->addLayout(layout, 1);
     auto* centre = new QWidget;
     shownTab_ = new QStackedLayout(centre);
@@ -162,11 +159,9 @@ void ExportPage::takeRestored() {
 
 QWidget* ExportPage::results() {
     auto* both = new QWidget;
-    auto* column = new QVBoxLayout(both);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(both), Theme::kGap);
     auto* body = new QWidget;
-    auto* inside = new QVBoxLayout(body);
-    setSpaces(*inside, Theme::kGap);
+    auto* inside = spaced(new QVBoxLayout(body), Theme::kGap);
     headline_ = wrapped("proofHeadline", "");
     inside->addWidget(headline_);
     auto* table = sortableTable(tensors_, "proofTable", tr("How each tensor read back"));
@@ -189,11 +184,9 @@ QWidget* ExportPage::results() {
 QWidget* ExportPage::sidebar() {
     auto* side = new QWidget;
     side->setFixedWidth(kSide);
-    auto* column = new QVBoxLayout(side);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kGap);
     auto* what = new QWidget;
-    auto* lines = new QVBoxLayout(what);
-    setSpaces(*lines, Theme::kGap);
+    auto* lines = spaced(new QVBoxLayout(what), Theme::kGap);
     spec_ = wrapped("exportSpec", "muted");
     spec_->setFont(Theme::code());
     layout_ = named(new QComboBox, "exportLayout");

@@ -28,11 +28,9 @@ constexpr int kWide = 1300;   ///< pixels from which there is room for bars besi
 ExportPlanView::ExportPlanView(QWidget* parent)
     : QWidget(parent),
       rows_(new RowModel<PlannedTensor>(planColumns().pick({"tensor", "becomes", "shape", "bpw", "bytes"}), this)),
-      headline_(new QLabel), view_(new QTableView), bars_(new RankedBars), offers_(new QHBoxLayout),
-      settle_(new QTimer(this)) {
-    auto* inside = new QVBoxLayout(this);
-    setSpaces(*inside, Theme::kGap);
-    headline_->setObjectName(QStringLiteral("planHeadline"));
+      headline_(named(new QLabel, "planHeadline")), view_(new QTableView), bars_(named(new RankedBars, "planBytes")),
+      offers_(new QHBoxLayout), settle_(new QTimer(this)) {
+    auto* inside = spaced(new QVBoxLayout(this), Theme::kGap);
     headline_->setWordWrap(true);
     headline_->setTextInteractionFlags(Qt::TextSelectableByMouse);
     inside->addWidget(headline_);
@@ -50,15 +48,13 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     constexpr std::array widths = {290, 330, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    bars_->setObjectName(QStringLiteral("planBytes"));
     bars_->setAccessibleName(tr("Bytes of each tensor in the file, the largest first"));
     bars_->setAxis(tr("bytes in the file, the largest first"));
     bars_->setToken(0);
     bars_->setNamesTensors();
     bars_->setFromZero(true);
     bars_->hide();
-    auto* both = new QHBoxLayout;
-    both->setSpacing(2 * Theme::kMargin);
+    auto* both = spaced(new QHBoxLayout, 2 * Theme::kMargin);
     both->addWidget(view, 3);
     both->addWidget(bars_, 2);
     inside->addLayout(both, 1);
@@ -99,8 +95,7 @@ ExportPlanView::Ranked ExportPlanView::ranked(ExportPlan plan) {
     const auto& all = out.plan.tensors;
     out.order.resize(all.size());
     std::iota(out.order.begin(), out.order.end(), 0U);
-    std::stable_sort(out.order.begin(), out.order.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return all[a].bytes > all[b].bytes; });
+    std::ranges::stable_sort(out.order, [&](std::uint32_t a, std::uint32_t b) { return all[a].bytes > all[b].bytes; });
     for (const auto& tensor : all) {
         out.extents.add(double(tensor.bytes), qsizetype(tensor.name.size()));
         out.extents.text = std::max(out.extents.text, qsizetype(bytesText(tensor.bytes).size()));
@@ -148,10 +143,11 @@ void ExportPlanView::showOffers() {
     if (!plan_ || plan_->offers.empty()) return;
     for (const PlanOffer& offer : plan_->offers) {
         const QString spec = QString::fromStdString(specText(offer.spec));
-        auto* button = new QPushButton(
-            offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
-                       : tr("Use %1").arg(spec));
-        button->setObjectName(QStringLiteral("offer"));
+        auto* button =
+            named(new QPushButton(
+                      offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
+                                 : tr("Use %1").arg(spec)),
+                  "offer");
         button->setToolTip(offer.rule ? tr("All tensors of this rule fit this spec: %1")
                                             .arg(QString::fromStdString(canonicalText(offer.spec)))
                                       : tr("All tensors of the plan fit this spec: %1")

@@ -44,8 +44,7 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     bytes_->setAxisVisible(false);
     bytes_->setToken(0);
     bytesCard_->setBody(bytes_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(errorCard_, 1, 1);
@@ -81,9 +80,8 @@ QWidget* OperationsPanel::sidebar() {
         form->addRow(box);
         arguments_.push_back(box);
     }
-    runButton_ = new QPushButton(tr("Run"));
+    runButton_ = named(new QPushButton(tr("Run")), "runOperations");
     runButton_->setProperty("role", QStringLiteral("primary"));
-    runButton_->setObjectName(QStringLiteral("runOperations"));
     connect(runButton_, &QPushButton::clicked, this, &OperationsPanel::run);
     trouble_ = new StatusLine("operationTrouble");
     trouble_->hideWhenEmpty();

@@ -8,7 +8,6 @@
 
 #include <QTimer>
 
-class QLabel;
 class QComboBox;
 class QLineEdit;
 class QPushButton;

@@ -162,8 +162,7 @@ protected:
 
 QWidget* labSidebar(const QString& title, QWidget* form, std::initializer_list<QWidget*> below) {
     auto* body = new QWidget;
-    auto* inner = new QVBoxLayout(body);
-    setSpaces(*inner, Theme::kSpace);
+    auto* inner = spaced(new QVBoxLayout(body), Theme::kSpace);
     inner->addWidget(new FormArea(form));
     for (QWidget* widget : below) inner->addWidget(widget);
     inner->addStretch();

@@ -15,7 +15,6 @@
 
 class QComboBox;
 class QFormLayout;
-class QLabel;
 class QTableView;
 
 namespace qs::gui {

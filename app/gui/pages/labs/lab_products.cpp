@@ -51,8 +51,7 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     trade_->setXDecimals(0);
     trade_->setLogY(true);
     tradeCard_->setBody(trade_);
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 3, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
     grid->addWidget(barsCard_, 1, 1);
@@ -207,8 +206,8 @@ KeptProducts ProductsPanel::planned() const {
 
 void ProductsPanel::setFields(const KeptProducts& products) {
     const auto presets = value::labPresets();
-    const auto preset = std::find_if(presets.begin(), presets.end(),
-                                     [&](const auto& one) { return value::choicesOf(one) == products.choices; });
+    const auto preset =
+        std::ranges::find_if(presets, [&](const auto& one) { return value::choicesOf(one) == products.choices; });
     preset_->setCurrentIndex(int(preset - presets.begin())); // the entry after the presets is "own choice"
     usePreset(preset_->currentIndex());
     for (std::size_t i = 0; i < choices_.size(); ++i)
@@ -300,8 +299,8 @@ void ProductsPanel::show(const KeptProducts& measured) {
         std::vector<const value::KvRow*> sorted;
         for (const auto& row : *measured.cache)
             if (row.output && row.output->nmse().value_or(0) > 0) sorted.push_back(&row);
-        std::stable_sort(sorted.begin(), sorted.end(),
-                         [](const auto* a, const auto* b) { return *a->bytesPerToken < *b->bytesPerToken; });
+        std::ranges::stable_sort(sorted,
+                                 [](const auto* a, const auto* b) { return *a->bytesPerToken < *b->bytesPerToken; });
         for (const value::KvRow* row : sorted) {
             dots.points.append({*row->bytesPerToken, *row->output->nmse()});
             dots.notes.append(QString::fromStdString(row->spec));

@@ -79,8 +79,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
         auto* caption = captionLabel(titles[i]);
         if (i == 0) caption->setToolTip(tr("Output NMSE of weights rounded to nearest"));
         if (i == 4) caption->setToolTip(tr("NMSE of the trained weights themselves"));
-        figures_[std::size_t(i)] = new QLabel(tr("not measured"));
-        figures_[std::size_t(i)]->setFont(Theme::numbers(13));
+        figures_[std::size_t(i)] = dressed(new QLabel(tr("not measured")), Theme::numbers(13));
         figures_[std::size_t(i)]->setObjectName(QStringLiteral("qatFigure%1").arg(i));
         row->addWidget(caption, 0, i);
         row->addWidget(figures_[std::size_t(i)], 1, i);
@@ -90,8 +89,7 @@ QatPanel::QatPanel(Session& session, const LabInputs& inputs, QWidget* parent)
     figuresCard->setBody(figures);
     figuresCard->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // long figures must not widen the window
 
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(chartCard_, 0, 1);
     grid->addWidget(figuresCard, 1, 1);
@@ -119,8 +117,7 @@ QWidget* QatPanel::sidebar() {
     start_ = named(new QPushButton(tr("Train")), "qatStart", "primary");
     stop_ = named(new QPushButton(tr("Stop and keep the best")), "qatStop");
     save_ = named(new QPushButton(tr("Save latent weights…")), "qatSave");
-    name_ = named(new QLineEdit, "qatName");
-    name_->setFont(Theme::code());
+    name_ = dressed(named(new QLineEdit, "qatName"), Theme::code());
     name_->setAccessibleName(tr("Name of the trained spec"));
     keep_ = named(new QPushButton(tr("Keep as a spec")), "qatKeep");
     keep_->setToolTip(

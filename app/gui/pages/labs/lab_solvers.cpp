@@ -61,8 +61,7 @@ SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* p
     bars_->setToken(2);
     barsCard_->setBody(bars_);
     barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("SQNR of the output, dB")}));
-    auto* grid = new QGridLayout(this);
-    setSpaces(*grid, Theme::kGap);
+    auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(barsCard_, 0, 1);
     grid->addWidget(tableCard_, 1, 1);
@@ -89,8 +88,7 @@ QWidget* SolversPanel::sidebar() {
     start_ = named(new QPushButton(tr("Solve")), "solverStart", "primary");
     save_ = named(new QPushButton(tr("Save the latest…")), "solverSave");
     save_->setToolTip(tr("Codes, scales and column scales of this tensor, in the native layout"));
-    about_ = new QLabel;
-    dress(*about_, Theme::words(11), "muted");
+    about_ = dressed(new QLabel, Theme::words(11), "muted");
     about_->setWordWrap(true);
     about_->setTextFormat(Qt::PlainText);
     status_ = new StatusLine("solverStatus");
@@ -163,8 +161,7 @@ void SolversPanel::show(const KeptSolutions& solutions) {
 }
 
 void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
-    const bool same =
-        std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return row.inputs == rows.back().inputs; });
+    const bool same = std::ranges::all_of(rows, [&](const auto& row) { return row.inputs == rows.back().inputs; });
     table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note of the bars has them
     model_->setRows(std::move(rows));
     fitColumns(*table_);

@@ -49,16 +49,14 @@ constexpr Lab kLabs[] = {
 
 LabsPage::LabsPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stack_(new QStackedLayout(this)), labs_(new QStackedLayout),
-      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(new QToolButton),
+      empty_(new EmptyState(session)), header_(new TensorHeader), inputsButton_(named(new QToolButton, "labInputs")),
       trouble_(new StatusLine("labsTrouble")) {
     setAccessibleName(tr("Labs"));
     auto* content = new QWidget;
-    auto* column = new QVBoxLayout(content);
-    setSpaces(*column, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    auto* column = spaced(new QVBoxLayout(content), Theme::kGap, Theme::kPageMargins);
     header_->setFixedHeight(Theme::kControl);
     column->addWidget(header_);
-    auto* bar = new QHBoxLayout;
-    bar->setSpacing(4);
+    auto* bar = spaced(new QHBoxLayout, 4);
     auto* group = new QButtonGroup(this);
     for (const Lab& lab : kLabs) {
         auto* tab = new QToolButton;
@@ -79,7 +77,6 @@ LabsPage::LabsPage(Session& session, QWidget* parent)
     bar->addStretch();
     trouble_->setWordWrap(false);
     bar->addWidget(trouble_);
-    inputsButton_->setObjectName(QStringLiteral("labInputs"));
     inputsButton_->setPopupMode(QToolButton::InstantPopup);
     auto* menu = new QMenu(inputsButton_);
     const auto offer = [this, menu](const QString& text, Given what) {
@@ -158,8 +155,7 @@ void LabsPage::showState() {
     if (!session_.model())
         empty_->askForModel();
     else
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
+        empty_->askForTensor();
     const AnalysisRow row = session_.current();
     header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);

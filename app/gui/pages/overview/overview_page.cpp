@@ -35,9 +35,7 @@ constexpr std::size_t kLittle = 2000; // number of weights whose picture takes l
 
 OverviewPage::OverviewPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), charts_(new StagedRefresh(this)) {
-    auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    layout->setSpacing(Theme::kGap);
+    auto* layout = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     layout->addLayout(header());
     tabs_ = new QStackedWidget;
     tabs_->addWidget(layersTab());
@@ -84,20 +82,12 @@ void OverviewPage::connectSession() {
 }
 
 QLayout* OverviewPage::header() {
-    auto* line = new QHBoxLayout;
-    line->setSpacing(Theme::kSpace);
-    auto* title = new QLabel(tr("Overview"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    note_ = new ElidedLabel(Qt::ElideRight);
-    note_->setFont(Theme::numbers());
-    note_->setProperty("role", QStringLiteral("muted"));
+    auto* line = spaced(new QHBoxLayout, Theme::kSpace);
+    auto* title = dressed(new QLabel(tr("Overview")), Theme::words(18, QFont::DemiBold));
+    note_ = dressed(new ElidedLabel(Qt::ElideRight), Theme::numbers(), "muted");
     note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    proxy_ = new ElidedLabel(Qt::ElideRight);
-    proxy_->setObjectName(QStringLiteral("metricTrust"));
-    proxy_->setFont(Theme::words(11));
-    proxy_->setProperty("role", QStringLiteral("caption"));
-    metrics_ = new QComboBox;
-    metrics_->setObjectName(QStringLiteral("metricChoice"));
+    proxy_ = dressed(named(new ElidedLabel(Qt::ElideRight), "metricTrust"), Theme::words(11), "caption");
+    metrics_ = named(new QComboBox, "metricChoice");
     metrics_->setAccessibleName(tr("Metric of map and bars"));
     for (const auto& metric : metrics()) {
         metrics_->addItem(metricTitle(metric), QString::fromUtf8(metric.id));
@@ -112,8 +102,7 @@ QLayout* OverviewPage::header() {
     line->addWidget(note_, 1);
     line->addWidget(proxy_);
     line->addSpacing(Theme::kSpace);
-    line->addWidget(new InputsButton(session_));
-    line->addWidget(metrics_);
+    addWidgets(*line, {new InputsButton(session_), metrics_});
     auto* group = new QButtonGroup(this);
     const std::pair<QString, QString> tabs[] = {{tr("Layers"), tr("Layer x role map and ranking under spec A")},
                                                 {tr("Specs"), tr("Several specs side by side: matrix and totals")}};
@@ -133,9 +122,7 @@ QLayout* OverviewPage::header() {
 
 QWidget* OverviewPage::layersTab() {
     auto* tab = new QWidget;
-    auto* layout = new QVBoxLayout(tab);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(Theme::kGap);
+    auto* layout = spaced(new QVBoxLayout(tab), Theme::kGap);
     const auto card = [](QHBoxLayout* row, const QString& title, QWidget* body, const char* name, int stretch) {
         auto* made = new Card(title);
         body->setObjectName(QLatin1String(name));

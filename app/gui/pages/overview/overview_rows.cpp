@@ -97,7 +97,7 @@ Ranking ranking(const RoleGrid& grid, const ModelRows& rows, const Metric& metri
         if (!std::isnan(value)) ++result.measured;
         result.extents.add(value, grid.brief[std::size_t(i)].size());
     }
-    std::stable_sort(result.order.begin(), result.order.end(), [&](int a, int b) {
+    std::ranges::stable_sort(result.order, [&](int a, int b) {
         const double x = result.values[std::size_t(a)], y = result.values[std::size_t(b)];
         if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
         return metric.isWorse(x, y);
@@ -155,7 +155,7 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
         }
     spread.tensors = int(values.size());
     if (values.empty()) return spread;
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     spread.median = (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
     // Bins of a round width in dB, about 12 to 30 of them.
     const double range = values.back() - values.front();

@@ -34,7 +34,7 @@ void MeasuredPlans::measure(MeasureRequest request) {
                        : std::string("Measuring the plan beside chance"),
         [request](const Job& job) { return measurePlan(request, job); },
         [this, request](plan::MeasuredPlan measured) mutable {
-            const auto before = std::find_if(all_.begin(), all_.end(), [&](const plan::MeasuredPlan& one) {
+            const auto before = std::ranges::find_if(all_, [&](const plan::MeasuredPlan& one) {
                 return request.before && one.proof == request.before->proof;
             });
             if (before != all_.end())

@@ -19,18 +19,14 @@ namespace {
 constexpr int kBudgetSteps = 2000; ///< of the slider
 
 QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int width) {
-    auto* column = new QVBoxLayout;
-    column->setSpacing(0);
-    auto* caption = new QLabel(title);
-    caption->setFont(Theme::words(10));
-    caption->setProperty("role", QStringLiteral("caption"));
+    auto* column = spaced(new QVBoxLayout, 0);
+    auto* caption = dressed(new QLabel(title), Theme::words(10), "caption");
     auto* value = new QLabel(QStringLiteral("–"));
     value->setObjectName(QLatin1String(name));
     value->setAccessibleName(title);
     value->setFont(Theme::numbers(13));
     value->setMinimumWidth(width);
-    column->addWidget(value);
-    column->addWidget(caption);
+    addWidgets(*column, {value, caption});
     row.addLayout(column);
     return value;
 }
@@ -38,18 +34,14 @@ QLabel* figure(const char* name, const QString& title, QHBoxLayout& row, int wid
 } // namespace
 
 PlanBudget::PlanBudget(QWidget* parent)
-    : QWidget(parent), slider_(new QSlider(Qt::Horizontal)), box_(new QDoubleSpinBox), bytes_(new QLabel) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    auto* title = new QLabel(tr("Budget"));
-    title->setFont(Theme::words(13, QFont::DemiBold));
-    slider_->setObjectName(QStringLiteral("planBudget"));
+    : QWidget(parent), slider_(named(new QSlider(Qt::Horizontal), "planBudget")),
+      box_(named(new QDoubleSpinBox, "planBpw")), bytes_(named(new QLabel, "planBudgetBytes")) {
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
+    auto* title = dressed(new QLabel(tr("Budget")), Theme::words(13, QFont::DemiBold));
     slider_->setAccessibleName(tr("Budget: size of the whole file"));
     slider_->setToolTip(tr("Size of the whole file, from the smallest choices to the largest"));
     slider_->setRange(0, kBudgetSteps);
     slider_->setPageStep(kBudgetSteps / 20);
-    box_->setObjectName(QStringLiteral("planBpw"));
     box_->setAccessibleName(tr("Budget in bits per weight"));
     box_->setFont(Theme::numbers());
     box_->setDecimals(4);
@@ -57,14 +49,11 @@ PlanBudget::PlanBudget(QWidget* parent)
     box_->setSuffix(QStringLiteral(" bpw"));
     box_->setKeyboardTracking(false);
     box_->setFixedWidth(120);
-    bytes_->setObjectName(QStringLiteral("planBudgetBytes"));
-    bytes_->setFont(Theme::numbers());
-    bytes_->setProperty("role", QStringLiteral("muted"));
+    dress(*bytes_, Theme::numbers(), "muted");
     bytes_->setMinimumWidth(76);
     row->addWidget(title);
     row->addWidget(slider_, 1);
-    row->addWidget(box_);
-    row->addWidget(bytes_);
+    addWidgets(*row, {box_, bytes_});
     size_ = figure("planSize", tr("plan, bits per weight"), *row, 96);
     loss_ = figure("planLoss", tr("predicted loss ↓"), *row, 120);
     gap_ = figure("planGap", tr("gap to the optimum"), *row, 90);

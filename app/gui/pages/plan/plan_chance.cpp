@@ -18,14 +18,11 @@ namespace qs::gui {
 
 PlanChance::PlanChance(QWidget* parent)
     : QWidget(parent), verdictCard_(new Card(tr("Against chance"))), tableCard_(new Card(tr("Measured plans"))),
-      verdicts_(new QLabel), table_(new QTableView),
+      verdicts_(named(new QLabel, "planVerdicts")), table_(named(new QTableView, "planContenders")),
       rows_(new RowModel<plan::Contender>(plan::contenderColumns().pick({"name", "kind", "bytes", "loss", "kl_mean",
                                                                          "kl_se_chunk", "top1", "difference"}),
                                           this)) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    verdicts_->setObjectName(QStringLiteral("planVerdicts"));
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     verdicts_->setAccessibleName(tr("What the test against chance found"));
     verdicts_->setWordWrap(true);
     verdicts_->setAlignment(Qt::AlignTop | Qt::AlignLeft);
@@ -38,7 +35,6 @@ PlanChance::PlanChance(QWidget* parent)
     scroll->setWidget(verdicts_);
     verdictCard_->setBody(scroll);
     asDataTable(*table_, tr("The plan and what it was measured beside"));
-    table_->setObjectName(QStringLiteral("planContenders"));
     table_->setModel(rows_);
     table_->horizontalHeader()->setStretchLastSection(true);
     table_->setColumnWidth(0, 190);

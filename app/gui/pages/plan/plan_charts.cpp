@@ -11,7 +11,6 @@
 #include <QToolButton>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 namespace qs::gui {
@@ -30,8 +29,7 @@ PlotSeries dots(const QString& name, int token, bool ring = false) {
 void sortByX(PlotSeries& series) {
     std::vector<qsizetype> order(std::size_t(series.points.size()));
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = qsizetype(i);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](auto a, auto b) { return series.points[a].x() < series.points[b].x(); });
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return series.points[a].x() < series.points[b].x(); });
     PlotSeries sorted = series;
     for (std::size_t i = 0; i < order.size(); ++i) {
         sorted.points[qsizetype(i)] = series.points[order[i]];
@@ -44,16 +42,13 @@ void sortByX(PlotSeries& series) {
 
 PlanCharts::PlanCharts(QWidget* parent)
     : QWidget(parent), predictedCard_(new Card(tr("Predicted loss against size"))),
-      measuredCard_(new Card(tr("Measured KL against size"))), predicted_(new PlotChart), measuredChart_(new PlotChart),
+      measuredCard_(new Card(tr("Measured KL against size"))), predicted_(named(new PlotChart, "planFrontier")),
+      measuredChart_(named(new PlotChart, "planMeasured")),
       inBytes_(predictedCard_->addToggle(tr("GiB"), tr("Size of the file in bytes instead of bits per weight"))),
       logY_(predictedCard_->addToggle(tr("log y"), tr("Logarithmic axes of losses"))) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    predicted_->setObjectName(QStringLiteral("planFrontier"));
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     predicted_->setAccessibleName(tr("Predicted loss against the size of the file"));
     predicted_->setLegend(true);
-    measuredChart_->setObjectName(QStringLiteral("planMeasured"));
     measuredChart_->setAccessibleName(tr("Measured KL against the size of the file"));
     measuredChart_->setLegend(true);
     inBytes_->setObjectName(QStringLiteral("planInBytes"));

@@ -47,11 +47,9 @@ Result<std::vector<plan::SizeLimit>> limitsOf(const QString& text) {
 
 PlanChoice::PlanChoice(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), specs_(new SpecTicks("planChoices", tr("Specs to choose from"), "planAdd")),
-      group_(new QLineEdit), limits_(new QLineEdit), layout_(new QComboBox), objective_(new QComboBox),
-      target_(new QComboBox), rows_(new QSpinBox) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+      group_(named(new QLineEdit, "planGroup")), limits_(new QLineEdit), layout_(new QComboBox),
+      objective_(new QComboBox), target_(new QComboBox), rows_(named(new QSpinBox, "planTargetRows")) {
+    auto* column = spaced(new QVBoxLayout(this), 4);
     column->addWidget(captionLabel(tr("Specs to choose from")));
     specs_->setToolTip(tr("Tensors get one of these"));
     column->addWidget(specs_, 1);
@@ -65,7 +63,6 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     addLine(*column, tr("Target"), target_, "planTarget",
             tr("A backend is asked which specs its kernels take at the shape of each tensor; the others are no choice. "
                "The page Backends adds plugins of your own"));
-    rows_->setObjectName(QStringLiteral("planTargetRows"));
     rows_->setAccessibleName(tr("M of the target"));
     rows_->setToolTip(tr("Rows of x that the target is asked about: tokens in one pass"));
     rows_->setFont(Theme::numbers());
@@ -73,8 +70,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     rows_->setPrefix(QStringLiteral("M = "));
     rows_->setKeyboardTracking(false);
     rows_->setEnabled(false);
-    auto* target = new QHBoxLayout;
-    target->setSpacing(4);
+    auto* target = spaced(new QHBoxLayout, 4);
     column->removeWidget(target_);
     target->addWidget(target_, 1);
     target->addWidget(rows_);
@@ -89,8 +85,7 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     addLine(*column, tr("What is made least"), objective_, "planObjective",
             tr("The sum of this loss over all tensors; a proxy is not measured on the model's output"));
     column->addWidget(captionLabel(tr("One spec together")));
-    auto* boxes = new QHBoxLayout;
-    boxes->setSpacing(Theme::kSpace);
+    auto* boxes = spaced(new QHBoxLayout, Theme::kSpace);
     for (const plan::UsualGroup& one : plan::usualGroups()) {
         auto* box = new QCheckBox(tr(one.title));
         box->setObjectName(QStringLiteral("planGroup-") + QLatin1String(one.id));
@@ -102,7 +97,6 @@ PlanChoice::PlanChoice(Session& session, QWidget* parent)
     }
     boxes->addStretch(1);
     column->addLayout(boxes);
-    group_->setObjectName(QStringLiteral("planGroup"));
     group_->setFont(Theme::code());
     group_->setPlaceholderText(tr("Another group, e.g. block\\.\\d+"));
     group_->setAccessibleName(tr("Another group: a regular expression"));
@@ -165,8 +159,7 @@ void PlanChoice::setSettings(const PlanSettings& settings) {
     group_->clear();
     for (const auto& [regex, box] : groups_) box->setChecked(false);
     for (const auto& regex : settings.groups) {
-        const auto known =
-            std::find_if(groups_.begin(), groups_.end(), [&](const auto& g) { return g.first == regex; });
+        const auto known = std::ranges::find_if(groups_, [&](const auto& g) { return g.first == regex; });
         if (known != groups_.end())
             known->second->setChecked(true);
         else

@@ -36,20 +36,14 @@ constexpr std::size_t kMostChoices = 32;  ///< specs to choose from
 PlanPage::PlanPage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), solver_(session),
       measured_(session.tasks(), [this] { return results_->draws(); }), stack_(new QStackedLayout(this)),
-      empty_(new EmptyState(session)), facts_(new ElidedLabel(Qt::ElideRight)) {
+      empty_(new EmptyState(session)), facts_(named(new ElidedLabel(Qt::ElideRight), "planFacts")) {
     setAccessibleName(tr("Plan"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
-    auto* title = new QLabel(tr("Plan"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setObjectName(QStringLiteral("planFacts"));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
+    auto* title = dressed(new QLabel(tr("Plan")), Theme::words(18, QFont::DemiBold));
+    dress(*facts_, Theme::numbers(), "muted");
     facts_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
     header->addWidget(title);
     header->addWidget(facts_, 1);
     grid->addLayout(header, 0, 0, 1, 2);
@@ -68,20 +62,15 @@ PlanPage::PlanPage(Session& session, QWidget* parent)
 
 QWidget* PlanPage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new PlanChoice(session_);
     startLine_ = new PlanStartLine(session_);
     column->addWidget(startLine_);
     column->addWidget(choice_, 1);
-    start_ = new QPushButton(tr("Plan"));
-    start_->setObjectName(QStringLiteral("planStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
+    start_ = named(new QPushButton(tr("Plan")), "planStart", "primary");
     status_ = new StatusLine("planStatus");
     column->addSpacing(4);
-    column->addWidget(start_);
-    column->addWidget(status_);
+    addWidgets(*column, {start_, status_});
     connect(start_, &QPushButton::clicked, this, &PlanPage::ground);
     connect(choice_, &PlanChoice::changed, this, [this] { settle_.start(); });
     connect(choice_, &PlanChoice::refused, this, [this](const QString& why) { status_->say(why, true); });

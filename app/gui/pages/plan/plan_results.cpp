@@ -25,12 +25,9 @@ PlanResults::PlanResults(Session& session)
     : session_(session), views_(new QStackedLayout), budget_(new PlanBudget), charts_(new PlanCharts),
       units_(new PlanUnits(session)), chance_(new PlanChance), time_(new PlanTime(session)),
       speed_(new PlanSpeed(session)), verdict_(new ElidedLabel(Qt::ElideRight)), draws_(new QComboBox) {
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kSpace);
-    for (QWidget* view : std::initializer_list<QWidget*>{units_, chance_, speed_}) views_->addWidget(view);
-    column->addWidget(budget_);
-    column->addWidget(time_);
+    auto* column = spaced(new QVBoxLayout(this), Theme::kSpace);
+    addWidgets(*views_, {units_, chance_, speed_});
+    addWidgets(*column, {budget_, time_});
     column->addWidget(charts_, 1);
     column->addLayout(buttons());
     column->addLayout(views_, 1);
@@ -41,8 +38,7 @@ PlanResults::PlanResults(Session& session)
 }
 
 QLayout* PlanResults::buttons() {
-    auto* row = new QHBoxLayout;
-    row->setSpacing(4);
+    auto* row = spaced(new QHBoxLayout, 4);
     const Tab tabs[] = {
         {"planTabUnits", tr("Tensors"), tr("What each tensor becomes")},
         {"planTabChance", tr("Against chance"), tr("The measured plan beside uniform specs and random plans")},

@@ -32,8 +32,7 @@ bool PlanSolver::isFresh(const PlanSettings& settings) const {
     auto needed = specsOfRules(*session_.recipe(), settings);
     if (const auto& start = session_.decision().start().recipe)
         needed.insert(needed.end(), start->specs.begin(), start->specs.end());
-    return std::all_of(needed.begin(), needed.end(),
-                       [&](const QuantSpec& spec) { return ground_->sizes->find(spec).has_value(); });
+    return std::ranges::all_of(needed, [&](const QuantSpec& spec) { return ground_->sizes->find(spec).has_value(); });
 }
 
 void PlanSolver::makeGround(const PlanSettings& settings, std::vector<BackendSource> backends) {

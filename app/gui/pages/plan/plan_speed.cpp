@@ -24,21 +24,17 @@ constexpr double kSpeedReach = 14; ///< pixels from a dot in which a click takes
 } // namespace
 
 PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), card_(new Card(tr("Speed × error × size"))), chart_(new PlotChart),
-      m_(new QComboBox), crossovers_(new QLabel) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    chart_->setObjectName(QStringLiteral("planSpeed"));
+    : QWidget(parent), session_(session), card_(new Card(tr("Speed × error × size"))),
+      chart_(named(new PlotChart, "planSpeed")), m_(named(new QComboBox, "planSpeedM")),
+      crossovers_(named(new QLabel, "planCrossovers")) {
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     chart_->setAccessibleName(tr("Measured time a token against error; the area of a dot is the size of the file"));
     chart_->setLegend(true);
     chart_->setLogY(true);
-    m_->setObjectName(QStringLiteral("planSpeedM"));
     m_->setAccessibleName(tr("M: tokens in one pass"));
     m_->setToolTip(tr("M: tokens in one pass"));
     card_->addCorner(m_);
     card_->setBody(chart_);
-    crossovers_->setObjectName(QStringLiteral("planCrossovers"));
     crossovers_->setAccessibleName(tr("Where another spec becomes faster"));
     crossovers_->setWordWrap(true);
     crossovers_->setTextFormat(Qt::PlainText);
@@ -127,11 +123,10 @@ void PlanSpeed::draw() {
     std::vector<const plan::SpeedPoint*> order;
     for (const plan::SpeedPoint& point : map_->points)
         if (isShown(point)) order.push_back(&point);
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto* a, const auto* b) { return a->nsPerToken() < b->nsPerToken(); });
+    std::ranges::stable_sort(order, [](const auto* a, const auto* b) { return a->nsPerToken() < b->nsPerToken(); });
     for (const plan::SpeedPoint* point : order) {
         const QString name = QString::fromStdString(plan::caseText(point->where));
-        auto at = std::find_if(all.begin(), all.end(), [&](const PlotSeries& series) { return series.name == name; });
+        auto at = std::ranges::find_if(all, [&](const PlotSeries& series) { return series.name == name; });
         if (at == all.end()) {
             PlotSeries series;
             series.name = name, series.style = PlotSeries::Style::Dots, series.token = int(all.size() % 5);

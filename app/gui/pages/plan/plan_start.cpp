@@ -34,14 +34,11 @@ PlanStartLine::PlanStartLine(Session& session, QWidget* parent)
     skips_ = button("planStartSkips", tr("Skip list"),
                     tr("Lock what this recipe keeps as it is, such as llm_int8_skip_modules of a config.json"));
     forget_ = button("planStartForget", tr("Forget"), tr("Take this recipe away from the plan; ticked specs stay"));
-    auto* row = new QHBoxLayout;
-    setSpaces(*row, 4);
+    auto* row = spaced(new QHBoxLayout, 4);
     for (auto* one : {open_, size_, lock_, skips_, forget_}) row->addWidget(one);
     row->addStretch(1);
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 0);
-    column->addWidget(name_);
-    column->addWidget(figures_);
+    auto* column = spaced(new QVBoxLayout(this), 0);
+    addWidgets(*column, {name_, figures_});
     column->addLayout(row);
     connect(open_, &QToolButton::clicked, this, &PlanStartLine::choose);
     connect(size_, &QToolButton::clicked, this, [this] { session_.decision().setBudget(bpw_); });

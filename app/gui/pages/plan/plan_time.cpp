@@ -45,18 +45,14 @@ bool areAlike(const plan::Latencies& a, const plan::LatencyCase& where, std::int
 } // namespace
 
 PlanTime::PlanTime(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), box_(new QDoubleSpinBox), times_(new QComboBox), use_(new QLabel),
-      none_(new QLabel(tr("No time of this model's products was measured."))),
-      measure_(new QPushButton(tr("Measure times…"))) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    auto* title = new QLabel(tr("Time"));
-    title->setFont(Theme::words(13, QFont::DemiBold));
-    times_->setObjectName(QStringLiteral("planTimes"));
+    : QWidget(parent), session_(session), box_(named(new QDoubleSpinBox, "planMs")),
+      times_(named(new QComboBox, "planTimes")), use_(named(new QLabel, "planTimeUse")),
+      none_(named(new QLabel(tr("No time of this model's products was measured.")), "planNoTimes", "warn")),
+      measure_(named(new QPushButton(tr("Measure times…")), "planMeasureTimes")) {
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
+    auto* title = dressed(new QLabel(tr("Time")), Theme::words(13, QFont::DemiBold));
     times_->setAccessibleName(tr("Backend and M of the measured times"));
     times_->setToolTip(tr("Whose measured times count, and M: the tokens in one pass"));
-    box_->setObjectName(QStringLiteral("planMs"));
     box_->setAccessibleName(tr("Budget of time in milliseconds"));
     box_->setToolTip(tr("Time of the matrix products of one pass; specs without a measured time are then no choice"));
     box_->setFont(Theme::numbers());
@@ -66,17 +62,10 @@ PlanTime::PlanTime(Session& session, QWidget* parent)
     box_->setSuffix(QStringLiteral(" ms"));
     box_->setKeyboardTracking(false);
     box_->setFixedWidth(130);
-    use_->setObjectName(QStringLiteral("planTimeUse"));
-    use_->setFont(Theme::numbers());
-    use_->setProperty("role", QStringLiteral("muted"));
+    dress(*use_, Theme::numbers(), "muted");
     use_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    none_->setObjectName(QStringLiteral("planNoTimes"));
-    none_->setProperty("role", QStringLiteral("warn"));
-    measure_->setObjectName(QStringLiteral("planMeasureTimes"));
     measure_->setToolTip(tr("Opens the page Backends with these specs and all shapes of the model"));
-    row->addWidget(title);
-    row->addWidget(box_);
-    row->addWidget(times_);
+    addWidgets(*row, {title, box_, times_});
     row->addWidget(none_, 1);
     row->addWidget(use_, 1);
     row->addWidget(measure_);

@@ -35,22 +35,18 @@ const plan::UnitOption& optionOf(const PlanAnswer& answer, std::size_t unit) {
 
 PlanUnits::PlanUnits(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stripCard_(new Card(tr("Assignment: layers × roles"))),
-      tableCard_(new Card(tr("Units"))), strip_(new AssignmentStrip), table_(new QTableView),
-      sorted_(new QSortFilterProxyModel(this)),
+      tableCard_(new Card(tr("Units"))), strip_(named(new AssignmentStrip, "planStrip")),
+      table_(named(new QTableView, "planUnits")), sorted_(new QSortFilterProxyModel(this)),
       rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share",
                                                                         "time_ns", "locked", "refused"}),
                                            this)) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins({});
-    row->setSpacing(Theme::kGap);
-    strip_->setObjectName(QStringLiteral("planStrip"));
+    auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     strip_->setAccessibleName(tr("What each tensor becomes, by role and layer"));
     strip_->setDescribe([this](int unit) { return describe(unit); });
     stripCard_->setNote(tr("width: bytes, colour: bits, hatched: locked"));
     stripCard_->setBody(strip_);
     sorted_->setSourceModel(rows_);
     sorted_->setSortRole(Qt::UserRole);
-    table_->setObjectName(QStringLiteral("planUnits"));
     table_->setModel(sorted_);
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
@@ -106,8 +102,8 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
     const bool fits = answer_->ground->weights.size() <= kMostCells;
     stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
     strip_->setData(fits ? stripData() : StripData());
-    const auto locked = std::count_if(answer_->options->units.begin(), answer_->options->units.end(),
-                                      [](const auto& unit) { return !unit.lock.empty(); });
+    const auto locked =
+        std::ranges::count_if(answer_->options->units, [](const auto& unit) { return !unit.lock.empty(); });
     tableCard_->setNote(locked > 0 ? tr("%1 units, %2 locked").arg(answer_->options->units.size()).arg(locked)
                                    : tr("%1 units").arg(answer_->options->units.size()));
     if (isSame && before >= 0)
@@ -145,13 +141,13 @@ StripData PlanUnits::stripData() const {
                               option.spec == plan::kKeep ? -1 : int(option.spec), !options.units[u].lock.empty()}});
         }
     }
-    std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) {
+    std::ranges::stable_sort(cells, [](const Cell& a, const Cell& b) {
         return std::tuple(a.cell.row, a.layer, a.order) < std::tuple(b.cell.row, b.layer, b.order);
     });
     std::vector<std::size_t> used;
     for (std::size_t s = 0; s < sums.size(); ++s)
         if (sums[s].second > 0) used.push_back(s);
-    std::stable_sort(used.begin(), used.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(used, [&](std::size_t a, std::size_t b) {
         return sums[a].first / sums[a].second < sums[b].first / sums[b].second;
     });
     for (const std::size_t s : used) {
@@ -198,8 +194,7 @@ void PlanUnits::popUpMenu(int unit, const QPoint& global) {
     if (!answer_ || unit < 0 || answer_->ground->model != session_.model()) return;
     choose(unit);
     const plan::Options& options = *answer_->options;
-    auto* menu = new QMenu(this);
-    menu->setObjectName(QStringLiteral("planMenu"));
+    auto* menu = named(new QMenu(this), "planMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     UnitActions actions;
     actions.tensors = options.units[std::size_t(unit)].tensors;

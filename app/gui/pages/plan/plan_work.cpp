@@ -77,7 +77,7 @@ Result<std::shared_ptr<const plan::Target>> targetOf(const GroundRequest& reques
         before->target->specs == wanted)
         return before->target;
     const auto& sources = request.backends;
-    const auto source = std::find_if(sources.begin(), sources.end(), [&](const auto& one) { return one.id == id; });
+    const auto source = std::ranges::find_if(sources, [&](const auto& one) { return one.id == id; });
     if (source == sources.end()) return fail(fmt::format("There is no backend '{}'.", escapeForPeople(id, 60)));
     auto asked = plan::askTarget({*source, request.model, wanted, rows, {}}, job);
     if (!asked) return tl::unexpected(asked.error());

@@ -49,8 +49,7 @@ ReportFiles::ReportFiles(Session& session, QWidget* parent)
         button->setToolTip(tr("%1: %2").arg(QString::fromUtf8(writer.title), QString::fromUtf8(writer.holds)));
         if (writer.id == std::string_view("html")) button->setProperty("role", QStringLiteral("primary"));
         connect(button, &QPushButton::clicked, this, [this, &writer] { write(writer); });
-        auto* name = new QLabel;
-        dress(*name, Theme::numbers(), "muted");
+        auto* name = dressed(new QLabel, Theme::numbers(), "muted");
         grid->addWidget(button, row, 0);
         grid->addWidget(name, row, 1);
         buttons_.push_back(button);

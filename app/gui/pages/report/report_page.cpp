@@ -30,16 +30,13 @@ struct Made {
 } // namespace
 
 ReportPage::ReportPage(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), preview_(new ReportPreview), previewCard_(new Card(tr("Preview"))),
-      parts_(new ReportParts(session)), specs_(new ReportSpecs(session)), files_(new ReportFiles(session)),
-      composing_(&session.tasks()) {
-    auto* whole = new QVBoxLayout(this);
-    setSpaces(*whole, Theme::kGap, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin});
+    : QWidget(parent), session_(session), preview_(named(new ReportPreview, "reportPreview")),
+      previewCard_(new Card(tr("Preview"))), parts_(new ReportParts(session)), specs_(new ReportSpecs(session)),
+      files_(new ReportFiles(session)), composing_(&session.tasks()) {
+    auto* whole = spaced(new QVBoxLayout(this), Theme::kGap, Theme::kPageMargins);
     whole->addLayout(pageTitle(tr("Report"), tr("the whole model as one document")));
-    auto* layout = new QHBoxLayout;
-    layout->setSpacing(Theme::kGap);
+    auto* layout = spaced(new QHBoxLayout, Theme::kGap);
     whole->addLayout(layout, 1);
-    preview_->setObjectName(QStringLiteral("reportPreview"));
     previewCard_->setBody(preview_);
     layout->addWidget(previewCard_, 1);
     layout->addWidget(sidebar());
@@ -77,8 +74,7 @@ ReportPage::ReportPage(Session& session, QWidget* parent)
 QWidget* ReportPage::sidebar() {
     auto* side = new QWidget;
     side->setFixedWidth(320);
-    auto* column = new QVBoxLayout(side);
-    setSpaces(*column, Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kGap);
     measure_ = named(new QPushButton(tr("Measure and compose")), "measureMissing", "primary");
     measure_->hide();
     const auto again = [this] {
@@ -90,8 +86,7 @@ QWidget* ReportPage::sidebar() {
     connect(measure_, &QPushButton::clicked, this, again);
     column->addWidget(parts_);
     column->addWidget(specs_, 1);
-    column->addWidget(measure_);
-    column->addWidget(files_);
+    addWidgets(*column, {measure_, files_});
     return side;
 }
 

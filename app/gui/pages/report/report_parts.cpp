@@ -16,8 +16,7 @@ constexpr int kRows = 5; ///< of parts, in two columns
 
 ReportParts::ReportParts(Session& session, QWidget* parent) : Card(tr("Contents"), parent), session_(session) {
     auto* parts = new QWidget;
-    auto* grid = new QGridLayout(parts);
-    setSpaces(*grid, 0);
+    auto* grid = spaced(new QGridLayout(parts), 0);
     const std::tuple<bool ReportContents::*, const char*, QString, QString> list[] = {
         {&ReportContents::summary, "summary", tr("Summary"), tr("The figures of each spec over the whole model")},
         {&ReportContents::heatMaps, "heatMaps", tr("Layer × role maps"), tr("The error of each layer and role")},

@@ -23,15 +23,11 @@ public:
         setCursor(Qt::PointingHandCursor);
         setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Expanding);
         setAttribute(Qt::WA_Hover);
-        auto* column = new QVBoxLayout(this);
-        setSpaces(*column, 4, {Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kGap});
-        auto* title = new QLabel(QString::fromUtf8(page.title));
-        title->setFont(Theme::words(13, QFont::DemiBold));
-        auto* tip = new QLabel(QString::fromUtf8(page.tip));
-        dress(*tip, Theme::words(11), "muted");
+        auto* column = spaced(new QVBoxLayout(this), 4, Theme::kCardMargins);
+        auto* title = dressed(new QLabel(QString::fromUtf8(page.title)), Theme::words(13, QFont::DemiBold));
+        auto* tip = dressed(new QLabel(QString::fromUtf8(page.tip)), Theme::words(11), "muted");
         tip->setWordWrap(true);
-        column->addWidget(title);
-        column->addWidget(tip);
+        addWidgets(*column, {title, tip});
         column->addSpacing(4);
         column->addWidget(new Sketch(page.sketch), 1);
         for (auto* child : findChildren<QWidget*>()) child->setAttribute(Qt::WA_TransparentForMouseEvents);
@@ -53,13 +49,10 @@ protected:
 
 PageTour::PageTour(Session& session, QWidget* parent) : QWidget(parent) {
     setObjectName(QStringLiteral("pageTour"));
-    auto* groups = new QHBoxLayout(this);
-    setSpaces(*groups, Theme::kGap);
+    auto* groups = spaced(new QHBoxLayout(this), Theme::kGap);
     for (const auto group : {PageGroup::Look, PageGroup::Decide, PageGroup::Check, PageGroup::Deliver}) {
-        auto* column = new QVBoxLayout;
-        column->setSpacing(Theme::kGap);
-        auto* title = new QLabel(QString::fromUtf8(groupTitle(group)));
-        title->setFont(Theme::words(13, QFont::DemiBold));
+        auto* column = spaced(new QVBoxLayout, Theme::kGap);
+        auto* title = dressed(new QLabel(QString::fromUtf8(groupTitle(group))), Theme::words(13, QFont::DemiBold));
         column->addWidget(title);
         for (const PageTraits& page : pages()) {
             if (page.group != group) continue;

@@ -22,9 +22,7 @@ namespace qs::gui {
 namespace {
 
 QLabel* label(const QString& text, const QFont& font, const char* role) {
-    auto* out = new QLabel(text);
-    out->setFont(font);
-    out->setProperty("role", QString::fromLatin1(role));
+    auto* out = dressed(new QLabel(text), font, role);
     out->setWordWrap(true);
     return out;
 }
@@ -60,8 +58,7 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     button->setFixedHeight(52); // two lines of text
     button->setAccessibleName(title);
     button->setToolTip(second);
-    auto* row = new QHBoxLayout(button);
-    setSpaces(*row, Theme::kGap, {Theme::kGap, 4, Theme::kGap, 4});
+    auto* row = spaced(new QHBoxLayout(button), Theme::kGap, {Theme::kGap, 4, Theme::kGap, 4});
     auto* picture = new QLabel;
     picture->setFixedWidth(20);
     const auto tint = [picture, icon] {
@@ -69,8 +66,7 @@ QToolButton* rowButton(const QString& icon, const QString& title, const QString&
     };
     tint();
     QObject::connect(&Theme::instance(), &Theme::changed, picture, tint);
-    auto* lines = new QVBoxLayout;
-    lines->setSpacing(1);
+    auto* lines = spaced(new QVBoxLayout, 1);
     auto* first = new ElidedLabel(Qt::ElideMiddle);
     auto* below = new ElidedLabel(Qt::ElideMiddle);
     first->setText(title);
@@ -106,8 +102,7 @@ public:
         column->addWidget(died_);
         auto* lists = new QWidget; // as high as the longer list
         lists->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Maximum);
-        auto* cards = new QHBoxLayout(lists);
-        setSpaces(*cards, Theme::kGap);
+        auto* cards = spaced(new QHBoxLayout(lists), Theme::kGap);
         cards->addWidget(buildList(QStringLiteral("Recent"), recent_), 3);
         cards->addWidget(buildList(QStringLiteral("Start from"), offers_), 2);
         column->addWidget(lists);
@@ -151,8 +146,7 @@ private:
     QWidget* buildDropZone() {
         auto* zone = new DropZone;
         zone->setAccessibleName(QStringLiteral("Drop zone"));
-        auto* column = new QVBoxLayout(zone);
-        setSpaces(*column, Theme::kGap, {24, 32, 24, 28});
+        auto* column = spaced(new QVBoxLayout(zone), Theme::kGap, {24, 32, 24, 28});
         auto* picture = new QLabel;
         picture->setAlignment(Qt::AlignCenter);
         const auto tint = [picture] {
@@ -172,14 +166,11 @@ private:
         folder->setToolTip(QStringLiteral("Ctrl+Shift+O"));
         connect(file, &QPushButton::clicked, this, [this] { askForFile(session_, window()); });
         connect(folder, &QPushButton::clicked, this, [this] { askForFolder(session_, window()); });
-        auto* buttons = new QHBoxLayout;
-        buttons->setSpacing(Theme::kSpace);
+        auto* buttons = spaced(new QHBoxLayout, Theme::kSpace);
         buttons->addStretch();
-        buttons->addWidget(file);
-        buttons->addWidget(folder);
+        addWidgets(*buttons, {file, folder});
         buttons->addStretch();
-        column->addWidget(picture);
-        column->addWidget(sentence);
+        addWidgets(*column, {picture, sentence});
         column->addLayout(buttons);
         column->addWidget(formats);
         return zone;
@@ -188,8 +179,7 @@ private:
     QWidget* buildList(const QString& title, QVBoxLayout*& rows) {
         auto* card = new Card(title);
         auto* body = new QWidget;
-        rows = new QVBoxLayout(body);
-        setSpaces(*rows, 2);
+        rows = spaced(new QVBoxLayout(body), 2);
         card->setBody(body);
         return card;
     }

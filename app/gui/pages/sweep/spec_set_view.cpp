@@ -47,21 +47,17 @@ std::vector<QuantSpec> SpecSetView::presets() {
 }
 
 SpecSetView::SpecSetView(Session& session, QWidget* parent)
-    : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))), typed_(new QLineEdit),
-      complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
-      totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(new HeatMap), table_(new QTableView),
+    : QWidget(parent), session_(session), list_(new TickList("specSet", tr("Specs to compare"))),
+      typed_(named(new QLineEdit, "addSpec")), complaint_(new QLabel), matrixCard_(new Card(tr("Specs × roles"))),
+      totalsCard_(new Card(tr("Whole model, per spec"))), matrix_(named(new HeatMap, "specMatrix")),
+      table_(named(new QTableView, "specTotals")),
       // Tooltips of the list have the full spec; keys that all specs share are left out.
       totals_(new RowModel<SpecTotal>(
           totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
-    auto* layout = new QHBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->setSpacing(Theme::kGap);
+    auto* layout = spaced(new QHBoxLayout(this), Theme::kGap);
 
     auto* left = new QWidget;
-    auto* column = new QVBoxLayout(left);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(Theme::kSpace);
-    typed_->setObjectName(QStringLiteral("addSpec"));
+    auto* column = spaced(new QVBoxLayout(left), Theme::kSpace);
     typed_->setFont(Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. nf4:block=32"));
     typed_->setAccessibleName(tr("Add a spec"));
@@ -69,14 +65,12 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     complaint_->setFont(Theme::words(11));
     complaint_->setWordWrap(true);
     complaint_->hide();
-    column->addWidget(typed_);
-    column->addWidget(complaint_);
+    addWidgets(*column, {typed_, complaint_});
     column->addWidget(list_, 1);
     auto* setCard = new Card(tr("Spec set"));
     setCard->setBody(left);
     setCard->setFixedWidth(260);
 
-    matrix_->setObjectName(QStringLiteral("specMatrix"));
     matrix_->setGap(2);
     matrixCard_->setBody(matrix_);
     perTensor_ =
@@ -85,15 +79,13 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
     sorted->setSourceModel(totals_);
     sorted->setSortRole(Qt::UserRole);
     table_->setModel(sorted);
-    table_->setObjectName(QStringLiteral("specTotals"));
     asDataTable(*table_, tr("Totals of the whole model per spec"), 24);
     table_->setProperty("roomy", true);
     table_->setSortingEnabled(true);
     table_->sortByColumn(-1, Qt::AscendingOrder);
     totalsCard_->setBody(table_);
 
-    auto* right = new QVBoxLayout;
-    right->setSpacing(Theme::kGap);
+    auto* right = spaced(new QVBoxLayout, Theme::kGap);
     right->addWidget(matrixCard_, 3);
     right->addWidget(totalsCard_, 2);
     layout->addWidget(setCard);

@@ -2,6 +2,7 @@
 #include "app/gui/pages/sweep/sweep_choice.h"
 
 #include "app/gui/theme.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/lists.h"
 #include "core/base/text.h"
@@ -18,33 +19,25 @@ constexpr std::uint32_t kOffered[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 } // namespace
 
 SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
-    const auto caption = [](const QString& text) {
-        auto* label = new QLabel(text);
-        dress(*label, Theme::words(11), "caption");
-        return label;
-    };
-    auto* column = new QVBoxLayout(this);
-    setSpaces(*column, 4);
-    column->addWidget(caption(tr("Formats")));
+    auto* column = spaced(new QVBoxLayout(this), 4);
+    column->addWidget(captionLabel(tr("Formats")));
     formats_ = new TickList("sweepFormats", tr("Formats to sweep"));
     for (const auto& line : sweepLines()) formats_->add(QString::fromStdString(line.text), line.usual);
     connect(formats_, &QListWidget::itemChanged, this, &SweepChoice::changed);
     column->addWidget(formats_, 1);
-    typed_ = named(new QLineEdit, "sweepAdd");
-    typed_->setFont(Theme::code());
+    typed_ = dressed(named(new QLineEdit, "sweepAdd"), Theme::code());
     typed_->setPlaceholderText(tr("Add a spec, e.g. int4:calib=mse"));
     typed_->setAccessibleName(tr("Add a spec"));
     connect(typed_, &QLineEdit::returnPressed, this, &SweepChoice::addTyped);
     column->addWidget(typed_);
     column->addSpacing(Theme::kSpace);
-    column->addWidget(caption(tr("Block sizes, elements per scale")));
+    column->addWidget(captionLabel(tr("Block sizes, elements per scale")));
     auto* sizes = new QGridLayout;
     sizes->setSpacing(4);
     const auto usual = usualSweepBlocks();
     int place = 0;
     for (const std::uint32_t block : kOffered) {
-        auto* box = new QCheckBox(QString::number(block));
-        box->setFont(Theme::numbers());
+        auto* box = dressed(new QCheckBox(QString::number(block)), Theme::numbers());
         box->setObjectName(QStringLiteral("sweepBlock%1").arg(block));
         box->setAccessibleName(tr("Block size %1").arg(block));
         box->setChecked(contains(usual, block));

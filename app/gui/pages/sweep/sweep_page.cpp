@@ -54,21 +54,13 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
       model_(new RowModel<SweepPoint>(sweepTableColumns(session), this)) {
     setAccessibleName(tr("Sweep"));
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
-    auto* title = new QLabel(tr("Sweep"));
-    title->setFont(Theme::words(18, QFont::DemiBold));
-    facts_->setFont(Theme::numbers());
-    facts_->setProperty("role", QStringLiteral("muted"));
-    proxy_ = named(new ElidedLabel(Qt::ElideRight), "sweepTrust");
-    proxy_->setFont(Theme::words(11));
-    proxy_->setProperty("role", QStringLiteral("caption"));
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
+    auto* title = dressed(new QLabel(tr("Sweep")), Theme::words(18, QFont::DemiBold));
+    dress(*facts_, Theme::numbers(), "muted");
+    proxy_ = dressed(named(new ElidedLabel(Qt::ElideRight), "sweepTrust"), Theme::words(11), "caption");
     proxy_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    auto* header = new QHBoxLayout;
-    header->setSpacing(Theme::kMargin);
-    header->addWidget(title);
-    header->addWidget(facts_);
+    auto* header = spaced(new QHBoxLayout, Theme::kMargin);
+    addWidgets(*header, {title, facts_});
     header->addWidget(proxy_, 1);
     grid->addLayout(header, 0, 0, 1, 2);
     grid->setRowMinimumHeight(0, Theme::kControl);
@@ -100,23 +92,17 @@ void SweepPage::connectSession() {
 
 QWidget* SweepPage::sidebar() {
     auto* body = new QWidget;
-    auto* column = new QVBoxLayout(body);
-    column->setContentsMargins({});
-    column->setSpacing(4);
+    auto* column = spaced(new QVBoxLayout(body), 4);
     choice_ = new SweepChoice;
     connect(choice_, &SweepChoice::changed, this, &SweepPage::estimate);
     connect(choice_, &SweepChoice::refused, this, [this](const QString& why) { status_->say(why, true); });
     column->addWidget(choice_, 1);
     column->addSpacing(Theme::kSpace);
-    start_ = new QPushButton(tr("Sweep"));
-    stop_ = new QPushButton(tr("Stop"));
-    save_ = new QPushButton(tr("Save report…"));
+    start_ = named(new QPushButton(tr("Sweep")), "sweepStart", "primary");
+    stop_ = named(new QPushButton(tr("Stop")), "sweepStop");
+    save_ = named(new QPushButton(tr("Save report…")), "sweepSave");
     status_ = new StatusLine("sweepStatus");
-    start_->setObjectName(QStringLiteral("sweepStart"));
-    start_->setProperty("role", QStringLiteral("primary"));
-    stop_->setObjectName(QStringLiteral("sweepStop"));
-    save_->setObjectName(QStringLiteral("sweepSave"));
-    for (QWidget* widget : std::initializer_list<QWidget*>{start_, stop_, save_, status_}) column->addWidget(widget);
+    addWidgets(*column, {start_, stop_, save_, status_});
     connect(start_, &QPushButton::clicked, this, &SweepPage::begin);
     connect(stop_, &QPushButton::clicked, this, [this] { session_.cancelJobs(); });
     connect(save_, &QPushButton::clicked, this, [this] {
@@ -131,9 +117,8 @@ QWidget* SweepPage::sidebar() {
 }
 
 QWidget* SweepPage::results() {
-    plots_ = new SmallMultiples;
+    plots_ = named(new SmallMultiples, "sweepPlots");
     plotsCard_ = new Card(tr("SQNR against true bits per weight"));
-    plots_->setObjectName(QStringLiteral("sweepPlots"));
     plots_->setAccessibleName(tr("SQNR against true bits per weight, a panel for each class of tensors"));
     plots_->setAxes(tr("bits per weight"), tr("SQNR, dB ↑"));
     plots_->setDescribe([this](int panel, int id) {
@@ -142,11 +127,10 @@ QWidget* SweepPage::results() {
         return sweepPointText(result_->at(std::size_t(panel), std::size_t(id)));
     });
     plotsCard_->setBody(plots_);
-    table_ = new QTableView;
+    table_ = named(new QTableView, "sweepTable");
     tableCard_ = new Card(tr("Frontier"));
     asDataTable(*table_, tr("Specs on the frontier"));
     table_->setProperty("roomy", true); // text beside right-aligned numbers
-    table_->setObjectName(QStringLiteral("sweepTable"));
     table_->setModel(model_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
@@ -155,9 +139,7 @@ QWidget* SweepPage::results() {
     connect(table_, &QTableView::activated, this,
             [this](const QModelIndex& index) { open(class_, int(model_->row(index.row()).spec)); });
     auto* side = new QWidget;
-    auto* column = new QVBoxLayout(side);
-    column->setContentsMargins({});
-    column->setSpacing(Theme::kGap);
+    auto* column = spaced(new QVBoxLayout(side), Theme::kGap);
     column->addWidget(plotsCard_, 7);
     column->addWidget(tableCard_, 2);
     return side;
@@ -305,7 +287,7 @@ void SweepPage::draw() {
             if (!bpw || !sqnr) continue;
             panel.dots.push_back({*bpw, *sqnr, int(series.indexOf(asText(point.line))), int(s), point.frontier});
         }
-        std::stable_sort(panel.dots.begin(), panel.dots.end(), [](const MultipleDot& a, const MultipleDot& b) {
+        std::ranges::stable_sort(panel.dots, [](const MultipleDot& a, const MultipleDot& b) {
             return std::pair(a.series, a.x) < std::pair(b.series, b.x);
         });
         const auto& any = result_->at(c, 0);
@@ -335,8 +317,7 @@ void SweepPage::showClass(int index) {
     std::vector<SweepPoint> rows;
     for (std::size_t s = 0; s < result_->specs; ++s)
         if (const auto& point = result_->at(std::size_t(index), s); point.frontier) rows.push_back(point);
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
+    std::ranges::stable_sort(rows, [](const SweepPoint& a, const SweepPoint& b) { return *a.bpw() < *b.bpw(); });
     tableCard_->setTitle(tr("Frontier: %1").arg(asText(escapeForPeople(result_->classes[std::size_t(index)], 40))));
     tableCard_->setNote(tr("no other spec has fewer bits and no more error; Enter opens"));
     model_->setRows(std::move(rows));

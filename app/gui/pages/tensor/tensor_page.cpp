@@ -75,9 +75,7 @@ TensorPage::TensorPage(Session& session, QWidget* parent)
 
 QWidget* TensorPage::makeInspector() {
     auto* content = new QWidget;
-    auto* grid = new QGridLayout(content);
-    grid->setContentsMargins(Theme::kMargin, Theme::kGap, Theme::kMargin, Theme::kMargin);
-    grid->setSpacing(Theme::kGap);
+    auto* grid = spaced(new QGridLayout(content), Theme::kGap, Theme::kPageMargins);
     const auto place = [grid](Card* card, int row, int column) {
         // cards in the grid have equal sizes for any content
         card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
@@ -174,14 +172,12 @@ void TensorPage::connectCards() {
 }
 
 void TensorPage::showState() {
-    if (!session_.model()) {
+    if (!session_.model())
         empty_->askForModel();
-    } else if (session_.weights().empty()) {
+    else if (session_.weights().empty())
         empty_->setState(tr("This file has no float tensor of rank 2 or more."), tr("Open another one"), kStartPage);
-    } else if (!session_.tensor()) {
-        empty_->setState(tr("No tensor is selected: pick one in the browser."), tr("Show the whole model"),
-                         kOverviewPage);
-    }
+    else if (!session_.tensor())
+        empty_->askForTensor();
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 

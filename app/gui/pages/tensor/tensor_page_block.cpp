@@ -63,8 +63,7 @@ BlockCard::BlockCard(QWidget* parent) : Card(tr("Block"), parent), chart_(new Pl
     cause_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
     cause_->setTextFormat(Qt::PlainText);
     auto* body = new QWidget;
-    auto* layout = new QVBoxLayout(body);
-    setSpaces(*layout, 4);
+    auto* layout = spaced(new QVBoxLayout(body), 4);
     layout->addWidget(chart_, 1);
     layout->addWidget(cause_);
     setBody(body);

@@ -163,8 +163,7 @@ ChannelCard::ChannelCard(QWidget* parent)
     connect(columnsToggle_, &QToolButton::toggled, this, &ChannelCard::showAxis);
     addLogToggle(this, {magnitudes_, errors_, columns_});
     auto* body = new QWidget;
-    auto* layout = new QVBoxLayout(body);
-    setSpaces(*layout, 0);
+    auto* layout = spaced(new QVBoxLayout(body), 0);
     layout->addWidget(magnitudes_, 5);
     layout->addWidget(errors_, 7); // the axis labels take part of its height
     layout->addWidget(columns_, 12);

@@ -40,10 +40,8 @@ TensorHeader::TensorHeader(QWidget* parent)
       outliers_(new QLabel), holes_(new QLabel) {
     title_->setFont(Theme::words(18, QFont::DemiBold));
     title_->setTextFormat(Qt::PlainText);
-    auto* layout = new QHBoxLayout(this);
-    setSpaces(*layout, kSpacing);
-    layout->addWidget(title_);
-    layout->addWidget(facts_);
+    auto* layout = spaced(new QHBoxLayout(this), kSpacing);
+    addWidgets(*layout, {title_, facts_});
     layout->addStretch(1);
     sigma_->setToolTip(tr("Standard deviation of the finite weights"));
     kurtosis_->setToolTip(tr("Excess kurtosis m4 / m2² − 3: 0 for a normal distribution, large for heavy tails"));

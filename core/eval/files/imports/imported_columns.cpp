@@ -54,7 +54,7 @@ void setFloor(ImportedColumn& column, const std::vector<ImportedFigure>& figures
     }
     std::vector<double> values;
     for (const auto& [name, value] : column.tensors) values.push_back(value);
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double median = percentile(values, 0.5);
     column.floor = ImportedFloor{*wish.floor, median > 0 ? *wish.floor / median : 0.0};
     column.floorIs = FloorSource::Given;
@@ -80,7 +80,7 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     if (looksLikeBase(wish.path))
         return fail(fmt::format("{} is a base-logits file, which holds no figures: eval takes it with --base, and the "
                                 "window as the reference.",
-                                escapeForPeople(wish.path, 200)),
+                                shownPath(wish.path)),
                     wish.path);
     const auto figures = importFile(wish.path);
     if (!figures) return tl::unexpected(figures.error());
@@ -89,9 +89,8 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     bool fits = false;
     for (const ImportedFigure& figure : *figures) {
         const std::string& spec = figure.spec.empty() ? wish.spec : figure.spec;
-        auto at = std::find_if(out.begin(), out.end(), [&](const ImportedColumn& one) {
-            return one.column == figure.column && one.spec == spec;
-        });
+        auto at = std::ranges::find_if(
+            out, [&](const ImportedColumn& one) { return one.column == figure.column && one.spec == spec; });
         if (at == out.end()) {
             at = out.insert(out.end(), ImportedColumn());
             at->file = wish.path.substr(wish.path.find_last_of('/') + 1);
@@ -112,7 +111,7 @@ Result<std::vector<ImportedColumn>> importColumns(const std::shared_ptr<const Mo
     }
     if (!fits)
         return fail(fmt::format("{} holds no figure of a tensor of this model: it names {}, for instance.",
-                                escapeForPeople(wish.path, 200), escapeForPeople(figures->front().tensor, 100)),
+                                shownPath(wish.path), escapeForPeople(figures->front().tensor, 100)),
                     wish.path);
     for (ImportedColumn& column : out) setFloor(column, *figures, wish);
     return out;

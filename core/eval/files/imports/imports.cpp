@@ -17,7 +17,7 @@ std::span<const ImportFormat> importFormats() {
 }
 
 Result<std::vector<ImportedFigure>> importFigures(std::string_view text, const std::string& path) {
-    const std::string name = escapeForPeople(path, 200);
+    const std::string name = shownPath(path);
     for (const ImportFormat& format : importFormats()) {
         if (!format.looksLike(text)) continue;
         auto figures = format.read(text, path);
@@ -34,7 +34,7 @@ Result<std::vector<ImportedFigure>> importFile(const std::string& path) {
     const auto file = MappedFile::open(path);
     if (!file) return tl::unexpected(file.error());
     if ((*file)->size() > kMostImportBytes)
-        return fail(fmt::format("{} is longer than the 64 MiB that a log may have.", escapeForPeople(path, 200)), path);
+        return fail(fmt::format("{} is longer than the 64 MiB that a log may have.", shownPath(path)), path);
     std::vector<std::byte> scratch;
     const auto bytes = (*file)->read(0, (*file)->size(), scratch);
     auto figures = importFigures({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
@@ -50,7 +50,7 @@ std::optional<ImportedFloor> estimatedFloor(std::span<const ImportedFigure> figu
         if (!figure.tensor.empty() && figure.value && figure.column == column && figure.spec == spec)
             values.push_back(*figure.value);
     if (values.size() < kFewestTensors) return {};
-    std::sort(values.begin(), values.end());
+    std::ranges::sort(values);
     const double floor = percentile(values, 0.05), median = percentile(values, 0.5);
     return ImportedFloor{floor, median > 0 ? floor / median : 0.0};
 }

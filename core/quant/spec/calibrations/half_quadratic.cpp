@@ -4,7 +4,6 @@
 #include "core/quant/encode/encode_plan.h"
 #include "core/quant/spec/calibrations/rows.h"
 
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
