@@ -4,3 +4,4 @@ qs_add_tests(test_core_analysis LIBS qs_core
     analysis/audit_test.cpp analysis/effects_test.cpp
   SAME_THREADS analysis/audit_quantized_test.cpp
   ONE_THREAD analysis/histogram_test.cpp)
+qs_whole_program(test_core_analysis audit_quantized_test)

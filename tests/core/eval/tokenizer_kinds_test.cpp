@@ -165,14 +165,15 @@ void TokenizerKindsTest::ggufTextsAreCutAsTheirNameSays() {
     };
     const json known = json::parse(fileText("cuts.json"));
     const Texts texts = known["texts"];
-    std::size_t count = 0;
+    std::size_t count = 0, turn = 0;
     for (const GgufCuts& row : ggufCuts())
         for (const std::string name : row.names) {
+            count += !name.empty();
+            if (!qs::test::taken(turn++)) continue;
             const std::string bytes = named(name);
             const auto tokenizer = made(parseGgufTokenizer(std::as_bytes(std::span(bytes)), name));
             const std::string expected = known["hashes"].value(name.empty() ? "default" : name, "");
             QVERIFY2(hashOf(texts, *tokenizer) == expected, name.c_str());
-            count += !name.empty();
         }
     QCOMPARE(count, known["hashes"].size());
     const std::string other = named("kimi-k2");
