@@ -39,9 +39,8 @@ public:
     /// Whether no row has a value in this column.
     bool isEmpty(int column) const {
         const auto& shown = columns_[std::size_t(column)];
-        return std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
-            return std::holds_alternative<std::monostate>(shown.value(row));
-        });
+        return std::all_of(rows_.begin(), rows_.end(),
+                           [&](const Row& row) { return std::holds_alternative<std::monostate>(shown.value(row)); });
     }
     const Row& row(int index) const { return rows_.at(std::size_t(index)); }
     const std::vector<Row>& rows() const { return rows_; }

@@ -59,8 +59,7 @@ class TestPlanPage : public OpenedPlanPage {
         const QTableView& table = *plan()->units()->table();
         QStringList out;
         for (int i = 0; i < table.model()->columnCount(); ++i)
-            if (!table.isColumnHidden(i))
-                out << table.model()->headerData(i, Qt::Horizontal).toString();
+            if (!table.isColumnHidden(i)) out << table.model()->headerData(i, Qt::Horizontal).toString();
         return out.join(u',');
     }
 
@@ -85,7 +84,8 @@ private Q_SLOTS:
             QVERIFY2(!the<QWidget>(name)->accessibleName().isEmpty(), name);
         QAbstractItemModelTester tester(plan()->units()->table()->model());
         // Columns without a value are hidden: no time was measured, and nothing is locked.
-        QVERIFY2(!shownColumns().contains(u"Time") && shownColumns().endsWith(u"Share of loss %"), qPrintable(shownColumns()));
+        QVERIFY2(!shownColumns().contains(u"Time") && shownColumns().endsWith(u"Share of loss %"),
+                 qPrintable(shownColumns()));
         // The frontier holds a line, the uniform specs and the plan.
         QStringList names;
         for (const PlotSeries& series : plan()->charts()->predicted()->series()) names << series.name;
