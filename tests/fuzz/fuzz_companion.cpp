@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
 

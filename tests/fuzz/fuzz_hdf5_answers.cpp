@@ -3,6 +3,7 @@
 #include "core/model/hdf5/listing.h"
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const auto object = qs::strictObject(std::string(reinterpret_cast<const char*>(data), size));
