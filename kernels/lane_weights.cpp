@@ -25,13 +25,14 @@ std::vector<float> tableOf(const WeightFormat& format) {
     return levels;
 }
 
-/// The smallest normal number of the 8-bit float with `mantissa` mantissa bits whose values are `levels`. NaN codes may differ. Returns 0
-/// if the levels are something else.
+/// The smallest normal number, a power of two, of the 8-bit float with `mantissa` mantissa bits whose values are `levels`. NaN codes may
+/// differ. Returns 0 if the levels are something else, or too small for f32: half of that number must be normal.
 float leastNormal(std::span<const float> levels, int mantissa) {
     if (levels.size() != 256) return 0;
     const unsigned one = 1u << mantissa; // its code
     const float least = levels[one];
-    if (!std::isnormal(least)) return 0;
+    int exponentOfLeast = 0;
+    if (std::frexp(least, &exponentOfLeast) != 0.5f || !std::isnormal(least / 2)) return 0;
     for (unsigned code = 0; code < 256; ++code) {
         const unsigned exponent = (code & 0x7f) >> mantissa, rest = code & (one - 1);
         const float parts = float(exponent ? one + rest : rest) / float(one);
