@@ -4,7 +4,6 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace qs {
