@@ -31,8 +31,8 @@ concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
 class Writer {
 public:
     static constexpr bool isReader = false;
+    explicit Writer(std::string& to) : bytes_(to) {}
     template<class... T> void operator()(const T&... values) { (put(values), ...); }
-    std::string take() { return std::move(bytes_); }
 
 private:
     template<Plain T> void put(const T& value) { append(&value, sizeof value); }
@@ -59,7 +59,7 @@ private:
     void append(const void* from, std::size_t size) {
         if (size) bytes_.append(static_cast<const char*>(from), size);
     }
-    std::string bytes_;
+    std::string& bytes_;
 };
 
 /// Reads what a Writer wrote. Wrong bytes are no error until isDone() is asked; values are then incomplete.
@@ -125,9 +125,10 @@ private:
 };
 
 template<class T> std::string bytesOf(const T& value) {
-    Writer writer;
+    std::string out;
+    Writer writer(out);
     writer(value);
-    return writer.take();
+    return out;
 }
 /// Nullopt if the bytes are not those of a T.
 template<class T> std::optional<T> valueOf(std::string_view bytes) {

@@ -3,6 +3,7 @@
 
 #include "kernels/kernel_set.h"
 #include "kernels/small_float.h"
+#include "tests/kernels/each_set.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -13,7 +14,6 @@
 #include <vector>
 
 using namespace qs;
-Q_DECLARE_METATYPE(const qs::KernelSet*)
 
 namespace {
 

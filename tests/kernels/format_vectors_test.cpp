@@ -2,6 +2,7 @@
 // Compares every kernel set and every integer and float format with vectors made by NumPy and ml_dtypes.
 
 #include "kernels/kernel_set.h"
+#include "tests/kernels/each_set.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"
 
@@ -12,11 +13,10 @@
 
 using namespace qs;
 using namespace qs::test;
-Q_DECLARE_METATYPE(const qs::KernelSet*)
 
 namespace {
 
-const GoldenFile& vectors() {
+const GoldenFile& formatVectors() {
     static const GoldenFile file = readGolden(QS_TEST_DATA "/formats/vectors.safetensors");
     return file;
 }
@@ -55,10 +55,10 @@ private:
 /// With scale 1, quantizing to a float format is a saturating cast.
 void FormatVectors::casts() {
     QFETCH(const KernelSet*, kernels);
-    const auto x = vectors()["casts.x"].as<float>();
+    const auto x = formatVectors()["casts.x"].as<float>();
     QVERIFY(x.size() > 1000);
     for (const FormatTraits* format : rows(FormatKind::Float)) {
-        const auto expected = vectors()[std::string("casts.") + format->id].bytes;
+        const auto expected = formatVectors()[std::string("casts.") + format->id].bytes;
         QCOMPARE(expected.size(), x.size());
         for (const std::size_t group : {x.size(), std::size_t(7)}) { // one group, and many small groups
             const GroupParams unit{1, 1};
@@ -92,7 +92,7 @@ void FormatVectors::scaled() {
                 continue; // other scale types belong to core; rule_test checks
                           // them
             int seen = 0;
-            for (const auto& [name, tensor] : vectors().tensors) {
+            for (const auto& [name, tensor] : formatVectors().tensors) {
                 const auto dot = name.find('.'), colon = name.find(':'), end = name.rfind(".codes");
                 if (end == std::string::npos || name.substr(dot + 1, colon - dot - 1) != format->id) continue;
                 ++seen;
@@ -102,7 +102,7 @@ void FormatVectors::scaled() {
                 const std::size_t features = golden["x"].features();
                 const std::size_t block = how == "scale=channel" ? features : std::size_t(std::stoul(how.substr(6)));
                 const std::size_t groups = (features + block - 1) / block;
-                const auto scales = vectors()[spec + ".scale"].as<float>();
+                const auto scales = formatVectors()[spec + ".scale"].as<float>();
                 for (std::size_t r = 0; r < x.size() / features; ++r) {
                     Run run = runFor(*format);
                     run.x = x.data() + r * features, run.n = features, run.group = block;

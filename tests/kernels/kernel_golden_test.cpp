@@ -2,6 +2,7 @@
 // Compares every kernel set with the golden vectors, bit for bit.
 
 #include "kernels/kernel_set.h"
+#include "tests/kernels/each_set.h"
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"
 
@@ -11,10 +12,6 @@ using namespace qs;
 using namespace qs::test;
 
 namespace {
-
-template<class T> bool sameBits(const std::vector<T>& a, const std::vector<T>& b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
 
 /// Rows padded with zeros to whole blocks, as eformer stores them.
 std::vector<float> padded(const GoldenTensor& x, std::size_t block) {
@@ -38,21 +35,13 @@ class KernelGolden : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void initTestCase() { QVERIFY(goldenFiles().size() >= 7); }
-    void nf4_data() { sets(); }
+    void nf4_data() { supportedSets(); }
     void nf4();
-    void int8_data() { sets(); }
+    void int8_data() { supportedSets(); }
     void int8();
-    void oneBit_data() { sets(); }
+    void oneBit_data() { supportedSets(); }
     void oneBit();
-
-private:
-    static void sets() {
-        QTest::addColumn<const KernelSet*>("kernels");
-        for (const KernelSet* set : kernelSets())
-            if (set->supported()) QTest::newRow(set->id) << set;
-    }
 };
-Q_DECLARE_METATYPE(const qs::KernelSet*)
 
 void KernelGolden::nf4() {
     QFETCH(const KernelSet*, kernels);

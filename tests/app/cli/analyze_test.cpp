@@ -75,7 +75,7 @@ private Q_SLOTS:
         QCOMPARE(refused + exact + quantized, 3);
         const auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
         QCOMPARE(provenance[s("input_sha256")].toString().toLatin1(),
-                 QCryptographicHash::hash(get(file_), QCryptographicHash::Sha256).toHex());
+                 QCryptographicHash::hash(bytesOf(file_), QCryptographicHash::Sha256).toHex());
         for (const char* key : {"version", "formats_version", "machine", "seeds", "date"})
             QVERIFY2(!provenance[s(key)].toString().isEmpty(), key);
     }
@@ -118,9 +118,9 @@ private Q_SLOTS:
             QVERIFY(ran.out.contains((s("Wrote ") + out.filePath(s("r.") + id)).toUtf8()));
         }
         QCOMPARE(entries(out.path()).size(), 5);
-        QVERIFY(get(out.filePath(s("r.pdf"))).startsWith("%PDF"));
-        QCOMPARE(get(out.filePath(s("r.csv"))).count("\r\n"), 4);
-        const auto md = get(out.filePath(s("r.md")));
+        QVERIFY(bytesOf(out.filePath(s("r.pdf"))).startsWith("%PDF"));
+        QCOMPARE(bytesOf(out.filePath(s("r.csv"))).count("\r\n"), 4);
+        const auto md = bytesOf(out.filePath(s("r.md")));
         QVERIFY(md.contains("a screening proxy, not accuracy") && md.contains("SHA-256"));
     }
 
@@ -139,7 +139,7 @@ private Q_SLOTS:
                              "18.6667 bits per weight, more than the 16.0000 of the source (F16): use int8:axis=out."),
             ran.out.constData());
         QVERIFY2(ran.out.contains("--decoded source"), ran.out.constData());
-        QVERIFY(get(html).contains("Larger than the source"));
+        QVERIFY(bytesOf(html).contains("Larger than the source"));
         const auto other = run(
             {s("analyze"), conv, s("--spec"), s("int8:axis=out"), s("--decoded"), s("source"), s("--json"), s("-")});
         QVERIFY2(other.code == 0, other.err.constData());
@@ -156,7 +156,7 @@ private Q_SLOTS:
         const auto ran = run({s("analyze"), file_, s("--spec"), s("nf4:block=64"), s("--json"), json, s("--html"),
                               out.filePath(s("none/x.html"))});
         QCOMPARE(ran.code, 1);
-        QCOMPARE(get(json), QByteArray("old"));
+        QCOMPARE(bytesOf(json), QByteArray("old"));
     }
 
     void sampleUnderFourSpecs() {

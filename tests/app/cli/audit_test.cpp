@@ -35,7 +35,7 @@ private Q_SLOTS:
         QCOMPARE(first[s("severity")].toString(), s("fault"));
         QCOMPARE(first[s("tensor")].toString(), s("w"));
         QVERIFY(first[s("evidence")].toString().contains(s("the first at [1, 36]")));
-        QVERIFY(get(html).contains("NaN and Inf"));
+        QVERIFY(bytesOf(html).contains("NaN and Inf"));
         QCOMPARE(run({s("audit"), dir.filePath(s("none.safetensors"))}).code, 1);
         QCOMPARE(run({s("audit")}).code, 2);
         QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // must not overwrite the input
@@ -60,8 +60,8 @@ private Q_SLOTS:
         const auto json = dir.filePath(s("a.json"));
         const auto ran = run({s("audit"), faulty, s("--fail-on"), s("fault"), s("--json"), json});
         QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("1 fault"), ran.err.constData());
-        QVERIFY(!rows(get(json)).isEmpty() && ran.out.contains("not_finite")); // the result is printed and written
-                                                                               // anyway
+        QVERIFY(!rows(bytesOf(json)).isEmpty() && ran.out.contains("not_finite")); // the result is printed and written
+                                                                                   // anyway
     }
     void changedTensorsAlone() {
         QTemporaryDir dir;

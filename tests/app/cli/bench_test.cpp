@@ -98,12 +98,12 @@ private Q_SLOTS:
             QVERIFY2(err.contains("rows that were done are written"), err.constData());
             QVERIFY2(out.contains("Median") && out.contains("f32"), out.constData());
         }
-        const auto written = get(json);
+        const auto written = bytesOf(json);
         QVERIFY(!rows(written).isEmpty() && rows(written).size() < 127 * 4);
         QVERIFY(rows(written).at(0).toObject()[s("median_ns")].toDouble() > 0);
         const auto provenance = QJsonDocument::fromJson(written).object()[s("provenance")].toObject();
         QVERIFY(provenance.contains(s("incomplete")) && provenance.contains(s("command_line")));
-        QVERIFY(get(csv).count('\n') > 1);
+        QVERIFY(bytesOf(csv).count('\n') > 1);
     }
     void memoryIsASize() {
         const auto asked = [](const char* size) {
@@ -128,7 +128,7 @@ private Q_SLOTS:
         qInfo("%.1f MiB", double(peak.bytes) / double(kMiB));
         QVERIFY2(peak.bytes <= kLimit + kBeside, qPrintable(QString::number(double(peak.bytes) / double(kMiB))));
         int warm = 0;
-        for (const auto& row : rows(get(json)))
+        for (const auto& row : rows(bytesOf(json)))
             warm +=
                 row.toObject()[s("reason")].toString().contains(s("not cold: within the memory limit of 128.00 MiB"));
         QVERIFY(warm > 0);
@@ -239,7 +239,7 @@ private Q_SLOTS:
         QVERIFY2(ran.err.count('\n') == 1 &&
                      ran.err.contains("Nothing was measured; the only row, int8 on none.so, is unavailable"),
                  ran.err.constData());
-        const auto row = rows(get(path("none.json"))).at(0).toObject();
+        const auto row = rows(bytesOf(path("none.json"))).at(0).toObject();
         QCOMPARE(row[s("backend")].toString(), s("none.so"));
         QVERIFY(row[s("status")].toString() != s("ok") && !row[s("reason")].toString().isEmpty());
         QVERIFY(row[s("median_ns")].isNull());

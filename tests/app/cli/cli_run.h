@@ -2,6 +2,8 @@
 #pragma once
 // Runs the real quantscope-cli. Also makes small safetensors files byte by byte.
 
+#include "tests/support/files.h"
+
 #include <QDir>
 #include <QFile>
 #include <QJsonArray>
@@ -14,8 +16,13 @@
 
 namespace clitest {
 
+using qs::test::bytesOf, qs::test::put;
+
 inline QString binary() { return QStringLiteral(QS_BIN_DIR "/quantscope-cli"); }
 inline QString s(const char* text) { return QString::fromLatin1(text); }
+
+inline const QString kSample = QStringLiteral("resources/samples/tiny-llama");
+inline const QString kText = kSample + QStringLiteral("/heldout.txt"); ///< of the sample
 
 struct Ran {
     int code = -1;
@@ -71,18 +78,6 @@ inline QByteArray safetensors(const std::vector<Tensor>& tensors) {
     while (header.size() % 8) header += ' ';
     const quint64 length = quint64(header.size());
     return QByteArray(reinterpret_cast<const char*>(&length), 8) + header + data;
-}
-
-/// Writes the file. Returns its path, or an empty string on failure.
-inline QString put(const QString& path, const QByteArray& bytes) {
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) return {};
-    return path;
-}
-
-inline QByteArray get(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
 inline QStringList entries(const QString& folder) {

@@ -83,7 +83,7 @@ class TestContract : public QObject {
         };
         const QString file = dir.filePath(s("x.safetensors")), link = dir.filePath(s("link.safetensors")),
                       hard = dir.filePath(s("hard.safetensors"));
-        const auto bytes = get(good_);
+        const auto bytes = bytesOf(good_);
         for (const auto* output : outputs) {
             for (const auto* input : inputs)
                 for (const QString& as : {file, link, hard}) {
@@ -94,7 +94,7 @@ class TestContract : public QObject {
                     const auto ran = run(line({{input, file}, {output, as}}));
                     QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input"),
                              (line({{input, file}, {output, as}}).join(u' ').toUtf8() + ": " + ran.err).constData());
-                    QCOMPARE(get(file), bytes);
+                    QCOMPARE(bytesOf(file), bytes);
                 }
             for (const auto* other : outputs) {
                 if (other == output || !qs::test::taken(turn_++)) continue;
@@ -161,14 +161,14 @@ private Q_SLOTS:
         QFETCH(QString, arguments);
         QFETCH(int, code);
         QFETCH(QString, says);
-        const auto before = get(good_);
+        const auto before = bytesOf(good_);
         arguments.replace(s("GOOD"), good_).replace(s("DIR"), dir_.path());
         const auto ran = run(arguments.split(u' ', Qt::SkipEmptyParts));
         QVERIFY2(ran.code == code, ran.err.constData());
         QVERIFY2(isSentence(ran.err), ran.err.constData());
         QVERIFY2(ran.err.contains(says.toUtf8()), ran.err.constData());
         QVERIFY(ran.out.isEmpty());
-        QCOMPARE(get(good_), before);
+        QCOMPARE(bytesOf(good_), before);
         QCOMPARE(entries(dir_.path()).size(), 2);
     }
 
@@ -228,14 +228,15 @@ private Q_SLOTS:
         QTemporaryDir dir;
         const QString model = dir.filePath(s("model")), index = model + s("/model.safetensors.index.json");
         QDir().mkpath(model);
-        put(model + s("/shard-1.safetensors"), get(good_));
+        put(model + s("/shard-1.safetensors"), bytesOf(good_));
         put(index, R"({"weight_map":{"a.weight":"shard-1.safetensors"}})");
         put(model + s("/config.json"), "{}");
         put(model + s("/tokenizer.json"), "{}");
         const auto refused = [&](const QString& opened, const QString& output) {
-            const auto before = get(output);
+            const auto before = bytesOf(output);
             const auto ran = run({s("analyze"), opened, s("--spec"), s("nf4:block=64"), s("--json"), output});
-            return ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input") && get(output) == before;
+            return ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input") &&
+                   bytesOf(output) == before;
         };
         QVERIFY(refused(index, model + s("/shard-1.safetensors")));
         QVERIFY(refused(model, model + s("/shard-1.safetensors")));
@@ -342,7 +343,8 @@ private Q_SLOTS:
     }
 
     void manualNamesEveryCommandAndOption() {
-        const auto manual = QString::fromUtf8(get(s(QS_SOURCE_DIR "/resources/man/quantscope-cli.1"))).remove(u'\\');
+        const auto manual =
+            QString::fromUtf8(bytesOf(s(QS_SOURCE_DIR "/resources/man/quantscope-cli.1"))).remove(u'\\');
         for (const auto& command : qs::cli::commands()) {
             QVERIFY2(manual.contains(s(command.name)), command.name);
             const auto help = QString::fromUtf8(run({s(command.name), s("--help")}).out);

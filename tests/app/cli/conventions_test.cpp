@@ -68,7 +68,7 @@ private Q_SLOTS:
         const QString out = at.filePath(s("plain"));
         const Ran ran = run({s("dequantize"), source, s("-o"), out});
         QVERIFY2(ran.code == 0, ran.err.constData());
-        const auto expected = json(get(source + s("/values.json")));
+        const auto expected = json(bytesOf(source + s("/values.json")));
         QVERIFY2(ran.out.contains(QByteArray::number(expected.size()) + " tensors decoded, 1 copied"),
                  ran.out.constData());
         const Ran look = run({s("inspect"), out, s("--json"), s("-")});
@@ -80,7 +80,8 @@ private Q_SLOTS:
         }
         for (const QString& name : expected.keys()) QVERIFY2(plain.contains(name), qPrintable(name));
         // Otherwise loaders would take the dequantized file for a quantized one.
-        const auto config = json(get(out + s("/config.json")));
+        const QString configFile = out + s("/config.json");
+        const auto config = QFile::exists(configFile) ? json(bytesOf(configFile)) : QJsonObject();
         QVERIFY(!config.contains(s("quantization_config")) && !config.contains(s("quantization")));
         QCOMPARE(config.contains(s("architectures")), QFile::exists(source + s("/config.json")));
     }

@@ -11,8 +11,6 @@ using namespace clitest;
 
 namespace {
 
-const QString kSample = QStringLiteral("resources/samples/tiny-llama");
-
 QJsonObject rowOf(const Ran& ran, int index = 0) { return rows(ran.out)[index].toObject(); }
 double figure(const QJsonObject& row, const char* id) {
     return row[s(id)].isDouble() ? row[s(id)].toDouble() : std::nan("");
@@ -115,7 +113,7 @@ void TestEval::baseFilesComeBack() {
     const QString base = path("base.logits");
     const auto saved = eval(text() + QStringList{s("--save-base"), base});
     QVERIFY2(saved.code == 0, saved.err.constData());
-    QCOMPARE(get(base).size(), qsizetype(20 + 4 * 192 + 3 * 31 * 2 * (256 + 4)));
+    QCOMPARE(bytesOf(base).size(), qsizetype(20 + 4 * 192 + 3 * 31 * 2 * (256 + 4)));
     const QStringList specs{s("--spec"), s("f32"), s("--spec"), s("int3:block=32")};
     const auto with = eval(QStringList{s("--base"), base} + specs + json());
     QVERIFY2(with.code == 0, with.err.constData());
@@ -125,12 +123,12 @@ void TestEval::baseFilesComeBack() {
     QVERIFY(figure(rowOf(with), "floor_kl") > figure(rowOf(without), "floor_kl"));
     // With the text beside it, which must be the same.
     QCOMPARE(eval(text() + QStringList{s("--base"), base} + specs).code, 0);
-    QString other = put(path("other.txt"), QByteArray("X") + get(kSample + s("/heldout.txt")));
+    QString other = put(path("other.txt"), QByteArray("X") + bytesOf(kSample + s("/heldout.txt")));
     refuses(eval(QStringList{s("--text"), other, s("--base"), base} + specs), "another text or with another tokenizer");
     refuses(run({s("eval"), kSample, s("--base"), base, s("--spec"), s("f32"), s("--ctx"), s("32")}),
             "was made with a context of 64 tokens, not 32: use --ctx 64.");
     refuses(run({s("eval"), s("tests/data/eval/llama"), s("--base"), base, s("--spec"), s("f32")}), "vocabulary");
-    put(path("cut.logits"), get(base).chopped(1));
+    put(path("cut.logits"), bytesOf(base).chopped(1));
     refuses(eval(QStringList{s("--base"), path("cut.logits")} + specs), "is no base-logits file of llama.cpp");
 }
 
@@ -225,12 +223,12 @@ void TestEval::badModels() {
     const QStringList more = QStringList{s("--tokens"), put(path("few.txt"), "1 2 3 4 5 6 7 8"), s("--spec"), s("nf4")};
     QDir().mkpath(path("wrong"));
     QFile::copy(s("tests/data/eval/llama/model.safetensors"), path("wrong/model.safetensors"));
-    QByteArray config = get(s("tests/data/eval/llama/config.json"));
+    QByteArray config = bytesOf(s("tests/data/eval/llama/config.json"));
     config.replace("\"num_hidden_layers\": ", "\"num_hidden_layers\": 1");
     put(path("wrong/config.json"), config);
     refuses(eval(more, path("wrong")), "has no tensor ");
     put(path("wrong/config.json"),
-        get(s("tests/data/eval/llama/config.json")).replace("\"hidden_size\": ", "\"hidden_size\": 1"));
+        bytesOf(s("tests/data/eval/llama/config.json")).replace("\"hidden_size\": ", "\"hidden_size\": 1"));
     const auto ran = eval(more, path("wrong"));
     refuses(ran, "the configuration says");
 }

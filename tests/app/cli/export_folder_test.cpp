@@ -48,13 +48,13 @@ private Q_SLOTS:
         const auto ran = run({s("quantize"), model, s("--spec"), s(found->spec), s("--layout"), layout, s("-o"), out});
         QVERIFY2(ran.code == 0, ran.err.constData());
         QVERIFY(isWhole(out));
-        QCOMPARE(get(out + s("/more/tokenizer.json")), get(model + s("/more/tokenizer.json")));
-        const auto index = QJsonDocument::fromJson(get(out + s("/model.safetensors.index.json"))).object();
+        QCOMPARE(bytesOf(out + s("/more/tokenizer.json")), bytesOf(model + s("/more/tokenizer.json")));
+        const auto index = QJsonDocument::fromJson(bytesOf(out + s("/model.safetensors.index.json"))).object();
         qint64 total = 0;
         QJsonObject where;
         for (const QString& name : entries(out)) {
             if (!name.endsWith(s(".safetensors"))) continue;
-            const QByteArray bytes = get(out + u'/' + name);
+            const QByteArray bytes = bytesOf(out + u'/' + name);
             quint64 length = 0;
             std::memcpy(&length, bytes.constData(), 8);
             const auto header = QJsonDocument::fromJson(bytes.mid(8, qsizetype(length))).object();
@@ -67,7 +67,7 @@ private Q_SLOTS:
         }
         QCOMPARE(index[s("weight_map")].toObject(), where);
         QCOMPARE(index[s("metadata")][s("total_size")].toInteger(), total);
-        const auto config = QJsonDocument::fromJson(get(out + s("/config.json"))).object();
+        const auto config = QJsonDocument::fromJson(bytesOf(out + s("/config.json"))).object();
         QCOMPARE(config[s("model_type")].toString(), s("llama"));
         QCOMPARE(config.contains(s("quantization_config")), qs::findLayout(layout.toStdString())->config != nullptr);
     }
@@ -143,10 +143,10 @@ private Q_SLOTS:
         QVERIFY(::mkfifo(QFile::encodeName(model + s("/pipe")).constData(), 0600) == 0);
         const auto ran = run({s("quantize"), model, s("--spec"), s("nf4:block=64"), s("-o"), out});
         QVERIFY2(ran.code == 0 && isWhole(out), ran.err.constData());
-        QCOMPARE(get(out + s("/tokenizer.json")), QByteArray("from the hub"));
-        QCOMPARE(get(out + s("/more/vocab.txt")), QByteArray("from the hub"));
-        QCOMPARE(get(out + s("/again.txt")), QByteArray("inside"));
-        const auto certificate = QJsonDocument::fromJson(get(out + s("/certificate.json"))).object();
+        QCOMPARE(bytesOf(out + s("/tokenizer.json")), QByteArray("from the hub"));
+        QCOMPARE(bytesOf(out + s("/more/vocab.txt")), QByteArray("from the hub"));
+        QCOMPARE(bytesOf(out + s("/again.txt")), QByteArray("inside"));
+        const auto certificate = QJsonDocument::fromJson(bytesOf(out + s("/certificate.json"))).object();
         QStringList named;
         for (const auto& one : certificate[s("files_left_out")].toArray()) named << one[s("name")].toString();
         const QStringList expected{s("env.txt"), s("gone.txt"), s("more/up.txt"), s("notes.txt"), s("null.bin"),

@@ -12,7 +12,7 @@ using namespace clitest;
 
 namespace {
 
-constexpr qint64 kColumns = 4096, kRows = 8192;
+constexpr qint64 kLargeColumns = 4096, kLargeRows = 8192;
 constexpr std::int64_t kMost = 56 * kMiB; ///< in addition to the memory for a small tensor; less than 64 MiB, the size
                                           ///< in BF16
 
@@ -35,15 +35,16 @@ constexpr LayoutCase kCases[] = {{"eformer", "nf4:block=64"},
 /// A sparse file with one matrix of zeros; "" if the file system does not support it.
 QString sparse(const QString& folder, bool gguf, qint64 rows) {
     const QString path = folder + (gguf ? s("/model.gguf") : s("/model.safetensors"));
-    const qint64 bytes = rows * kColumns * 2;
+    const qint64 bytes = rows * kLargeColumns * 2;
     QByteArray head;
     if (gguf) {
         MadeGguf file;
-        file.tensors = {{"a.up_proj.weight", {kColumns, rows}, 30, 0}};
+        file.tensors = {{"a.up_proj.weight", {kLargeColumns, rows}, 30, 0}};
         head = file.bytes();
     } else {
         QByteArray header = "{\"a.up_proj.weight\":{\"dtype\":\"BF16\",\"shape\":[" + QByteArray::number(rows) + "," +
-                            QByteArray::number(kColumns) + "],\"data_offsets\":[0," + QByteArray::number(bytes) + "]}}";
+                            QByteArray::number(kLargeColumns) + "],\"data_offsets\":[0," + QByteArray::number(bytes) +
+                            "]}}";
         while (header.size() % 8) header += ' ';
         const quint64 length = quint64(header.size());
         head = QByteArray(reinterpret_cast<const char*>(&length), 8) + header;
@@ -85,7 +86,7 @@ private Q_SLOTS:
             return peakOf({binary().toStdString(), "quantize", model.toStdString(), "--spec", spec.toStdString(),
                            "--layout", layout.toStdString(), "-o", out.toStdString()});
         };
-        const Peak small = peak("small", 64), large = peak("large", kRows);
+        const Peak small = peak("small", 64), large = peak("large", kLargeRows);
         QCOMPARE(small.code, 0);
         QCOMPARE(large.code, 0);
         const std::int64_t taken = large.bytes - small.bytes;

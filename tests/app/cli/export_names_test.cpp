@@ -21,12 +21,12 @@ namespace {
 /// True if the certificate contains the hash of the file.
 bool speaksOf(const QString& file, const QJsonObject& certificate) {
     const auto said = certificate[s("files")].toArray().first();
-    const auto hash = QCryptographicHash::hash(get(file), QCryptographicHash::Sha256).toHex();
+    const auto hash = QCryptographicHash::hash(bytesOf(file), QCryptographicHash::Sha256).toHex();
     return said[s("sha256")].toString() == QString::fromLatin1(hash) &&
            said[s("name")].toString() == QFileInfo(file).fileName();
 }
 bool speaksOf(const QString& file) {
-    return speaksOf(file, QJsonDocument::fromJson(get(file + s(".certificate.json"))).object());
+    return speaksOf(file, QJsonDocument::fromJson(bytesOf(file + s(".certificate.json"))).object());
 }
 
 } // namespace
@@ -91,8 +91,8 @@ private Q_SLOTS:
                                          s("native"), s("-o"), out});
             for (auto& one : pair) QVERIFY(one.waitForFinished(60'000) && one.exitCode() == 0);
             QVERIFY2(speaksOf(out), qPrintable(s("pair %1").arg(i)));
-            QVERIFY(!QJsonDocument::fromJson(get(out + s(".certificate.json"))).object().contains(s("previous")));
-            seen << QCryptographicHash::hash(get(out), QCryptographicHash::Sha256);
+            QVERIFY(!QJsonDocument::fromJson(bytesOf(out + s(".certificate.json"))).object().contains(s("previous")));
+            seen << QCryptographicHash::hash(bytesOf(out), QCryptographicHash::Sha256);
         }
         QCOMPARE(entries(output.path()), (QStringList{s("out.safetensors"), s("out.safetensors.certificate.json")}));
         qInfo("%d pairs, %d different files", kPairs, int(seen.size()));
@@ -132,14 +132,14 @@ private Q_SLOTS:
             ::kill(pid_t(process.processId()), SIGKILL);
             QVERIFY(process.waitForFinished(20'000));
             killed += process.exitStatus() == QProcess::CrashExit;
-            const auto certificate = QJsonDocument::fromJson(get(out + s(".certificate.json"))).object();
+            const auto certificate = QJsonDocument::fromJson(bytesOf(out + s(".certificate.json"))).object();
             both += certificate.contains(s("previous"));
             QVERIFY2(speaksOf(out, certificate) || speaksOf(out, certificate[s("previous")].toObject()),
                      qPrintable(entries(output.path()).join(u' ')));
         }
         qInfo("%d runs were killed, %d of them between the names", killed, both);
         QVERIFY(run(exporting("int8")).code == 0 && speaksOf(out));
-        QVERIFY(!QJsonDocument::fromJson(get(out + s(".certificate.json"))).object().contains(s("previous")));
+        QVERIFY(!QJsonDocument::fromJson(bytesOf(out + s(".certificate.json"))).object().contains(s("previous")));
     }
 
     /// Killed at any moment, the folder is the complete old or the complete new export.

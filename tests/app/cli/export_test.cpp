@@ -57,12 +57,12 @@ QStringList exportOf(const QTemporaryDir& dir, const QString& layout, int rows, 
 /// time.
 QMap<QString, QByteArray> contentsOf(const QString& path) {
     QMap<QString, QByteArray> all;
-    if (QFileInfo(path).isFile()) all[{}] = get(path);
+    if (QFileInfo(path).isFile()) all[{}] = bytesOf(path);
     QDirIterator it(path, QDir::Files | QDir::Hidden, QDirIterator::Subdirectories);
     while (it.hasNext()) {
         const QString file = it.next();
         if (file.endsWith(s("/.quantscope-writing"))) continue; // left behind by an interrupted export
-        all[QDir(path).relativeFilePath(file)] = get(file);
+        all[QDir(path).relativeFilePath(file)] = bytesOf(file);
     }
     return all;
 }
@@ -90,11 +90,11 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         QVERIFY2(ran.out.contains("The rule 'nowhere' matches no tensor."), ran.out.constData());
         QVERIFY2(ran.out.contains("bpw in 1 quantized tensor, "), ran.out.constData());
-        const auto config = QJsonDocument::fromJson(get(out + s("/config.json"))).object();
+        const auto config = QJsonDocument::fromJson(bytesOf(out + s("/config.json"))).object();
         QCOMPARE(config[s("model_type")].toString(), s("llama"));
         const auto ignored = config[s("quantization_config")][s("ignore")].toArray();
         QCOMPARE(ignored.first().toString(), s("a.down_proj"));
-        const auto certificate = QJsonDocument::fromJson(get(out + s("/certificate.json"))).object();
+        const auto certificate = QJsonDocument::fromJson(bytesOf(out + s("/certificate.json"))).object();
         QCOMPARE(certificate[s("bytes_written")], certificate[s("bytes_predicted")]);
         // 64 rows of 8 words, two scales of 2 bytes each, and the shape: 8 * (64 * 36 + 16) / (64 * 64).
         QCOMPARE(certificate[s("bpw")].toDouble(), 8.0 * (64 * 36 + 16) / 4096);
@@ -109,7 +109,8 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         QCOMPARE(entries(dir.path()), (QStringList{s("m.safetensors"), s("out.safetensors"),
                                                    s("out.safetensors.certificate.json"), s("r.json")}));
-        const auto json = QJsonDocument::fromJson(get(dir.filePath(s("out.safetensors.certificate.json")))).object();
+        const auto json =
+            QJsonDocument::fromJson(bytesOf(dir.filePath(s("out.safetensors.certificate.json")))).object();
         QCOMPARE(json[s("bpw")].toDouble(), 4.5);
         QCOMPARE(json[s("result")].toString(), s("proved"));
     }
@@ -128,15 +129,15 @@ private Q_SLOTS:
             QVERIFY(quantize(written).code == 0);
             const auto fine = run({s("verify"), written, s("--json"), json});
             QVERIFY2(fine.code == 0 && fine.out.contains("as certified"), fine.err.constData());
-            QCOMPARE(QJsonDocument::fromJson(get(json)).object()[s("holds")].toBool(), true);
+            QCOMPARE(QJsonDocument::fromJson(bytesOf(json)).object()[s("holds")].toBool(), true);
             const QString weights = written == out ? out + s("/model.safetensors") : file;
-            auto bytes = get(weights);
+            auto bytes = bytesOf(weights);
             bytes[bytes.size() - 1] = char(bytes[bytes.size() - 1] ^ 1);
             QVERIFY(!put(weights, bytes).isEmpty());
             const auto changed = run({s("verify"), written, s("--json"), json});
             QCOMPARE(changed.code, 1);
             QVERIFY2(isSentence(changed.err) && changed.err.contains("SHA-256"), changed.err.constData());
-            QCOMPARE(QJsonDocument::fromJson(get(json)).object()[s("holds")].toBool(true), false);
+            QCOMPARE(QJsonDocument::fromJson(bytesOf(json)).object()[s("holds")].toBool(true), false);
             bytes.chop(1);
             QVERIFY(!put(weights, bytes).isEmpty());
             QVERIFY(run({s("verify"), written}).err.contains("bytes, not"));
@@ -156,7 +157,7 @@ private Q_SLOTS:
         const auto ran = run({s("quantize"), model, s("--spec"), s("int4:block=32:scaletype=bf16"), s("--spec"),
                               s("down_proj=int8:block=32:scaletype=bf16"), s("--layout"), s("mlx"), s("-o"), out});
         QVERIFY2(ran.code == 0, ran.err.constData());
-        const auto config = QJsonDocument::fromJson(get(out + s("/config.json"))).object();
+        const auto config = QJsonDocument::fromJson(bytesOf(out + s("/config.json"))).object();
         QCOMPARE(config[s("quantization")][s("bits")].toInt(), 8); // the default, and by name the layers that differ
         QCOMPARE(config[s("quantization")][s("a.up_proj")][s("bits")].toInt(), 4);
         const auto twice = run({s("quantize"), model, s("--spec"), s("nf4"), s("--spec"), s("int8"), s("-o"), out});

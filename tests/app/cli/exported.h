@@ -19,11 +19,11 @@ inline QString makeModel(const QString& folder, int rows) {
 
 /// True if all files named in the certificate exist with the right hash.
 inline bool isWhole(const QString& folder) {
-    const auto certificate = QJsonDocument::fromJson(get(folder + s("/certificate.json"))).object();
+    const auto certificate = QJsonDocument::fromJson(bytesOf(folder + s("/certificate.json"))).object();
     const auto files = certificate[s("files")].toArray();
     if (files.isEmpty() || certificate[s("result")].toString() != s("proved")) return false;
     for (const auto& file : files) {
-        const auto bytes = get(folder + u'/' + file[s("name")].toString());
+        const auto bytes = bytesOf(folder + u'/' + file[s("name")].toString());
         const auto hash = QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex();
         if (QString::fromLatin1(hash) != file[s("sha256")].toString()) return false;
     }

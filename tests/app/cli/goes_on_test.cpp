@@ -79,7 +79,7 @@ private Q_SLOTS:
         QSet<QByteArray> keys;
         qsizetype lines = 0;
         for (const QString& file : QDir(folder).entryList({ending}))
-            for (const QByteArray& line : get(QDir(folder).filePath(file)).split('\n'))
+            for (const QByteArray& line : bytesOf(QDir(folder).filePath(file)).split('\n'))
                 if (!line.isEmpty()) keys.insert(line.left(64)), ++lines;
         QCOMPARE(keys.size(), lines); // no network went forward twice
     }

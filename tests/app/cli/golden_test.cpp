@@ -55,7 +55,7 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         const QString golden = s(QS_SOURCE_DIR "/tests/app/cli/golden/") + name + s(".txt");
         if (qEnvironmentVariableIsSet("QS_UPDATE_GOLDEN")) QVERIFY(!put(golden, ran.out).isEmpty());
-        QCOMPARE(QString::fromUtf8(ran.out), QString::fromUtf8(get(golden)));
+        QCOMPARE(QString::fromUtf8(ran.out), QString::fromUtf8(bytesOf(golden)));
         QVERIFY(!ran.out.contains('\x1b'));
     }
     /// Every library with the version that was found, and its licence.

@@ -261,7 +261,7 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         ran = run({s("dequantize"), stored, s("-o"), back});
         QVERIFY2(ran.code == 0, ran.err.constData());
-        const auto bytes = get(back);
+        const auto bytes = bytesOf(back);
         const qsizetype data = bytes.size() - kRows * kColumns * 4;
         const auto expected = coded(spec, input.values).decoded;
         for (int i = 0; i < kRows * kColumns; ++i) {

@@ -82,8 +82,8 @@ private Q_SLOTS:
         const auto files = run(QStringList(arguments) << s("--html") << path("s.html") << s("--csv") << path("s.csv")
                                                       << s("--md") << path("s.md") << s("--pdf") << path("s.pdf"));
         QVERIFY2(files.code == 0, files.err.constData());
-        QVERIFY(get(path("s.html")).contains("class=\"front\"") && get(path("s.pdf")).startsWith("%PDF"));
-        QCOMPARE(get(path("s.csv")).count('\n'), 10);
+        QVERIFY(bytesOf(path("s.html")).contains("class=\"front\"") && bytesOf(path("s.pdf")).startsWith("%PDF"));
+        QCOMPARE(bytesOf(path("s.csv")).count('\n'), 10);
         const auto none = run({s("sweep"), model_, s("--spec"), s("q2_k")});
         QVERIFY(none.code == 1 && isSentence(none.err) && none.err.contains("None of the 3 points"));
         const auto block = run({s("sweep"), model_, s("--spec"), s("nf4"), s("--block"), s("7")});

@@ -10,12 +10,7 @@
 
 using namespace clitest;
 
-namespace {
-
-const QString kSample = QStringLiteral("resources/samples/tiny-llama");
-const QString kText = kSample + QStringLiteral("/heldout.txt");
-
-} // namespace
+namespace {} // namespace
 
 class TestNetworkCommands : public QObject {
     Q_OBJECT

@@ -32,9 +32,9 @@ private Q_SLOTS:
         QCOMPARE(tensors.size(), 2);
         QCOMPARE(tensors[0].toObject()[s("shape")].toArray(), (QJsonArray{4, 64}));
         QCOMPARE(tensors[0].toObject()[s("dtype")].toString(), s("F32"));
-        const auto before = get(back);
+        const auto before = bytesOf(back);
         QCOMPARE(run({s("dequantize"), packed, s("--decode"), s("poly"), s("-o"), back}).code, 0);
-        QVERIFY(get(back) != before); // the file was replaced, with another decode
+        QVERIFY(bytesOf(back) != before); // the file was replaced, with another decode
     }
 
     void aRefusedTensorWritesNothing() {
@@ -62,7 +62,7 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
         QVERIFY2(ran.out.contains("1 refused tensors of those copied") && ran.out.contains("bad.weight"),
                  ran.out.constData());
-        const auto skipped = rows(get(json), "skipped");
+        const auto skipped = rows(bytesOf(json), "skipped");
         QCOMPARE(skipped.size(), 1);
         QCOMPARE(skipped[0].toObject()[s("tensor")].toString(), s("bad.weight"));
         QVERIFY(skipped[0].toObject()[s("reason")].toString().contains(s("NaN")));
@@ -92,11 +92,11 @@ private Q_SLOTS:
         QCOMPARE(all[0].toObject()[s("result")].toString(), s("equal"));
         const auto said = QJsonDocument::fromJson(ran.out).object()[s("certificate")].toObject();
         QCOMPARE(said[s("result")].toString(), s("proved"));
-        const auto hash = QCryptographicHash::hash(get(out), QCryptographicHash::Sha256).toHex();
+        const auto hash = QCryptographicHash::hash(bytesOf(out), QCryptographicHash::Sha256).toHex();
         QCOMPARE(said[s("files")].toArray()[0].toObject()[s("sha256")].toString(), QString::fromLatin1(hash));
         ran = run(asked + QStringList{s("--certificate"), proof});
         QVERIFY2(ran.code == 0 && ran.out.contains("proof.json"), ran.err.constData());
-        const auto written = QJsonDocument::fromJson(get(proof)).object();
+        const auto written = QJsonDocument::fromJson(bytesOf(proof)).object();
         QCOMPARE(written[s("files")].toArray(), said[s("files")].toArray());
         QCOMPARE(QJsonDocument::fromJson(run(asked + QStringList{s("--certificate"), s("-")}).out).object(), written);
         for (const QString& wrong : {in, out}) {
@@ -120,7 +120,7 @@ private Q_SLOTS:
             QVERIFY2(ran.code == 0, ran.err.constData());
             QCOMPARE(QFileInfo(dir.filePath(s(out))).isFile(), s(out) != s("folder"));
         }
-        QVERIFY(get(dir.filePath(s("x.npz"))).startsWith("PK"));
+        QVERIFY(bytesOf(dir.filePath(s("x.npz"))).startsWith("PK"));
         for (const char* out : {"y.pt", "y.onnx", "y.bin", "y.PTH", "y.hdf5", "y.json", "y.tflite"}) {
             const auto ran = to(out);
             QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains(".safetensors"), ran.err.constData());
@@ -204,7 +204,7 @@ private Q_SLOTS:
             run({s("quantize"), plain, s("--spec"), s("nf4:block=16"), s("--tensor"), s("^a"), s("-o"), again}).code,
             0);
         QCOMPARE(run({s("dequantize"), again, s("-o"), should}).code, 0);
-        QVERIFY(!get(back).isEmpty() && get(back) == get(should));
+        QVERIFY(!bytesOf(back).isEmpty() && bytesOf(back) == bytesOf(should));
         ran = run({s("quantize"), stored, s("--spec"), s("nf4"), s("-o"), stored});
         QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData()); // it is still an input
     }
@@ -267,8 +267,8 @@ private Q_SLOTS:
             const auto ran = run({s("quantize"), in, s("--spec"), s("codebook:bits=2:scale=none"),
                                   s("--share-codebook"), s(share), s("--layout"), s("native"), s("-o"), out});
             QVERIFY2(ran.code == 0, ran.err.constData());
-            QVERIFY(get(out) != levels);
-            levels = get(out);
+            QVERIFY(bytesOf(out) != levels);
+            levels = bytesOf(out);
         }
         const auto own = run({s("analyze"), in, s("--spec"), s("codebook:bits=2:scale=none"), s("--json"), s("-")});
         const auto shared = run({s("analyze"), in, s("--spec"), s("codebook:bits=2:scale=none"), s("--share-codebook"),

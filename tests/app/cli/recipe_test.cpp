@@ -56,7 +56,7 @@ void TestRecipeCommand::convertsAndExports() {
     const auto converted =
         run({s("recipe"), s("convert"), file, s("--to"), s("qwix"), s("--model"), kModel, s("-o"), path("rules.yaml")});
     QVERIFY2(converted.code == 0, converted.err.constData());
-    QVERIFY(get(path("rules.yaml")).startsWith("qwix:\n  rules:\n"));
+    QVERIFY(bytesOf(path("rules.yaml")).startsWith("qwix:\n  rules:\n"));
     const auto exported = run({s("export"), kModel, s("--recipe"), path("rules.yaml"), s("--layout"), s("native"),
                                s("-o"), path("x.safetensors")});
     QVERIFY2(exported.code == 0, exported.err.constData());
@@ -64,7 +64,7 @@ void TestRecipeCommand::convertsAndExports() {
     const auto quantized = run({s("quantize"), kModel, s("--recipe"), path("rules.yaml"), s("--layout"), s("native"),
                                 s("-o"), path("y.safetensors")});
     QVERIFY2(quantized.code == 0, quantized.err.constData());
-    QCOMPARE(get(path("y.safetensors")), get(path("x.safetensors")));
+    QCOMPARE(bytesOf(path("y.safetensors")), bytesOf(path("x.safetensors")));
     const auto measured = run({s("eval"), kModel, s("--recipe"), file, s("--text"), kModel + s("/heldout.txt"),
                                s("--ctx"), s("64"), s("--chunks"), s("2"), s("--no-floor"), s("--json"), s("-")});
     QVERIFY2(measured.code == 0, measured.err.constData());
@@ -116,7 +116,7 @@ void TestRecipeCommand::badUse() {
         QCOMPARE(ran.code, 1);
         QVERIFY2(isSentence(ran.err), ran.err.constData());
     }
-    QCOMPARE(get(file), kRules);
+    QCOMPARE(bytesOf(file), kRules);
 }
 
 QS_TEST(TestRecipeCommand)

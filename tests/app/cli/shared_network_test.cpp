@@ -7,12 +7,7 @@
 
 using namespace clitest;
 
-namespace {
-
-const QString kSample = QStringLiteral("resources/samples/tiny-llama");
-const QString kText = kSample + QStringLiteral("/heldout.txt");
-
-} // namespace
+namespace {} // namespace
 
 class TestShared : public QObject {
     Q_OBJECT

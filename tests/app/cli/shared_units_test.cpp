@@ -54,7 +54,7 @@ private Q_SLOTS:
         }; // of an audit
         QVERIFY(!expected.out.isEmpty() && merged.out.startsWith(upToSeconds(expected.out)));
         const auto rows = rowsOf(command);
-        QCOMPARE(clitest::rows(get(json)), rows);
+        QCOMPARE(clitest::rows(bytesOf(json)), rows);
         // A second start has nothing left to do, and shows the result.
         QCOMPARE(rowsOf(command + QStringList{s("--records"), records}), rows);
         QVERIFY(shard("1/3").out.contains(" 0 units computed"));
@@ -96,13 +96,14 @@ private Q_SLOTS:
         const auto names = QDir(file("alone")).entryList(QDir::Files | QDir::Hidden);
         QCOMPARE(QDir(file("shared")).entryList(QDir::Files | QDir::Hidden), names);
         for (const QString& name : names)
-            QVERIFY2(get(file("alone") + s("/") + name) == get(file("shared") + s("/") + name), qPrintable(name));
+            QVERIFY2(bytesOf(file("alone") + s("/") + name) == bytesOf(file("shared") + s("/") + name),
+                     qPrintable(name));
         // A changed file of the records is found before anything is written.
         QDir(file("shared")).removeRecursively();
         for (const QString& name : QDir(file("r")).entryList({s("*.safetensors")})) {
             const QString path = file("r") + s("/") + name;
             QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner);
-            put(path, get(path).replace(200, 1, "?"));
+            put(path, bytesOf(path).replace(200, 1, "?"));
         }
         const auto changed = run(merge);
         QVERIFY2(changed.code == 1 && isSentence(changed.err), changed.err.constData());

@@ -28,7 +28,7 @@ QString sparseModel(const QString& path) {
 
 /// True if the process has installed its handlers: SIGINT is in its mask of caught signals.
 bool catches(qint64 pid) {
-    for (const auto& line : get(s("/proc/%1/status").arg(pid)).split('\n'))
+    for (const auto& line : bytesOf(s("/proc/%1/status").arg(pid)).split('\n'))
         if (line.startsWith("SigCgt:")) return line.mid(7).trimmed().toULongLong(nullptr, 16) & (1u << (SIGINT - 1));
     return false;
 }
@@ -82,7 +82,7 @@ private Q_SLOTS:
             QVERIFY2(isSentence(err), err.constData());
         }
         QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
-        QCOMPARE(get(out), QByteArray("old"));
+        QCOMPARE(bytesOf(out), QByteArray("old"));
     }
     /// Not every step of these commands checks for a stop.
     void labsEndAtOnce_data() {

@@ -4,6 +4,7 @@
 #include "app/gui/widgets/verify_dialog.h"
 #include "core/export/export_model.h"
 #include "opened_session.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QAbstractButton>
@@ -14,20 +15,7 @@
 
 using namespace qs;
 using namespace qs::gui;
-
-namespace {
-
-QString putText(const QString& path, const QByteArray& text) {
-    QFile file(path);
-    return file.open(QIODevice::WriteOnly) && file.write(text) == text.size() ? path : QString();
-}
-
-QByteArray textIn(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
-} // namespace
+using namespace qs::test;
 
 class TestRecipeDialogs : public QObject {
     Q_OBJECT
@@ -44,8 +32,8 @@ private Q_SLOTS:
 void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     Session session;
     QVERIFY(openModel(session, writeLayeredModel(path("m.safetensors"), 2, 32)));
-    const QString file = putText(path("r.json"), "{\"__default__\":{\"w_bits\":null},\".*/(query|key)\":{\"w_bits\":8},"
-                                                 "\".*/nobody\":{\"w_bits\":4}}");
+    const QString file = put(path("r.json"), "{\"__default__\":{\"w_bits\":null},\".*/(query|key)\":{\"w_bits\":8},"
+                                             "\".*/nobody\":{\"w_bits\":4}}");
     RecipeDialog dialog(session);
     QSignalSpy settled(&dialog, &RecipeDialog::settled);
     dialog.showSession();
@@ -77,7 +65,7 @@ void TestRecipeDialogs::aRecipeComesInAndGoesOut() {
     dialog.setSaveChooser([&](const QString&) { return path("out.yaml"); });
     dialog.findChild<QAbstractButton*>(QStringLiteral("saveForeignRecipe"))->click();
     QVERIFY(settled.wait(10'000));
-    QVERIFY2(textIn(path("out.yaml")).startsWith("qwix:"), textIn(path("out.yaml")).constData());
+    QVERIFY2(bytesOf(path("out.yaml")).startsWith("qwix:"), bytesOf(path("out.yaml")).constData());
     // The session's recipe says the same now.
     dialog.showSession();
     QVERIFY(settled.wait(10'000));
@@ -91,11 +79,11 @@ void TestRecipeDialogs::whatCannotBeSaidIsShown() {
     QVERIFY(openModel(session, writeLayeredModel(path("n.safetensors"), 1, 32)));
     RecipeDialog dialog(session);
     QSignalSpy settled(&dialog, &RecipeDialog::settled);
-    dialog.openFile(putText(path("bad.json"), "no recipe"));
+    dialog.openFile(put(path("bad.json"), "no recipe"));
     QVERIFY(settled.wait(10'000));
     const auto* status = dialog.findChild<QLabel*>(QStringLiteral("recipeStatus"));
     QVERIFY2(status->text().contains(QStringLiteral("is not a recipe")), qPrintable(status->text()));
-    dialog.openFile(putText(path("two.json"), R"({"__default__":{"w_bits":4},".*/wo":{"w_bits":8}})"));
+    dialog.openFile(put(path("two.json"), R"({"__default__":{"w_bits":4},".*/wo":{"w_bits":8}})"));
     QVERIFY(settled.wait(10'000));
     dialog.choose(QStringLiteral("bnb"));
     dialog.saveFile(path("never.json"));
@@ -129,7 +117,7 @@ void TestRecipeDialogs::anExportAgainstTheModel() {
     QAbstractItemModelTester claims(dialog.findChild<QTableView*>(QStringLiteral("verifyClaims"))->model());
     dialog.save(path("report.html"));
     QVERIFY(settled.wait(60'000));
-    QVERIFY(textIn(path("report.html")).contains("7 derive exactly"));
+    QVERIFY(bytesOf(path("report.html")).contains("7 derive exactly"));
     dialog.verify(path("none"));
     QVERIFY(settled.wait(60'000));
     QVERIFY(!dialog.findChild<QLabel*>(QStringLiteral("verifyStatus"))->text().isEmpty());

@@ -38,7 +38,7 @@ QList<QToolButton*> togglesOf(const QWidget& card) {
 constexpr int kRows = 96, kColumns = 256;
 constexpr int kOutlierRow = 23, kOutlierColumn = 3 * 64 + 41;
 
-QWidget* inside(PlotChart* chart) { return chart->findChild<QWidget*>(QStringLiteral("plot")); }
+QWidget* plotOf(PlotChart* chart) { return chart->findChild<QWidget*>(QStringLiteral("plot")); }
 
 QuantSpec specOf(const char* text) { return *parseSpec(text); }
 
@@ -125,16 +125,16 @@ private Q_SLOTS:
 
     void hoverZoomAndReset() {
         PlotChart* chart = card<DensityCard>()->chart();
-        QTest::mouseMove(inside(chart), chart->pixelOf(0.16093, chart->series()[0].points[60].y() / 2).toPoint());
+        QTest::mouseMove(plotOf(chart), chart->pixelOf(0.16093, chart->series()[0].points[60].y() / 2).toPoint());
         QVERIFY(chart->crosshairLines().first().startsWith(QStringLiteral("code 9: level 0.16093")));
         const QPointF at = chart->plotArea().center();
         QWheelEvent wheel(at, chart->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, {}, Qt::NoScrollPhase, false);
-        QApplication::sendEvent(inside(chart), &wheel);
+        QApplication::sendEvent(plotOf(chart), &wheel);
         QVERIFY(chart->isZoomed());
         session_->setSpec(specOf("nf4:block=128")); // a step of the slider keeps the zoom
         settle();
         QVERIFY(chart->isZoomed());
-        QTest::mouseDClick(inside(chart), Qt::LeftButton, {}, at.toPoint());
+        QTest::mouseDClick(plotOf(chart), Qt::LeftButton, {}, at.toPoint());
         QVERIFY(!chart->isZoomed());
         session_->setSpec(specOf("nf4:block=64"));
         settle();
@@ -211,7 +211,7 @@ private Q_SLOTS:
         QCOMPARE(block->shown()->block, 4);
         session_->setSpec(specOf("nf4:block=64"));
         settle();
-        QTest::mouseMove(inside(block->chart()), block->chart()->plotArea().center().toPoint());
+        QTest::mouseMove(plotOf(block->chart()), block->chart()->plotArea().center().toPoint());
         QVERIFY(block->chart()->crosshairLines().last().contains(QStringLiteral("code ")));
     }
 
@@ -220,11 +220,11 @@ private Q_SLOTS:
         const auto& points = channels->magnitudes()->series()[0].points;
         QCOMPARE(points.size(), kRows);
         QCOMPARE(float(points[kOutlierRow].y()), 0.9F);
-        QTest::mouseClick(inside(channels->errors()), Qt::LeftButton, {},
+        QTest::mouseClick(plotOf(channels->errors()), Qt::LeftButton, {},
                           channels->errors()->pixelOf(kOutlierRow, 0.01).toPoint());
         QTRY_COMPARE(card<BlockCard>()->shown()->row, kOutlierRow);
         QCOMPARE(card<BlockCard>()->shown()->block, 3);
-        QTest::mouseMove(inside(channels->errors()), channels->errors()->pixelOf(40, 0.01).toPoint());
+        QTest::mouseMove(plotOf(channels->errors()), channels->errors()->pixelOf(40, 0.01).toPoint());
         QCOMPARE(channels->magnitudes()->crosshairLines().first(), QStringLiteral("row 40"));
     }
 

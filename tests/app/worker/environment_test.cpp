@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The environment that a worker process sets before it loads a vendor library, tested for other machines.
 #include "app/worker/environment.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QTest>
@@ -8,10 +9,9 @@
 
 using namespace qs;
 using namespace qs::worker;
+using namespace qs::test;
 
 namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
 
 std::map<std::string, std::string> users;
 const char* current(const char* name) {

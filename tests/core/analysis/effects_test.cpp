@@ -3,6 +3,7 @@
 #include "core/analysis/analysis_report.h"
 #include "core/analysis/proxy_trust.h"
 #include "core/analysis/sweep/sweep.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -10,6 +11,7 @@
 #include <cmath>
 
 using namespace qs;
+using namespace qs::test;
 
 namespace {
 
@@ -23,7 +25,6 @@ AnalysisRow rowOf(int i, double nmse) {
     return row;
 }
 
-QString q(const std::string& text) { return QString::fromStdString(text); }
 double valueOf(const char* metric, const AnalysisRow& row) {
     return findMetric(metric)->value(*row).value_or(std::nan(""));
 }

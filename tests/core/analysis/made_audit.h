@@ -31,10 +31,6 @@ inline std::vector<float> normal(std::size_t rows, std::size_t columns, unsigned
     return out;
 }
 
-inline TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, std::vector<float> values) {
-    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
-}
-
 template<class Encode> std::vector<std::uint16_t> halves(const std::vector<float>& values, Encode encode) {
     std::vector<std::uint16_t> out;
     for (const float v : values) out.push_back(encode(v));

@@ -12,16 +12,6 @@ namespace qs::test {
 
 using Values = std::vector<float>;
 
-inline Values normal(std::size_t n, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> value(0, 0.02f);
-    Values out(n);
-    for (float& v : out) v = value(random);
-    return out;
-}
-inline TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, Values values) {
-    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
-}
 inline Values transposed(const Values& x, std::size_t rows, std::size_t columns) {
     Values out(x.size());
     for (std::size_t r = 0; r < rows; ++r)

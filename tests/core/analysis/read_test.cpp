@@ -6,6 +6,7 @@
 #include "core/model/mapped_file.h"
 #include "core/quant/encode/pass.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -44,11 +45,6 @@ std::shared_ptr<const Model> openedAs(const char* access, const QString& path) {
     if ((*model)->files[0].mapping->isMapped() != (QLatin1String(access) == QLatin1String("map")))
         qFatal("QS_READ=%s is not obeyed", access);
     return *model;
-}
-
-QByteArray bytesOf(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
 } // namespace

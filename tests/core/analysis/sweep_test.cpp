@@ -13,14 +13,6 @@ using namespace qs::test;
 
 namespace {
 
-std::vector<float> normal(std::size_t n, unsigned seed) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> distribution(0, 0.02f);
-    std::vector<float> values(n);
-    for (float& value : values) value = distribution(random);
-    return values;
-}
-
 std::vector<std::string> textsOf(const Result<std::vector<SweepSpec>>& specs) {
     std::vector<std::string> out;
     for (const auto& each : *specs) out.push_back(specText(each.spec));

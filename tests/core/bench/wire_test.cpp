@@ -4,6 +4,7 @@
 #include "core/bench/backend/wire_values.h"
 #include "core/process/frame.h"
 #include "core/process/shared_buffer.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QTest>
@@ -16,11 +17,10 @@
 #include <unistd.h>
 
 using namespace qs;
+using namespace qs::test;
 using nlohmann::json;
 
 namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
 
 std::array<Descriptor, 2> sockets() {
     int pair[2] = {-1, -1};

@@ -5,6 +5,7 @@
 #include "core/quant/encode/quantizer.h"
 #include "core/solve/inputs.h"
 #include "tests/core/eval/captures.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -18,6 +19,7 @@
 using namespace qs;
 using namespace qs::eval;
 using namespace qs::eval::test;
+using namespace qs::test;
 
 namespace {
 
@@ -25,12 +27,6 @@ nlohmann::json expectedOf(const QString& family) {
     QFile file(QString::fromStdString(folderOf(family) + "/imatrix.json"));
     if (!file.open(QIODevice::ReadOnly)) qFatal("no imatrix.json");
     return nlohmann::json::parse(file.readAll().toStdString());
-}
-
-QByteArray bytesOf(const std::string& path) {
-    QFile file(QString::fromStdString(path));
-    if (!file.open(QIODevice::ReadOnly)) qFatal("%s is missing", path.c_str());
-    return file.readAll();
 }
 
 } // namespace
@@ -101,7 +97,7 @@ void CaptureTest::ggufIsLaidOutAsLlamaCppsIs() {
     for (std::size_t j = 0; j < values.size(); ++j)
         QVERIFY(std::fabs(double(values[j]) / expected[j].get<double>() - 1) < 1e-5);
     // The first words of the file: magic, version 3, 42 tensors, 4 keys.
-    const QByteArray bytes = bytesOf(capture.path());
+    const QByteArray bytes = bytesOf(q(capture.path()));
     QCOMPARE(bytes.left(4), QByteArray("GGUF"));
     std::uint64_t counts[2];
     std::memcpy(counts, bytes.constData() + 8, sizeof counts);
@@ -112,7 +108,7 @@ void CaptureTest::ggufIsLaidOutAsLlamaCppsIs() {
 
 void CaptureTest::legacyFilesHoldMeansTimesCalls() {
     const Capture capture(QStringLiteral("llama"), "i.dat"), modern(QStringLiteral("llama"), "i.gguf");
-    const QByteArray bytes = bytesOf(capture.path());
+    const QByteArray bytes = bytesOf(q(capture.path()));
     std::size_t at = 0;
     const auto number = [&] {
         std::int32_t value = 0;
@@ -167,7 +163,7 @@ void CaptureTest::sumsOfExpertsAreThoseOfTransformers() {
         const auto found = valuesOf(*model, name + ".in_sum2"), count = valuesOf(*model, name + ".counts"),
                    means = valuesOf(*old, name + ".in_sum2");
         double most = 0, calls = 0;
-        for (const auto& row : entry["counts"]) calls = std::max(calls, std::ceil(row.get<double>() / kContext));
+        for (const auto& row : entry["counts"]) calls = std::max(calls, std::ceil(row.get<double>() / kCaptureContext));
         for (const auto& row : sums)
             for (const auto& value : row) most = std::max(most, value.get<double>());
         for (std::size_t e = 0; e < std::size_t(experts); ++e) {
@@ -281,12 +277,12 @@ void CaptureTest::everyChunkBeginsWithTheFirstToken() {
     CapturePlan plan = planOf(QStringLiteral("llama")), written = plan;
     const Capture without(QStringLiteral("llama"), "i.dat", "", plan);
     plan.text.first = plan.text.tokens[0] == 1 ? 2 : 1;
-    for (std::size_t at = 0; at < written.text.tokens.size(); at += kContext)
+    for (std::size_t at = 0; at < written.text.tokens.size(); at += kCaptureContext)
         written.text.tokens[at] = *plan.text.first;
     const Capture with(QStringLiteral("llama"), "i.dat", "", plan),
         expected(QStringLiteral("llama"), "i.dat", "", written);
-    QVERIFY(bytesOf(with.path()) == bytesOf(expected.path()));
-    QVERIFY(bytesOf(with.path()) != bytesOf(without.path()));
+    QVERIFY(bytesOf(q(with.path())) == bytesOf(q(expected.path())));
+    QVERIFY(bytesOf(q(with.path())) != bytesOf(q(without.path())));
 }
 
 void CaptureTest::rowsAreSpreadOverTheText() {

@@ -10,7 +10,7 @@
 
 namespace qs::eval::test {
 
-inline constexpr std::size_t kContext = 8;
+inline constexpr std::size_t kCaptureContext = 8;
 
 inline std::string folderOf(const QString& family) { return "tests/data/eval/" + family.toStdString(); }
 
@@ -25,7 +25,7 @@ inline CapturePlan planOf(const QString& family) {
     if (!tokens) qFatal("%s", tokens.error().message.c_str());
     CapturePlan plan;
     plan.text = {"a text.txt", "0123", *tokens};
-    plan.context = kContext;
+    plan.context = kCaptureContext;
     return plan;
 }
 

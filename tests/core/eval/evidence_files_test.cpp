@@ -3,6 +3,7 @@
 #include "core/eval/files/imports/imported_columns.h"
 #include "core/eval/trust/evidence_files.h"
 #include "core/eval/trust/trust_tables.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -13,10 +14,10 @@
 
 using namespace qs;
 using namespace qs::eval;
+using namespace qs::test;
 
 namespace {
 
-QString q(const std::string& text) { return QString::fromStdString(text); }
 std::string layerName(int layer, const char* role) {
     return "model.layers." + std::to_string(layer) + "." + role + ".weight";
 }

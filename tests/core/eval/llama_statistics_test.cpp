@@ -3,6 +3,7 @@
 #include "core/eval/files/base_logits.h"
 #include "core/eval/run/base_reference.h"
 #include "core/eval/scores/llama_statistics.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -13,22 +14,12 @@
 
 using namespace qs;
 using namespace qs::eval;
+using namespace qs::test;
 
 namespace {
 
 const QString kData = QStringLiteral("tests/data/eval/llama_statistics/");
 constexpr std::size_t kVocabulary = 97, kContextSize = 16, kChunkCount = 16;
-
-QByteArray contentOf(const QString& path) {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) qFatal("%s is missing", qPrintable(path));
-    return file.readAll();
-}
-
-void put(const QString& path, const QByteArray& bytes) {
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) qFatal("cannot write");
-}
 
 /// The numbers of the script.
 class Generator {
@@ -108,7 +99,7 @@ void LlamaStatisticsTest::everyPrintedDigit() {
     for (std::size_t row = 0; row < kRows; ++row)
         statistics.add(scoreAsLlama(rowOf(base, row), rowOf(all.other, row), nextOf(tokens(), row)));
     QCOMPARE(QString::fromStdString(statistics.summary()),
-             QString::fromUtf8(contentOf(kData + QStringLiteral("expected.txt"))));
+             QString::fromUtf8(bytesOf(kData + QStringLiteral("expected.txt"))));
 }
 
 void LlamaStatisticsTest::filesAreWrittenBitForBit() {
@@ -122,7 +113,7 @@ void LlamaStatisticsTest::filesAreWrittenBitForBit() {
     QVERIFY(!QFile::exists(path));
     QVERIFY(writer->add(std::span(all.reference).subspan(5 * kVocabulary)));
     QVERIFY(writer->finish(Job()));
-    QVERIFY(contentOf(path) == contentOf(kData + QStringLiteral("base.logits")));
+    QVERIFY(bytesOf(path) == bytesOf(kData + QStringLiteral("base.logits")));
     std::vector<float> bad(kVocabulary, std::nanf(""));
     QVERIFY(!writer->add(bad));
 }
@@ -185,7 +176,7 @@ void LlamaStatisticsTest::badFilesAreRefused() {
     QFETCH(int, offset);
     QFETCH(QByteArray, bytes);
     QFETCH(QString, why);
-    QByteArray file = contentOf(kData + QStringLiteral("base.logits"));
+    QByteArray file = bytesOf(kData + QStringLiteral("base.logits"));
     if (bytes.isEmpty())
         file.truncate(offset);
     else

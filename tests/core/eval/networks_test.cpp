@@ -7,6 +7,7 @@
 #include "core/eval/run/scored_text.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/value/npy.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -20,6 +21,7 @@
 
 using namespace qs;
 using namespace qs::eval;
+using namespace qs::test;
 
 namespace {
 
@@ -32,12 +34,6 @@ QStringList networks() {
     for (const QString& name : QDir(kFolder).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
         if (QFile::exists(kFolder + name + QStringLiteral("/config.json"))) out << name;
     return out;
-}
-
-QByteArray bytesOf(const QString& path) {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) qFatal("%s is missing", qPrintable(path));
-    return file.readAll();
 }
 
 nlohmann::json configOf(const QString& name) {

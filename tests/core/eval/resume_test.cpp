@@ -24,12 +24,12 @@ private Q_SLOTS:
 
 namespace {
 
-constexpr const char* kNetwork = "tests/data/eval/llama";
+constexpr const char* kResumed = "tests/data/eval/llama";
 
 /// Six chunks of 4 tokens, each a group of its own.
 EvaluationPlan planOfChunks(Scored scored) {
     EvaluationPlan plan;
-    plan.text.tokens = *readTokens(std::string(kNetwork) + "/tokens.npy");
+    plan.text.tokens = *readTokens(std::string(kResumed) + "/tokens.npy");
     plan.context = 4, plan.scored = scored;
     plan.memory = 1; // a chunk at a time
     plan.changes = {quantizedAs(*parseSpec("int4:block=16")), quantizedAs(*parseSpec("int2:block=16"))};
@@ -57,7 +57,7 @@ void ResumeTest::goesOnBehindFinishedChunks_data() {
 void ResumeTest::goesOnBehindFinishedChunks() {
     QFETCH(bool, all);
     QFETCH(int, finished);
-    const auto model = openModel(std::string(kNetwork));
+    const auto model = openModel(std::string(kResumed));
     QVERIFY(model);
     EvaluationPlan plan = planOfChunks(all ? Scored::All : Scored::SecondHalf);
     std::size_t passed = 0;

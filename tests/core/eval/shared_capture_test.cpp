@@ -2,6 +2,7 @@
 // Captures whose chunks are shared: the file that a merge writes has the bytes of that of one process.
 #include "tests/core/eval/captures.h"
 #include "tests/core/eval/shards.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -10,6 +11,7 @@
 using namespace qs;
 using namespace qs::eval;
 using namespace qs::eval::test;
+using namespace qs::test;
 
 class SharedCaptureTest : public QObject {
     Q_OBJECT
@@ -25,11 +27,6 @@ class SharedCaptureTest : public QObject {
         return *done;
     }
     QString path(const char* name) const { return dir_.filePath(QString::fromLatin1(name)); }
-    static QByteArray bytesOf(const QString& path) {
-        QFile file(path);
-        if (!file.open(QIODevice::ReadOnly)) qFatal("no file");
-        return file.readAll();
-    }
 
 private Q_SLOTS:
     void filesEqualThoseOfOneProcess_data();

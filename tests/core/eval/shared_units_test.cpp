@@ -31,10 +31,10 @@ private Q_SLOTS:
 
 namespace {
 
-constexpr const char* kNetwork = "tests/data/eval/llama";
+constexpr const char* kLlama = "tests/data/eval/llama";
 
 std::shared_ptr<const Model> llama() {
-    const auto model = openModel(std::string(kNetwork));
+    const auto model = openModel(std::string(kLlama));
     if (!model) qFatal("%s", model.error().message.c_str());
     return *model;
 }
@@ -42,7 +42,7 @@ std::shared_ptr<const Model> llama() {
 /// Six chunks of 4 tokens.
 EvaluationPlan evaluationOf(const char* spec = "int4:block=16") {
     EvaluationPlan plan;
-    plan.text.tokens = *readTokens(std::string(kNetwork) + "/tokens.npy");
+    plan.text.tokens = *readTokens(std::string(kLlama) + "/tokens.npy");
     plan.context = 4, plan.scored = Scored::All;
     plan.changes = {quantizedAs(*parseSpec(spec)), quantizedAs(*parseSpec("int2:block=16"))};
     return plan;

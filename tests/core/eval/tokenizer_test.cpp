@@ -18,7 +18,7 @@ using nlohmann::json;
 
 namespace {
 
-const QString kFolder = QStringLiteral("tests/data/eval/tokenizers/");
+const QString kTokenizers = QStringLiteral("tests/data/eval/tokenizers/");
 
 std::string textOf(const QString& path) {
     QFile file(path);
@@ -44,16 +44,16 @@ private Q_SLOTS:
 
 void TokenizerTest::idsAreThoseOfThePackage_data() {
     QTest::addColumn<QString>("kind");
-    for (const QString& name : QDir(kFolder).entryList({QStringLiteral("*.ids.json")}))
+    for (const QString& name : QDir(kTokenizers).entryList({QStringLiteral("*.ids.json")}))
         QTest::newRow(qPrintable(name.section(QLatin1Char('.'), 0, 0))) << name.section(QLatin1Char('.'), 0, 0);
 }
 
 void TokenizerTest::idsAreThoseOfThePackage() {
     QFETCH(QString, kind);
-    const auto tokenizer = parseTokenizer(textOf(kFolder + kind + QStringLiteral(".json")), "tokenizer.json");
+    const auto tokenizer = parseTokenizer(textOf(kTokenizers + kind + QStringLiteral(".json")), "tokenizer.json");
     QVERIFY2(tokenizer, tokenizer ? "" : tokenizer.error().message.c_str());
-    const json texts = json::parse(textOf(kFolder + QStringLiteral("texts.json")));
-    const json expected = json::parse(textOf(kFolder + kind + QStringLiteral(".ids.json")));
+    const json texts = json::parse(textOf(kTokenizers + QStringLiteral("texts.json")));
+    const json expected = json::parse(textOf(kTokenizers + kind + QStringLiteral(".ids.json")));
     QCOMPARE(texts.size(), expected.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
         const auto ids = (*tokenizer)->encode(texts[i].get<std::string>(), Job());
@@ -80,7 +80,7 @@ void TokenizerTest::theSamplesTokensAreItsBytes() {
 
 void TokenizerTest::bytesOfTokensMakeTheText() {
     QFETCH(QString, kind);
-    const auto tokenizer = parseTokenizer(textOf(kFolder + kind + QStringLiteral(".json")), "tokenizer.json");
+    const auto tokenizer = parseTokenizer(textOf(kTokenizers + kind + QStringLiteral(".json")), "tokenizer.json");
     QVERIFY(tokenizer);
     const std::string text = "Hello, z\u00fcrich \u65e5\u672c \U0001F642 12ab";
     const auto ids = (*tokenizer)->encode(text, Job());
@@ -95,7 +95,7 @@ void TokenizerTest::bytesOfTokensMakeTheText() {
 }
 
 void TokenizerTest::unknownPartsAreRefusedByName() {
-    const json whole = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
+    const json whole = json::parse(textOf(kTokenizers + QStringLiteral("gpt2.json")));
     const auto refusal = [&](const char* key, const json& part) {
         json changed = whole;
         changed[key] = part;
@@ -123,7 +123,7 @@ void TokenizerTest::unknownPartsAreRefusedByName() {
 }
 
 void TokenizerTest::damagedFilesAreRefused() {
-    const std::string whole = textOf(kFolder + QStringLiteral("llama2.json"));
+    const std::string whole = textOf(kTokenizers + QStringLiteral("llama2.json"));
     for (std::size_t length : {std::size_t(0), std::size_t(1), whole.size() / 2, whole.size() - 1})
         QVERIFY(!parseTokenizer(whole.substr(0, length), "t.json"));
     QVERIFY(!parseTokenizer("[]", "t.json"));
@@ -146,7 +146,7 @@ void TokenizerTest::damagedFilesAreRefused() {
 }
 
 void TokenizerTest::aPatternThatExplodesEndsWithASentence() {
-    json tree = json::parse(textOf(kFolder + QStringLiteral("gpt2.json")));
+    json tree = json::parse(textOf(kTokenizers + QStringLiteral("gpt2.json")));
     tree["pre_tokenizer"] = {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "^(a+)+$"}}}};
     const auto tokenizer = parseTokenizer(tree.dump(), "t.json");
     QVERIFY(tokenizer);

@@ -12,7 +12,7 @@ using namespace qs;
 
 namespace {
 
-Certificate made(const std::string& layout, int tensors) {
+Certificate certificateOf(const std::string& layout, int tensors) {
     Certificate c;
     c.version = "1", c.source = "a \"model\"", c.sourceFormat = "safetensors", c.layout = layout;
     c.files = {{"out.safetensors", 5, "ab"}};
@@ -55,7 +55,7 @@ class CertificateTest : public QObject {
 
 private Q_SLOTS:
     void comesBack() {
-        const Certificate c = made("native", 3);
+        const Certificate c = certificateOf("native", 3);
         const std::string text = certificateText(c);
         const auto read = parseCertificate(text, "c");
         QVERIFY2(read, read ? "" : read.error().message.c_str());
@@ -66,22 +66,22 @@ private Q_SLOTS:
         const auto counted = parseCertificate(text, "c", ProofRows::Counted);
         QVERIFY(counted && counted->proof.tensors.empty());
         QCOMPARE(summaryText(*counted), summaryText(c));
-        QCOMPARE(certificateText(*parseCertificate(certificateText(made("plain", 0)), "c")),
-                 certificateText(made("plain", 0)));
+        QCOMPARE(certificateText(*parseCertificate(certificateText(certificateOf("plain", 0)), "c")),
+                 certificateText(certificateOf("plain", 0)));
     }
 
     void previousOnesAreKept() {
-        const auto first = put("1", certificateText(made("native", 2)));
-        const auto second = put("2", textWith(made("plain", 1), first.get()));
-        const std::string text = textWith(made("eformer", 2), second.get());
+        const auto first = put("1", certificateText(certificateOf("native", 2)));
+        const auto second = put("2", textWith(certificateOf("plain", 1), first.get()));
+        const std::string text = textWith(certificateOf("eformer", 2), second.get());
         QVERIFY(!QJsonDocument::fromJson(QByteArray::fromStdString(text)).isNull());
         const auto read = parseCertificate(text, "c");
         QVERIFY2(read, read ? "" : read.error().message.c_str());
         QCOMPARE(read->layout, std::string("eformer"));
         QVERIFY(read->previous && read->previous->previous && !read->previous->previous->previous);
         QCOMPARE(read->previous->layout, std::string("plain"));
-        QCOMPARE(certificateText(*read->previous->previous), certificateText(made("native", 2)));
-        QCOMPARE(certificateText(*read), certificateText(made("eformer", 2)));
+        QCOMPARE(certificateText(*read->previous->previous), certificateText(certificateOf("native", 2)));
+        QCOMPARE(certificateText(*read), certificateText(certificateOf("eformer", 2)));
     }
 
     void whatIsNone_data() {
@@ -105,7 +105,7 @@ private Q_SLOTS:
         QFETCH(QString, from);
         QFETCH(QString, to);
         QFETCH(QString, why);
-        QString text = QString::fromStdString(certificateText(made("native", 2)));
+        QString text = QString::fromStdString(certificateText(certificateOf("native", 2)));
         QVERIFY(text.contains(from));
         const auto read = parseCertificate(text.replace(text.indexOf(from), from.size(), to).toStdString(), "c.json");
         QVERIFY(!read);

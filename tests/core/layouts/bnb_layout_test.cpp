@@ -3,6 +3,7 @@
 #include "core/layouts/layout.h"
 #include "core/quant/encode/double_quant.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QDir>
@@ -15,7 +16,7 @@ using namespace qs::test;
 
 namespace {
 
-std::vector<float> wavy(std::size_t n) {
+std::vector<float> wavyWithZeros(std::size_t n) {
     std::vector<float> values(n);
     for (std::size_t i = 0; i < n; ++i) values[i] = std::sin(float(i) * 0.37f) * (1.0f + float(i % 53) * 0.01f);
     for (std::size_t i = 64; i < 128 && i < n; ++i) values[i] = 0; // a block of zeros
@@ -41,15 +42,6 @@ std::vector<float> decodedByMap(const Model& file, const std::string& name, std:
     std::vector<float> out(n);
     for (std::size_t i = 0; i < n; ++i) out[i] = map[i % 2 ? codes[i / 2] & 15 : codes[i / 2] >> 4] * scales[i / block];
     return out;
-}
-
-QByteArray get(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-void put(const QString& path, const QByteArray& text) {
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
 }
 
 } // namespace
@@ -98,7 +90,7 @@ void BnbLayoutTest::decodes() {
     const QuantSpec parsed = *parseSpec(spec.toStdString());
     const auto n = std::size_t(rows * columns);
     const QTemporaryDir folder;
-    const auto model = opened(folder, {made("w", DType::F32, {rows, columns}, wavy(n))});
+    const auto model = opened(folder, {made("w", DType::F32, {rows, columns}, wavyWithZeros(n))});
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {parsed, {}, "bnb", path}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
@@ -135,10 +127,10 @@ void BnbLayoutTest::stateIsPythons() {
 void BnbLayoutTest::folderIsComplete() {
     QTemporaryDir folder;
     opened(folder,
-           {made("model.embed_tokens.weight", DType::F32, {8, 64}, wavy(512)),
-            made("model.layers.0.mlp.up_proj.weight", DType::F32, {8, 64}, wavy(512)),
-            made("model.layers.1.mlp.up_proj.weight", DType::F32, {8, 64}, wavy(512)),
-            made("model.norm.weight", DType::F32, {64}, wavy(64))},
+           {made("model.embed_tokens.weight", DType::F32, {8, 64}, wavyWithZeros(512)),
+            made("model.layers.0.mlp.up_proj.weight", DType::F32, {8, 64}, wavyWithZeros(512)),
+            made("model.layers.1.mlp.up_proj.weight", DType::F32, {8, 64}, wavyWithZeros(512)),
+            made("model.norm.weight", DType::F32, {64}, wavyWithZeros(64))},
            "model.safetensors");
     put(folder.filePath(QStringLiteral("config.json")), R"({"rms_norm_eps": 1e-05, "model_type": "llama"})");
     const auto model = openModel(folder.path().toStdString());
@@ -148,7 +140,7 @@ void BnbLayoutTest::folderIsComplete() {
     const auto done = quantizeModel(
         **model, {*parseSpec("nf4:dialect=bnb:scaletype=u8dq"), "layers.0", "bnb", out.toStdString()}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
-    const auto config = nlohmann::json::parse(get(out + QStringLiteral("/config.json")).toStdString());
+    const auto config = nlohmann::json::parse(bytesOf(out + QStringLiteral("/config.json")).toStdString());
     QCOMPARE(config["model_type"].get<std::string>(), std::string("llama"));
     QCOMPARE(config["rms_norm_eps"].get<double>(), 1e-05);
     const auto& quantization = config["quantization_config"];
@@ -174,8 +166,8 @@ void BnbLayoutTest::folderIsComplete() {
 
 void BnbLayoutTest::refusals() {
     QTemporaryDir folder;
-    const auto model = opened(
-        folder, {made("a.weight", DType::F32, {8, 64}, wavy(512)), made("b.weight", DType::F32, {8, 64}, wavy(512))});
+    const auto model = opened(folder, {made("a.weight", DType::F32, {8, 64}, wavyWithZeros(512)),
+                                       made("b.weight", DType::F32, {8, 64}, wavyWithZeros(512))});
     const std::string out = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto eformers = quantizeModel(*model, {*parseSpec("nf4"), {}, "bnb", out}, Job{});
     QVERIFY(!eformers && eformers.error().message.find("nf4:dialect=bnb") != std::string::npos);

@@ -3,6 +3,7 @@
 #include "core/layouts/layout.h"
 #include "core/layouts/serve.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QDir>
@@ -19,15 +20,6 @@ std::vector<float> ramp(std::size_t n, float step) {
     std::vector<float> values(n);
     for (std::size_t i = 0; i < n; ++i) values[i] = step * (float(i % 37) - 18.0f);
     return values;
-}
-
-void put(const QString& path, const QByteArray& text) {
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
-}
-QByteArray get(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
 }
 
 QuantizeRequest request(const QString& output, const char* spec, const char* regex = "") {
@@ -82,12 +74,12 @@ private Q_SLOTS:
         const auto written = quantizeModel(**served, request(again, "int8"), Job{});
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         const auto index =
-            nlohmann::json::parse(get(again + QStringLiteral("/model.safetensors.index.json")).toStdString());
+            nlohmann::json::parse(bytesOf(again + QStringLiteral("/model.safetensors.index.json")).toStdString());
         QCOMPARE(index["weight_map"]["a.weight.weight"].get<std::string>(),
                  std::string("model-00001-of-00002.safetensors"));
         QCOMPARE(index["weight_map"]["b.weight.weight"].get<std::string>(),
                  std::string("model-00002-of-00002.safetensors"));
-        QCOMPARE(get(again + QStringLiteral("/extra/merges.txt")), QByteArray("a b\n"));
+        QCOMPARE(bytesOf(again + QStringLiteral("/extra/merges.txt")), QByteArray("a b\n"));
     }
 
     void folderHasShardsIndexAndUntouchedFiles() {
@@ -96,11 +88,11 @@ private Q_SLOTS:
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         QCOMPARE(written->quantizedTensors, std::uint64_t(2));
         QCOMPARE(written->copiedTensors, std::uint64_t(1));
-        QCOMPARE(get(out + QStringLiteral("/config.json")), get(source_ + QStringLiteral("/config.json")));
-        QCOMPARE(get(out + QStringLiteral("/extra/merges.txt")), QByteArray("a b\n"));
+        QCOMPARE(bytesOf(out + QStringLiteral("/config.json")), bytesOf(source_ + QStringLiteral("/config.json")));
+        QCOMPARE(bytesOf(out + QStringLiteral("/extra/merges.txt")), QByteArray("a b\n"));
 
         const auto index =
-            nlohmann::json::parse(get(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
+            nlohmann::json::parse(bytesOf(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
         // a: 4 rows of 3 blocks of 16 bytes and a scale, and the bias; b: 8 rows of 2 blocks.
         QCOMPARE(index["metadata"]["total_size"].get<int>(), 4 * 3 * (16 + 4) + 4 * 4 + 8 * 2 * (16 + 4));
         QCOMPARE(index["weight_map"]["a.weight.packed"].get<std::string>(),
@@ -154,7 +146,7 @@ private Q_SLOTS:
         const auto written = quantizeModel(**model, request(out, "int8"), Job{});
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         const auto index =
-            nlohmann::json::parse(get(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
+            nlohmann::json::parse(bytesOf(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
         QCOMPARE(index["weight_map"].size(), std::size_t(2));
         QCOMPARE(index["weight_map"]["w.weight"].get<std::string>(), std::string("part-00002.safetensors"));
         const auto reopened = openModel(out.toStdString());
@@ -177,13 +169,13 @@ private Q_SLOTS:
     }
 
     void sourceIsNeverReplaced() {
-        const QByteArray before = get(source_ + QStringLiteral("/model-00001-of-00002.safetensors"));
+        const QByteArray before = bytesOf(source_ + QStringLiteral("/model-00001-of-00002.safetensors"));
         for (const QString& out : {source_, source_ + QStringLiteral("/model-00001-of-00002.safetensors")}) {
             const auto written = quantizeModel(*model_, request(out, "int8"), Job{});
             QVERIFY(!written.has_value());
             QVERIFY(written.error().message.size() <= 500);
         }
-        QCOMPARE(get(source_ + QStringLiteral("/model-00001-of-00002.safetensors")), before);
+        QCOMPARE(bytesOf(source_ + QStringLiteral("/model-00001-of-00002.safetensors")), before);
     }
 
     void collidingNamesAreRefused() {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kRows = 96, kColumns = 256;
 
-std::vector<float> wavy() {
+std::vector<float> waves() {
     std::vector<float> values(std::size_t(kRows * kColumns));
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = std::sin(float(i) * 0.37f) * (0.2f + float(i % 53) * 0.01f) + 0.05f * std::cos(float(i / 256));
@@ -191,7 +191,7 @@ void WordLayoutsTest::decodes() {
     const auto parsed = parseSpec(spec.toStdString());
     QVERIFY2(parsed.has_value(), parsed ? "" : parsed.error().message.c_str());
     const QTemporaryDir folder;
-    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, waves())});
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {*parsed, {}, layout.toStdString(), path}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
@@ -212,7 +212,7 @@ void WordLayoutsTest::decodes() {
 /// bits.
 void WordLayoutsTest::llmInt8() {
     const QTemporaryDir folder;
-    const auto values = wavy();
+    const auto values = waves();
     const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, values)});
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const QuantSpec spec = *parseSpec("int8:dialect=bnb");
@@ -242,7 +242,7 @@ void WordLayoutsTest::ggufToGguf() {
                    kv("general.file_type", Kind::U32, u32(0)),
                    kv("tokenizer.ggml.tokens", Kind::Array, array(Kind::String, 2, str("a") + str("\xe2\x98\x83"))),
                    kv("x.nested.number", Kind::F64, le(2.5))};
-    const auto values = wavy();
+    const auto values = waves();
     const QByteArray raw(reinterpret_cast<const char*>(values.data()), int(values.size() * 4));
     const auto size = std::uint64_t(raw.size());
     source.tensors = {
@@ -283,16 +283,16 @@ void WordLayoutsTest::ggufToGguf() {
     request.output = folder.filePath(QStringLiteral("folder")).toStdString();
     const auto named = quantizeModel(**model, request, Job{});
     QVERIFY(!named && named.error().message.find(".gguf") != std::string::npos);
-    const auto other = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const auto other = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, waves())});
     const auto refused = quantizeModel(*other, {*parseSpec("q4_0"), {}, "gguf", out.toStdString()}, Job{});
     QVERIFY(!refused && refused.error().message.find("GGUF") != std::string::npos);
 }
 
 void WordLayoutsTest::configsMix() {
     const QTemporaryDir folder, outputs;
-    const auto model = opened(folder, {made("a.weight", DType::F32, {kRows, kColumns}, wavy()),
-                                       made("b.weight", DType::F32, {kRows, kColumns}, wavy()),
-                                       made("c.weight", DType::F32, {kRows, kColumns}, wavy())});
+    const auto model = opened(folder, {made("a.weight", DType::F32, {kRows, kColumns}, waves()),
+                                       made("b.weight", DType::F32, {kRows, kColumns}, waves()),
+                                       made("c.weight", DType::F32, {kRows, kColumns}, waves())});
     const auto configOf = [&](const char* layout, const char* spec, std::vector<TensorRule> rules) {
         const QString out = outputs.filePath(QString::fromLatin1(layout));
         QuantizeRequest request{*parseSpec(spec), {}, layout, out.toStdString()};
@@ -340,10 +340,10 @@ void WordLayoutsTest::configsMix() {
 
 void WordLayoutsTest::refusals() {
     const QTemporaryDir folder;
-    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, wavy()),
+    const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, waves()),
                                        made("odd.weight", DType::F32, {10, 33}, std::vector<float>(330, 1.0f)),
-                                       made("nameless", DType::F32, {kRows, kColumns}, wavy()),
-                                       made("lm_head.weight", DType::F32, {kRows, kColumns}, wavy())});
+                                       made("nameless", DType::F32, {kRows, kColumns}, waves()),
+                                       made("lm_head.weight", DType::F32, {kRows, kColumns}, waves())});
     const QString out = folder.filePath(QStringLiteral("out.safetensors"));
     const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
         {"compressed-tensors", "nf4", "^p", "int4:dialect=ct:block=128"},

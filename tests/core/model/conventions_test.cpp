@@ -5,6 +5,7 @@
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "made_file.h"
+#include "real_file.h"
 #include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
@@ -31,13 +32,6 @@ private Q_SLOTS:
 namespace {
 
 const QString kFolder = QStringLiteral(QS_TEST_DATA "/conventions");
-
-QByteArray valuesOf(const Model& model, const TensorInfo& tensor) {
-    QByteArray bytes(qsizetype(tensor.bytes), '\0');
-    const auto view = model.view(tensor);
-    if (view) view->readInto(0, std::as_writable_bytes(std::span(bytes.data(), std::size_t(bytes.size()))));
-    return bytes;
-}
 
 } // namespace
 

@@ -24,13 +24,13 @@ private:
 
 namespace {
 
-constexpr auto kData = QS_TEST_DATA "/gguf/";
+constexpr auto kSplit = QS_TEST_DATA "/gguf/";
 
 } // namespace
 
 void GgufSplitTest::splitModels() {
     const auto part = [&](int n) { return QStringLiteral("split-0000%1-of-00003.gguf").arg(n); };
-    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kData) + part(n)));
+    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kSplit) + part(n)));
     for (int n = 1; n <= 3; ++n) { // each part opens the whole model
         const auto model = openModel(folder_->filePath(part(n)).toStdString());
         QVERIFY2(model, model ? "" : model.error().message.c_str());
@@ -57,14 +57,14 @@ void GgufSplitTest::splitModels() {
 
 void GgufSplitTest::damagedParts() {
     const auto part = [&](int n) { return QStringLiteral("split-0000%1-of-00003.gguf").arg(n); };
-    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kData) + part(n)));
+    for (int n = 1; n <= 3; ++n) put(part(n), bytesOf(QString::fromUtf8(kSplit) + part(n)));
     put(part(2), "version https://git-lfs.github.com/spec/v1\n");
     auto model = openModel(folder_->filePath(part(1)).toStdString());
     QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is a Git LFS pointer")));
-    put(part(2), bytesOf(QString::fromUtf8(kData) + part(2)).left(200));
+    put(part(2), bytesOf(QString::fromUtf8(kSplit) + part(2)).left(200));
     model = openModel(folder_->filePath(part(1)).toStdString());
     QVERIFY(!model && text(model.error().message).contains(part(2)));
-    put(part(2), bytesOf(QString::fromUtf8(kData) + part(3))); // the wrong part, so its tensor is there twice
+    put(part(2), bytesOf(QString::fromUtf8(kSplit) + part(3))); // the wrong part, so its tensor is there twice
     model = openModel(folder_->filePath(part(1)).toStdString());
     QVERIFY(model);
     QStringList all;
@@ -77,7 +77,7 @@ void GgufSplitTest::damagedParts() {
 
 void GgufSplitTest::aPartUnderAnotherName() {
     const QString path =
-        put(QStringLiteral("a.gguf"), bytesOf(QString::fromUtf8(kData) + QStringLiteral("split-00001-of-00003.gguf")));
+        put(QStringLiteral("a.gguf"), bytesOf(QString::fromUtf8(kSplit) + QStringLiteral("split-00001-of-00003.gguf")));
     const auto model = openModel(path.toStdString());
     QVERIFY(model);
     QCOMPARE((*model)->tensors.size(), 2u);

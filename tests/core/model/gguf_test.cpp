@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Faults of a GGUF file, one per row, and unusual files that must open. gguf_split_test.cpp tests models in parts.
+// Faults of a GGUF file, withTensor per row, and unusual files that must open. gguf_split_test.cpp tests models in parts.
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
@@ -37,7 +37,7 @@ namespace {
 
 constexpr auto kData = QS_TEST_DATA "/gguf/";
 
-QByteArray one(const MadeTensor& tensor, int data = 128) {
+QByteArray withTensor(const MadeTensor& tensor, int data = 128) {
     MadeGguf file = smallGguf();
     file.tensors = {tensor};
     file.data = zeros(data);
@@ -127,21 +127,21 @@ void GgufTest::lies_data() {
     row("alignment 0", aligned(0, 32), "general.alignment is 0, not a power of two");
     row("alignment of the wrong type", aligned(32, 32, U64), "general.alignment is u64, not u32");
     row("alignment that the data does not have", aligned(64, 32), "begin at 32 where 64 is expected (alignment 64)");
-    row("name of 64 bytes", one({QByteArray(64, 'n')}), "64 bytes, more than 63");
+    row("name of 64 bytes", withTensor({QByteArray(64, 'n')}), "64 bytes, more than 63");
     row("name of 2^64-1 bytes", oneRaw(u64(~0ull)), "a string of 18446744073709551615 bytes");
-    row("name with a NUL", one({QByteArray("a\0b", 3)}), "its name is not text");
-    row("name not UTF-8", one({"\xc3"}), "its name is not text");
+    row("name with a NUL", withTensor({QByteArray("a\0b", 3)}), "its name is not text");
+    row("name not UTF-8", withTensor({"\xc3"}), "its name is not text");
     row("duplicate tensor", changed([](MadeGguf& f) {
             f.tensors.push_back(f.tensors[0]);
             f.tensors[1].offset = 128, f.data = zeros(256);
         }),
         "tensor \"w\" is there twice");
-    row("5 dimensions", one({"w", {1, 1, 1, 1, 1}}), "5 dimensions, more than 4");
+    row("5 dimensions", withTensor({"w", {1, 1, 1, 1, 1}}), "5 dimensions, more than 4");
     row("2^32-1 dimensions", oneRaw(str("w") + u32(~0u)), "dimensions, more than 4");
-    row("negative dimension", one({"w", {-1, 4}}), "dimension 0 is -1");
-    row("element count overflows", one({"w", {1ll << 32, 1ll << 31}}), "number of elements overflows");
-    row("element count overflows beside a zero", one({"w", {0, 1ll << 62, 4}}), "number of elements overflows");
-    row("byte count overflows", one({"w", {1ll << 60, 2}}), "number of bytes overflows");
+    row("negative dimension", withTensor({"w", {-1, 4}}), "dimension 0 is -1");
+    row("element count overflows", withTensor({"w", {1ll << 32, 1ll << 31}}), "number of elements overflows");
+    row("element count overflows beside a zero", withTensor({"w", {0, 1ll << 62, 4}}), "number of elements overflows");
+    row("byte count overflows", withTensor({"w", {1ll << 60, 2}}), "number of bytes overflows");
     row("sum of sizes overflows", changed([](MadeGguf& f) {
             f.tensors[0].dims = {0x7fffffffffffffc0}, f.tensors[0].type = 24; // I8
             f.tensors.push_back(f.tensors[0]);
@@ -149,20 +149,20 @@ void GgufTest::lies_data() {
         }),
         "sum of all sizes overflows");
     for (const std::uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 43u, ~0u})
-        row(("tensor type " + QByteArray::number(type)).constData(), one({"w", {8, 4}, type}),
+        row(("tensor type " + QByteArray::number(type)).constData(), withTensor({"w", {8, 4}, type}),
             "type " + QByteArray::number(type) + " is unknown or was removed");
-    row("rows that are not whole blocks", one({"w", {48, 4}, 2}),
+    row("rows that are not whole blocks", withTensor({"w", {48, 4}, 2}),
         "rows of 48 elements are not whole blocks of 32 (Q4_0)");
-    row("scalar of a packed type", one({"w", {}, 12}), "rows of 1 elements are not whole blocks of 256 (Q4_K)");
-    row("offset too large", one({"w", {8, 4}, 0, 32}, 256), "begin at 32 where 0 is expected");
+    row("scalar of a packed type", withTensor({"w", {}, 12}), "rows of 1 elements are not whole blocks of 256 (Q4_K)");
+    row("offset too large", withTensor({"w", {8, 4}, 0, 32}, 256), "begin at 32 where 0 is expected");
     row("offset within the tensor before", changed([](MadeGguf& f) {
             f.tensors.push_back({"v", {8, 4}, 0, 64});
             f.data = zeros(256);
         }),
         "tensor \"v\": its data is said to begin at 64 where 128 is expected");
-    row("offset 2^64-1", one({"w", {8, 4}, 0, ~0ull}), "begin at 18446744073709551615");
-    row("not enough data", one({"w", {8, 4}}, 127), "tensor \"w\": its data is cut short");
-    row("no data", one({"w", {8, 4}}, 0), "tensor \"w\": its data is cut short");
+    row("offset 2^64-1", withTensor({"w", {8, 4}, 0, ~0ull}), "begin at 18446744073709551615");
+    row("not enough data", withTensor({"w", {8, 4}}, 127), "tensor \"w\": its data is cut short");
+    row("no data", withTensor({"w", {8, 4}}, 0), "tensor \"w\": its data is cut short");
     row("tokenizer scores narrower than expected",
         withKeys({kv("tokenizer.ggml.tokens", Array, array(String, 1, str("a"))),
                   kv("tokenizer.ggml.scores", Array, array(U8, 1, "\1"))}),

@@ -2,6 +2,8 @@
 #pragma once
 // Files built in code, both correct and faulty.
 
+#include "tests/support/files.h"
+
 #include <QByteArray>
 #include <QDir>
 #include <QFile>
@@ -25,6 +27,10 @@ inline QByteArray entry(const QByteArray& name, const QByteArray& dtype, const Q
     return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
+using qs::test::bytesOf, qs::test::put;
+
+inline QString text(const std::string& s) { return QString::fromStdString(s); }
+
 inline QByteArray zeros(int n) { return QByteArray(n, '\0'); }
 
 /// A file with one F32 tensor of four elements.
@@ -32,24 +38,7 @@ inline QByteArray smallFile(const QByteArray& name = "w", char fill = '\0') {
     return madeFile("{" + entry(name, "F32", "[4]", "[0,16]") + "}", QByteArray(16, fill));
 }
 
-inline QString put(const QString& folder, const QString& name, const QByteArray& bytes) {
-    const QString path = folder + QLatin1Char('/') + name;
-    QDir().mkpath(QFileInfo(path).path());
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size())
-        qFatal("cannot write %s", qPrintable(path));
-    return path;
-}
-
-inline QByteArray bytesOf(const QString& path) {
-    QFile file(path);
-    if (!file.open(QIODevice::ReadOnly)) qFatal("cannot read %s", qPrintable(path));
-    return file.readAll();
-}
-
 /// All names in a folder, including hidden files, sorted.
 inline QStringList namesIn(const QString& folder) {
     return QDir(folder).entryList(QDir::AllEntries | QDir::Hidden | QDir::System | QDir::NoDotAndDotDot, QDir::Name);
 }
-
-inline QString text(const std::string& s) { return QString::fromStdString(s); }

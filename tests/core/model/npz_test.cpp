@@ -28,8 +28,8 @@ private Q_SLOTS:
 
 namespace {
 
-QByteArray npy(const QByteArray& descr, const QByteArray& shape, const QByteArray& data,
-               const QByteArray& order = "False") {
+QByteArray member(const QByteArray& descr, const QByteArray& shape, const QByteArray& data,
+                  const QByteArray& order = "False") {
     const QByteArray header =
         "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }      \n";
     return QByteArray("\x93NUMPY\1\0", 8) + le(std::uint64_t(header.size()), 2) + header + data;
@@ -47,7 +47,7 @@ QByteArray zipped(std::vector<MadeMember> members) {
     return made.bytes();
 }
 
-QByteArray read(const Model& model, const TensorInfo& tensor, std::uint64_t begin, std::size_t n) {
+QByteArray bytesFrom(const Model& model, const TensorInfo& tensor, std::uint64_t begin, std::size_t n) {
     const auto view = model.view(tensor);
     if (!view) qFatal("%s", view.error().message.c_str());
     QByteArray into(int(n), '?');
@@ -67,9 +67,9 @@ void NpzTest::opens() {
     QFETCH(bool, deflate);
     QTemporaryDir folder;
     const QString path = put(folder.path(), QStringLiteral("weights.bin"), // detected by its bytes, not by its name
-                             zipped({{"arr_10.npy", npy("<f4", "(2, 3)", counted(6)), deflate},
-                                     {"arr_2.npy", npy("<i8", "()", zeros(8)), deflate},
-                                     {"layer/w.npy", npy("|V2", "(0, 4)", {}), deflate}}));
+                             zipped({{"arr_10.npy", member("<f4", "(2, 3)", counted(6)), deflate},
+                                     {"arr_2.npy", member("<i8", "()", zeros(8)), deflate},
+                                     {"layer/w.npy", member("|V2", "(0, 4)", {}), deflate}}));
     const auto opened = openModel(path.toStdString());
     QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
     const Model& model = **opened;
@@ -82,8 +82,8 @@ void NpzTest::opens() {
     QCOMPARE(array->shape, (std::vector<std::int64_t>{2, 3}));
     QCOMPARE(QByteArray(array->typeId()), QByteArray("F32"));
     QCOMPARE(bool(array->derived), deflate);
-    QCOMPARE(read(model, *array, 0, 24), counted(6));
-    QCOMPARE(read(model, *array, 3, 7), counted(6).mid(3, 7));
+    QCOMPARE(bytesFrom(model, *array, 0, 24), counted(6));
+    QCOMPARE(bytesFrom(model, *array, 3, 7), counted(6).mid(3, 7));
     QCOMPARE(model.find("layer/w")->bytes, std::uint64_t(0));
     QVERIFY(model.view(*model.find("layer/w")));
     // The archive was replaced: values already inflated are reported as changed too.
@@ -97,17 +97,19 @@ void NpzTest::lies_data() {
     const auto row = [](const char* name, MadeMember member, const char* says) {
         QTest::newRow(name) << zipped({std::move(member)}) << QByteArray(says);
     };
-    row("more declared than stored", {"a.npy", npy("<f4", "(2, 4)", counted(6))}, "needs 32 bytes, the file holds 24");
-    row("more declared than inflated", {"a.npy", npy("<f4", "(1000000000, 100)", counted(6)), true},
+    row("more declared than stored", {"a.npy", member("<f4", "(2, 4)", counted(6))},
+        "needs 32 bytes, the file holds 24");
+    row("more declared than inflated", {"a.npy", member("<f4", "(1000000000, 100)", counted(6)), true},
         "needs 400000000000 bytes, the file holds 24");
-    row("objects", {"a.npy", npy("|O", "(2,)", "pickle")}, "none of its 1 arrays can be shown; the first is \"a.npy\"");
+    row("objects", {"a.npy", member("|O", "(2,)", "pickle")},
+        "none of its 1 arrays can be shown; the first is \"a.npy\"");
     row("no NumPy file", {"a.npy", "hello"}, "it is no .npy file");
-    MadeMember damaged{"a.npy", npy("<f4", "(2, 3)", counted(6)), true};
+    MadeMember damaged{"a.npy", member("<f4", "(2, 3)", counted(6)), true};
     damaged.crc = 7;
     row("wrong checksum, deflated", damaged, "its checksum (CRC-32) differs");
     damaged.deflate = false;
     row("wrong checksum, stored", damaged, "its checksum (CRC-32) differs");
-    QTest::newRow("bomb") << zipped({{"a.npy", npy("|u1", "(300000000,)", zeros(300000000)), true}})
+    QTest::newRow("bomb") << zipped({{"a.npy", member("|u1", "(300000000,)", zeros(300000000)), true}})
                           << QByteArray("is packed as only bombs are");
 }
 
@@ -125,8 +127,8 @@ void NpzTest::lies() {
 void NpzTest::whatIsNoArrayIsListed() {
     QTemporaryDir folder;
     const auto model = openModel(put(folder.path(), QStringLiteral("w.npz"),
-                                     zipped({{"a.npy", npy("<f4", "(2, 3)", counted(6))},
-                                             {"names.npy", npy("<U7", "(1,)", zeros(28))},
+                                     zipped({{"a.npy", member("<f4", "(2, 3)", counted(6))},
+                                             {"names.npy", member("<U7", "(1,)", zeros(28))},
                                              {"readme.txt", "hello"}}))
                                      .toStdString());
     QVERIFY(model);
@@ -142,13 +144,13 @@ void NpzTest::fortranOrder() {
     QFETCH(bool, deflate);
     QTemporaryDir folder;
     const auto opened = openModel(put(folder.path(), QStringLiteral("w.npz"),
-                                      zipped({{"a.npy", npy("<f4", "(2, 3)", counted(6), "True"), deflate}}))
+                                      zipped({{"a.npy", member("<f4", "(2, 3)", counted(6), "True"), deflate}}))
                                       .toStdString());
     QVERIFY(opened);
     const auto& tensor = (*opened)->tensors.at(0);
     QCOMPARE(tensor.shape, (std::vector<std::int64_t>{2, 3}));
     float values[6];
-    std::memcpy(values, read(**opened, tensor, 0, 24).constData(), 24);
+    std::memcpy(values, bytesFrom(**opened, tensor, 0, 24).constData(), 24);
     const float expected[6] = {0, 2, 4, 1, 3, 5};
     for (int i = 0; i < 6; ++i) QCOMPARE(values[i], expected[i]);
 }

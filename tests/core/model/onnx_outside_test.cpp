@@ -32,9 +32,9 @@ private:
 
 namespace {
 
-const QByteArray kFour = pb::dims({4});
+const QByteArray kDims = pb::dims({4});
 
-QByteArray one(const QByteArray& tensor) { return pb::model(pb::initializer(tensor)); }
+QByteArray withOutside(const QByteArray& tensor) { return pb::model(pb::initializer(tensor)); }
 
 } // namespace
 
@@ -56,7 +56,7 @@ void OnnxOutsideTest::outsideOpens() {
     put(folder_->path(), QStringLiteral("w.bin"), bytes);
     put(folder_->path(), QStringLiteral("sub/w.bin"), bytes);
     QVERIFY(QFile::link(QStringLiteral("sub/w.bin"), at("inside")));
-    const auto model = open(one(pb::tensor("w", 1, kFour, values)));
+    const auto model = open(withOutside(pb::tensor("w", 1, kDims, values)));
     QCOMPARE(valuesOf(*model, model->tensors.at(0)), values.contains("offset") ? bytes.mid(16) : bytes.left(16));
     QCOMPARE(model->files.size(), std::size_t(2));
     // A change of the external file is noticed.
@@ -107,7 +107,8 @@ void OnnxOutsideTest::outsideRefused() {
     QVERIFY(QFile::link(QStringLiteral(".."), at("model/dir")));
     QVERIFY(QFile::link(QStringLiteral("/proc/self"), at("model/proc")));
     QVERIFY(QFile::link(QStringLiteral("sub"), at("model/subLink")));
-    const QString path = put(folder_->path(), QStringLiteral("model/m.onnx"), one(pb::tensor("w", 1, kFour, values)));
+    const QString path =
+        put(folder_->path(), QStringLiteral("model/m.onnx"), withOutside(pb::tensor("w", 1, kDims, values)));
     const auto model = openModel(path.toStdString());
     QVERIFY(!model);
     const QString why = text(model.error().message);
@@ -117,9 +118,9 @@ void OnnxOutsideTest::outsideRefused() {
 
 void OnnxOutsideTest::outsideMissing() {
     QVERIFY(QFile::link(QStringLiteral("nowhere"), at("dead")));
-    const auto model = open(pb::model(pb::initializer(pb::tensor("here", 1, kFour, pb::raw(zeros(16)))) +
-                                      pb::initializer(pb::tensor("gone", 1, kFour, pb::outside("gone.bin"))) +
-                                      pb::initializer(pb::tensor("lost", 1, kFour, pb::outside("dead")))));
+    const auto model = open(pb::model(pb::initializer(pb::tensor("here", 1, kDims, pb::raw(zeros(16)))) +
+                                      pb::initializer(pb::tensor("gone", 1, kDims, pb::outside("gone.bin"))) +
+                                      pb::initializer(pb::tensor("lost", 1, kDims, pb::outside("dead")))));
     QCOMPARE(model->tensors.size(), std::size_t(1));
     QVERIFY2(
         text(model->warnings.at(0))
@@ -130,7 +131,7 @@ void OnnxOutsideTest::outsideMissing() {
 // Must not be opened or waited for.
 void OnnxOutsideTest::outsidePipe() {
     QCOMPARE(::mkfifo(at("pipe").toLocal8Bit().constData(), 0600), 0);
-    const auto model = openModel(putModel(one(pb::tensor("w", 1, kFour, pb::outside("pipe")))).toStdString());
+    const auto model = openModel(putModel(withOutside(pb::tensor("w", 1, kDims, pb::outside("pipe")))).toStdString());
     QVERIFY(!model && text(model.error().message).contains(QStringLiteral("is no regular file")));
 }
 
@@ -143,7 +144,7 @@ void OnnxOutsideTest::linksOfTheHuggingFaceCache() {
     put("models--o--n/blobs/1234", bytes);
     put("models--o--n/blobs/sub/1234", bytes);
     put("elsewhere/1234", bytes);
-    put("models--o--n/blobs/model", one(pb::tensor("w", 1, kFour, pb::outside("m.onnx_data"))));
+    put("models--o--n/blobs/model", withOutside(pb::tensor("w", 1, kDims, pb::outside("m.onnx_data"))));
     QDir().mkpath(at("models--o--n/snapshots/abc/onnx"));
     QVERIFY(QFile::link(QStringLiteral("../../../blobs/model"), at("models--o--n/snapshots/abc/onnx/m.onnx")));
     const QString link = at("models--o--n/snapshots/abc/onnx/m.onnx_data");

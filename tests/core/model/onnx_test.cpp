@@ -29,7 +29,7 @@ QByteArray dequantize(const QByteArray& codes, const QByteArray& scale, const QB
 
 QByteArray axis(std::uint64_t value) { return pb::attribute("axis", pb::number(3, value)); }
 
-std::vector<float> valuesOf(const Model& model, const char* name) {
+std::vector<float> floatsOf(const Model& model, const char* name) {
     const TensorInfo* tensor = model.find(name);
     if (!tensor || tensor->dtype != DType::F32) return {};
     std::vector<float> out(tensor->elements);
@@ -221,16 +221,16 @@ void OnnxTest::weightsOfDequantizeLinear() {
     }
     QCOMPARE(names.join(u' '), QStringLiteral("a b bias c d"));
     using Values = std::vector<float>;
-    QCOMPARE(valuesOf(*model, "a"), (Values{.5f, -.5f, 63.5f, -64, -1, 0}));
-    QCOMPARE(valuesOf(*model, "b"), (Values{-64, -63.5f, 0, 2, 4, 508}));
-    QCOMPARE(valuesOf(*model, "c"), (Values{1, 20, 300, 4, 50, 600}));
-    QCOMPARE(valuesOf(*model, "d"), (Values{1, 2, 30, 40, 500, 600, 7, 8, 90, 100, 1100, 1200}));
-    QCOMPARE(valuesOf(*model, "bias"), (Values{500, -2000}));
+    QCOMPARE(floatsOf(*model, "a"), (Values{.5f, -.5f, 63.5f, -64, -1, 0}));
+    QCOMPARE(floatsOf(*model, "b"), (Values{-64, -63.5f, 0, 2, 4, 508}));
+    QCOMPARE(floatsOf(*model, "c"), (Values{1, 20, 300, 4, 50, 600}));
+    QCOMPARE(floatsOf(*model, "d"), (Values{1, 2, 30, 40, 500, 600, 7, 8, 90, 100, 1100, 1200}));
+    QCOMPARE(floatsOf(*model, "bias"), (Values{500, -2000}));
     QVERIFY(text(model->find("b")->derived->description())
                 .contains(QStringLiteral("2 scales, one a channel, zero points")));
     // Every range must give the same values.
     const auto& d = *model->find("d");
-    const auto whole = valuesOf(*model, "d");
+    const auto whole = floatsOf(*model, "d");
     for (std::uint64_t begin = 0; begin < 12; ++begin)
         for (std::uint64_t n = 1; n <= 12 - begin; ++n) {
             Values part(n);
@@ -260,15 +260,15 @@ void OnnxTest::blocksOfDequantizeLinear() {
     QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
     QCOMPARE(model->tensors.size(), std::size_t(3));
     using Values = std::vector<float>;
-    QCOMPARE(valuesOf(*model, "a"), (Values{9, 220, 39, -80, -1.5f, 8}));
-    QCOMPARE(valuesOf(*model, "b"), (Values{1, -2, 14, -16, 12, -8, 0, 80, -96, 64}));
-    QCOMPARE(valuesOf(*model, "c"), (Values{-8, 7, -1, 1.5f, 0, -0.25f}));
+    QCOMPARE(floatsOf(*model, "a"), (Values{9, 220, 39, -80, -1.5f, 8}));
+    QCOMPARE(floatsOf(*model, "b"), (Values{1, -2, 14, -16, 12, -8, 0, 80, -96, 64}));
+    QCOMPARE(floatsOf(*model, "c"), (Values{-8, 7, -1, 1.5f, 0, -0.25f}));
     QCOMPARE(text(model->find("a")->derived->description()),
              QStringLiteral("DequantizeLinear of I8, a scale for 2 elements, zero points"));
     QVERIFY(text(model->find("b")->derived->description()).contains(QStringLiteral("INT4, a scale for 2 elements")));
     for (const char* name : {"a", "b"}) { // every range gives the same values
         const auto& tensor = *model->find(name);
-        const auto whole = valuesOf(*model, name);
+        const auto whole = floatsOf(*model, name);
         for (std::uint64_t begin = 0; begin < whole.size(); ++begin)
             for (std::uint64_t n = 1; n <= whole.size() - begin; ++n) {
                 Values part(n);
@@ -317,7 +317,7 @@ void OnnxTest::weightsOfOperatorsOnCodes() {
         const auto* tensor = model->find("w");
         if (tensor && tensor->derived)
             return QString::fromLatin1(tensor->outputLast ? "last " : "") + text(tensor->derived->description()) +
-                   QStringLiteral(": ") + text(fmt::format("{}", fmt::join(valuesOf(*model, "w"), " ")));
+                   QStringLiteral(": ") + text(fmt::format("{}", fmt::join(floatsOf(*model, "w"), " ")));
         return QString();
     };
     const QByteArray own = pb::part(7, "com.microsoft"), turned = pb::attribute("transB", pb::number(3, 1));
@@ -358,7 +358,7 @@ void OnnxTest::weightsOfIntegerProducts() {
                      product = node("MatMulInteger", {"xq", "w_quantized", "xz", "z"}, {"sum"});
     const auto values = [&](const QByteArray& graph) {
         const auto model = open(pb::model(weights + graph));
-        return model->find("w") ? valuesOf(*model, "w") : std::vector<float>();
+        return model->find("w") ? floatsOf(*model, "w") : std::vector<float>();
     };
     using Values = std::vector<float>;
     const Values right{0, 0.5f, -0.5f, -64};

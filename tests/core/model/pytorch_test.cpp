@@ -2,7 +2,9 @@
 // PyTorch checkpoints: files written by PyTorch and NumPy, compared value by value, and faulty files. pickle_test and
 // zip_test test hostile pickles and archives.
 #include "core/model/model.h"
+#include "made_pickle.h"
 #include "made_zip.h"
+#include "real_file.h"
 #include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
@@ -33,8 +35,6 @@ namespace {
 
 QString data(const char* name) { return QStringLiteral(QS_TEST_DATA "/pytorch/") + QString::fromLatin1(name); }
 
-QByteArray textOp(const QByteArray& text) { return "X" + le(std::uint64_t(text.size()), 4) + text; }
-
 /// {"w": a tensor of 2 x 3 floats}, with a storage of `elements` elements.
 QByteArray pickle(int elements = 6, int offset = 0, const QByteArray& shape = "K\x02K\x03\x86",
                   const QByteArray& strides = "K\x03K\x01\x86") {
@@ -52,14 +52,6 @@ QByteArray archive(std::vector<MadeMember> members) {
     MadeZip made;
     made.members = std::move(members);
     return made.bytes();
-}
-
-QByteArray read(const Model& model, const TensorInfo& tensor) {
-    const auto view = model.view(tensor);
-    if (!view) qFatal("%s", view.error().message.c_str());
-    QByteArray into(int(tensor.bytes), '?');
-    view->readInto(0, std::as_writable_bytes(std::span(into.data(), std::size_t(into.size()))));
-    return into;
 }
 
 QString torchName(DType dtype) {
@@ -117,9 +109,9 @@ void PytorchTest::realFiles() {
         for (const auto size : expected[QStringLiteral("shape")].toArray()) shape.push_back(size.toInteger());
         QCOMPARE(tensor.shape, shape);
         QCOMPARE(torchName(tensor.dtype), expected[QStringLiteral("dtype")].toString());
-        QCOMPARE(
-            QString::fromLatin1(QCryptographicHash::hash(read(**model, tensor), QCryptographicHash::Sha256).toHex()),
-            expected[QStringLiteral("sha256")].toString());
+        QCOMPARE(QString::fromLatin1(
+                     QCryptographicHash::hash(valuesOf(**model, tensor), QCryptographicHash::Sha256).toHex()),
+                 expected[QStringLiteral("sha256")].toString());
     }
 }
 
@@ -161,7 +153,7 @@ void PytorchTest::packedAgain() {
             archive({{"m/data.pkl", pickle(), true}, {"m/data/0", sixFloats(), true}, {"m/byteorder", "little"}}));
     const auto model = openModel(path.toStdString());
     QVERIFY2(model, model ? "" : model.error().message.c_str());
-    QCOMPARE(read(**model, (*model)->tensors.at(0)), sixFloats());
+    QCOMPARE(valuesOf(**model, (*model)->tensors.at(0)), sixFloats());
 }
 
 void PytorchTest::lies_data() {
@@ -264,7 +256,7 @@ void PytorchTest::legacyLies() {
     const auto model = openModel(path.toStdString());
     if (says.isEmpty()) {
         QVERIFY2(model, model ? "" : model.error().message.c_str());
-        QCOMPARE(read(**model, (*model)->tensors.at(0)), sixFloats());
+        QCOMPARE(valuesOf(**model, (*model)->tensors.at(0)), sixFloats());
         const auto more = openModel(put(folder.path(), QStringLiteral("n.pth"), bytes + "more").toStdString());
         QVERIFY(
             more &&
@@ -301,7 +293,7 @@ void PytorchTest::folders() {
     for (const QString& way : {path, index}) {
         const auto sharded = openModel(way.toStdString());
         QVERIFY2(sharded, sharded ? "" : sharded.error().message.c_str());
-        QCOMPARE(read(**sharded, (*sharded)->tensors.at(0)), sixFloats());
+        QCOMPARE(valuesOf(**sharded, (*sharded)->tensors.at(0)), sixFloats());
         QVERIFY((*sharded)->warnings.empty());
         QCOMPARE(text((*sharded)->format), QStringLiteral("pytorch"));
     }

@@ -30,7 +30,7 @@ QByteArray overlapping(int count) {
     return madeFile(header + "}", zeros(16));
 }
 
-QByteArray one(const QByteArray& dtype, const QByteArray& shape, const QByteArray& offsets, int data) {
+QByteArray withEntry(const QByteArray& dtype, const QByteArray& shape, const QByteArray& offsets, int data) {
     return madeFile("{" + entry("w", dtype, shape, offsets) + "}", zeros(data));
 }
 
@@ -73,8 +73,8 @@ void SafetensorsRefuseTest::lies_data() {
         0);
     row("bytes after the last tensor", madeFile("{" + good + "}", zeros(16) + "PK\3\4"),
         {"4 bytes follow the last tensor"}, 79);
-    row("2 bytes missing", one("F32", "[4]", "[0,16]", 14), {"tensor \"w\"", "cut short", "16 bytes", "14 are there"},
-        77);
+    row("2 bytes missing", withEntry("F32", "[4]", "[0,16]", 14),
+        {"tensor \"w\"", "cut short", "16 bytes", "14 are there"}, 77);
     row("length 0xffffff000000003c", QByteArray::fromHex("3c000000ffffffff") + "{" + zeros(100),
         {"header length", "limit"}, 0);
     row("length 1000 in a tiny file", madeFile("{}", {}, 1000), {"header length", "1000", "2 follow"}, 0);
@@ -83,30 +83,30 @@ void SafetensorsRefuseTest::lies_data() {
     row("length 0", madeFile("", "{}"), {"empty"}, 8);
     row("header 0xff", madeFile("\xff"), {"UTF-8"}, 8);
     row("header {", madeFile("{"), {"JSON"}, 9);
-    row("offsets [0,4] for 16 bytes", one("F32", "[4]", "[0,4]", 4),
+    row("offsets [0,4] for 16 bytes", withEntry("F32", "[4]", "[0,4]", 4),
         {"tensor \"w\"", "[4] of F32 takes 16 bytes", "spans 4"});
-    row("shape [2,2^64-2]", one("F32", "[2,18446744073709551614]", "[0,16]", 16), {"tensor \"w\"", "2^53"});
-    row("shape [2,2^63-1] four times", one("F32", "[2,9223372036854775807,2,9223372036854775807]", "[0,16]", 16),
+    row("shape [2,2^64-2]", withEntry("F32", "[2,18446744073709551614]", "[0,16]", 16), {"tensor \"w\"", "2^53"});
+    row("shape [2,2^63-1] four times", withEntry("F32", "[2,9223372036854775807,2,9223372036854775807]", "[0,16]", 16),
         {"tensor \"w\"", "2^53"});
-    row("product of the shape overflows", one("F32", "[9007199254740992,9007199254740992]", "[0,16]", 16),
+    row("product of the shape overflows", withEntry("F32", "[9007199254740992,9007199254740992]", "[0,16]", 16),
         {"tensor \"w\"", "elements overflows"});
-    row("product overflows before a 0", one("F32", "[9007199254740992,9007199254740992,0]", "[0,0]", 0),
+    row("product overflows before a 0", withEntry("F32", "[9007199254740992,9007199254740992,0]", "[0,0]", 0),
         {"tensor \"w\"", "elements overflows"});
-    row("bits overflow", one("F32", "[9007199254740992,1024]", "[0,16]", 16), {"tensor \"w\"", "bits overflows"});
-    row("F4 [1,3]", one("F4", "[1,3]", "[0,2]", 2), {"tensor \"w\"", "inside a byte"});
-    row("F4 [1,2] with 2 bytes", one("F4", "[1,2]", "[0,2]", 2), {"tensor \"w\"", "takes 1 bytes", "spans 2"});
-    row("F6 [1]", one("F6_E2M3", "[1]", "[0,1]", 1), {"tensor \"w\"", "inside a byte"});
+    row("bits overflow", withEntry("F32", "[9007199254740992,1024]", "[0,16]", 16), {"tensor \"w\"", "bits overflows"});
+    row("F4 [1,3]", withEntry("F4", "[1,3]", "[0,2]", 2), {"tensor \"w\"", "inside a byte"});
+    row("F4 [1,2] with 2 bytes", withEntry("F4", "[1,2]", "[0,2]", 2), {"tensor \"w\"", "takes 1 bytes", "spans 2"});
+    row("F6 [1]", withEntry("F6_E2M3", "[1]", "[0,1]", 1), {"tensor \"w\"", "inside a byte"});
     row("header cut short", madeFile("{" + good, {}, 90), {"cut short"}, 0);
-    row("unknown dtype", one("Q4_K", "[4]", "[0,16]", 16), {"tensor \"w\"", "dtype \"Q4_K\""});
+    row("unknown dtype", withEntry("Q4_K", "[4]", "[0,16]", 16), {"tensor \"w\"", "dtype \"Q4_K\""});
     row("a gap", madeFile("{" + good + "," + entry("x", "F32", "[1]", "[20,24]") + "}", zeros(24)),
         {"tensor \"x\"", "gap", "20", "16"});
-    row("first tensor not at 0", one("F32", "[1]", "[4,8]", 8), {"tensor \"w\"", "begins at 4 where 0"});
-    row("offsets reversed", one("F32", "[0]", "[0,-4]", 0), {"tensor \"w\"", "data_offsets", "negative"});
+    row("first tensor not at 0", withEntry("F32", "[1]", "[4,8]", 8), {"tensor \"w\"", "begins at 4 where 0"});
+    row("offsets reversed", withEntry("F32", "[0]", "[0,-4]", 0), {"tensor \"w\"", "data_offsets", "negative"});
     row("offsets reversed, positive", madeFile("{" + good + "," + entry("x", "U8", "[4]", "[16,12]") + "}", zeros(16)),
         {"tensor \"x\"", "reversed"});
-    row("ends beyond any file", one("U8", "[1073741824,1073741824]", "[0,1152921504606846976]", 4),
+    row("ends beyond any file", withEntry("U8", "[1073741824,1073741824]", "[0,1152921504606846976]", 4),
         {"tensor \"w\"", "cut short", "1152921504606846976"});
-    row("offsets near 2^64", one("U8", "[4]", "[18446744073709551612,18446744073709551615]", 4),
+    row("offsets near 2^64", withEntry("U8", "[4]", "[18446744073709551612,18446744073709551615]", 4),
         {"tensor \"w\"", "begins at 18446744073709551612"});
 
     // Cases that the reference accepts, and special cases of JSON.
@@ -135,9 +135,9 @@ void SafetensorsRefuseTest::lies_data() {
     row("metadata holds null", madeFile("{\"__metadata__\":{\"a\":null}}"), {"__metadata__", "\"a\"", "null"});
     row("metadata holds an object", madeFile("{\"__metadata__\":{\"a\":{}}}"), {"__metadata__", "\"a\"", "object"});
     row("metadata is an array", madeFile("{\"__metadata__\":[]}"), {"__metadata__", "array"});
-    row("shape with 1e400", one("F32", "[1e400]", "[0,16]", 16), {"JSON", "1e400"});
+    row("shape with 1e400", withEntry("F32", "[1e400]", "[0,16]", 16), {"JSON", "1e400"});
     const auto shape = [&](const char* name, const QByteArray& dims, const QByteArrayList& says) {
-        row(name, one("F32", dims, "[0,16]", 16), QByteArrayList{"tensor \"w\""} + says);
+        row(name, withEntry("F32", dims, "[0,16]", 16), QByteArrayList{"tensor \"w\""} + says);
     };
     shape("shape with -1", "[-1]", {"shape holds", "negative"});
     shape("shape with -0", "[-0]", {"shape holds", "negative"});
@@ -153,14 +153,14 @@ void SafetensorsRefuseTest::lies_data() {
     shape("shape is a number", "4", {"shape is"});
     shape("shape with 10,000 dimensions", "[" + QByteArray("1,").repeated(9999) + "4]", {"64 dimensions"});
     const auto offsets = [&](const char* name, const QByteArray& given, const QByteArrayList& says) {
-        row(name, one("F32", "[4]", given, 16), QByteArrayList{"tensor \"w\""} + says);
+        row(name, withEntry("F32", "[4]", given, 16), QByteArrayList{"tensor \"w\""} + says);
     };
     offsets("offsets of 1 item", "[16]", {"1 items instead of 2"});
     offsets("offsets of 3 items", "[0,16,16]", {"3 items instead of 2"});
     offsets("no offsets", "[]", {"0 items instead of 2"});
     offsets("offsets with 16.0", "[0,16.0]", {"data_offsets holds", "whole"});
     offsets("offsets are an object", "{\"0\":0,\"1\":16}", {"data_offsets is an object"});
-    row("lower-case dtype", one("f32", "[4]", "[0,16]", 16), {"tensor \"w\"", "\"f32\"", "F32"});
+    row("lower-case dtype", withEntry("f32", "[4]", "[0,16]", 16), {"tensor \"w\"", "\"f32\"", "F32"});
     row("dtype is a number", madeFile("{\"w\":{\"dtype\":32,\"shape\":[0],\"data_offsets\":[0,0]}}"),
         {"tensor \"w\"", "dtype is a number"});
     row("no dtype", madeFile("{\"w\":{\"shape\":[0],\"data_offsets\":[0,0]}}"), {"tensor \"w\"", "no dtype"});
@@ -219,10 +219,10 @@ void SafetensorsRefuseTest::refusalsComeInTheOrderOfTheReference_data() {
     QTest::newRow("JSON before offsets") << madeFile("{" + entry("w", "F32", "[4]", "[4,8]") + ",}")
                                          << QByteArray("JSON");
     QTest::newRow("offsets before the shape")
-        << one("F32", "[9007199254740992,9007199254740992]", "[4,8]", 8) << QByteArray("begins at 4");
+        << withEntry("F32", "[9007199254740992,9007199254740992]", "[4,8]", 8) << QByteArray("begins at 4");
     QTest::newRow("overflow before whole bytes")
-        << one("F4", "[9007199254740992,9007199254740993]", "[0,1]", 1) << QByteArray("2^53");
-    QTest::newRow("whole bytes before the size") << one("F4", "[3]", "[0,9]", 9) << QByteArray("inside a byte");
+        << withEntry("F4", "[9007199254740992,9007199254740993]", "[0,1]", 1) << QByteArray("2^53");
+    QTest::newRow("whole bytes before the size") << withEntry("F4", "[3]", "[0,9]", 9) << QByteArray("inside a byte");
     QTest::newRow("a later tensor's shape before the end of the file")
         << madeFile("{" + entry("a", "F32", "[4]", "[0,16]") + "," + entry("b", "F32", "[1]", "[16,18]") + "}",
                     zeros(2))

@@ -8,7 +8,7 @@
 #include <QtTest>
 
 #include "made_up_times.h"
-#include "sized_options.h"
+#include "sample_plan.h"
 #include "tests/core/bench/fake_world.h"
 
 #include <cmath>
@@ -21,12 +21,6 @@ using plantest::addTimes;
 namespace {
 
 constexpr const char* kSpecs[] = {"nf4:block=32", "int8", "ternary:scale=channel"};
-
-std::shared_ptr<const Model> sampleModel() {
-    static const auto model = openModel("resources/samples/tiny-llama");
-    if (!model) qFatal("%s", model.error().message.c_str());
-    return *model;
-}
 
 std::vector<std::pair<std::int64_t, std::int64_t>> sampleShapes() {
     std::vector<std::pair<std::int64_t, std::int64_t>> out;
@@ -68,7 +62,7 @@ std::shared_ptr<const Latencies> latenciesFrom(const std::vector<BenchmarkRow>& 
     return std::make_shared<const Latencies>(std::move(*times));
 }
 
-plan::Options optionsOf(const OptionRequest& request) {
+plan::Options timedOptions(const OptionRequest& request) {
     auto options = sizedOptions(request, sampleLosses());
     if (!options) qFatal("%s", options.error().message.c_str());
     return std::move(*options);
@@ -119,7 +113,7 @@ void LatencyTest::budgetsAsPeopleWriteThem() {
 void LatencyTest::timesAreThoseOfTheShapes() {
     auto request = requestOf();
     request.latencies = latenciesFrom(sampleRows()), request.needsTimes = true;
-    const plan::Options options = optionsOf(request);
+    const plan::Options options = timedOptions(request);
     double weights = 0;
     for (const ModelShape& shape : modelShapes(*sampleModel()))
         weights += double(shape.count) * double(shape.n) * double(shape.k);
@@ -141,7 +135,7 @@ void LatencyTest::timesAreThoseOfTheShapes() {
 void LatencyTest::theFastestUnderABudgetOfTime() {
     auto request = requestOf();
     request.latencies = latenciesFrom(sampleRows()), request.needsTimes = true;
-    const plan::Options options = optionsOf(request);
+    const plan::Options options = timedOptions(request);
     // int8 is the fastest and loses least, so it is the plan under any time.
     const auto fast = bestMixture(options, within({}, options.leastNs()));
     QVERIFY(fast);
@@ -157,7 +151,7 @@ void LatencyTest::theFastestUnderABudgetOfTime() {
     addTimes(rows, sampleShapes(), "cpu", kSpecs[1], 1, 3.0);
     addTimes(rows, sampleShapes(), "cpu", kSpecs[2], 1, 1.0);
     request.latencies = latenciesFrom(rows);
-    const plan::Options other = optionsOf(request);
+    const plan::Options other = timedOptions(request);
     double last = INFINITY;
     for (int step = 0; step <= 8; ++step) {
         const std::uint64_t budget = other.leastNs() + (other.mostNs() - other.leastNs()) * std::uint64_t(step) / 8;
@@ -178,7 +172,7 @@ void LatencyTest::whatHasNoTimeIsNoChoice() {
     addTimes(rows, {shapes.front()}, "cpu", kSpecs[1], 1, 1.0);
     auto request = requestOf();
     request.latencies = latenciesFrom(rows), request.needsTimes = true;
-    const plan::Options options = optionsOf(request);
+    const plan::Options options = timedOptions(request);
     QVERIFY(!options.isEverywhere(1) && !options.isEverywhere(2));
     std::set<std::size_t> untimed(options.untimedSpecs.begin(), options.untimedSpecs.end());
     QCOMPARE(untimed, (std::set<std::size_t>{1, 2}));
@@ -193,16 +187,16 @@ void LatencyTest::whatHasNoTimeIsNoChoice() {
         for (const UnitOption& option : options.of[u]) QVERIFY(option.isTimed);
     // Without a budget of time they can be chosen, and the sum says what it lacks.
     request.needsTimes = false;
-    const plan::Options free = optionsOf(request);
+    const plan::Options free = timedOptions(request);
     QVERIFY(free.isEverywhere(2));
     QVERIFY(uniformMixture(2, free).untimed > 0);
     // A tensor that is kept has the time of what it is stored as, or none.
     request.locks = {{"down_proj", std::nullopt}};
-    const plan::Options kept = optionsOf(request);
+    const plan::Options kept = timedOptions(request);
     QVERIFY(mixtureOf("x", std::vector<std::size_t>(kept.units.size(), 0), kept).untimed > 0);
     addTimes(rows, shapes, "cpu", "bf16", 1, 4.0);
     request.latencies = latenciesFrom(rows);
-    const plan::Options timed = optionsOf(request);
+    const plan::Options timed = timedOptions(request);
     for (std::size_t u = 0; u < timed.units.size(); ++u)
         if (!timed.units[u].lock.empty()) {
             QVERIFY(timed.of[u][0].isTimed);
@@ -213,7 +207,7 @@ void LatencyTest::whatHasNoTimeIsNoChoice() {
 void LatencyTest::sizeAndTime() {
     auto request = requestOf();
     request.latencies = latenciesFrom(sampleRows()), request.needsTimes = true;
-    const plan::Options options = optionsOf(request);
+    const plan::Options options = timedOptions(request);
     const std::uint64_t bytes = (options.leastBytes() + options.mostBytes()) / 2;
     const auto bySize = bestMixture(options, bytes);
     QVERIFY(bySize);
@@ -243,7 +237,7 @@ void LatencyTest::aTargetRefusesSpecs() {
     QVERIFY2(target, target ? "" : target.error().message.c_str());
     QCOMPARE(world.opened, 1); // once for all shapes
     request.target = std::make_shared<const Target>(*target);
-    const plan::Options options = optionsOf(request);
+    const plan::Options options = timedOptions(request);
     bool said = false;
     for (const std::string& remark : options.remarks)
         said |= remark.find("cpu does not take it: only int8") != std::string::npos;
@@ -272,7 +266,7 @@ void LatencyTest::speedErrorAndSize() {
     addTimes(rows, shapes, "cpu", kSpecs[0], 16, 8.0);
     addTimes(rows, shapes, "cpu", kSpecs[1], 16, 20.0);
     addTimes(rows, {shapes.front()}, "other", kSpecs[1], 1, 1.0); // lacks shapes: no sum
-    const plan::Options options = optionsOf(requestOf());
+    const plan::Options options = timedOptions(requestOf());
     const SpeedMap map = speedMap(options, rows, nullptr);
     QCOMPARE(map.points.size(), std::size_t(7));
     QVERIFY(!map.isMeasured());
@@ -335,7 +329,7 @@ void LatencyTest::theReportHasBoth() {
     request.latencies = latenciesFrom(sampleRows()), request.needsTimes = true;
     PlanRecord record;
     record.objective = &objectives().front();
-    record.options = std::make_shared<const plan::Options>(optionsOf(request));
+    record.options = std::make_shared<const plan::Options>(timedOptions(request));
     record.losses = std::make_shared<const Losses>(sampleLosses());
     record.budget = within(record.options->mostBytes() - 1000, record.options->leastNs() + 10'000);
     const auto best = bestMixture(*record.options, record.budget);

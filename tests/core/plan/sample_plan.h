@@ -10,8 +10,9 @@
 
 namespace qs::plan {
 
+/// The same object for all: requests point at its tensors.
 inline std::shared_ptr<const Model> sampleModel() {
-    const auto model = openModel("resources/samples/tiny-llama");
+    static const auto model = openModel("resources/samples/tiny-llama");
     if (!model) qFatal("%s", model.error().message.c_str());
     return *model;
 }

@@ -15,11 +15,11 @@ using namespace qs::plan;
 
 namespace {
 
-using Classes = std::vector<std::vector<TimedChoice>>;
+using TimedClasses = std::vector<std::vector<TimedChoice>>;
 constexpr std::size_t kStates = std::size_t(1) << 16;
 
 /// The least loss within both budgets by trying all selections; infinite: there is none.
-double byTrying(const Classes& classes, std::uint64_t bytesBudget, std::uint64_t nsBudget) {
+double byTryingBoth(const TimedClasses& classes, std::uint64_t bytesBudget, std::uint64_t nsBudget) {
     double best = std::numeric_limits<double>::infinity();
     std::vector<std::size_t> at(classes.size());
     for (;;) {
@@ -37,8 +37,8 @@ double byTrying(const Classes& classes, std::uint64_t bytesBudget, std::uint64_t
 }
 
 /// `isWorn`: fewer bytes are slower, as where codes must be decoded; else time is in no relation to bytes.
-Classes randomClasses(std::mt19937& random, bool isWorn) {
-    Classes out(2 + random() % 4);
+TimedClasses randomClasses(std::mt19937& random, bool isWorn) {
+    TimedClasses out(2 + random() % 4);
     for (auto& choices : out)
         for (std::size_t i = 1 + random() % 4; i > 0; --i) {
             const std::uint64_t bytes = 1 + random() % 50;
@@ -60,7 +60,7 @@ private Q_SLOTS:
 
 /// Three tensors; the second budget changes the answer, and a third one has no answer.
 void TwoBudgetsTest::knownAnswers() {
-    const Classes classes = {{{10, 1, 5}, {2, 2, 9}, {0, 4, 3}}, {{8, 1, 4}, {1, 3, 8}}, {{6, 1, 2}, {5, 2, 1}}};
+    const TimedClasses classes = {{{10, 1, 5}, {2, 2, 9}, {0, 4, 3}}, {{8, 1, 4}, {1, 3, 8}}, {{6, 1, 2}, {5, 2, 1}}};
     const auto free = pickWithinBoth(classes, 9, 100, kStates);
     QVERIFY(free);
     QCOMPARE(free->loss, 6.0); // the best of each
@@ -68,7 +68,7 @@ void TwoBudgetsTest::knownAnswers() {
     QCOMPARE(free->lossPerNs, 0.0);
     const auto quick = pickWithinBoth(classes, 9, 9, kStates);
     QVERIFY(quick);
-    QCOMPARE(quick->loss, byTrying(classes, 9, 9));
+    QCOMPARE(quick->loss, byTryingBoth(classes, 9, 9));
     QVERIFY(quick->ns <= 9 && quick->bytes <= 9);
     QCOMPARE(quick->picked, (std::vector<std::size_t>{2, 0, 1})); // 0 + 8 + 5 in 3 + 4 + 1
     std::uint64_t fastest = 0;
@@ -80,9 +80,9 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
     std::mt19937 random(3);
     int solved = 0, proved = 0, best = 0;
     for (int round = 0; round < 600; ++round) {
-        const Classes classes = randomClasses(random, round % 2 == 0);
+        const TimedClasses classes = randomClasses(random, round % 2 == 0);
         const std::uint64_t bytes = 40 + random() % 200, ns = 40 + random() % 200;
-        const double optimum = byTrying(classes, bytes, ns);
+        const double optimum = byTryingBoth(classes, bytes, ns);
         const auto found = pickWithinBoth(classes, bytes, ns, kStates);
         if (!std::isfinite(optimum)) {
             QVERIFY(!found);
@@ -111,7 +111,7 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
 }
 
 void TwoBudgetsTest::nothingFits() {
-    const Classes classes = {{{1, 10, 1}}, {{1, 10, 1}}};
+    const TimedClasses classes = {{{1, 10, 1}}, {{1, 10, 1}}};
     QVERIFY(!pickWithinBoth(classes, 19, 100, kStates));
     QVERIFY(!pickWithinBoth(classes, 20, 1, kStates));
     QVERIFY(pickWithinBoth(classes, 20, 2, kStates));
@@ -120,7 +120,7 @@ void TwoBudgetsTest::nothingFits() {
 /// Of the size of a model: the gap is small, and stated.
 void TwoBudgetsTest::aPlanOfAThousandChoices() {
     std::mt19937 random(5);
-    Classes classes(120);
+    TimedClasses classes(120);
     std::uint64_t bytes = 0, ns = 0;
     for (auto& choices : classes) {
         const std::uint64_t elements = 4096 * (1 + random() % 64);

@@ -26,7 +26,7 @@ private Q_SLOTS:
 
 namespace {
 
-GoldenFile vectors() { return readGolden(QS_TEST_DATA "/formats/bnb_vectors.safetensors"); }
+GoldenFile bnbVectors() { return readGolden(QS_TEST_DATA "/formats/bnb_vectors.safetensors"); }
 
 std::shared_ptr<const Model> modelOf(const QTemporaryDir& folder, const GoldenTensor& x) {
     return opened(folder, {made("x", DType::F32, x.shape, x.as<float>())});
@@ -35,12 +35,12 @@ std::shared_ptr<const Model> modelOf(const QTemporaryDir& folder, const GoldenTe
 } // namespace
 
 void BnbTest::map() {
-    const auto theirs = vectors()["map"].as<float>();
+    const auto theirs = bnbVectors()["map"].as<float>();
     QVERIFY(std::ranges::equal(dynamicMap(), theirs));
 }
 
 void BnbTest::peer() {
-    const GoldenFile file = vectors();
+    const GoldenFile file = bnbVectors();
     int seen = 0;
     for (const auto& [name, codes] : file.tensors) {
         const std::size_t slash = name.find('/'), end = name.rfind(".codes");
@@ -71,7 +71,7 @@ void BnbTest::peer() {
 
 /// LLM.int8 of F32, F16 and BF16: codes, the maxima of rows, and the decoded values.
 void BnbTest::llmInt8() {
-    const GoldenFile file = vectors();
+    const GoldenFile file = bnbVectors();
     int seen = 0;
     for (const auto& [name, codes] : file.tensors) {
         const std::size_t slash = name.find('/'), end = name.rfind("/int8:dialect=bnb.codes");
@@ -102,7 +102,7 @@ void BnbTest::llmInt8() {
     QCOMPARE(seen, 5);
 }
 
-/// PyTorch sums a mean in another order than a plain loop. Small vectors do not show the difference.
+/// PyTorch sums a mean in another order than a plain loop. Small bnbVectors do not show the difference.
 void BnbTest::sums() {
     std::vector<float> x;
     double exact = 0;
@@ -126,7 +126,7 @@ void BnbTest::sizes() {
     QCOMPARE(bits("nf4:dialect=bnb:scaletype=u8dq"),
              std::uint64_t(8 * (193 + 7 + 4 + 4))); // one byte per scale, and one
                                                     // block of scales
-    const GoldenFile file = vectors();
+    const GoldenFile file = bnbVectors();
     auto x = file["crossing"].as<float>();
     x[3] = std::nanf(""), x[100] = std::numeric_limits<float>::infinity();
     const QTemporaryDir folder;

@@ -31,7 +31,7 @@ struct Values {
     TensorView view() const { return {&info, std::as_bytes(std::span(x)), nullptr}; }
 };
 
-Values normal(std::int64_t rows, std::int64_t columns) {
+Values normalTensor(std::int64_t rows, std::int64_t columns) {
     std::mt19937 engine{5};
     std::normal_distribution<float> draw;
     std::vector<float> x(std::size_t(rows * columns));
@@ -112,7 +112,7 @@ void Learn::lloydMaxOfNormal() {
 }
 
 void Learn::codebookOfNormal() {
-    const Values values = normal(512, 1024);
+    const Values values = normalTensor(512, 1024);
     const double expected[] = {9.30, 14.62, 20.22, 26.01};
     for (int bits = 2; bits <= 5; ++bits)
         for (const char* scale : {"scale=none", "scale=tensor"}) {
@@ -143,7 +143,7 @@ void Learn::optimumOfKMeans() {
 
 /// Also in blocks, where errors count more if the scale is large.
 void Learn::lessThanAnyFormat() {
-    const Values values = normal(256, 512);
+    const Values values = normalTensor(256, 512);
     const double learned = sqnrDb(values, *quantized(values, "codebook:block=64"));
     for (const char* spec : {"nf4", "af4", "fp4", "int4"})
         QVERIFY2(learned > sqnrDb(values, *quantized(values, spec)) + 0.05, spec);
@@ -151,7 +151,7 @@ void Learn::lessThanAnyFormat() {
 }
 
 void Learn::columnWeights() {
-    Values values = normal(64, 256);
+    Values values = normalTensor(64, 256);
     for (std::size_t i = 0; i < values.x.size(); ++i)
         if (i % 2) values.x[i] = values.x[i] * 0.01f + 3; // values in odd columns lie around 3
     std::vector<float> weights(256);
@@ -175,7 +175,7 @@ void Learn::columnWeights() {
 }
 
 void Learn::oneForSeveral() {
-    Values a = normal(64, 64), b = normal(64, 64);
+    Values a = normalTensor(64, 64), b = normalTensor(64, 64);
     for (float& v : b.x) v = v * 0.1f + 5;
     const QuantSpec spec = *parseSpec("codebook:scale=none:bits=4");
     const LearnSource sources[] = {{a.view()}, {b.view()}};
@@ -186,9 +186,9 @@ void Learn::oneForSeveral() {
 
 /// A group with an infinite value has an infinite scale. The levels must be those of the other groups.
 void Learn::infiniteScales() {
-    const Values alone = normal(3, 64);
+    const Values alone = normalTensor(3, 64);
     for (const float value : {HUGE_VALF, -HUGE_VALF}) {
-        std::vector<float> x = normal(4, 64).x;
+        std::vector<float> x = normalTensor(4, 64).x;
         std::copy(alone.x.begin(), alone.x.end(), x.begin() + 64);
         x[7] = value;
         const Values both(x, {4, 64});
@@ -206,7 +206,7 @@ void Learn::infiniteScales() {
 }
 
 void Learn::anyThreads() {
-    const Values values = normal(300, 1000);
+    const Values values = normalTensor(300, 1000);
     const QuantSpec spec = *parseSpec("codebook:bits=6");
     const LearnSource source{values.view()};
     const auto first = learnLevels(std::span(&source, 1), spec, Job());
@@ -229,7 +229,7 @@ void Learn::fewValues() {
 
 void Learn::throughAFile() {
     QTemporaryDir folder;
-    const Values values = normal(48, 100);
+    const Values values = normalTensor(48, 100);
     const auto model = opened(folder, {made("w", DType::F32, values.info.shape, values.x)});
     for (const char* text : {"codebook:bits=3", "codebook:bits=8:scale=none", "codebook:scale=channel:bits=5"}) {
         QuantizeRequest request;
@@ -253,7 +253,7 @@ void Learn::throughAFile() {
 // An empty tensor has the place in the file of the tensor behind it. Each has a codebook of its own.
 void Learn::behindAnEmptyTensor() {
     QTemporaryDir folder;
-    const Values values = normal(4, 64);
+    const Values values = normalTensor(4, 64);
     const auto model = opened(folder, {made("a", DType::F32, {0, 64}, std::vector<float>()),
                                        made("b", DType::F32, values.info.shape, values.x)});
     const QuantSpec spec = *parseSpec("codebook");

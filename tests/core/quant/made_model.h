@@ -8,6 +8,7 @@
 #include <QtTest>
 
 #include <cstring>
+#include <random>
 
 namespace qs::test {
 
@@ -16,6 +17,19 @@ TensorToWrite made(std::string name, DType dtype, std::vector<std::int64_t> shap
     return {std::move(name), dtype, std::move(shape), [values = std::move(values)](const TensorToWrite::Sink& sink) {
                 return sink(std::as_bytes(std::span(values)));
             }};
+}
+
+inline TensorToWrite f32(std::string name, std::vector<std::int64_t> shape, std::vector<float> values) {
+    return made(std::move(name), DType::F32, std::move(shape), std::move(values));
+}
+
+/// Normally distributed, with a standard deviation of 0.02.
+inline std::vector<float> normal(std::size_t n, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> value(0, 0.02f);
+    std::vector<float> out(n);
+    for (float& v : out) v = value(random);
+    return out;
 }
 
 inline std::shared_ptr<const Model> opened(const QTemporaryDir& folder, std::vector<TensorToWrite> tensors,

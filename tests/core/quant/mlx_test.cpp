@@ -28,20 +28,20 @@ namespace {
 
 constexpr const char* kTypes[] = {"F32", "F16", "BF16"};
 
-const GoldenFile& vectors() {
+const GoldenFile& mlxVectors() {
     static const GoldenFile file = readGolden(QS_TEST_DATA "/formats/mlx_vectors.safetensors");
     return file;
 }
 
 std::shared_ptr<const Model> modelOf(const QTemporaryDir& folder, const std::string& type) {
-    const GoldenTensor& x = vectors()[type];
+    const GoldenTensor& x = mlxVectors()[type];
     return opened(folder, {made("p.weight", *dtypeFromId(type), x.shape, x.bytes)});
 }
 
 /// The specs in the vector file for a tensor, each with the key of its fields.
 std::vector<std::pair<std::string, QuantSpec>> specsOf(const std::string& type) {
     std::vector<std::pair<std::string, QuantSpec>> out;
-    for (const auto& [name, tensor] : vectors().tensors) {
+    for (const auto& [name, tensor] : mlxVectors().tensors) {
         const std::size_t end = name.rfind(".weight");
         if (!name.starts_with(type + "/") || end == std::string::npos) continue;
         const std::size_t first = type.size() + 1;
@@ -87,10 +87,10 @@ void MlxTest::peer() {
         for (const auto& [key, spec] : specs) {
             const auto ours = quantizeTensor(*model->view(*model->find("p.weight")), spec, Job{});
             QVERIFY2(ours.has_value(), key.c_str());
-            QVERIFY2(ours->codes == codesOf(vectors()[key + ".weight"], unsigned(spec.traits().bits)), key.c_str());
+            QVERIFY2(ours->codes == codesOf(mlxVectors()[key + ".weight"], unsigned(spec.traits().bits)), key.c_str());
             const DType stored = *dtypeFromId(type);
-            QVERIFY2(bytesAs(stored, ours->scales) == vectors()[key + ".scales"].bytes, key.c_str());
-            QVERIFY2(bytesAs(stored, ours->zeros) == vectors()[key + ".biases"].bytes, key.c_str());
+            QVERIFY2(bytesAs(stored, ours->scales) == mlxVectors()[key + ".scales"].bytes, key.c_str());
+            QVERIFY2(bytesAs(stored, ours->zeros) == mlxVectors()[key + ".biases"].bytes, key.c_str());
         }
     }
 }
@@ -107,7 +107,7 @@ void MlxTest::files() {
             const std::pair<const char*, const char*> fields[] = {
                 {"p.weight", ".weight"}, {"p.scales", ".scales"}, {"p.biases", ".biases"}};
             for (const auto& [ours, theirs] : fields) {
-                const GoldenTensor& expected = vectors()[key + theirs];
+                const GoldenTensor& expected = mlxVectors()[key + theirs];
                 const TensorInfo* tensor = (*mlx)->find(ours);
                 QVERIFY2(tensor && tensor->shape == expected.shape, key.c_str());
                 QCOMPARE(info(tensor->dtype).id, expected.dtype.c_str());
@@ -116,9 +116,9 @@ void MlxTest::files() {
             const std::string path = written(folder, *model, spec, "native");
             const auto native = openSafetensors(path);
             QVERIFY(native.has_value() && (*native)->find("p.weight.scale")->dtype == stored);
-            QVERIFY2(valuesOf<std::uint8_t>(**native, "p.weight.scale") == vectors()[key + ".scales"].bytes,
+            QVERIFY2(valuesOf<std::uint8_t>(**native, "p.weight.scale") == mlxVectors()[key + ".scales"].bytes,
                      key.c_str());
-            QVERIFY2(valuesOf<std::uint8_t>(**native, "p.weight.bias") == vectors()[key + ".biases"].bytes,
+            QVERIFY2(valuesOf<std::uint8_t>(**native, "p.weight.bias") == mlxVectors()[key + ".biases"].bytes,
                      key.c_str());
             const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
             QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
@@ -134,7 +134,7 @@ void MlxTest::values() {
         const QTemporaryDir folder;
         const auto model = modelOf(folder, type);
         const QuantSpec spec = *parseSpec("int4:block=64:dialect=mlx");
-        const auto& theirs = vectors()[type + "/int4:block=64:dialect=mlx.values"];
+        const auto& theirs = mlxVectors()[type + "/int4:block=64:dialect=mlx.values"];
         const auto decoded = materialize(*quantizeTensor(*model->view(*model->find("p.weight")), spec, Job{}));
         if (type == "F32") QVERIFY(decoded == theirs.as<float>());
         const auto row = analyseTensor(*model, *model->find("p.weight"), spec, {}, Job{});
@@ -195,7 +195,8 @@ void MlxTest::refusals() {
         const std::int64_t rows = std::int64_t(values.size()) / columns;
         const auto model = opened(folder, {made("p.weight", type, {rows, columns}, values)});
         const auto done = quantizeTensor(*model->view(*model->find("p.weight")), *parseSpec(spec), Job{});
-        if (!done && done.error().sentence().find(what) == std::string::npos) qWarning("%s", done.error().sentence().c_str());
+        if (!done && done.error().sentence().find(what) == std::string::npos)
+            qWarning("%s", done.error().sentence().c_str());
         return !done && done.error().sentence().find(what) != std::string::npos;
     };
     const std::vector<float> plain(96, 1.0f);
@@ -209,14 +210,16 @@ void MlxTest::refusals() {
     wide.assign(64, 70000.0f);
     QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx:scaletype=f16", "holds 64 values that overflow in f16"));
     wide[7] = std::nanf("");
-    QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx", "holds 1 NaN and 0 Inf, which nan=skip leaves out: use int4:nan=skip"));
+    QVERIFY(says(DType::F32, wide, 64, "int4:dialect=mlx",
+                 "holds 1 NaN and 0 Inf, which nan=skip leaves out: use int4:nan=skip"));
     // Only layouts that store a bias, or that store decoded values.
     const auto model = opened(folder, {made("p.weight", DType::F32, {4, 64}, std::vector<float>(256, 0.5f))});
     const std::string holders = "plain native mlx hdf5 npz ";
     for (const Layout& layout : layouts()) {
         const auto taken = layout.accepts(*parseSpec("int4:dialect=mlx"), model->find("p.weight")->shape);
         QCOMPARE(taken.has_value(), holders.find(std::string(layout.id) + " ") != std::string::npos);
-        if (!taken) QVERIFY2(taken.error().sentence().find("use ") != std::string::npos, taken.error().sentence().c_str());
+        if (!taken)
+            QVERIFY2(taken.error().sentence().find("use ") != std::string::npos, taken.error().sentence().c_str());
     }
 }
 

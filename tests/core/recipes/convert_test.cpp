@@ -3,6 +3,7 @@
 // is refused. QS_UPDATE_GOLDEN=1 writes the texts in tests/data/recipes again; tests/peers/compare_recipes.py gives them to
 // the programs.
 #include "tests/core/recipes/made_llama.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -48,11 +49,6 @@ Result<WrittenRecipe> convertOwn(const Recipe& recipe, const RecipeFormat& to, c
     return convertRecipe(*foreign, to, &model);
 }
 
-QByteArray stored(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
-
 } // namespace
 
 class TestConvert : public QObject {
@@ -86,7 +82,7 @@ void TestConvert::textsAreStored() {
         QVERIFY(file.open(QIODevice::WriteOnly));
         file.write(written->text.data(), qint64(written->text.size()));
     }
-    QCOMPARE(QString::fromStdString(written->text), QString::fromUtf8(stored(golden)));
+    QCOMPARE(QString::fromStdString(written->text), QString::fromUtf8(bytesOf(golden)));
 }
 
 void TestConvert::fromEachToEach() {

@@ -5,11 +5,11 @@
 #include "core/solve/save.h"
 #include "core/value/synthetic.h"
 #include "tests/core/quant/made_model.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
 #include <nlohmann/json.hpp>
-#include <random>
 
 using namespace qs;
 using namespace qs::test;
@@ -18,16 +18,6 @@ namespace {
 
 constexpr std::int64_t kRows = 24, kColumns = 80;
 const std::string kName = "layers.0.q_proj.weight";
-
-std::vector<float> normal(std::size_t n, unsigned seed) {
-    std::mt19937 engine{seed};
-    std::normal_distribution<float> draw(0, 0.1f);
-    std::vector<float> out(n);
-    for (float& x : out) x = draw(engine);
-    return out;
-}
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
 
 } // namespace
 

@@ -7,6 +7,7 @@
 #include "core/session/kept_results.h"
 #include "core/session/session_file.h"
 #include "core/session/session_wire.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -16,10 +17,9 @@
 #include <limits>
 
 using namespace qs;
+using namespace qs::test;
 
 namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
 
 SessionFile made() {
     SessionFile session;

@@ -30,10 +30,10 @@ std::vector<float> normal(std::size_t n, unsigned seed, float scale) {
 }
 
 std::shared_ptr<const Model> layers(const QTemporaryDir& folder) {
-    const auto one = [](const std::string& name, unsigned seed, float scale) {
+    const auto layer = [](const std::string& name, unsigned seed, float scale) {
         return made(name, DType::F32, {kRows, kColumns}, normal(std::size_t(kRows * kColumns), seed, scale));
     };
-    return opened(folder, {one(kQ, 1, 0.1f), one(kQ1, 2, 0.3f), one(kV, 3, 0.2f)});
+    return opened(folder, {layer(kQ, 1, 0.1f), layer(kQ1, 2, 0.3f), layer(kV, 3, 0.2f)});
 }
 
 QuantizeRequest request(const QTemporaryDir& folder, const char* spec, const char* layout, const char* name) {

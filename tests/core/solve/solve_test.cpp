@@ -49,7 +49,7 @@ Result<Solution> solved(const Layer& layer, std::string_view spec, std::string_v
     return solve::solve({layer.view(), parsed, how, layer.x}, Job());
 }
 
-Layer made(std::int64_t rows, std::int64_t k, std::int64_t m = 192) {
+Layer madeLayer(std::int64_t rows, std::int64_t k, std::int64_t m = 192) {
     std::mt19937 engine{11};
     std::normal_distribution<float> draw(0, 0.05f);
     std::vector<float> w(std::size_t(rows * k));
@@ -154,7 +154,7 @@ void SolveTest::halfQuadraticEdges() {
     const auto skipped = quantizeTensor(holed.view(), specOf("int4:sym=no:calib=hqq:block=4:nan=skip"), Job());
     QVERIFY(skipped.has_value() && std::isfinite(skipped->zeros[0]));
     // The solver must lower its objective, compared with the rounded zero point of the range.
-    const Layer normal = made(16, 256);
+    const Layer normal = madeLayer(16, 256);
     const auto error = [&](const char* text) {
         const auto values = materialize(*quantizeTensor(normal.view(), specOf(text), Job()));
         double sum = 0;
@@ -196,7 +196,7 @@ void SolveTest::factor() {
 
 /// With orthogonal inputs no error can be compensated: the result is rounding to nearest.
 void SolveTest::independentInputs() {
-    Layer layer = made(8, 64);
+    Layer layer = madeLayer(8, 64);
     layer.x = {{64, 64}, std::vector<float>(64 * 64)};
     for (std::size_t j = 0; j < 64; ++j) layer.x.values[j * 64 + j] = 1 + float(j);
     for (const char* spec : {"int4", "nf4:block=32", "int8:scale=tensor"}) {
@@ -209,7 +209,7 @@ void SolveTest::independentInputs() {
 
 /// For every format: a reason, or a better output with the codes of the solver.
 void SolveTest::everyFormat() {
-    const Layer layer = made(16, 256);
+    const Layer layer = madeLayer(16, 256);
     int gptq = 0, awq = 0;
     for (const FormatTraits& format : formats()) {
         QuantSpec spec;
@@ -246,7 +246,7 @@ void SolveTest::everyFormat() {
 
 /// Columns with large inputs get finer levels.
 void SolveTest::weightedCodebook() {
-    Layer layer = made(32, 64);
+    Layer layer = madeLayer(32, 64);
     std::mt19937 engine{2};
     for (std::size_t i = 0; i < layer.w.size(); ++i)
         layer.w[i] = i % 64 < 8 ? 0.9f + 0.001f * float(engine() % 100) : 0.01f * float(int(engine() % 100) - 50);
@@ -277,7 +277,7 @@ void SolveTest::settings() {
 }
 
 void SolveTest::refusals() {
-    Layer layer = made(8, 64);
+    Layer layer = madeLayer(8, 64);
     const auto says = [&](const char* spec, const char* how, const char* what) {
         const auto solution = solved(layer, spec, how);
         return !solution && solution.error().message.find(what) != std::string::npos;
@@ -290,17 +290,17 @@ void SolveTest::refusals() {
     QVERIFY(says("nf4:compute=input", "gptq", "compute"));
     layer.x.shape = {96, 128};
     QVERIFY(says("int4", "gptq", "do not fit"));
-    layer = made(8, 64);
+    layer = madeLayer(8, 64);
     layer.x.values[5] = std::numeric_limits<float>::infinity();
     QVERIFY(says("int4", "gptq", "NaN or Inf"));
-    layer = made(8, 64);
+    layer = madeLayer(8, 64);
     layer.w[9] = std::numeric_limits<float>::quiet_NaN();
     QVERIFY(says("int4", "awq", "1 NaN"));
     Layer flat(std::vector<float>(64, 1.0f), {64}, value::syntheticInputs(8, 64, 1));
     const auto vector = solved(flat, "int4", "gptq");
     QVERIFY(!vector);
     // All inputs are zero: no column has any weight.
-    layer = made(8, 64);
+    layer = madeLayer(8, 64);
     std::fill(layer.x.values.begin(), layer.x.values.end(), 0.0f);
     const auto nothing = solved(layer, "int4", "gptq");
     QVERIFY(nothing.has_value() && !nothing->output);

@@ -2,16 +2,13 @@
 // A plugin that crashes, hangs or prints garbage in any step. The host must report a Failure with step and signal
 // within the deadline, then quarantine the plugin, and allow a retry.
 #include "bad_source.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <thread>
 
 using namespace qs;
 using namespace qs::test;
-
-namespace {
-QString q(const std::string& text) { return QString::fromStdString(text); }
-} // namespace
 
 class TestIsolation : public QObject {
     Q_OBJECT

@@ -2,14 +2,11 @@
 // A plugin that answers with wrong data. Data that is recognisably wrong is garbage, and the plugin is quarantined.
 // Values it does not give stay unknown.
 #include "bad_source.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
-
-namespace {
-QString q(const std::string& text) { return QString::fromStdString(text); }
-} // namespace
 
 class TestLies : public QObject {
     Q_OBJECT

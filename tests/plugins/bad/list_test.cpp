@@ -5,6 +5,7 @@
 
 #include "core/bench/backend/backend_list.h"
 #include "plugins/elf/elf_library.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -19,8 +20,6 @@ using namespace qs;
 using namespace qs::test;
 
 namespace {
-QString q(const char* text) { return QString::fromLatin1(text); }
-QString q(const std::string& text) { return QString::fromStdString(text); }
 bool elfDefines(const std::string& path, const std::string& symbol) { return readElfLibrary(path).defines(symbol); }
 
 const std::pair<const char*, const char*> kExpected[] = {

@@ -2,6 +2,7 @@
 // Worker processes must leave nothing behind: no descriptor, no zombie, no process. No worker process may outlive the
 // program.
 #include "bad_source.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QDir>
@@ -17,8 +18,6 @@ using namespace qs;
 using namespace qs::test;
 
 namespace {
-
-QString q(const char* text) { return QString::fromLatin1(text); }
 
 qsizetype descriptors() { return QDir(q("/proc/self/fd")).entryList(QDir::Files | QDir::System).size(); }
 

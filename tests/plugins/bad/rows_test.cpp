@@ -3,14 +3,13 @@
 #include "bad_source.h"
 
 #include "core/bench/run/benchmark.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 using namespace qs;
 using namespace qs::test;
 
 namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
 
 const std::string kBeside = "prepare:crash"; // the fault tested together with another backend
 

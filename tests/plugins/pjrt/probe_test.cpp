@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Checks of a plugin file before it is loaded, and the search for a TPU on the PCI bus.
 #include "module_table.h"
-#include "plugins/pjrt/client.h"
 #include "plugins/elf/elf_library.h"
+#include "plugins/pjrt/client.h"
 #include "plugins/pjrt/tpu_presence.h"
 #include "plugins/pjrt/vendor_libraries.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -14,18 +15,6 @@
 using namespace qs::test;
 
 namespace {
-
-void write(const QString& path, const QByteArray& bytes) {
-    QVERIFY(QDir().mkpath(QFileInfo(path).path()));
-    QFile file(path);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(bytes);
-}
-
-QByteArray read(const char* path) {
-    QFile file(QString::fromLocal8Bit(path));
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
 
 qs_probe probe(const std::vector<std::pair<QByteArray, QByteArray>>& options) {
     std::vector<qs_kv> kv;
@@ -54,20 +43,20 @@ private Q_SLOTS:
         QTest::addColumn<QByteArray>("path");
         QTest::addColumn<int>("state");
         QTest::addColumn<QString>("reason");
-        const auto good = read(QS_FAKE_PJRT);
+        const auto good = bytesOf(QStringLiteral(QS_FAKE_PJRT));
         QVERIFY(good.size() > 4096);
-        write(at("text.so"), "not a library at all, but long enough to hold a header of sixty-four bytes and more");
-        write(at("empty.so"), {});
-        write(at("short.so"), good.left(good.size() / 2));
+        put(at("text.so"), "not a library at all, but long enough to hold a header of sixty-four bytes and more");
+        put(at("empty.so"), {});
+        put(at("short.so"), good.left(good.size() / 2));
         auto other = good;
         other[18] = 8; // e_machine: MIPS
-        write(at("mips.so"), other);
+        put(at("mips.so"), other);
         auto program = good;
         program[16] = 2; // e_type: ET_EXEC
-        write(at("program"), program);
+        put(at("program"), program);
         auto sections = good;
         sections[58] = 1; // e_shentsize
-        write(at("sections.so"), sections);
+        put(at("sections.so"), sections);
         QTest::addRow("none") << QByteArray() << QS_PROBE_NEEDS_CONFIG << QStringLiteral("no PJRT plugin is named");
         QTest::addRow("missing") << QByteArray("/nowhere/libtpu.so") << QS_PROBE_NEEDS_CONFIG
                                  << QStringLiteral("cannot be read");
@@ -101,18 +90,18 @@ private Q_SLOTS:
     }
     /// Changes each byte of the headers in turn: an answer, and no read beyond the file.
     void damagedHeaders() {
-        const auto good = read(QS_FAKE_PJRT);
+        const auto good = bytesOf(QStringLiteral(QS_FAKE_PJRT));
         const auto sections = *reinterpret_cast<const std::uint64_t*>(good.constData() + 40);
         for (int i = 16; i < 64; ++i) {
             auto bad = good;
             bad[i] = char(bad[i] ^ 0x5a);
-            write(at("bad.so"), bad);
+            put(at("bad.so"), bad);
             qs::readElfLibrary(at("bad.so").toStdString());
         }
         for (auto i = qsizetype(sections); i < good.size(); i += 3) {
             auto bad = good;
             bad[i] = char(bad[i] ^ 0xff);
-            write(at("bad.so"), bad);
+            put(at("bad.so"), bad);
             qs::readElfLibrary(at("bad.so").toStdString());
         }
         QVERIFY(qs::readElfLibrary(QS_FAKE_PJRT).defines("GetPjrtApi"));
@@ -121,10 +110,10 @@ private Q_SLOTS:
     void tpus() {
         const auto root = at("root");
         QVERIFY(!qs::pjrt::findTpu(root.toStdString()).onBus);
-        write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:04.0/vendor"), "0x10de\n");
-        write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:04.0/device"), "0x006f\n");
-        write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/vendor"), "0x1ae0\n");
-        write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/device"), "0x0042\n");
+        put(root + QStringLiteral("/sys/bus/pci/devices/0000:00:04.0/vendor"), "0x10de\n");
+        put(root + QStringLiteral("/sys/bus/pci/devices/0000:00:04.0/device"), "0x006f\n");
+        put(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/vendor"), "0x1ae0\n");
+        put(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/device"), "0x0042\n");
         QVERIFY(!qs::pjrt::findTpu(root.toStdString()).onBus); // device ids 0x6f of NVIDIA and a Google disk are not
                                                                // TPUs
         QFile::copy(QString::fromLocal8Bit(QS_FAKE_PJRT), at("libtpu.so"));
@@ -132,15 +121,15 @@ private Q_SLOTS:
         auto answer = probe({{"path", libtpu}, {"sys_root", root.toLocal8Bit()}});
         QCOMPARE(int(answer.state), QS_PROBE_COMPILE_ONLY);
         QCOMPARE(QByteArray(answer.reason), QByteArray("compiles for v6e:2x2; there is no TPU in this machine"));
-        write(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/device"), "0x006f\n");
+        put(root + QStringLiteral("/sys/bus/pci/devices/0000:00:05.0/device"), "0x006f\n");
         const auto found = qs::pjrt::findTpu(root.toStdString());
         QVERIFY(found.onBus && !found.hasDevice && found.generation == "v6e");
         answer = probe({{"path", libtpu}, {"sys_root", root.toLocal8Bit()}});
         QCOMPARE(int(answer.state), QS_PROBE_UNAVAILABLE);
         QVERIFY(QByteArray(answer.reason).contains("a TPU v6e is on the bus"));
-        write(root + QStringLiteral("/dev/vfio/vfio"), "");
+        put(root + QStringLiteral("/dev/vfio/vfio"), "");
         QVERIFY(!qs::pjrt::findTpu(root.toStdString()).hasDevice);
-        write(root + QStringLiteral("/dev/vfio/0"), "");
+        put(root + QStringLiteral("/dev/vfio/0"), "");
         QVERIFY(qs::pjrt::findTpu(root.toStdString()).hasDevice);
         QCOMPARE(int(probe({{"path", libtpu}, {"sys_root", root.toLocal8Bit()}}).state), QS_PROBE_AVAILABLE);
         answer = probe({{"path", libtpu}, {"sys_root", root.toLocal8Bit()}, {"topology", "v5e:2x2"}});
@@ -153,8 +142,8 @@ private Q_SLOTS:
         QCOMPARE(int(probe({{"path", QS_FAKE_PJRT}, {"chips_per_host_bounds", "1,1,1"}}).state), QS_PROBE_AVAILABLE);
     }
     void vendorFolders() {
-        write(at("site/nvidia/cu13/lib/libcudart.so.13"), "");
-        write(at("site/nvidia/cudnn/lib/libcudnn.so.9"), "");
+        put(at("site/nvidia/cu13/lib/libcudart.so.13"), "");
+        put(at("site/nvidia/cudnn/lib/libcudnn.so.9"), "");
         const auto folders =
             qs::pjrt::vendorFolders(at("site/jax_plugins/xla_cuda13/xla_cuda_plugin.so").toStdString());
         QCOMPARE(folders.size(), std::size_t(2));

@@ -6,6 +6,8 @@
 #include "core/model/model.h"
 #include "core/process/worker_process.h"
 #include "core/quant/encode/quantizer.h"
+#include "tests/app/worker/hdf5/tensor_bytes.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -19,23 +21,9 @@
 #include <random>
 
 using namespace qs;
+using namespace qs::test;
 
 namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
-
-std::vector<std::byte> bytesOf(const Model& model, const TensorInfo& tensor) {
-    std::vector<std::byte> bytes(tensor.bytes);
-    const auto view = model.view(tensor);
-    if (!view) return {};
-    view->readInto(0, bytes);
-    return bytes;
-}
-
-QByteArray contents(const QString& path) {
-    QFile file(path);
-    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
-}
 
 std::string warningsOf(const Model& model) {
     std::string all;
@@ -143,7 +131,7 @@ void TestHdf5::honestValues() {
         const auto* tensor = model.find(name);
         QVERIFY2(tensor, name);
         QCOMPARE(tensor->typeId(), type);
-        const auto bytes = bytesOf(model, *tensor);
+        const auto bytes = bytesIn(model, *tensor);
         const std::size_t size = tensor->bytes / 15;
         for (std::size_t i = 0; i < 15; ++i) {
             const std::int64_t value = std::int64_t(i) - (name[0] == 'i' ? 3 : 0);
@@ -161,7 +149,7 @@ void TestHdf5::honestValues() {
     const auto* flags = model.find("group/bool");
     QVERIFY(flags);
     QCOMPARE(flags->dtype, DType::Bool);
-    QCOMPARE(bytesOf(model, *flags), (std::vector<std::byte>{std::byte(1), std::byte(0), std::byte(1)}));
+    QCOMPARE(bytesIn(model, *flags), (std::vector<std::byte>{std::byte(1), std::byte(0), std::byte(1)}));
 }
 
 void TestHdf5::whatIsNotReadIsListed_data() {
@@ -230,7 +218,7 @@ void TestHdf5::namesThatControl() {
     QVERIFY((*opened)->warnings.empty());
     QVERIFY((*opened)->find("a\x1b[31m\n\xe2\x80\xae"));
     qputenv("QS_WORKER", "/nowhere/quantscope-worker"); // the error message contains neither of them unescaped
-    const auto refused = openModel(write("a\x1b[31m\n.h5", contents(q(path("control.h5")))));
+    const auto refused = openModel(write("a\x1b[31m\n.h5", bytesOf(q(path("control.h5")))));
     QVERIFY(!refused);
     for (const char c : refused.error().message)
         QVERIFY2(static_cast<unsigned char>(c) >= 0x20, refused.error().message.c_str());
@@ -252,7 +240,7 @@ void TestHdf5::rangesOfChunks() {
         }
     // Ranges that cross window edges, and ranges that start inside an element.
     tensor = (*opened)->find("group/several windows");
-    const auto whole = bytesOf(**opened, *tensor);
+    const auto whole = bytesIn(**opened, *tensor);
     QCOMPARE(whole.size(), std::size_t(5'200'000));
     std::vector<std::byte> piece(70'001);
     for (const std::uint64_t begin : {std::uint64_t(4) << 20, (std::uint64_t(4) << 20) - 33'333, std::uint64_t(5)}) {
@@ -263,7 +251,7 @@ void TestHdf5::rangesOfChunks() {
 
 void TestHdf5::wrongBytes_data() {
     QTest::addColumn<QByteArray>("bytes");
-    const QByteArray good = contents(q(path("soft-link.h5")));
+    const QByteArray good = bytesOf(q(path("soft-link.h5")));
     const auto patched = [&](int at, const QByteArray& with) {
         return QByteArray(good).replace(at, with.size(), with);
     };
@@ -285,7 +273,7 @@ void TestHdf5::wrongBytes() {
 
 /// A truncated file must not end this process, or give a tensor that reaches beyond the file.
 void TestHdf5::everyTruncation() {
-    const QByteArray good = contents(q(path("soft-link.h5")));
+    const QByteArray good = bytesOf(q(path("soft-link.h5")));
     for (qsizetype n = 8; n < good.size(); n += good.size() / 23) {
         const auto opened = openModel(write("cut.h5", good.left(n)));
         QVERIFY2(!opened, QByteArray::number(n).constData());
@@ -297,7 +285,7 @@ void TestHdf5::flippedBytes() {
     std::mt19937 random(5);
     int opened = 0, refused = 0;
     for (int round = 0; round < 60; ++round) {
-        QByteArray bytes = contents(q(path("soft-link.h5")));
+        QByteArray bytes = bytesOf(q(path("soft-link.h5")));
         for (int i = 0; i < 4; ++i) bytes[qsizetype(random() % std::uint32_t(bytes.size()))] = char(random());
         const auto model = openModel(write("flipped.h5", bytes));
         if (!model) {
@@ -306,13 +294,13 @@ void TestHdf5::flippedBytes() {
             continue;
         }
         ++opened;
-        for (const auto& tensor : (*model)->tensors) (void)bytesOf(**model, tensor);
+        for (const auto& tensor : (*model)->tensors) (void)bytesIn(**model, tensor);
     }
     QVERIFY2(opened > 0 && refused > 0, "the flips hit neither the headers nor anything else");
 }
 
 void TestHdf5::anOffsetInAnotherFile() {
-    const QByteArray good = contents(q(path("filter.h5")));
+    const QByteArray good = bytesOf(q(path("filter.h5")));
     const auto outer = write("outer.bin", QByteArray(1003, 'x') + good + QByteArray(77, 'y'));
     const Descriptor file(::open(outer.c_str(), O_RDONLY | O_CLOEXEC));
     const auto reader = Hdf5Reader::open("inner", file, 1003, std::uint64_t(good.size()));

@@ -2,27 +2,16 @@
 // Files of Keras: weights of Keras 3 and older, archives, shards, and archives with wrong data.
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
+#include "tests/app/worker/hdf5/tensor_bytes.h"
 #include "tests/core/model/made_zip.h"
 #include "tests/core/model/real_file.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <memory>
 
 using namespace qs;
-
-namespace {
-
-QString q(const std::string& text) { return QString::fromStdString(text); }
-
-std::vector<std::byte> bytesOf(const Model& model, const TensorInfo& tensor) {
-    std::vector<std::byte> bytes(tensor.bytes);
-    const auto view = model.view(tensor);
-    if (!view) return {};
-    view->readInto(0, bytes);
-    return bytes;
-}
-
-} // namespace
+using namespace qs::test;
 
 class TestKeras : public QObject {
     Q_OBJECT
@@ -59,7 +48,7 @@ void TestKeras::filesOfKeras() {
         QVERIFY2(tensor, expected.name.c_str());
         QCOMPARE(tensor->dtype, expected.dtype);
         QCOMPARE(tensor->shape, expected.shape);
-        QVERIFY2(bytesOf(**opened, *tensor) == bytesOf(**reference, expected), expected.name.c_str());
+        QVERIFY2(bytesIn(**opened, *tensor) == bytesIn(**reference, expected), expected.name.c_str());
     }
 }
 
@@ -98,7 +87,7 @@ void TestKeras::shardsOfKeras() {
     for (const auto& expected : (*reference)->tensors) {
         const auto* tensor = (*opened)->find(expected.name);
         QVERIFY2(tensor, expected.name.c_str());
-        QVERIFY(bytesOf(**opened, *tensor) == bytesOf(**reference, expected));
+        QVERIFY(bytesIn(**opened, *tensor) == bytesIn(**reference, expected));
     }
 
     write("{" + vars + ":[\"a_00000.weights.h5\",\"a_00001.weights.h5\"],\"/not/there\":\"a_00000.weights.h5\"}");
@@ -112,7 +101,7 @@ void TestKeras::shardsOfKeras() {
              {"version https://git-lfs.github.com/spec/v1\n", "is a Git LFS pointer"},
              {"<html>Sign in</html>", "is a web page (HTML)"},
              {"", "is empty (0 bytes)"},
-             {::bytesOf(whole).left(700), "HDF5"}}) {
+             {bytesOf(whole).left(700), "HDF5"}}) {
         put(folder.path(), QStringLiteral("a_00001.weights.h5"), bytes);
         const auto refused = openModel(at("a.weights.json").toStdString());
         QVERIFY2(!refused && refused.error().message.find(says) != std::string::npos &&
@@ -139,7 +128,7 @@ void TestKeras::archivesThatLie_data() {
     const auto row = [](const char* name, const QByteArray& bytes, const char* says) {
         QTest::newRow(name) << bytes << QString::fromUtf8(says);
     };
-    const QByteArray weights = ::bytesOf(QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5"));
+    const QByteArray weights = bytesOf(QStringLiteral(QS_TEST_DATA "/keras/tiny.weights.h5"));
     const auto archive = [&](std::vector<MadeMember> more) {
         MadeZip zip;
         zip.members = {{"metadata.json", "{}"}, {"config.json", "{}"}};
