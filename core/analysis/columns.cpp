@@ -55,7 +55,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
         [](const Row& r) { return canonicalText(r->spec); });
     add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
         [](const Row& r) { return statusText(r->status); });
-    add(withWholeTip({"bpw", "bpw", "bit", Show::Fixed, 4, lower,
+    add(withWholeTip({"bpw", "bpw", "", Show::Fixed, 4, lower,
                       "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics()) {
@@ -65,7 +65,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
                  "Standard error when chunks of the text are independent"},
                 [&metric](const Row& r) { return finiteCellOf(metric.error(*r)); });
     }
-    add({"source_bpw", "Source bpw", "bit", Show::Fixed, 4, none, "Bits per weight in the source"},
+    add({"source_bpw", "Source bpw", "", Show::Fixed, 4, none, "Bits per weight in the source"},
         [](const Row& r) -> Value { return r->elements ? Value(r->sourceBpw()) : Value(); });
     add({"decoded_as", "Decoded as", "", Show::Text, 0, none,
          "Type of the reconstruction that the error is measured on"},
@@ -94,9 +94,9 @@ Columns<SpecTotal> makeTotalColumns() {
     add({"bytes_before", "Before", "", Show::Bytes, 0, none, "Bytes of the measured tensors in the source"},
         &Row::bytesBefore);
     add({"bytes", "Bytes", "", Show::Bytes, 0, lower, "Stored bytes in the default layout"}, &Row::bytesAfter);
-    add({"bpw", "bpw", "bit", Show::Fixed, 4, lower, "True stored bits per weight of the measured tensors"},
+    add({"bpw", "bpw", "", Show::Fixed, 4, lower, "True stored bits per weight of the measured tensors"},
         [](const Row& r) -> Value { return r.elements ? Value(r.bpw) : Value(); });
-    add({"bpw_all", "bpw of all", "bit", Show::Fixed, 4, lower,
+    add({"bpw_all", "bpw of all", "", Show::Fixed, 4, lower,
          "Stored bits per weight of the whole model: what is not measured counts as it is in the source"},
         [](const Row& r) -> Value { return r.allElements ? Value(r.bpwAll()) : Value(); });
     add({"nmse", "NMSE", "", Show::Scientific, 4, lower, "||E||^2 / ||W||^2 of all tensors together"},

@@ -72,7 +72,7 @@ const Columns<BesideRow>& besideColumns() {
          [](const Row& r) -> Value { return r.name; }},
         {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
          [](const Row& r) -> Value { return std::int64_t(r.bytes); }},
-        {{"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter, "8 * bytes / elements, of the whole file."},
+        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 * bytes / elements, of the whole file."},
          [](const Row& r) -> Value { return r.bpw; }},
         {{"loss", "Predicted loss", "", Show::Scientific, 3, Direction::LowerIsBetter,
           "The sum that the plan makes least. None: the loss of a tensor under its spec is not known."},

@@ -98,7 +98,7 @@ const Columns<MixtureRow>& mixtureColumns() {
          [](const Row& r) -> Value { return r.spec; }},
         {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that the layout stores."},
          [](const Row& r) -> Value { return std::int64_t(r.bytes); }},
-        {{"bpw", "bpw", "bit", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
+        {{"bpw", "bpw", "", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
          [](const Row& r) -> Value {
              return r.elements ? Value(8.0 * double(r.bytes) / double(r.elements)) : Value();
          }},

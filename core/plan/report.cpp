@@ -198,7 +198,7 @@ Section recipeSection(const Model& model, const Recipe& recipe, std::span<const 
          [](const Row& r) -> Value { return r.spec; }},
         {{"rule", "Matched by", "", Show::Text, 0, Direction::None, "The rule that decided; empty: the default."},
          [](const Row& r) -> Value { return r.rule.empty() ? Value() : Value(r.rule); }},
-        {{"bpw", "bpw", "bit", Show::Fixed, 4, Direction::LowerIsBetter, ""},
+        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, ""},
          [](const Row& r) -> Value { return r.figures ? Value(r.figures->bpw) : Value(); }},
         {{"nmse", "NMSE", "", Show::Scientific, 3, Direction::LowerIsBetter, "A proxy: of the weights."},
          [](const Row& r) -> Value {

@@ -82,7 +82,7 @@ const Columns<UnitPopup::Line>& UnitPopup::columns() {
          [](const Row& r) -> Value { return r.choice.spec ? specText(*r.choice.spec) : std::string("keep"); }},
         {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that are stored."},
          [](const Row& r) -> Value { return r.choice.bytes ? Value(std::int64_t(*r.choice.bytes)) : Value(); }},
-        {{"bpw", "bpw", "bit", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
+        {{"bpw", "bpw", "", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
          [](const Row& r) -> Value {
              if (!r.choice.bytes || r.elements == 0) return Value();
              return 8.0 * double(*r.choice.bytes) / double(r.elements);
