@@ -3,6 +3,7 @@
 // Finds out whether a tensor of an export derives from the original: whether it is what a spec makes of the original.
 
 #include "core/analysis/diff/diff.h"
+#include "core/export/certificate.h"
 #include "core/export/compare_tensor.h"
 
 #include <map>

@@ -225,8 +225,9 @@ void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes) {
     Layers layers(model);
     for (const Dequantize& node : nodes)
         if (!layers.add(node)) {
-            model.warnings.push_back("The list of quantized layers takes more memory than a model of this size needs: "
-                                     "the rest is listed as it is stored.");
+            model.warnings.emplace_back(
+                "The list of quantized layers takes more memory than a model of this size needs: "
+                "the rest is listed as it is stored.");
             break;
         }
     layers.finish();

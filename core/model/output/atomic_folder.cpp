@@ -123,7 +123,8 @@ Result<void> AtomicFolder::commit() {
     std::error_code failed;
     const auto names = contents(partial, failed);
     if (failed) return cannot(failed.message().c_str());
-    std::string marker = std::string(kMarkerFirstLine) + "\n";
+    std::string marker(kMarkerFirstLine);
+    marker += '\n';
     for (const auto& name : names)
         if (name != kWritingMarker) marker += markerLine(name) + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;

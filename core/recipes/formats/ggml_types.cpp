@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/quant/spec/dialects/rows.h"
+#include "core/recipes/recipe_specs.h"
 
 #include <algorithm>
 #include <fmt/format.h>
