@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/nearest_word.h"
 
+#include "core/base/text.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -20,8 +22,6 @@ std::string plain(std::string_view word) {
     }
     return out;
 }
-
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
 
 struct Edits {
     int count = 0;

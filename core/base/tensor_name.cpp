@@ -6,11 +6,6 @@
 #include <algorithm>
 
 namespace qs {
-namespace {
-
-bool isDigit(char c) { return c >= '0' && c <= '9'; }
-
-} // namespace
 
 bool naturalLess(std::string_view a, std::string_view b) {
     for (;;) {

@@ -9,6 +9,9 @@
 
 namespace qs {
 
+/// An ASCII digit, whatever the locale is.
+constexpr bool isDigit(char c) { return c >= '0' && c <= '9'; }
+
 /// Replaces control characters, bidi overrides and invalid UTF-8 by \u{..} or \x.. and keeps at most `maxChars`
 /// characters; a longer text gets "…" in its middle.
 std::string escapeForPeople(std::string_view text, std::size_t maxChars = 120);

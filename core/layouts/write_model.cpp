@@ -76,14 +76,25 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
     if (!file) return tl::unexpected(file.error());
     std::string text =
         fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", total);
+    std::size_t length = 0;
+    const auto writeOut = [&]() -> Result<void> {
+        if ((length += text.size()) > kMostIndexBytes)
+            return fail(
+                fmt::format("{}: an index of more than {} bytes would not open again. Quantize fewer tensors, or "
+                            "choose a layout with fewer fields per tensor, such as plain.",
+                            shownPath(path), kMostIndexBytes),
+                path);
+        auto done = file->write(text);
+        text.clear();
+        return done;
+    };
     for (std::size_t i = 0; i < where.size(); ++i) {
         text += fmt::format("{}\n    {}: {}", i ? "," : "", quoted(where[i].first), quoted(where[i].second));
         if (text.size() < piece) continue;
-        if (auto done = file->write(text); !done) return done;
-        text.clear();
+        if (auto done = writeOut(); !done) return done;
     }
     text += where.empty() ? "}\n}\n" : "\n  }\n}\n";
-    if (auto done = file->write(text); !done) return done;
+    if (auto done = writeOut(); !done) return done;
     return file->commit();
 }
 

@@ -14,7 +14,7 @@ Value decibels(const std::optional<double>& nmse) { return cellOf(sqnrDb(nmse));
 
 } // namespace
 
-SolveRow rowOf(const Problem& problem, const Solution& solution, std::string inputs) {
+SolveRow solveRowOf(const Problem& problem, const Solution& solution, std::string inputs) {
     return {problem.weight.info->name, specText(problem.spec), canonicalText(problem.settings), std::move(inputs),
             solution.nearestOutput,    solution.output,        solution.nearestWeight,          solution.weightNmse,
             solution.seconds,          solution.remark};
@@ -29,7 +29,7 @@ Result<std::shared_ptr<const Solved>> solveLayer(const TensorView& view, const Q
     auto solution = solve(problem, job);
     if (!solution) return tl::unexpected(solution.error());
     const std::string source = file ? escapeForPeople(file->title, 60) : std::string("synthetic inputs");
-    rows.push_back(rowOf(problem, *solution, fmt::format("{}, {}", source, shapeTimes(inputs->shape))));
+    rows.push_back(solveRowOf(problem, *solution, fmt::format("{}, {}", source, shapeTimes(inputs->shape))));
     return solution->solved;
 }
 

@@ -14,7 +14,7 @@ struct SolveRow {
     double seconds = 0;
     std::string remark;
 };
-SolveRow rowOf(const Problem& problem, const Solution& solution, std::string inputs);
+SolveRow solveRowOf(const Problem& problem, const Solution& solution, std::string inputs);
 const Columns<SolveRow>& solveColumns();
 
 /// Solves a layer on its inputs in `file`, or on synthetic inputs without a file, and adds its row.

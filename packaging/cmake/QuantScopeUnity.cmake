@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# qs_unite(target): with QS_UNITY, CMake compiles up to twelve sources as one, neighbours by path. Templates of the standard library, fmt and
+# qs_unite(target): with QS_UNITY, CMake compiles up to 24 sources as one, neighbours by path. Templates of the standard library, fmt and
 # nlohmann-json are then instantiated once. This is for builds that are made once, as in .ci/run and packaging/run: after a change the whole
 # unit is compiled again. Names in unnamed namespaces must differ within a library or a test program. qs_alone(source ...) excludes sources
 # that share names by design.
-set(QS_SOURCES_PER_UNIT 12)
+set(QS_SOURCES_PER_UNIT 24)
 function(qs_unite target)
   if(NOT QS_UNITY)
     return()

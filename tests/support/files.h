@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Whole files, and text of the standard library as Qt's.
+// Whole files, bytes as hexadecimal text, and text of the standard library as Qt's.
 
 #include <QDir>
 #include <QFile>
@@ -12,6 +12,8 @@
 namespace qs::test {
 
 inline QString q(const std::string& text) { return QString::fromStdString(text); }
+
+inline QByteArray hex(const char* text) { return QByteArray::fromHex(text); }
 
 /// The bytes of a file that must exist: without it the program ends.
 inline QByteArray bytesOf(const QString& path) {

@@ -16,13 +16,17 @@ namespace qs {
 
 class ListBudget;
 
+/// Limits in bytes of the JSON of a header, as in the reference reader, and of an index. Files over them are not read,
+/// so they are not written.
+inline constexpr std::size_t kMostHeaderBytes = 100'000'000, kMostIndexBytes = 100'000'000;
+
 struct SafetensorsHeader {
     std::vector<TensorInfo> tensors; ///< sorted by offset; `offset` counts from the start of the file
     /// Content of `__metadata__`.
     std::map<std::string, std::string> metadata;
     std::vector<std::string> warnings;
 };
-/// Length of the JSON in bytes, from the first 8 bytes of the file. At most one more than the limit of 100,000,000; 0
+/// Length of the JSON in bytes, from the first 8 bytes of the file. At most kMostHeaderBytes + 1; 0
 /// if `start` has fewer than 8 bytes.
 std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start);
 /// Parses and checks a header. `head`: the start of the file, at least up to the end of the header. `path` is used only

@@ -16,7 +16,6 @@
 namespace qs {
 namespace {
 
-constexpr std::uint64_t kMaxHeader = 100'000'000;
 constexpr std::size_t kMaxRank = 64; // limit of NumPy 2; real weights have far fewer axes
 // JSON readers that store numbers as doubles cannot represent sizes above 2^53 exactly.
 constexpr std::uint64_t kMaxDim = std::uint64_t(1) << 53;
@@ -285,7 +284,7 @@ std::uint64_t lengthField(std::span<const std::byte> head) {
 } // namespace
 
 std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start) {
-    return std::min<std::uint64_t>(lengthField(start), kMaxHeader + 1);
+    return std::min<std::uint64_t>(lengthField(start), kMostHeaderBytes + 1);
 }
 
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
@@ -301,8 +300,8 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
             fmt::format("{} bytes are too few for a safetensors file, which begins with a length of 8 bytes", fileSize),
             0);
     const std::uint64_t length = lengthField(head);
-    if (length > kMaxHeader)
-        return refusal(fmt::format("the header length is given as {} bytes, over the limit of {}", length, kMaxHeader),
+    if (length > kMostHeaderBytes)
+        return refusal(fmt::format("the header length is given as {} bytes, over the limit of {}", length, kMostHeaderBytes),
                        0);
     if (length > fileSize - 8)
         return refusal(

@@ -14,7 +14,6 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMaxIndex = 100'000'000;
 // Bytes of memory assumed per entry for the sorted lists, without the two names.
 constexpr std::uint64_t kPerMapped = 80;
 
@@ -90,8 +89,8 @@ Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text,
                                                           const TakeMapped& take,
                                                           const std::function<void(std::uint64_t)>& passed) {
     const std::string shown = shownPath(path);
-    if (text.size() > kMaxIndex)
-        return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMaxIndex),
+    if (text.size() > kMostIndexBytes)
+        return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMostIndexBytes),
                     path);
     IndexVisitor visitor(take);
     visitor.passed = passed;

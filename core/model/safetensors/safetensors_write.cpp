@@ -17,8 +17,6 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kMostHeaderBytes = 100'000'000;
-
 /// Appends a JSON string. Like serde_json, it escapes only what must be escaped.
 void appendJson(std::string& out, std::string_view text) {
     out += '"';

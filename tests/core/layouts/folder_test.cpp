@@ -60,6 +60,39 @@ private Q_SLOTS:
         QCOMPARE(model_->tensors.size(), std::size_t(3));
     }
 
+    /// An index that no reader takes is refused before the values are read, not after hours of work.
+    void indexOverItsLimit() {
+        const QString source = dir_.filePath(QStringLiteral("long")), output = dir_.filePath(QStringLiteral("over"));
+        QVERIFY(QDir().mkpath(source));
+        // An index of 54 MB; two fields for each tensor make 108 MB.
+        constexpr int shards = 3, inEach = 600, letters = 30'000;
+        nlohmann::json map;
+        for (int k = 0; k < shards; ++k) {
+            const std::string name = "s" + std::to_string(k) + ".safetensors";
+            std::vector<TensorToWrite> tensors;
+            for (int i = 0; i < inEach; ++i) {
+                tensors.push_back(made(std::string(letters, 'n') + std::to_string(inEach * k + i), DType::F32, {1, 4},
+                                       ramp(4, 0.1f)));
+                map[tensors.back().name] = name;
+            }
+            QVERIFY(writeSafetensors((source.toStdString() + "/") + name, std::move(tensors), {}, nullptr, Job{}));
+        }
+        put(source + QStringLiteral("/model.safetensors.index.json"),
+            QByteArray::fromStdString(nlohmann::json{{"weight_map", map}}.dump()));
+        const auto model = openModel(source.toStdString());
+        QVERIFY2(model.has_value(), model ? "" : model.error().message.c_str());
+        bool proved = false;
+        QuantizeRequest asked = request(output, "int8");
+        asked.prove = [&](const auto&...) {
+            proved = true;
+            return Result<void>();
+        };
+        const auto refused = quantizeModel(**model, asked, Job{});
+        QVERIFY(!refused);
+        QVERIFY(refused.error().message.find("an index of more than 100000000 bytes") != std::string::npos);
+        QVERIFY(!proved && !QFileInfo::exists(output));
+    }
+
     /// A quantized source that is quantized again keeps the distribution of tensors over shards.
     void storedModelKeepsItsShards() {
         const QString first = dir_.filePath(QStringLiteral("stored")), again = dir_.filePath(QStringLiteral("again"));

@@ -3,6 +3,7 @@
 // Makes small ONNX models, for tests.
 
 #include "made_protobuf.h"
+#include "tests/support/files.h"
 
 namespace qs::test {
 
@@ -15,7 +16,5 @@ inline QByteArray raw(const QByteArray& name, int type, const QByteArray& shape,
 inline QByteArray initializer(const QByteArray& name, int type, const QByteArray& shape, const QByteArray& bytes) {
     return pb::initializer(pb::tensor(name, type, shape, pb::raw(bytes)));
 }
-
-inline QByteArray hex(const char* text) { return QByteArray::fromHex(text); }
 
 } // namespace qs::test

@@ -5,12 +5,14 @@
 #include "core/model/tflite/tflite.h"
 #include "made_file.h"
 #include "real_file.h"
+#include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
 #include <cmath>
 #include <tflite_schema_generated.h>
 
 using namespace qs;
+using qs::test::hex;
 namespace wire = qs::tflite::wire;
 
 class TfliteTest : public QObject {
@@ -83,8 +85,6 @@ QByteArray made(const std::vector<Made>& tensors, int subgraphs = 1) {
     b.Finish(model, "TFL3");
     return {reinterpret_cast<const char*>(b.GetBufferPointer()), int(b.GetSize())};
 }
-
-QByteArray hex(const char* text) { return QByteArray::fromHex(text); }
 
 } // namespace
 

@@ -114,7 +114,7 @@ KeptSolutions KeptLabsTest::solved(const char* spec, const char* settings) const
     const solve::Problem problem{*view, out.spec, *how, inputs};
     const auto solution = solve::solve(problem, Job{});
     if (!solution) return out; // the solver does not accept this spec
-    out.rows = {solve::rowOf(problem, *solution, "synthetic, 64 × 80")};
+    out.rows = {solve::solveRowOf(problem, *solution, "synthetic, 64 × 80")};
     out.rows.push_back(out.rows.front());
     out.rows.front().output.reset();
     out.solved = solution->solved;

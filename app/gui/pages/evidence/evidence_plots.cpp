@@ -96,7 +96,7 @@ QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary) {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 1000; ///< of a line
+constexpr std::size_t kPointsOfLine = 1000; ///< of a line
 
 PlotSeries cosineLine(const eval::RecordedEmbedding& one, std::size_t index) {
     PlotSeries line;
@@ -106,7 +106,7 @@ PlotSeries cosineLine(const eval::RecordedEmbedding& one, std::size_t index) {
     return line;
 }
 
-std::size_t stepOf(std::size_t count) { return std::max<std::size_t>(1, (count + kMostPoints - 1) / kMostPoints); }
+std::size_t stepOf(std::size_t count) { return std::max<std::size_t>(1, (count + kPointsOfLine - 1) / kPointsOfLine); }
 
 } // namespace
 

@@ -25,7 +25,7 @@ QString paintable(const std::string& bytes) {
     return text;
 }
 
-Columns<eval::WorstTokenRow> shownColumns() {
+Columns<eval::WorstTokenRow> tokenColumns() {
     auto out = eval::worstTokenColumns().pick({"kld", "nll_change", "chunk", "position"});
     Column<eval::WorstTokenRow> text;
     text.id = "text", text.title = "In its text", text.show = Show::Code;
@@ -83,11 +83,11 @@ private:
 } // namespace
 
 EvidenceTokens::EvidenceTokens(QWidget* parent)
-    : QTableView(parent), rows_(new RowModel<eval::WorstTokenRow>(shownColumns(), this)) {
+    : QTableView(parent), rows_(new RowModel<eval::WorstTokenRow>(tokenColumns(), this)) {
     asDataTable(*this, tr("Tokens with the largest KL, in their text"));
     setObjectName(QStringLiteral("evidenceWorst"));
     setModel(rows_);
-    const int text = int(shownColumns().indexOf("text"));
+    const int text = int(tokenColumns().indexOf("text"));
     setItemDelegateForColumn(text, new InTextDelegate(*rows_, this));
     horizontalHeader()->setStretchLastSection(true);
 }

@@ -30,7 +30,7 @@ namespace {
 
 using Steps = std::vector<value::QatStep>;
 
-constexpr std::size_t kMostPoints = 1000;
+constexpr std::size_t kPointsOfCurve = 1000;
 constexpr const char* kTrainingKept = "lab-training"; // name in session files
 
 QString dB(double nmse) {
@@ -271,7 +271,7 @@ void QatPanel::draw() {
     PlotSeries best{tr("best so far"), PlotSeries::Style::Line, 0, {}, {}};
     PlotSeries nearest{tr("rounded to nearest"), PlotSeries::Style::Line, 4, {}, {}};
     nearest.dash = 1;
-    const std::size_t stride = curve.size() / kMostPoints + 1;
+    const std::size_t stride = curve.size() / kPointsOfCurve + 1;
     for (std::size_t i = 0; i < curve.size(); i += stride) {
         loss.points.append({double(curve[i].step), curve[i].loss});
         best.points.append({double(curve[i].step), curve[i].best});

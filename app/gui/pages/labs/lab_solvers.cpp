@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kSolutionsKept = "lab-solvers"; // name in session files
 
-Columns<solve::SolveRow> shownColumns() {
+Columns<solve::SolveRow> solverColumns() {
     return solve::solveColumns().without({"tensor", "spec"}); // they are the selection of the page
 }
 
@@ -46,7 +46,7 @@ RankedBar outputBar(const QString& name, const std::optional<double>& nmse) {
 } // namespace
 
 SolversPanel::SolversPanel(Session& session, const LabInputs& inputs, QWidget* parent)
-    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(shownColumns(), this)),
+    : LabPanel(session, inputs, parent), model_(new RowModel<solve::SolveRow>(solverColumns(), this)),
       table_(new QTableView), bars_(new RankedBars), tableCard_(new Card(tr("Solutions"))),
       barsCard_(new Card(tr("Output of the layer"))) {
     setObjectName(QStringLiteral("labSolvers"));
@@ -162,7 +162,7 @@ void SolversPanel::show(const KeptSolutions& solutions) {
 
 void SolversPanel::setRows(std::vector<solve::SolveRow> rows) {
     const bool same = std::ranges::all_of(rows, [&](const auto& row) { return row.inputs == rows.back().inputs; });
-    table_->setColumnHidden(int(shownColumns().indexOf("inputs")), same); // the note of the bars has them
+    table_->setColumnHidden(int(solverColumns().indexOf("inputs")), same); // the note of the bars has them
     model_->setRows(std::move(rows));
     fitColumns(*table_);
 }
@@ -190,7 +190,7 @@ void SolversPanel::begin() {
         auto latest = std::make_shared<Latest>();
         latest->model = model, latest->tensor = tensor, latest->spec = spec;
         const QString source = tr("%1, %2").arg(inputs.title(), QString::fromStdString(shapeTimes(x->shape)));
-        latest->row = solve::rowOf(problem, *solution, source.toStdString());
+        latest->row = solve::solveRowOf(problem, *solution, source.toStdString());
         latest->solved = std::move(solution->solved);
         latest->fits = fitsKept(*latest->solved);
         return Answer(std::move(latest));
