@@ -301,8 +301,8 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
             0);
     const std::uint64_t length = lengthField(head);
     if (length > kMostHeaderBytes)
-        return refusal(fmt::format("the header length is given as {} bytes, over the limit of {}", length, kMostHeaderBytes),
-                       0);
+        return refusal(
+            fmt::format("the header length is given as {} bytes, over the limit of {}", length, kMostHeaderBytes), 0);
     if (length > fileSize - 8)
         return refusal(
             fmt::format("the header length is given as {} bytes, but only {} follow; the file is cut short or "

@@ -90,8 +90,9 @@ Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text,
                                                           const std::function<void(std::uint64_t)>& passed) {
     const std::string shown = shownPath(path);
     if (text.size() > kMostIndexBytes)
-        return fail(fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMostIndexBytes),
-                    path);
+        return fail(
+            fmt::format("{}: an index of {} bytes is over the limit of {}.", shown, text.size(), kMostIndexBytes),
+            path);
     IndexVisitor visitor(take);
     visitor.passed = passed;
     if (auto read = readStrictJson(text, path, 0, visitor); !read) return tl::unexpected(read.error());
