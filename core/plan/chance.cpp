@@ -55,10 +55,10 @@ public:
             within += before == 0;
             const Change first = change();
             // One change that saves time often costs bytes: then a second one must go with it.
-            const std::optional<Change> second =
-                mostNs_ && below(random_, 2) ? std::optional(change()) : std::optional<Change>();
+            const bool two = mostNs_ && below(random_, 2) != 0;
+            const Change second = two ? change() : Change{};
             if (excess() <= before) continue;
-            if (second) set(second->unit, second->before);
+            if (two) set(second.unit, second.before);
             set(first.unit, first.before);
         }
         return excess() == 0;
@@ -67,7 +67,7 @@ public:
 
 private:
     struct Change {
-        std::size_t unit, before;
+        std::size_t unit = 0, before = 0;
     };
     Change change() {
         const std::size_t unit = below(random_, picked_.size()), to = below(random_, options_.of[unit].size());
