@@ -61,9 +61,10 @@ std::string indexName(const Model& model) {
     return found.empty() ? "model.safetensors.index.json" : found;
 }
 
-/// Writes the JSON piece by piece: an index may have a million names.
-Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>& shards) {
-    constexpr std::size_t piece = std::size_t(1) << 20;
+/// Passes the JSON of the index to `take` in pieces of about 1 MiB: it may have a million names.
+Result<void> eachIndexPiece(const std::vector<OutputShard>& shards,
+                            const std::function<Result<void>(const std::string&)>& take) {
+    constexpr std::size_t most = std::size_t(1) << 20;
     std::uint64_t total = 0;
     std::vector<std::pair<std::string_view, std::string_view>> where; // tensor, file
     for (const auto& shard : shards) {
@@ -72,30 +73,34 @@ Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>&
     }
     std::ranges::sort(where);
     const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
-    auto file = AtomicFile::create(path);
-    if (!file) return tl::unexpected(file.error());
     std::string text =
         fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", total);
-    std::size_t length = 0;
-    const auto writeOut = [&]() -> Result<void> {
-        if ((length += text.size()) > kMostIndexBytes)
-            return fail(
-                fmt::format("{}: an index of more than {} bytes would not open again. Quantize fewer tensors, or "
-                            "choose a layout with fewer fields per tensor, such as plain.",
-                            shownPath(path), kMostIndexBytes),
-                path);
-        auto done = file->write(text);
-        text.clear();
-        return done;
-    };
     for (std::size_t i = 0; i < where.size(); ++i) {
         text += fmt::format("{}\n    {}: {}", i ? "," : "", quoted(where[i].first), quoted(where[i].second));
-        if (text.size() < piece) continue;
-        if (auto done = writeOut(); !done) return done;
+        if (text.size() < most) continue;
+        if (auto done = take(text); !done) return done;
+        text.clear();
     }
     text += where.empty() ? "}\n}\n" : "\n  }\n}\n";
-    if (auto done = writeOut(); !done) return done;
-    return file->commit();
+    return take(text);
+}
+
+Result<void> checkIndex(const std::vector<OutputShard>& shards, const std::string& output) {
+    std::size_t length = 0;
+    return eachIndexPiece(shards, [&](const std::string& piece) -> Result<void> {
+        if ((length += piece.size()) <= kMostIndexBytes) return {};
+        return fail(fmt::format("{}: an index of more than {} bytes would not open again. Quantize fewer tensors, or "
+                                "choose a layout with fewer fields per tensor, such as plain.",
+                                shownPath(output), kMostIndexBytes),
+                    output);
+    });
+}
+
+Result<void> writeIndex(const std::string& path, const std::vector<OutputShard>& shards) {
+    auto file = AtomicFile::create(path);
+    if (!file) return tl::unexpected(file.error());
+    auto written = eachIndexPiece(shards, [&](const std::string& piece) { return file->write(piece); });
+    return written ? file->commit() : written;
 }
 
 /// The paths of the staged files of all shards; none if the folder is not to be written now.
@@ -123,6 +128,9 @@ Result<std::uint64_t> takeStaged(const std::string& staged, const fs::path& to) 
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
     // First, because hours of work may follow: an error here must come before them.
+    const std::string index = indexName(model);
+    if (!index.empty())
+        if (auto fits = checkIndex(shards, output); !fits) return tl::unexpected(fits.error());
     const bool configures = !finish.config.empty();
     nlohmann::ordered_json config;
     if (configures) {
@@ -143,7 +151,6 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     auto folder = AtomicFolder::create(output, &model);
     if (!folder) return tl::unexpected(folder.error());
     const fs::path partial = folder->partialPath();
-    const std::string index = indexName(model);
     if (!index.empty()) // while the names are there
         if (auto done = writeIndex((partial / index).string(), shards); !done) return tl::unexpected(done.error());
     for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -16,8 +16,8 @@ namespace qs {
 
 class ListBudget;
 
-/// Limits in bytes of the JSON of a header, as in the reference reader, and of an index. Files over them are not read,
-/// so they are not written.
+/// The longest header (as in the reference reader) and the longest index (a limit of this program), in bytes. Longer ones
+/// are refused by the readers here, so they are not written.
 inline constexpr std::size_t kMostHeaderBytes = 100'000'000, kMostIndexBytes = 100'000'000;
 
 struct SafetensorsHeader {

@@ -96,7 +96,7 @@ QVector<PlotMarker> percentileMarkers(const eval::ScoreSummary& summary) {
 
 namespace {
 
-constexpr std::size_t kPointsOfLine = 1000; ///< of a line
+constexpr std::size_t kPointsOfLine = 1000; ///< at most
 
 PlotSeries cosineLine(const eval::RecordedEmbedding& one, std::size_t index) {
     PlotSeries line;

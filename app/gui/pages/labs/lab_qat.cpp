@@ -30,7 +30,7 @@ namespace {
 
 using Steps = std::vector<value::QatStep>;
 
-constexpr std::size_t kPointsOfCurve = 1000;
+constexpr std::size_t kPointsOfCurve = 1000;          ///< at most
 constexpr const char* kTrainingKept = "lab-training"; // name in session files
 
 QString dB(double nmse) {
