@@ -70,7 +70,7 @@ const Columns<BesideRow>& besideColumns() {
     static const Columns<Row> columns{
         {{"name", "Recipe", "", Show::Text, 0, Direction::None, "The plan, or a recipe beside it."},
          [](const Row& r) -> Value { return r.name; }},
-        {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
+        {{"bytes", "Size", "", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
          [](const Row& r) -> Value { return std::int64_t(r.bytes); }},
         {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 * bytes / elements, of the whole file."},
          [](const Row& r) -> Value { return r.bpw; }},

@@ -96,7 +96,7 @@ const Columns<MixtureRow>& mixtureColumns() {
          [](const Row& r) -> Value { return r.unit; }},
         {{"spec", "Spec", "", Show::Text, 0, Direction::None, "What the plan quantizes it as."},
          [](const Row& r) -> Value { return r.spec; }},
-        {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that the layout stores."},
+        {{"bytes", "Size", "", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that the layout stores."},
          [](const Row& r) -> Value { return std::int64_t(r.bytes); }},
         {{"bpw", "bpw", "", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
          [](const Row& r) -> Value {
@@ -104,7 +104,7 @@ const Columns<MixtureRow>& mixtureColumns() {
          }},
         {{"loss", "Loss", "", Show::Scientific, 3, Direction::LowerIsBetter, "What the objective measures for it."},
          [](const Row& r) -> Value { return r.loss ? Value(*r.loss) : Value(); }},
-        {{"share", "Share of loss", "%", Show::Percent, 1, Direction::None, "Of the sum over the plan."},
+        {{"share", "Share of loss", "", Show::Percent, 1, Direction::None, "Of the sum over the plan."},
          [](const Row& r) -> Value { return r.share; }},
         {{"elements", "Weights", "", Show::Integer, 0, Direction::None, "Number of weights."},
          [](const Row& r) -> Value { return std::int64_t(r.elements); }},

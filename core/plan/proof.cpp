@@ -222,7 +222,7 @@ const Columns<Contender>& contenderColumns() {
          [](const Row& r) -> Value { return r.mixture.name; }},
         {{"kind", "Kind", "", Show::Text, 0, Direction::None, "What kind of plan it is."},
          [](const Row& r) -> Value { return std::string(titleOf(r.kind)); }},
-        {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
+        {{"bytes", "Size", "", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes of the whole file."},
          [](const Row& r) -> Value { return std::int64_t(r.mixture.bytes); }},
         {{"loss", "Predicted loss", "", Show::Scientific, 3, Direction::LowerIsBetter,
           "The sum that the plan makes least. A prediction, not a measurement. None: it lacks tensors."},
@@ -235,7 +235,7 @@ const Columns<Contender>& contenderColumns() {
          [](const Row& r) -> Value {
              return r.summary && r.summary->divergence.byChunk ? Value(*r.summary->divergence.byChunk) : Value();
          }},
-        {{"top1", "Same top token", "%", Show::Percent, 2, Direction::HigherIsBetter,
+        {{"top1", "Same top token", "", Show::Percent, 2, Direction::HigherIsBetter,
           "Share of tokens at which both models have the same most likely token."},
          figure([](const auto& s) { return s.sameTop.mean; })},
         {{"difference", "KL - plan", "nats", Show::Significant, 3, Direction::None,

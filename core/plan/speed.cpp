@@ -151,7 +151,7 @@ const Columns<SpeedPoint>& speedColumns() {
         add({"kl", "KL", "nats", Show::Scientific, 4, lower, "Mean KL on held-out text; empty: not measured"}, &R::kl);
         add({"loss", "Loss", "", Show::Scientific, 4, lower, "Sum over the tensors, by the objective of the plan"},
             &R::loss);
-        add({"bytes", "Size", "B", Show::Bytes, 0, lower, "Bytes of the whole file in the layout"}, &R::bytes);
+        add({"bytes", "Size", "", Show::Bytes, 0, lower, "Bytes of the whole file in the layout"}, &R::bytes);
         return out;
     }();
     return columns;

@@ -80,7 +80,7 @@ const Columns<UnitPopup::Line>& UnitPopup::columns() {
          [](const Row& r) -> Value { return std::string(r.isPresent ? "●" : " "); }},
         {{"spec", "Spec", "", Show::Code, 0, Direction::None, "A click gives it this spec and locks it."},
          [](const Row& r) -> Value { return r.choice.spec ? specText(*r.choice.spec) : std::string("keep"); }},
-        {{"bytes", "Size", "B", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that are stored."},
+        {{"bytes", "Size", "", Show::Bytes, 0, Direction::LowerIsBetter, "Bytes that are stored."},
          [](const Row& r) -> Value { return r.choice.bytes ? Value(std::int64_t(*r.choice.bytes)) : Value(); }},
         {{"bpw", "bpw", "", Show::Fixed, 3, Direction::LowerIsBetter, "8 * bytes / elements."},
          [](const Row& r) -> Value {

@@ -39,7 +39,7 @@ const Columns<BackendRow>& backendColumns() {
         words("kind", "Kind", "cpu, gpu, tpu, simulated or compile_only",
               [](const R& r) { return r.device ? kindText(r.device->kind) : std::string(); }),
         words("arch", "Architecture", "", [](const R& r) { return r.device ? r.device->arch : std::string(); }),
-        {{"memory", "Memory", "B", Show::Bytes, 0, Direction::None, "Memory of the device, if the backend reports it"},
+        {{"memory", "Memory", "", Show::Bytes, 0, Direction::None, "Memory of the device, if the backend reports it"},
          [](const R& r) -> Value {
              return r.device && r.device->memory ? Value{std::int64_t(r.device->memory)} : Value{};
          }},

@@ -184,6 +184,7 @@ std::vector<double> lloydMax(const Density& density, std::vector<double> levels,
         const auto boundaries = midpoints(levels);
         Mass before;
         double error = 0;
+        bool isSorted = true;
         for (std::size_t k = 0; k < levels.size(); ++k) {
             if (round == 0 && k > 0) cells[k] = cells[k - 1];
             const Mass up = k < boundaries.size() ? density.upTo(boundaries[k], cells[k]) : density.total();
@@ -191,8 +192,9 @@ std::vector<double> lloydMax(const Density& density, std::vector<double> levels,
             before = up;
             error += here.error(levels[k]);
             if (here.w > 0) levels[k] = here.x / here.w;
+            isSorted = isSorted && (k == 0 || levels[k - 1] <= levels[k]);
         }
-        std::ranges::sort(levels); // the last digits of an empty cell's neighbours
+        if (!isSorted) std::ranges::sort(levels); // the last digits of an empty cell's neighbours
         if (!(last - error > least * error)) break;
         last = error;
     }

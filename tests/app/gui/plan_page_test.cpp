@@ -84,7 +84,7 @@ private Q_SLOTS:
             QVERIFY2(!the<QWidget>(name)->accessibleName().isEmpty(), name);
         QAbstractItemModelTester tester(plan()->units()->table()->model());
         // Columns without a value are hidden: no time was measured, and nothing is locked.
-        QVERIFY2(!shownColumns().contains(u"Time") && shownColumns().endsWith(u"Share of loss %"),
+        QVERIFY2(!shownColumns().contains(u"Time") && shownColumns().endsWith(u"Share of loss"),
                  qPrintable(shownColumns()));
         // The frontier holds a line, the uniform specs and the plan.
         QStringList names;
