@@ -10,7 +10,7 @@ namespace qs::test {
 #if defined(__SANITIZE_THREAD__)
 inline constexpr std::size_t kThinning = 17;
 #elif defined(__SANITIZE_ADDRESS__)
-inline constexpr std::size_t kThinning = 5;
+inline constexpr std::size_t kThinning = 11;
 #else
 inline constexpr std::size_t kThinning = 1;
 #endif

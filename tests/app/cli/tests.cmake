@@ -10,6 +10,7 @@ qs_add_tests(test_cli LIBS qs_cli NEEDS quantscope-cli quantscope-worker make_hd
 if(QS_GUI)
   add_dependencies(test_cli quantscope)
 endif()
+qs_begin_early(test_cli memory_test contract_test)
 qs_real_faults(test_cli bench_test eval_test)
 if(NOT QS_SANITIZE) # the test judges times, so nothing else may run; sanitized builds judge no times
   qs_run_alone(test_cli bench_test)

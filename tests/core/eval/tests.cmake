@@ -7,3 +7,4 @@ qs_add_tests(test_core_eval LIBS qs_core nlohmann_json::nlohmann_json
     eval/tokenizer_test.cpp eval/trust_test.cpp)
 qs_one_thread(test_core_eval capture_solvers_test capture_test evidence_files_test networks_test sample_test sensitivity_output_test sensitivity_test shared_capture_test shared_units_test stored_test)
 qs_whole_program(test_core_eval resume_test sample_test)
+qs_begin_early(test_core_eval shared_units_test)
