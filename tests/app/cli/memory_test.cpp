@@ -124,7 +124,7 @@ void MemoryTest::analyze() {
 
 namespace {
 
-constexpr int kSome = 3'000, kMany = 9'000; // more tensors than any command keeps rows for
+constexpr int kSome = 3'000, kMany = 12'000; // more tensors than any command keeps rows for
 
 /// A model with names like those of experts in many layers, and different values.
 QString experts(const QTemporaryDir& folder, int tensors) {

@@ -257,7 +257,8 @@ void EdgeTest::everyFormatInEveryLayout() {
                     QVERIFY2(valuesOf<float>(*plain, "x.weight") == materialize(quantized(*model, text)), what.c_str());
                 }
     }
-    QVERIFY(accepted > 50 && refused > 20);
+    qInfo("%d accepted, %d refused", accepted, refused);
+    QVERIFY(accepted > int(250 / kThinning) && refused > int(100 / kThinning));
 }
 
 /// A scale per output channel, first or last axis, any rank. It must survive writing and reading.
