@@ -50,17 +50,6 @@ void count(ExportPlan& plan, const PlannedTensor& row) {
     }
 }
 
-std::string becomesText(const PlannedTensor& row) {
-    switch (row.becomes) {
-    case Becomes::Quantized: return row.spec;
-    case Becomes::Copied: return "copied";
-    case Becomes::Decoded: return "decoded to its values";
-    case Becomes::Stays: return "stays: " + row.reason;
-    case Becomes::Refused: break;
-    }
-    return "refused: " + row.reason;
-}
-
 /// The tensors that the request's spec or that of a rule is for, and whether it fits them all.
 struct Given {
     std::vector<const TensorInfo*> tensors;
@@ -165,6 +154,17 @@ Result<void> countBytes(const Model& model, const Layout& layout, const std::str
 }
 
 } // namespace
+
+std::string becomesText(const PlannedTensor& row) {
+    switch (row.becomes) {
+    case Becomes::Quantized: return row.spec;
+    case Becomes::Copied: return "copied";
+    case Becomes::Decoded: return "decoded to its values";
+    case Becomes::Stays: return "stays: " + row.reason;
+    case Becomes::Refused: break;
+    }
+    return "refused: " + row.reason;
+}
 
 Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job) {
     const auto found = requestedLayout(request);

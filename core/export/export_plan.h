@@ -50,6 +50,8 @@ struct ExportPlan {
 Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job = {});
 /// "42 of 75 tensors at 4.5000 bpw, 3.41 MiB"
 std::string summaryText(const ExportPlan& plan);
+/// The text of the column "becomes": the spec, "copied", or "refused: ..." with the reason.
+std::string becomesText(const PlannedTensor& row);
 const Columns<PlannedTensor>& planColumns();
 
 } // namespace qs

@@ -23,6 +23,7 @@ namespace qs::gui {
 namespace {
 constexpr int kSettleMs = 60; ///< waits while the slider is dragged
 constexpr int kWide = 1300;   ///< pixels from which there is room for bars beside the table
+constexpr int kBecomes = 330; ///< pixels of the column "Becomes" with a reason in it, which may be longer
 } // namespace
 
 ExportPlanView::ExportPlanView(QWidget* parent)
@@ -45,7 +46,7 @@ ExportPlanView::ExportPlanView(QWidget* parent)
     view->setSortingEnabled(true);
     view->sortByColumn(-1, Qt::AscendingOrder);
     asDataTable(*view, tr("What each tensor would become"), 26);
-    constexpr std::array widths = {290, 330, 110, 70, 90};
+    constexpr std::array widths = {290, kBecomes, 110, 70, 90};
     for (std::size_t i = 0; i < widths.size(); ++i) view->setColumnWidth(int(i), widths[i]);
     view->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
     bars_->setAccessibleName(tr("Bytes of each tensor in the file, the largest first"));
@@ -91,7 +92,7 @@ void ExportPlanView::start() {
 }
 
 ExportPlanView::Ranked ExportPlanView::ranked(ExportPlan plan) {
-    Ranked out{std::move(plan), {}, {}};
+    Ranked out{std::move(plan), {}, {}, {}};
     const auto& all = out.plan.tensors;
     out.order.resize(all.size());
     std::iota(out.order.begin(), out.order.end(), 0U);
@@ -99,6 +100,8 @@ ExportPlanView::Ranked ExportPlanView::ranked(ExportPlan plan) {
     for (const auto& tensor : all) {
         out.extents.add(double(tensor.bytes), qsizetype(tensor.name.size()));
         out.extents.text = std::max(out.extents.text, qsizetype(bytesText(tensor.bytes).size()));
+        if (std::string becomes = becomesText(tensor); becomes.size() > out.longest.size())
+            out.longest = std::move(becomes);
     }
     return out;
 }
@@ -113,6 +116,9 @@ void ExportPlanView::take(Result<Ranked> found) {
     bars_->setBars({}); // they read the rows
     if (found) {
         text = summaryText(found->plan);
+        // Names of tensors get the room that a column of short specs leaves.
+        const int needed = view_->fontMetrics().horizontalAdvance(QString::fromStdString(found->longest + "mm"));
+        view_->setColumnWidth(rows_->columnOf("becomes"), std::clamp(needed, kBecomes / 2, kBecomes));
         rows_->setRows(std::move(found->plan.tensors));
         found->plan.tensors.clear();
         plan_ = std::move(found->plan);

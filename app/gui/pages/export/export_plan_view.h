@@ -48,6 +48,7 @@ private:
         ExportPlan plan;
         std::vector<std::uint32_t> order;
         BarExtents extents;
+        std::string longest; ///< text of the column "Becomes"
     };
     static Ranked ranked(ExportPlan plan);
     void start();
