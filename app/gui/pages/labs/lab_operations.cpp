@@ -16,6 +16,8 @@
 #include <QStyle>
 #include <QTableView>
 
+#include <algorithm>
+
 namespace qs::gui {
 namespace {
 
@@ -174,12 +176,16 @@ void OperationsPanel::show(std::vector<value::WhatIfRow> rows) {
     sayInCards({});
     std::vector<RankedBar> errors, bytes;
     for (const auto& row : rows) {
-        const QString name = QString::fromStdString(row.operation + ", " + row.detail);
-        errors.push_back(sqnrBar(row.operation + ", " + row.detail, row.after, row.reason));
+        // The table says how each operation is done; a bar does where there are several ways.
+        const bool oneWay = std::ranges::count(rows, row.operation, &value::WhatIfRow::operation) == 1;
+        const std::string name = oneWay ? row.operation : row.operation + ", " + row.detail;
+        errors.push_back(sqnrBar(name, row.after, row.reason));
         if (!row.bytesPerDevice) continue;
         const QString size = QString::fromStdString(bytesText(*row.bytesPerDevice));
-        bytes.push_back(
-            {name, double(*row.bytesPerDevice), row.devices > 1 ? tr("%1 × %2").arg(row.devices).arg(size) : size, {}});
+        bytes.push_back({QString::fromStdString(name),
+                         double(*row.bytesPerDevice),
+                         row.devices > 1 ? tr("%1 × %2").arg(row.devices).arg(size) : size,
+                         {}});
     }
     if (!rows.empty() && rows.front().before)
         if (const auto before = rows.front().before->sqnrDb())
