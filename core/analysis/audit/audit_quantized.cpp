@@ -79,10 +79,12 @@ std::string formatOf(const std::vector<std::vector<float>>& blocks, double round
 std::string blocksText(const TensorFacts& facts, double rounding) {
     std::string unknown;
     for (const std::size_t size : kBlocks) {
-        std::size_t tested = 0, few = 0, most = 0;
+        std::size_t blocks = 0, tested = 0, few = 0, most = 0;
+        for (const auto& row : facts.sample) blocks += row.size() / size;
         std::vector<std::vector<float>> kept;
+        // Tensors that are not quantized are given up after a hundredth of the blocks.
         for (const auto& row : facts.sample)
-            for (std::size_t begin = 0; begin + size <= row.size(); begin += size) {
+            for (std::size_t begin = 0; begin + size <= row.size() && (tested - few) * 100 <= blocks; begin += size) {
                 const std::span block = std::span(row).subspan(begin, size);
                 auto sorted = distinct(block);
                 if (!tells(block, sorted)) continue;
