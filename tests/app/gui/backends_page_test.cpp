@@ -34,7 +34,6 @@ private Q_SLOTS:
         QTemporaryDir folder;
         const auto page = make();
         plan(*page, QStringLiteral("1 4"));
-        find<QSpinBox>(*page, "planMemory")->setValue(256); // MiB: large copies of the weights take long to fill
         auto* backends = find<QListWidget>(*page, "planBackends");
         QStringList asked;
         for (int i = 0; i < backends->count(); ++i) {

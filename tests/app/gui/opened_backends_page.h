@@ -61,6 +61,6 @@ struct OpenedBackendsPage {
             specs->item(i)->setCheckState(on ? Qt::Checked : Qt::Unchecked);
         }
         find<QLineEdit>(page, "planM")->setText(ms);
-        find<QDoubleSpinBox>(page, "planSeconds")->setValue(0.02);
+        find<QDoubleSpinBox>(page, "planSeconds")->setValue(0.05);
     }
 };
