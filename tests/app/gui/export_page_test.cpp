@@ -177,6 +177,24 @@ private Q_SLOTS:
         session_->setSpec(*parseSpec("nf4:block=64"));
     }
 
+    /// The column of specs is as wide as its longest text, so that names of tensors get the rest.
+    void specsLeaveRoomForNames() {
+        const auto page = make();
+        auto* table = page->findChild<QTableView*>(QStringLiteral("planTable"));
+        const auto longest = [&] {
+            int pixels = 0;
+            for (int row = 0; row < table->model()->rowCount(); ++row)
+                pixels = std::max(pixels, table->fontMetrics().horizontalAdvance(table->model()->index(row, 1).data().toString()));
+            return pixels;
+        };
+        choose(*page, "bnb");
+        QTRY_VERIFY(longest() > 330); // reasons of a refusal
+        QCOMPARE(table->columnWidth(1), 330);
+        choose(*page, "eformer");
+        QTRY_VERIFY(longest() > 0 && longest() < 300);
+        QVERIFY(table->columnWidth(1) >= longest() && table->columnWidth(1) < 330);
+    }
+
     /// While a rule is wrong, the plan of the former rules is dimmed and the field has a frame.
     void aWrongRuleDimsThePlan() {
         const auto page = make();
