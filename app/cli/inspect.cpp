@@ -2,6 +2,7 @@
 #include "app/cli/declare.h"
 #include "app/cli/interrupt.h"
 #include "app/cli/output_files.h"
+#include "app/cli/row_spool.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
@@ -22,18 +23,18 @@ struct InspectOptions {
     OutputFiles outputs;
 };
 
-/// The data of the tensor table. Rows are built one at a time.
+/// The data of the tensor table. Rows are made one at a time; those with statistics lie in a temporary file.
 class Listing {
 public:
-    explicit Listing(const Model& model) : model_(model) {}
+    Listing(const Model& model, bool statistics) : model_(model), columns_(inspectColumns(statistics)) {}
 
     Result<void> measure() {
+        const auto total = double(model_.totalBytes());
         double done = 0;
         for (const auto& tensor : model_.tensors) {
-            processJob().progress({done, double(model_.totalBytes()), "Measuring " + tensor.name, measured_.size() + 1,
-                                   model_.tensors.size()});
+            processJob().progress({done, total, "Measuring " + tensor.name, measured_.size() + 1, size()});
             done += double(tensor.bytes);
-            auto& row = measured_.emplace_back();
+            InspectRow row{tensor, {}, {}, {}};
             if (!info(tensor.dtype).quantizable)
                 row.reason = fmt::format("statistics are taken of float tensors, not of {}", tensor.typeId());
             else if (auto measured = measureStatistics(model_, tensor, processJob()))
@@ -42,25 +43,26 @@ public:
                 return tl::unexpected(measured.error());
             else
                 row.reason = measured.error().sentence();
+            if (auto kept = measured_.add(cellsOf(row)); !kept) return kept;
         }
         return {};
     }
     std::size_t size() const { return model_.tensors.size(); }
-    std::vector<Value> row(std::size_t i, const Columns<InspectRow>& columns) const {
-        InspectRow row{model_.tensors[i], {}, {}, {}};
-        if (i < measured_.size()) row.statistics = measured_[i].statistics, row.reason = measured_[i].reason;
-        std::vector<Value> cells;
-        for (const auto& column : columns) cells.push_back(column.value(row));
-        return cells;
+    const Columns<InspectRow>& columns() const { return columns_; }
+    /// A cell for each of columns(). Ask for rows from first to last.
+    std::vector<Value> row(std::size_t i) {
+        return measured_.size() > 0 ? measured_.row(i) : cellsOf({model_.tensors[i], {}, {}, {}});
     }
 
 private:
-    struct Measured {
-        std::optional<TensorStatistics> statistics;
-        std::string reason;
-    };
+    std::vector<Value> cellsOf(const InspectRow& row) const {
+        std::vector<Value> cells;
+        for (const auto& column : columns_) cells.push_back(column.value(row));
+        return cells;
+    }
     const Model& model_;
-    std::vector<Measured> measured_; ///< one entry per tensor; empty without --stats
+    const Columns<InspectRow>& columns_;
+    RowSpool measured_; ///< one row per tensor; empty without --stats
 };
 
 using Metadata = std::map<std::string, std::string>;
@@ -116,11 +118,12 @@ Result<void> putMetadata(const Sink& put, const Metadata& metadata) {
     return put(isFirst ? "{}" : "\n}");
 }
 
-Result<void> putTensors(const Sink& put, const Listing& listing, const Columns<InspectRow>& columns) {
+Result<void> putTensors(const Sink& put, Listing& listing) {
+    const auto& columns = listing.columns();
     std::vector<std::string> keys;
     for (const auto& column : columns) keys.push_back(jsonString(column.id) + ": ");
     for (std::size_t r = 0; r < listing.size(); ++r) {
-        const auto cells = listing.row(r, columns);
+        const auto cells = listing.row(r);
         std::string line = r ? ",\n  {" : "[\n  {";
         for (std::size_t c = 0; c < columns.size(); ++c)
             line += (c ? ", " : "") + keys[c] + jsonText(columns[c], cells[c]);
@@ -165,18 +168,26 @@ Result<void> putDerived(const Sink& put, const Model& model) {
     return isFirst ? Result<void>() : put("\n]");
 }
 
-Result<void> printAll(const Model& model, const Listing& listing, bool statistics) {
-    Columns<InspectRow> shown;
-    for (const auto& column : inspectColumns(statistics))
-        if (column.id != "inf" && column.id != "conversion_error" && column.id != "reason") shown.push_back(column);
+Result<void> printAll(const Model& model, Listing& listing) {
+    std::vector<ColumnInfo> shown;
+    std::vector<std::size_t> picked;
+    for (std::size_t c = 0; c < listing.columns().size(); ++c) {
+        const ColumnInfo& column = listing.columns()[c];
+        if (column.id == "inf" || column.id == "conversion_error" || column.id == "reason") continue;
+        shown.push_back(column), picked.push_back(c);
+    }
     const auto count = [](std::size_t n, const char* what) {
         return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
     };
     const std::string total =
         fmt::format("\n{}, {}, {} ({})\n", count(model.tensors.size(), "tensor"), bytesText(model.totalBytes()),
                     count(model.files.size(), "file"), titleOfFormat(model));
-    auto done =
-        printTable({shown.begin(), shown.end()}, listing.size(), [&](std::size_t r) { return listing.row(r, shown); });
+    auto done = printTable(shown, listing.size(), [&](std::size_t r) {
+        auto cells = listing.row(r);
+        std::vector<Value> row;
+        for (const std::size_t c : picked) row.push_back(std::move(cells[c]));
+        return row;
+    });
     if (done) done = print(derivedText(model));
     if (done) done = withMetadata(model, printMetadata);
     return done ? print(total) : done;
@@ -186,19 +197,18 @@ Result<void> runInspect(const InspectOptions& options) {
     auto model = open(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    Listing listing(**model);
+    Listing listing(**model, options.statistics);
     if (options.statistics)
         if (auto measured = listing.measure(); !measured) return measured;
 
     if (!options.outputs.standardOutput())
-        if (auto done = printAll(**model, listing, options.statistics); !done) return done;
+        if (auto done = printAll(**model, listing); !done) return done;
     if (!options.outputs.any()) return {};
     return options.outputs.writeJsonInPieces([&](const Sink& put) {
-        const auto& columns = inspectColumns(options.statistics);
         auto done = put(fmt::format("{{\"format\": {}, \"metadata\": ", jsonString((*model)->format)));
         if (done) done = withMetadata(**model, [&](const Metadata& metadata) { return putMetadata(put, metadata); });
         if (done) done = put(", \"tensors\": ");
-        if (done) done = putTensors(put, listing, columns);
+        if (done) done = putTensors(put, listing);
         if (done) done = putDerived(put, **model);
         return done ? put("}\n") : done;
     });

@@ -159,7 +159,7 @@ void MemoryTest::perTensor_data() {
     add("diff", "diff IN IN --json /dev/null --md /dev/null", 700);       // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'000); // two tensors are written for each
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
-    add("statistics", "inspect IN --stats --json /dev/null", 800);
+    add("statistics", "inspect IN --stats --json /dev/null", 400);
     add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 1'050);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 400);
