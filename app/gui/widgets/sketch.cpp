@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/shared_painting.h"
 
+#include <QAbstractItemModel>
 #include <QLinearGradient>
 #include <QPainter>
 #include <QPainterPath>
@@ -18,6 +19,7 @@ namespace {
 constexpr int kAxisTitle = 18, kRow = 26, kWordLine = 22; // heights in pixels
 constexpr double kSquare = 48;                            // of the squared paper that charts are drawn on
 constexpr int kLeastHeight = 48;                          // a lower sketch would be noise
+constexpr int kMostTitles = 7;                            // of a table: more have no room
 
 /// A number in 0..1 that looks like chance and is the same at every painting.
 double noise(int i, int j = 0) {
@@ -215,6 +217,13 @@ Sketch::Sketch(Kind kind, QStringList words, QWidget* parent) : QWidget(parent),
     setToolTip(accessibleName());
     SharedPainting::of(*this, SharedPainting::Fit::Stretched);
     connect(&Theme::instance(), &Theme::changed, this, qOverload<>(&QWidget::update));
+}
+
+Sketch* Sketch::ofTable(const QAbstractItemModel& columns) {
+    QStringList titles;
+    for (int i = 0; i < std::min(kMostTitles, columns.columnCount()); ++i)
+        titles << columns.headerData(i, Qt::Horizontal).toString();
+    return new Sketch(Kind::Table, titles);
 }
 
 void Sketch::paintEvent(QPaintEvent*) {

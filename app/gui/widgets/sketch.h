@@ -6,6 +6,8 @@
 #include <QStringList>
 #include <QWidget>
 
+class QAbstractItemModel;
+
 namespace qs::gui {
 
 class Sketch : public QWidget {
@@ -24,6 +26,8 @@ public:
     };
     /// `words`: of Table the titles of its columns; of the others the titles of the axes, x then y; may be empty.
     explicit Sketch(Kind kind, QStringList words = {}, QWidget* parent = nullptr);
+    /// A table with the titles of the model's first columns.
+    static Sketch* ofTable(const QAbstractItemModel& columns);
     QSize sizeHint() const override { return {240, 120}; }
     QSize minimumSizeHint() const override { return {0, 0}; }
 

@@ -184,7 +184,8 @@ private Q_SLOTS:
         const auto longest = [&] {
             int pixels = 0;
             for (int row = 0; row < table->model()->rowCount(); ++row)
-                pixels = std::max(pixels, table->fontMetrics().horizontalAdvance(table->model()->index(row, 1).data().toString()));
+                pixels = std::max(
+                    pixels, table->fontMetrics().horizontalAdvance(table->model()->index(row, 1).data().toString()));
             return pixels;
         };
         choose(*page, "bnb");

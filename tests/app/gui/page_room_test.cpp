@@ -2,7 +2,10 @@
 // In a large window every page shows something useful before anything was measured: it is not mostly empty.
 #include "app/gui/page.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/card.h"
+#include "app/gui/widgets/sketch.h"
 #include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/model_file.h"
 #include "tests/app/gui/settled_window.h"
 #include "tests/support/test_program.h"
 
@@ -81,6 +84,32 @@ private Q_SLOTS:
         const double empty = emptyShare(window_->currentPage()->grab().toImage());
         qInfo("%s: %.1f %% of the cells have one colour", qPrintable(id), empty);
         QVERIFY2(empty < kMostEmpty, qPrintable(QStringLiteral("%1 % are empty").arg(empty, 0, 'f', 1)));
+    }
+
+    /// A card that waits for a button shows below its sentence what it will show.
+    void cardsThatWaitHaveASketch() {
+        QTemporaryDir folder;
+        const QString path = folder.filePath(QStringLiteral("large.safetensors"));
+        constexpr int rows = 2048, columns = 2176; // more than pages measure by themselves
+        QVERIFY(writeModelFile(path, {{QStringLiteral("layers.0.up_proj.weight"),
+                                       {rows, columns},
+                                       normalValues(std::size_t(rows) * columns, 0.02, 1)}}));
+        QVERIFY(openModel(*session_, path));
+        QVERIFY(everythingMeasured(*session_, session_->spec()));
+        QStringList waiting;
+        for (const auto& page : pages()) {
+            session_->showPage(QString::fromLatin1(page.id));
+            QTRY_VERIFY(window_->currentPage()->objectName().endsWith(QLatin1String(page.id)));
+            QVERIFY(settles(*session_, *window_));
+            for (const auto* card : window_->currentPage()->findChildren<Card*>()) {
+                if (!card->message().contains(QStringLiteral("press "), Qt::CaseInsensitive)) continue;
+                const auto* sketch = card->findChild<Sketch*>();
+                QVERIFY2(sketch && !sketch->isHidden(),
+                         qPrintable(QLatin1String(page.id) + QStringLiteral(": ") + card->message()));
+                waiting << QLatin1String(page.id);
+            }
+        }
+        for (const char* id : {"sweep", "labs", "backends"}) QVERIFY2(waiting.contains(QLatin1String(id)), id);
     }
 };
 

@@ -12,6 +12,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/heat_map.h"
 #include "app/gui/widgets/plot_chart.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/tick_list.h"
 #include "artefacts.h"
 #include "core/session/kept_plan.h"
@@ -67,6 +68,9 @@ private Q_SLOTS:
     void initTestCase() {
         show();
         keepPicture(*page_, QStringLiteral("plan-empty"));
+        // Before the first plan each card of the results shows what it will show: three charts, a map and three others.
+        const auto sketches = page_->findChildren<Sketch*>();
+        QCOMPARE(std::ranges::count_if(sketches, [](const Sketch* one) { return !one->isHidden(); }), 7);
         QVERIFY(openModel(*session_, samplePath()));
         QVERIFY(quiet());
     }

@@ -16,8 +16,6 @@
 namespace qs::gui {
 namespace {
 
-constexpr int kSketched = 7; ///< columns of times in the sketch of a table without rows
-
 Columns<BenchmarkRow> columnsOf(std::initializer_list<std::string_view> ids) {
     auto out = benchmarkColumns().pick(ids);
     for (auto& column : out)
@@ -144,10 +142,7 @@ BenchTables::BenchTables(const BenchRun& bench, QWidget* parent)
     view_->setModel(sorted_);
     view_->setSortingEnabled(true);
     setBody(view_);
-    QStringList titles;
-    for (int i = 0; i < std::min(kSketched, times_->columnCount()); ++i)
-        titles << times_->headerData(i, Qt::Horizontal, Qt::DisplayRole).toString();
-    setSketch(new Sketch(Sketch::Kind::Table, titles));
+    setSketch(Sketch::ofTable(*times_));
     choice_->setAccessibleName(tr("Table"));
     choice_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     choice_->addItems(

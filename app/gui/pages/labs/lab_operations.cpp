@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
 
@@ -38,14 +39,17 @@ OperationsPanel::OperationsPanel(Session& session, const LabInputs& inputs, QWid
     table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(Sketch::ofTable(*model_));
     error_->setAccessibleName(tr("SQNR after each operation"));
     error_->setAxis(tr("SQNR, dB ↑"));
     error_->setToken(2);
     errorCard_->setBody(error_);
+    errorCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("SQNR, dB ↑")}));
     bytes_->setAccessibleName(tr("Bytes per device after each operation"));
     bytes_->setAxisVisible(false);
     bytes_->setToken(0);
     bytesCard_->setBody(bytes_);
+    bytesCard_->setSketch(new Sketch(Sketch::Kind::Bars));
     auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 2, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
@@ -111,7 +115,7 @@ void OperationsPanel::refresh() {
     if (reading() || showKept()) return;
     if (small()) return run();
     drop();
-    sayInCards(tr("This tensor is large: press Run."));
+    askToRun();
 }
 
 bool OperationsPanel::reading() {

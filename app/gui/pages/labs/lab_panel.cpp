@@ -60,6 +60,13 @@ void LabPanel::sayInCards(const QString& message) {
     }
 }
 
+void LabPanel::askToRun() {
+    for (Card* card : cards_) {
+        card->setLoading(false);
+        card->setEmpty(tr("This tensor is large: press Run."));
+    }
+}
+
 QString LabPanel::subjectOf(const std::string& tensor, const QuantSpec& spec) {
     return QString::fromStdString(tensor + '|' + canonicalText(spec));
 }

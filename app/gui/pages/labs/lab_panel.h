@@ -91,6 +91,7 @@ protected:
     virtual void complain(const QString& why); ///< the stored result of the session cannot be used
     /// Shows a message in place of the content of all cards_; "": shows the content.
     void sayInCards(const QString& message);
+    void askToRun(); ///< in all cards_: the tensor is too large to be measured without being asked
     /// "NAME|SPEC" of the selection; "": nothing is selected.
     QString subject() const;
     static QString subjectOf(const std::string& tensor, const QuantSpec& spec);

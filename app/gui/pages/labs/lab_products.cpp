@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "core/base/lists.h"
 #include "core/model/conventions/attention.h"
 #include "core/quant/spec/formats.h"
@@ -38,19 +39,23 @@ ProductsPanel::ProductsPanel(Session& session, const LabInputs& inputs, QWidget*
     table_->setProperty("roomy", true); // text beside right-aligned numbers
     table_->setModel(model_);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(Sketch::ofTable(*model_));
     asDataTable(*cacheTable_, tr("KV cache: specs and errors"));
     cacheTable_->setProperty("roomy", true); // text beside right-aligned numbers
     cacheTable_->setModel(cache_);
     cacheCard_->setBody(cacheTable_);
+    cacheCard_->setSketch(Sketch::ofTable(*cache_));
     bars_->setAccessibleName(tr("SQNR of each product"));
     bars_->setAxis(tr("SQNR, dB ↑"));
     bars_->setToken(2);
     barsCard_->setBody(bars_);
+    barsCard_->setSketch(new Sketch(Sketch::Kind::Bars, {tr("SQNR, dB ↑")}));
     trade_->setAccessibleName(tr("KV cache: output NMSE against bytes per token"));
     trade_->setAxes(tr("bytes per token"), tr("output NMSE ↓"));
     trade_->setXDecimals(0);
     trade_->setLogY(true);
     tradeCard_->setBody(trade_);
+    tradeCard_->setSketch(new Sketch(Sketch::Kind::Curves, {tr("bytes per token"), tr("output NMSE ↓")}));
     auto* grid = spaced(new QGridLayout(this), Theme::kGap);
     grid->addWidget(sidebar(), 0, 0, 3, 1);
     grid->addWidget(tableCard_, 0, 1, 1, 2);
@@ -181,7 +186,7 @@ void ProductsPanel::refresh() {
     if (reading() || showKept()) return;
     if (small()) return run();
     drop();
-    sayInCards(tr("This tensor is large: press Run."));
+    askToRun();
 }
 
 void ProductsPanel::forget() { kept_.reset(), keptInputs_ = {}, sizesGiven_ = false; }

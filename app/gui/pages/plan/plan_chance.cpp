@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "core/base/text.h"
 
 #include <QFileInfo>
@@ -34,13 +35,16 @@ PlanChance::PlanChance(QWidget* parent)
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setWidget(verdicts_);
     verdictCard_->setBody(scroll);
+    verdictCard_->setSketch(new Sketch(Sketch::Kind::Text));
     asDataTable(*table_, tr("The plan and what it was measured beside"));
     table_->setModel(rows_);
     table_->horizontalHeader()->setStretchLastSection(true);
     table_->setColumnWidth(0, 190);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(Sketch::ofTable(*rows_));
     row->addWidget(verdictCard_, 2);
     row->addWidget(tableCard_, 3);
+    for (Card* card : {verdictCard_, tableCard_}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     setMeasured(nullptr, 0);
 }
 
@@ -68,8 +72,8 @@ void PlanChance::setMeasured(const plan::MeasuredPlan* measured, double bpw) {
     const QString empty =
         tr("Not measured yet. Measure finds the KL of the plan on held-out text, beside uniform specs, "
            "rules of thumb and random plans of equal bytes.");
-    verdictCard_->setMessage(measured ? QString() : empty);
-    tableCard_->setMessage(measured ? QString() : tr("Nothing was measured."));
+    verdictCard_->setEmpty(measured ? QString() : empty);
+    tableCard_->setEmpty(measured ? QString() : tr("Nothing was measured."));
     if (!measured) return rows_->setRows({});
     QString text;
     for (const std::string& verdict : measured->proof->verdicts)

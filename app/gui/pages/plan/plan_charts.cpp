@@ -55,6 +55,8 @@ PlanCharts::PlanCharts(QWidget* parent)
     logY_->setObjectName(QStringLiteral("planLogY"));
     logY_->setChecked(true);
     predictedCard_->setBody(predicted_);
+    predictedCard_->setSketch(
+        new Sketch(Sketch::Kind::Curves, {tr("bits per weight of the whole file"), tr("sum of losses ↓")}));
     measuredCard_->setBody(measuredChart_);
     measuredCard_->setSketch(
         new Sketch(Sketch::Kind::Curves, {tr("bits per weight of the whole file"), tr("mean KL, nats ↓")}));
@@ -96,7 +98,7 @@ void PlanCharts::setMeasured(const std::vector<plan::MeasuredPlan>& measured) {
 }
 
 void PlanCharts::setMessage(const QString& sentence) {
-    predictedCard_->setMessage(sentence);
+    predictedCard_->setEmpty(sentence);
     if (!sentence.isEmpty())
         measuredCard_->setEmpty(tr("Not measured."));
     else

@@ -4,6 +4,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/plot_chart.h"
+#include "app/gui/widgets/sketch.h"
 #include "core/base/text.h"
 #include "core/plan/speed_report.h"
 
@@ -35,6 +36,7 @@ PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
     m_->setToolTip(tr("M: tokens in one pass"));
     card_->addCorner(m_);
     card_->setBody(chart_);
+    card_->setSketch(new Sketch(Sketch::Kind::Frontier, {tr("time a token of all products, µs"), tr("error ↓")}));
     crossovers_->setAccessibleName(tr("Where another spec becomes faster"));
     crossovers_->setWordWrap(true);
     crossovers_->setTextFormat(Qt::PlainText);
@@ -49,6 +51,7 @@ PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
     side->setBody(scroll);
     row->addWidget(card_, 3);
     row->addWidget(side, 2);
+    for (Card* card : {card_, side}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(m_, &QComboBox::currentIndexChanged, this, &PlanSpeed::draw);
     connect(chart_, &PlotChart::clicked, this, &PlanSpeed::click);
     connect(&session.decision(), &Decision::benchRowsChanged, this, &PlanSpeed::compute);
@@ -111,9 +114,9 @@ void PlanSpeed::draw() {
     crossovers_->setText(text.isEmpty() ? tr("Nothing was timed.") : text);
     if (!has) {
         card_->setNote({});
-        return card_->setMessage(map_ ? tr("No spec to choose from was timed at every shape of the model.")
-                                      : tr("No time of this model's products was measured: Measure times opens "
-                                           "the page Backends with these specs."));
+        if (map_) return card_->setMessage(tr("No spec to choose from was timed at every shape of the model."));
+        return card_->setEmpty(tr("No time of this model's products was measured: Measure times opens the page "
+                                  "Backends with these specs."));
     }
     const plan::Objective& objective = *answer_->ground->objective;
     const QString error = QString::fromStdString(plan::errorTitle(*map_, objective));

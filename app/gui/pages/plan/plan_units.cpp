@@ -7,6 +7,7 @@
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/unit_popup.h"
 #include "core/base/text.h"
 
@@ -45,6 +46,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     strip_->setDescribe([this](int unit) { return describe(unit); });
     stripCard_->setNote(tr("width: bytes, colour: bits, hatched: locked"));
     stripCard_->setBody(strip_);
+    stripCard_->setSketch(new Sketch(Sketch::Kind::Map, {tr("layer"), tr("role")}));
     sorted_->setSourceModel(rows_);
     sorted_->setSortRole(Qt::UserRole);
     table_->setModel(sorted_);
@@ -56,6 +58,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     table_->horizontalHeader()->setStretchLastSection(true);
     table_->setColumnWidth(0, 180);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(Sketch::ofTable(*rows_));
     row->addWidget(stripCard_, 2);
     row->addWidget(tableCard_, 3);
     connect(strip_, &AssignmentStrip::unitClicked, this, &PlanUnits::choose);
@@ -80,8 +83,8 @@ int PlanUnits::unitOfRow(int row) const { return sorted_->mapToSource(sorted_->i
 
 void PlanUnits::setMessage(const QString& sentence) {
     if (!sentence.isEmpty() || !answer_ || answer_->ground->weights.size() <= kMostCells)
-        stripCard_->setMessage(sentence);
-    tableCard_->setMessage(sentence.isEmpty() ? QString() : tr("Nothing is planned."));
+        stripCard_->setEmpty(sentence);
+    tableCard_->setEmpty(sentence.isEmpty() ? QString() : tr("What each tensor, or each group, becomes."));
 }
 
 void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {

@@ -12,6 +12,7 @@
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/job_lane.h"
+#include "app/gui/widgets/sketch.h"
 #include "app/gui/widgets/small_multiples.h"
 #include "app/gui/widgets/status_line.h"
 #include "core/base/text.h"
@@ -127,6 +128,7 @@ QWidget* SweepPage::results() {
         return sweepPointText(result_->at(std::size_t(panel), std::size_t(id)));
     });
     plotsCard_->setBody(plots_);
+    plotsCard_->setSketch(new Sketch(Sketch::Kind::Frontier, {tr("bits per weight"), tr("SQNR, dB ↑")}));
     table_ = named(new QTableView, "sweepTable");
     tableCard_ = new Card(tr("Frontier"));
     asDataTable(*table_, tr("Specs on the frontier"));
@@ -134,6 +136,7 @@ QWidget* SweepPage::results() {
     table_->setModel(model_);
     table_->horizontalHeader()->setStretchLastSection(true);
     tableCard_->setBody(table_);
+    tableCard_->setSketch(Sketch::ofTable(*model_));
     connect(plots_, &SmallMultiples::panelClicked, this, &SweepPage::showClass);
     connect(plots_, &SmallMultiples::dotClicked, this, &SweepPage::open);
     connect(table_, &QTableView::activated, this,
@@ -262,8 +265,8 @@ void SweepPage::draw() {
     proxy_->setToolTip(remark);
     if (!result_) {
         const QString sentence = running() ? tr("Measuring the first tensors…") : tr("Not measured yet: press Sweep.");
-        plotsCard_->setMessage(sentence);
-        tableCard_->setMessage(sentence);
+        plotsCard_->setEmpty(sentence);
+        tableCard_->setEmpty(sentence);
         plotsCard_->setNote({});
         facts_->clear();
         return;
