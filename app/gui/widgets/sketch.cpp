@@ -212,7 +212,7 @@ struct Pencil {
 } // namespace
 
 Sketch::Sketch(Kind kind, QStringList words, QWidget* parent) : QWidget(parent), kind_(kind), words_(std::move(words)) {
-    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Expanding);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Ignored); // it takes what is left of the height
     setAccessibleName(tr("Sketch of what will be shown; nothing is measured"));
     setToolTip(accessibleName());
     SharedPainting::of(*this, SharedPainting::Fit::Stretched);

@@ -44,7 +44,6 @@ PlanChance::PlanChance(QWidget* parent)
     tableCard_->setSketch(Sketch::ofTable(*rows_));
     row->addWidget(verdictCard_, 2);
     row->addWidget(tableCard_, 3);
-    for (Card* card : {verdictCard_, tableCard_}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     setMeasured(nullptr, 0);
 }
 

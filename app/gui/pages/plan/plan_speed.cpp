@@ -51,7 +51,6 @@ PlanSpeed::PlanSpeed(Session& session, QWidget* parent)
     side->setBody(scroll);
     row->addWidget(card_, 3);
     row->addWidget(side, 2);
-    for (Card* card : {card_, side}) card->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Ignored);
     connect(m_, &QComboBox::currentIndexChanged, this, &PlanSpeed::draw);
     connect(chart_, &PlotChart::clicked, this, &PlanSpeed::click);
     connect(&session.decision(), &Decision::benchRowsChanged, this, &PlanSpeed::compute);
