@@ -63,7 +63,7 @@ std::string headerText(const ColumnInfo& column) {
 }
 
 bool isNotMeasured(const ColumnInfo& column, const Value& value) {
-    return isNumeric(column) && std::holds_alternative<std::monostate>(value);
+    return column.isMeasured && isNumeric(column) && std::holds_alternative<std::monostate>(value);
 }
 
 std::string cellText(const ColumnInfo& column, const Value& value) {

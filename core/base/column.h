@@ -45,7 +45,8 @@ struct ColumnInfo {
     Show show = Show::Text;
     int decimals = 2; ///< Fixed, Percent: decimals; Significant, Scientific, Time: digits
     Direction better = Direction::None;
-    std::string tip; ///< one sentence, with the formula if there is one
+    std::string tip;        ///< one sentence, with the formula if there is one
+    bool isMeasured = true; ///< a number that is missing was not measured; false: there is none, which is shown as "-"
 };
 
 /// A column of rows of type Row: `value` reads its cell from a row.

@@ -63,7 +63,7 @@ std::vector<PlanOffer> offersOf(const std::map<const QuantSpec*, Given>& given, 
         const auto found = given.find(&spec);
         if (found == given.end() || found->second.fits) return;
         for (QuantSpec& one : specsThatFit(spec, found->second.tensors, &layout))
-            offers.push_back({rule, std::move(one)});
+            offers.push_back({nullptr, rule, std::move(one)});
     };
     add({}, request.spec);
     // Offers changes for the first wrong rule only. The next rule gets its offers after this one is corrected.
@@ -89,11 +89,10 @@ void decide(const AskedTensor& one, const Layout& layout, const std::map<std::st
     const QuantSpec spec = forTensor(*one.spec, tensor);
     row.spec = specText(spec);
     const auto part = parts.find(tensor.name);
-    const auto ok = part != parts.end() ? Result<void>(fail(partReason(tensor, part->second)))
-                                        : checkWritable(tensor, spec, layout);
-    row.becomes = ok ? Becomes::Quantized : Becomes::Refused;
-    if (!ok) row.reason = ok.error().sentence();
-    if (!ok && all.refusal.empty()) all.refusal = row.reason;
+    row.reason = part != parts.end() ? "it " + partReason(part->second) : whyNotWritable(tensor, spec, layout);
+    row.becomes = row.reason.empty() ? Becomes::Quantized : Becomes::Refused;
+    if (!row.reason.empty() && all.refusal.empty())
+        all.refusal = fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), row.reason);
     Given& mates = all.given[one.spec];
     mates.tensors.push_back(&tensor);
     mates.fits = mates.fits && layout.accepts(spec, tensor.shape);
@@ -125,6 +124,17 @@ Result<std::string> configOf(const Model& model, const QuantizeRequest& request,
     WrittenFiles kept;
     if (const auto some = takenTensors(model, request, layout, kept); !some) return tl::unexpected(some.error());
     return layout.config ? layout.config(model, all.taken) : std::string();
+}
+
+/// The first layout, in files of the same kind, that can write all of the request.
+std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& request, const Layout& layout) {
+    for (const Layout& other : layouts()) {
+        if (&other == &layout || std::string_view(other.id) == layout.id || other.fileEnding) continue;
+        ExportPlan ignored;
+        const auto decided = decideAll(model, request, other, ignored);
+        if (decided && configOf(model, request, other, *decided)) return PlanOffer{&other, {}, {}};
+    }
+    return {};
 }
 
 Result<void> countBytes(const Model& model, const Layout& layout, const std::string& config,
@@ -174,7 +184,9 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     auto decided = decideAll(model, request, layout, plan);
     if (!decided) return tl::unexpected(decided.error());
     plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
-    plan.offers = offersOf(decided->given, request, layout);
+    if (!decided->refusal.empty())
+        if (auto offer = otherLayout(model, request, layout)) plan.offers.push_back(std::move(*offer));
+    for (PlanOffer& offer : offersOf(decided->given, request, layout)) plan.offers.push_back(std::move(offer));
     if (layout.warns) plan.warning = layout.warns(decided->taken);
     const auto config = configOf(model, request, layout, *decided);
     if (!config) plan.problem = config.error().sentence();
@@ -215,11 +227,11 @@ const Columns<PlannedTensor>& planColumns() {
         text("becomes", "Becomes", [](const P& p) -> Value { return becomesText(p); }),
         text("dtype", "From", [](const P& p) -> Value { return p.dtype.text(); }),
         text("shape", "Shape", [](const P& p) -> Value { return shapeTimes(p.shape); }),
-        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes / elements"},
+        {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x bytes / elements", false},
          [](const P& p) -> Value {
              return p.bytes && p.elements ? Value{8.0 * double(p.bytes) / double(p.elements)} : Value{};
          }},
-        {{"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes that the layout will write"},
+        {{"bytes", "Bytes", "", Show::Bytes, 0, Direction::None, "Bytes that the layout will write", false},
          [](const P& p) -> Value { return p.becomes == Becomes::Refused ? Value{} : Value{std::int64_t(p.bytes)}; }}};
     return columns;
 }

@@ -25,12 +25,14 @@ struct PlannedTensor {
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0; ///< bytes that the layout will write; 0 if refused
     Becomes becomes = Becomes::Copied;
-    std::string reason; ///< why it stays or is refused
+    std::string reason; ///< why it stays or is refused; does not name the tensor
 };
 
-/// A spec that the layout can write, offered in the place of the request's spec or of the spec of one of its rules.
+/// A change that lets refused tensors be written: another layout, or a spec that the layout can write in the place of
+/// the request's spec or of the spec of one of its rules.
 struct PlanOffer {
-    std::optional<std::size_t> rule; ///< index of the rule; empty: it replaces the request's spec
+    const Layout* layout = nullptr;  ///< set: this layout writes the whole request as it is
+    std::optional<std::size_t> rule; ///< index of the rule; empty: `spec` replaces the request's spec
     QuantSpec spec;
 };
 
@@ -38,7 +40,7 @@ struct ExportPlan {
     std::vector<PlannedTensor> tensors;    ///< in the order of the model
     std::string problem;                   ///< one sentence: why nothing can be written; "" if no reason is known
     std::string warning;                   ///< what readers of the layout cannot do with it; "" if nothing
-    std::vector<PlanOffer> offers;         ///< specs in the place of refused ones, the nearest first
+    std::vector<PlanOffer> offers;         ///< a layout if one fits, then specs, the nearest first
     std::vector<std::string> unmatched;    ///< rules that match no tensor
     std::vector<std::string> remarks;      ///< see writingRemarks()
     std::uint64_t bytes = 0, elements = 0; ///< sums over all tensors

@@ -33,7 +33,8 @@ Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const 
 Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
                                const std::map<std::string, std::string>& fields, const Job& job) {
     const auto part = fields.find(taken.tensor->name);
-    if (part != fields.end()) return partReason(*taken.tensor, part->second);
+    if (part != fields.end())
+        return fmt::format("tensor '{}' {}", escapeForPeople(taken.tensor->name, 80), partReason(part->second));
     return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
 }
 

@@ -151,17 +151,27 @@ Result<void> leftAlone(const AskedTensor& asked, const Layout& layout) {
     return layout.holds && !asked.named ? layout.holds(*asked.tensor) : Result<void>{};
 }
 
-Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
-    if (auto ok = checkQuantizable(tensor); !ok) return ok;
+/// Why the layout does not take the tensor's name, its shape or the spec.
+static Result<void> accepted(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
     auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
-    if (ok) ok = layout.accepts(forTensor(spec, tensor), tensor.shape);
-    if (!ok) return failAt(fmt::format("tensor '{}'", escapeForPeople(tensor.name, 80)), ok.error());
-    return {};
+    return ok ? layout.accepts(forTensor(spec, tensor), tensor.shape) : ok;
 }
 
-std::string partReason(const TensorInfo& tensor, const std::string& whole) {
-    return fmt::format("tensor '{}' is a part of '{}', which is stored quantized: decode the model first",
-                       escapeForPeople(tensor.name, 80), escapeForPeople(whole, 80));
+Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
+    if (auto ok = checkQuantizable(tensor); !ok) return ok;
+    auto ok = accepted(tensor, spec, layout);
+    return ok ? ok : failAt(fmt::format("tensor '{}'", escapeForPeople(tensor.name, 80)), ok.error());
+}
+
+std::string whyNotWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
+    if (const auto why = whyNotQuantizable(tensor); !why.empty()) return "it " + why;
+    const auto ok = accepted(tensor, spec, layout);
+    return ok ? std::string() : ok.error().sentence();
+}
+
+std::string partReason(const std::string& whole) {
+    return fmt::format("is a part of '{}', which is stored quantized: decode the model first",
+                       escapeForPeople(whole, 80));
 }
 
 std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken) {

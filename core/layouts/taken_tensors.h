@@ -24,11 +24,13 @@ struct AskedTensor {
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
 /// Why the layout leaves it as it is.
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
-/// Why the layout cannot write a tensor under a spec, whatever its values are.
+/// Why the layout cannot write a tensor under a spec, whatever its values are. The sentence names the tensor.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
+/// The same without the name, for rows that show it already; "" if it can be written.
+std::string whyNotWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// The same object as one of the last of `taken` has, where it is equal.
 std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken);
-/// Why a tensor that is one of the fields of another, `part`, is not quantized by itself.
-std::string partReason(const TensorInfo& tensor, const std::string& whole);
+/// Why a tensor that is one of the fields of another is not quantized by itself: "is a part of 'NAME', ...".
+std::string partReason(const std::string& whole);
 
 } // namespace qs

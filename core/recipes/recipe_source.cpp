@@ -69,11 +69,6 @@ std::optional<std::int64_t> wholeOf(const Json& object, std::string_view key) {
     return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
 }
 
-std::optional<double> numberOf(const Json& object, std::string_view key) {
-    const Json& value = entryOf(object, key);
-    return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
 std::string shownValue(const Json& value) {
     return escapeForPeople(value.dump(-1, ' ', false, Json::error_handler_t::replace), 60);
 }

@@ -31,7 +31,6 @@ const Json& entryOf(const Json& object, std::string_view key);
 std::string textOf(const Json& object, std::string_view key); ///< "" if there is no text
 bool flagOf(const Json& object, std::string_view key, bool otherwise);
 std::optional<std::int64_t> wholeOf(const Json& object, std::string_view key); ///< nullopt if it is not a whole number
-std::optional<double> numberOf(const Json& object, std::string_view key);      ///< nullopt if it is not a number
 /// A short form of a value for messages.
 std::string shownValue(const Json& value);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// A one-line label that is cut with an ellipsis when it does not fit; the tooltip has the full text.
+// A one-line label that is cut when it does not fit; the tooltip has the full text. Text that is cut at the right loses
+// whole parts first, which are two or more spaces apart, and shows nothing rather than a few letters.
 
 #include <QLabel>
 
@@ -16,6 +17,7 @@ protected:
     void paintEvent(QPaintEvent*) override;
 
 private:
+    QString shownText() const;
     Qt::TextElideMode mode_;
 };
 

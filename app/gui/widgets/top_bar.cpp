@@ -15,6 +15,7 @@
 #include <QPainter>
 #include <QVBoxLayout>
 
+#include <algorithm>
 #include <map>
 
 namespace qs::gui {
@@ -86,19 +87,23 @@ void TopBar::refresh() {
     const auto& model = session_.model();
     titleText_ = model ? QString::fromStdString(escapeForPeople(model->title)) : QStringLiteral("QuantScope");
     factsText_ = QStringLiteral("no model open");
-    QString brief = factsText_; // where the full text does not fit; the dtype stays
+    QStringList briefer; // where the full text does not fit; size and dtype stay
     if (model) {
         const auto count = QLocale::c().toString(qlonglong(model->tensors.size()));
         const auto rest =
             QStringLiteral(" · %1 · %2").arg(QString::fromStdString(bytesText(model->totalBytes())), mainType(*model));
         factsText_ = count + QStringLiteral(" tensors") + rest;
-        brief = count + rest;
+        briefer = {factsText_, count + rest, rest.mid(3)};
     }
     title_->setToolTip(model ? aboutFiles(*model) : QString());
     facts_->setToolTip(factsText_);
     title_->setText(title_->fontMetrics().elidedText(titleText_, Qt::ElideMiddle, title_->width()));
-    const bool fits = facts_->fontMetrics().horizontalAdvance(factsText_) <= facts_->width();
-    facts_->setText(facts_->fontMetrics().elidedText(fits ? factsText_ : brief, Qt::ElideMiddle, facts_->width()));
+    const auto fits = [this](const QString& text) {
+        return facts_->fontMetrics().horizontalAdvance(text) <= facts_->width();
+    };
+    const auto shown = std::ranges::find_if(briefer, fits);
+    facts_->setText(facts_->fontMetrics().elidedText(shown != briefer.end() ? *shown : factsText_, Qt::ElideMiddle,
+                                                     facts_->width()));
     setSpecVisible(specVisible_);
 }
 

@@ -15,13 +15,16 @@
 
 namespace qs {
 
-Result<void> checkQuantizable(const TensorInfo& tensor) {
+std::string whyNotQuantizable(const TensorInfo& tensor) {
     if (info(tensor.dtype).quantizable) return {};
-    if (tensor.packed)
-        return fail(fmt::format("tensor '{}' is {}, which this program lists but does not decode",
-                                escapeForPeople(tensor.name), tensor.typeId()));
-    return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
-                            escapeForPeople(tensor.name), tensor.typeId()));
+    if (tensor.packed) return fmt::format("is {}, which this program lists but does not decode", tensor.typeId());
+    return fmt::format("is {}: only F64, F32, F16 and BF16 are quantized", tensor.typeId());
+}
+
+Result<void> checkQuantizable(const TensorInfo& tensor) {
+    const std::string why = whyNotQuantizable(tensor);
+    if (why.empty()) return {};
+    return fail(fmt::format("tensor '{}' {}", escapeForPeople(tensor.name), why));
 }
 
 std::string tensorPlace(const TensorInfo& tensor) {

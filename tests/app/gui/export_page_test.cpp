@@ -161,6 +161,16 @@ private Q_SLOTS:
         QVERIFY(!write->isEnabled());
         QVERIFY2(offer->text().contains(QStringLiteral("dialect=bnb")), qPrintable(offer->text()));
         keepPicture(*page, QStringLiteral("export_page_offer"));
+        // Another layout takes the spec as it is.
+        auto* other = page->findChild<QPushButton*>(QStringLiteral("offerLayout"));
+        QVERIFY(other && other->text().contains(QStringLiteral("eformer")));
+        QTest::mouseClick(other, Qt::LeftButton);
+        QTRY_VERIFY(write->isEnabled());
+        QCOMPARE(page->findChild<QComboBox*>(QStringLiteral("exportLayout"))->currentData().toString(),
+                 QStringLiteral("eformer"));
+        QCOMPARE(specText(session_->spec()), std::string("nf4:block=64"));
+        choose(*page, "bnb");
+        QTRY_VERIFY((offer = page->findChild<QPushButton*>(QStringLiteral("offer"))) && offer->isVisible());
         QTest::mouseClick(offer, Qt::LeftButton);
         QCOMPARE(session_->spec().dialect, std::optional<std::string>("bnb"));
         QTRY_VERIFY(write->isEnabled());

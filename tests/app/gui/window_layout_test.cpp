@@ -134,6 +134,39 @@ private Q_SLOTS:
         }
     }
 
+    /// Where there is little room, the number of tensors is left out; size and type are not cut.
+    void theSizeIsNotCutInANarrowBar() {
+        const QString path = folder_.filePath(QStringLiteral("many.safetensors"));
+        std::vector<ModelTensor> tensors;
+        for (int i = 0; i < 10'000; ++i)
+            tensors.push_back({QStringLiteral("t%1").arg(i), {13}, std::vector<float>(13)});
+        QVERIFY(writeModelFile(path, tensors));
+        Session session;
+        MainWindow window(session);
+        window.resize(1280, 720);
+        window.show();
+        QVERIFY(openModel(session, path));
+        const auto* facts = window.findChild<QLabel*>(QStringLiteral("modelFacts"));
+        QCOMPARE(facts->text(), QStringLiteral("507.81 KiB · F32"));
+        QVERIFY(facts->toolTip().startsWith(QStringLiteral("10000 tensors")));
+    }
+
+    /// A label that is cut at the right loses whole parts, and shows nothing rather than a few letters.
+    void aCutLabelLosesWholeParts() {
+        const auto drawn = [](const QString& text, int width) {
+            ElidedLabel label(Qt::ElideRight);
+            label.setText(text);
+            label.setFixedSize(width, 20);
+            return label.grab().toImage();
+        };
+        const QString part = QStringLiteral("80.29 MiB");
+        ElidedLabel measure(Qt::ElideRight);
+        const int width = measure.fontMetrics().horizontalAdvance(part + QStringLiteral("   1."));
+        QCOMPARE(drawn(part + QStringLiteral("   1.15x of all"), width), drawn(part, width));
+        QVERIFY(drawn(QStringLiteral("one long part alone"), width) != drawn(QString(), width)); // with an ellipsis
+        QCOMPARE(drawn(QStringLiteral("one long part alone"), 20), drawn(QString(), 20));
+    }
+
     void initTestCase() {
         const auto fonts = QFontDatabase::families();
         if (!fonts.contains(QStringLiteral("Inter")) || !fonts.contains(QStringLiteral("JetBrains Mono")))

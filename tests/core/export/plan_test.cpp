@@ -176,14 +176,27 @@ void PlanTest::refusalsOfferWhatFits() {
     QuantizeRequest asked{*parseSpec(spec.toStdString()), {}, layout.toStdString(), {}};
     const auto plan = planExport(*model, asked);
     QVERIFY(plan && plan->refused > 0 && !plan->offers.empty());
+    // Layout native takes every spec; but this dialect takes whole blocks only.
+    QVERIFY(plan->offers.front().layout || spec == QStringLiteral("int4:dialect=mlx"));
+    const auto isSpec = [](const PlanOffer& one) { return !one.layout; };
+    const auto first = std::ranges::find_if(plan->offers, isSpec);
     if (!offer.isEmpty())
-        QCOMPARE(QString::fromStdString(canonicalText(plan->offers.front().spec)),
+        QCOMPARE(QString::fromStdString(canonicalText(first->spec)),
                  QString::fromStdString(canonicalText(*parseSpec(offer.toStdString()))));
+    for (const PlannedTensor& row : plan->tensors) // the row shows the name already
+        QVERIFY2(row.reason.find(row.name) == std::string::npos, row.reason.c_str());
     asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
     const auto written = quantizeModel(*model, asked, Job{});
     QVERIFY(!written);
-    for (const auto& [rule, one] : plan->offers) {
+    for (const auto& [other, rule, one] : plan->offers) {
         QVERIFY(!rule);
+        if (other) { // under the spec that was asked for
+            QuantizeRequest elsewhere = asked;
+            elsewhere.layout = other->id;
+            const auto again = planExport(*model, elsewhere);
+            QVERIFY2(again && again->problem.empty() && again->refused == 0 && again->quantized > 0, other->id);
+            continue;
+        }
         QVERIFY2(written.error().message.find(specText(one)) != std::string::npos, written.error().message.c_str());
         asked.spec = one;
         const auto again = planExport(*model, asked);
@@ -193,7 +206,8 @@ void PlanTest::refusalsOfferWhatFits() {
     asked.rules = {{"down_proj", *parseSpec(spec.toStdString())}};
     const auto ruled = planExport(*model, asked);
     QVERIFY(ruled && ruled->refused > 0 && !ruled->offers.empty());
-    for (const auto& [rule, one] : ruled->offers) {
+    for (const auto& [other, rule, one] : ruled->offers) {
+        if (other) continue;
         QCOMPARE(rule, std::optional<std::size_t>(0));
         asked.rules[0].spec = one;
         const auto again = planExport(*model, asked);

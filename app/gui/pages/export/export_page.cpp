@@ -326,6 +326,7 @@ void ExportPage::write() {
 }
 
 void ExportPage::use(const PlanOffer& offer) {
+    if (offer.layout) return layout_->setCurrentIndex(layout_->findData(QString::fromUtf8(offer.layout->id)));
     if (!offer.rule) return session_.setSpec(offer.spec);
     auto lines = parseRuleLines(session_.rules().toStdString());
     if (!lines || *offer.rule >= lines->own.size() + lines->planned.size()) return; // the rules are being edited

@@ -56,7 +56,7 @@ private:
     void allow();
     QuantizeRequest request() const;
     void write();
-    void use(const PlanOffer& offer); ///< replaces the refused spec by the offered one
+    void use(const PlanOffer& offer); ///< takes the offered layout or spec
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
     void keep();         ///< stores layout and certificate for session files

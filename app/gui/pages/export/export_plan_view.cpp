@@ -148,16 +148,21 @@ void ExportPlanView::showOffers() {
     }
     if (!plan_ || plan_->offers.empty()) return;
     for (const PlanOffer& offer : plan_->offers) {
-        const QString spec = QString::fromStdString(specText(offer.spec));
-        auto* button =
-            named(new QPushButton(
-                      offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
-                                 : tr("Use %1").arg(spec)),
-                  "offer");
-        button->setToolTip(offer.rule ? tr("All tensors of this rule fit this spec: %1")
-                                            .arg(QString::fromStdString(canonicalText(offer.spec)))
-                                      : tr("All tensors of the plan fit this spec: %1")
-                                            .arg(QString::fromStdString(canonicalText(offer.spec))));
+        QString text, tip;
+        if (offer.layout) {
+            text = tr("Use layout %1").arg(QString::fromUtf8(offer.layout->title));
+            tip = tr("It writes all tensors of the plan under these specs. %1")
+                      .arg(QString::fromUtf8(offer.layout->summary));
+        } else {
+            const QString spec = QString::fromStdString(specText(offer.spec));
+            text = offer.rule ? tr("Use %1=%2").arg(QString::fromStdString(request_.rules[*offer.rule].regex), spec)
+                              : tr("Use %1").arg(spec);
+            tip = (offer.rule ? tr("All tensors of this rule fit this spec: %1")
+                              : tr("All tensors of the plan fit this spec: %1"))
+                      .arg(QString::fromStdString(canonicalText(offer.spec)));
+        }
+        auto* button = named(new QPushButton(text), offer.layout ? "offerLayout" : "offer");
+        button->setToolTip(tip);
         connect(button, &QPushButton::clicked, this, [this, offer] { Q_EMIT offered(offer); });
         offers_->addWidget(button);
     }

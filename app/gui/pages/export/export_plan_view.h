@@ -37,7 +37,7 @@ public:
 
 Q_SIGNALS:
     void planned();
-    void offered(const qs::PlanOffer& offer); ///< the user chose this spec instead
+    void offered(const qs::PlanOffer& offer); ///< the user chose it
 
 protected:
     void resizeEvent(QResizeEvent*) override;
