@@ -201,6 +201,8 @@ struct Metric {
     bool isOfWeights = true; ///< a proxy that is computed from the weights (and inputs) alone
     /// The standard error of value(); null: it has none.
     std::optional<double> (*error)(const TensorAnalysis&) = nullptr;
+    /// The figure has no finite value because nothing is lost; tables show it as "inf". Null: that cannot be.
+    bool (*isInfinite)(const TensorAnalysis&) = nullptr;
 
     bool isWorse(double a, double b) const { return better == Direction::HigherIsBetter ? a < b : a > b; }
 };

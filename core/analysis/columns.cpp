@@ -59,7 +59,10 @@ Columns<AnalysisRow> makeAnalysisColumns() {
                       "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
     for (const Metric& metric : metrics()) {
-        add(metricColumn(metric), [&metric](const Row& r) { return finiteCellOf(metric.value(*r)); });
+        add(metricColumn(metric), [&metric](const Row& r) {
+            return metric.isInfinite && metric.isInfinite(*r) ? Value(std::numeric_limits<double>::infinity())
+                                                              : finiteCellOf(metric.value(*r));
+        });
         if (metric.error)
             add({metric.id + std::string("_se"), "±", metric.unit, Show::Significant, 2, none,
                  "Standard error when chunks of the text are independent"},
@@ -102,7 +105,7 @@ Columns<SpecTotal> makeTotalColumns() {
     add({"nmse", "NMSE", "", Show::Scientific, 4, lower, "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
-        [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(sqnrDb(r.sums.se2 / r.sums.sw2)) : Value(); });
+        [](const Row& r) { return r.sums.sw2 > 0 ? cellOf(sqnrCell(r.sums.se2 / r.sums.sw2)) : Value(); });
     return columns;
 }
 

@@ -140,6 +140,7 @@ const char* whyNoRatio(const Row& row) {
     if (!(row.sums.sw2 > 0)) return "undefined: every value is zero";
     return "infinite: a value decodes to infinity";
 }
+bool isExact(const Row& row) { return !whyUnmeasured(row) && row.sums.se2 == 0 && row.sums.sw2 > 0; }
 const char* whyNoSqnr(const Row& row) {
     if (!whyUnmeasured(row) && row.sums.se2 == 0) return "infinite: the reconstruction is exact";
     return whyNoRatio(row);
@@ -195,7 +196,8 @@ const Metric kMetrics[] = {
     {"mae", "MAE", "", kLower, Show::Significant, 4, "mean of |E|", true, mae, whyNotFinite},
     {"max_abs", "Max |E|", "", kLower, Show::Significant, 4, "largest |E|", true, maxAbs, whyNotFinite},
     {"nmse", "NMSE", "", kLower, Show::Scientific, 4, "||E||^2 / ||W||^2", true, nmse, whyNoRatio},
-    {"sqnr_db", "SQNR", "dB", kHigher, Show::Fixed, 2, "-10 log10(||E||^2 / ||W||^2)", true, sqnr, whyNoSqnr},
+    {"sqnr_db", "SQNR", "dB", kHigher, Show::Fixed, 2, "-10 log10(||E||^2 / ||W||^2)", true, sqnr, whyNoSqnr, false,
+     true, nullptr, isExact},
     {"cosine", "Cosine", "", kHigher, Show::Significant, 6, "<W, V> / (||W|| ||V||)", true, cosine, whyNoCosine},
     {"bias", "Bias", "", kNone, Show::Significant, 4, "mean of E", true, bias, whyNotFinite},
     {"p50", "p50 |E|", "", kLower, Show::Significant, 4, "median of |E|, within 1/32", true, p50, whyNotFinite},

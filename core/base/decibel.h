@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace qs {
@@ -11,6 +12,11 @@ namespace qs {
 inline std::optional<double> sqnrDb(std::optional<double> nmse) {
     if (!nmse || !(*nmse > 0)) return std::nullopt;
     return -10 * std::log10(*nmse);
+}
+
+/// The same for a cell of a table: infinite where there is no error, so that only what was not measured is said to be.
+inline std::optional<double> sqnrCell(std::optional<double> nmse) {
+    return nmse && *nmse == 0 ? std::numeric_limits<double>::infinity() : sqnrDb(nmse);
 }
 
 } // namespace qs

@@ -14,6 +14,7 @@ std::optional<double> Deviation::nmse() const {
     return errorPower / power;
 }
 
+std::optional<double> Deviation::sqnrCell() const { return qs::sqnrCell(nmse()); }
 std::optional<double> Deviation::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
 Deviation deviation(std::span<const float> should, std::span<const float> is) {

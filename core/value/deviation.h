@@ -14,7 +14,8 @@ struct Deviation {
     bool exact() const { return finite && errorPower == 0; }
     /// nullopt if the power of the reference is 0, or a value is not finite.
     std::optional<double> nmse() const;
-    std::optional<double> sqnrDb() const; ///< also nullopt if nothing differs, because it would be infinite
+    std::optional<double> sqnrCell() const; ///< for a table, see decibel.h
+    std::optional<double> sqnrDb() const;   ///< also nullopt if nothing differs, because it would be infinite
 };
 Deviation deviation(std::span<const float> should, std::span<const float> is);
 

@@ -110,7 +110,7 @@ const Columns<LabRow>& labColumns() {
         nmse("nmse", "NMSE", "of the product against the f32 one", &R::error),
         columnOf<R>(
             {"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10 NMSE of the product"},
-            [](const R& r) { return figureOf(r.error, &Deviation::sqnrDb); }),
+            [](const R& r) { return figureOf(r.error, &Deviation::sqnrCell); }),
         columnOf<R>({"max_abs", "Max |error|", "", Show::Significant, 3, lower, "largest |E| of the product"},
                     [](const R& r) { return r.error ? Value(r.error->maxAbs) : Value(); }),
         columnOf<R>({"reason", "Reason", "", Show::Text, 0, none, "Why it was not measured"}, &R::reason),

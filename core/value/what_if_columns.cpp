@@ -9,7 +9,7 @@ const Columns<WhatIfRow>& whatIfColumns() {
     constexpr auto none = Direction::None;
     const auto sqnr = [](const char* id, const char* title, const char* tip, std::optional<Deviation> R::*field) {
         return columnOf<R>({id, title, "dB", Show::Fixed, 2, Direction::HigherIsBetter, tip},
-                           [field](const R& r) { return figureOf(r.*field, &Deviation::sqnrDb); });
+                           [field](const R& r) { return figureOf(r.*field, &Deviation::sqnrCell); });
     };
     static const Columns<R> columns = {
         columnOf<R>({"operation", "Operation", "", Show::Text, 0, none, ""}, &R::operation),

@@ -85,8 +85,8 @@ const Columns<DiffRow>& diffColumns() {
         add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
             &DiffRow::nmse);
         add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
-             "-10 log10 NMSE; none where B equals A"},
-            &DiffRow::sqnrDb);
+             "-10 log10 NMSE; inf where B equals A"},
+            [](const DiffRow& r) { return sqnrCell(r.nmse()); });
         add({"cosine", "Cosine", "", Show::Fixed, 6, Direction::HigherIsBetter, "Of A and B as vectors"},
             &DiffRow::cosine);
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},

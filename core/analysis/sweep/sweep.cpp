@@ -210,7 +210,7 @@ const Columns<SweepPoint>& sweepColumns() {
         columnOf<R>({"bpw", "bpw", "", Show::Fixed, 4, lower, "true stored bits per weight"}, &R::bpw),
         columnOf<R>({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
                      "-10 log10 of the NMSE of the class's tensors taken together"},
-                    &R::sqnrDb),
+                    [](const R& r) { return sqnrCell(r.nmse()); }),
         columnOf<R>({"nmse", "NMSE", "", Show::Scientific, 4, lower, "sum E^2 / sum W^2"}, &R::nmse),
         columnOf<R>({"kl_model", "KL of the model", "nats", Show::Significant, 4, lower,
                      "mean KL with all layers under the spec, as it was measured on a text"},

@@ -124,7 +124,7 @@ void MemoryTest::analyze() {
 
 namespace {
 
-constexpr int kSome = 3'000, kMany = 12'000; // more tensors than any command keeps rows for
+constexpr int kSome = 5'000, kMany = 14'000; // more tensors than any command keeps rows for (qs::cli::kRowsKept)
 
 /// A model with names like those of experts in many layers, and different values.
 QString experts(const QTemporaryDir& folder, int tensors) {
@@ -156,7 +156,7 @@ void MemoryTest::perTensor_data() {
     add("analyze", "analyze IN --spec nf4:block=4 --json /dev/null --csv /dev/null", 400);
     add("sweep", "sweep IN --spec nf4 --block 4 --json /dev/null --html /dev/null", 400);
     add("audit", "audit IN --json /dev/null", 400);
-    add("diff", "diff IN IN --json /dev/null --md /dev/null", 700);       // two models
+    add("diff", "diff IN IN --json /dev/null --md /dev/null", 500);       // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 1'000); // two tensors are written for each
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 400);
     add("statistics", "inspect IN --stats --json /dev/null", 400);

@@ -32,6 +32,10 @@ private Q_SLOTS:
             QCOMPARE(isNotMeasured(info, {}), isNumeric(info));
             QCOMPARE(cellText(info, {}), isNumeric(info) ? "not measured"s : "-"s); // words that do not apply
             QVERIFY(!isNotMeasured(info, 0.0));
+            ColumnInfo fact = info; // such as the bytes of what is not written
+            fact.isMeasured = false;
+            QVERIFY(!isNotMeasured(fact, {}));
+            QCOMPARE(cellText(fact, {}), "-"s);
         }
     }
     void cells() {
