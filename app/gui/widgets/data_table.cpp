@@ -8,7 +8,53 @@
 #include <QSortFilterProxyModel>
 #include <QTableView>
 
+#include <algorithm>
+
 namespace qs::gui {
+
+namespace {
+
+/// See fillWidth().
+class WidthLeft : public QObject {
+public:
+    WidthLeft(QTableView& view, int least) : QObject(&view), view_(view), least_(least) {
+        view.viewport()->installEventFilter(this);
+        connect(view.horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column, int, int pixels) {
+            if (column != 0)
+                fill();
+            else if (!filling_) // by its contents, or by the user
+                least_ = pixels;
+        });
+        fill();
+    }
+
+protected:
+    bool eventFilter(QObject*, QEvent* event) override {
+        if (event->type() == QEvent::Resize) fill();
+        return false;
+    }
+
+private:
+    void fill() {
+        auto* header = view_.horizontalHeader();
+        int last = header->count() - 1;
+        while (last > 0 && header->isSectionHidden(last)) --last;
+        const int side = view_.model()->headerData(last, Qt::Horizontal, Qt::TextAlignmentRole).toInt();
+        const bool isText = !(side & Qt::AlignRight);
+        if (header->stretchLastSection() != isText) header->setStretchLastSection(isText);
+        const int others = header->length() - header->sectionSize(0);
+        filling_ = true;
+        header->resizeSection(0, isText ? least_ : std::max(least_, view_.viewport()->width() - others));
+        filling_ = false;
+    }
+    QTableView& view_;
+    int least_;
+    bool filling_ = false; ///< this object resizes the first column
+};
+
+} // namespace
+
+void fillWidth(QTableView& view, int least) { new WidthLeft(view, least); }
 
 void asDataTable(QTableView& view, const QString& accessibleName, int rowHeight) {
     SharedPainting::of(*view.viewport(), SharedPainting::Fit::FromTheCorner);

@@ -6,9 +6,12 @@
 #include "app/gui/pages/compare/compare_plots.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
+#include "app/gui/widgets/elided_label.h"
 #include "core/analysis/analysis.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/layout_walk.h"
+#include "tests/app/gui/model_file.h"
 #include "tests/app/gui/settled_window.h"
 #include "tests/support/test_program.h"
 #include "tests/support/thinned.h"
@@ -17,6 +20,8 @@
 #include <QComboBox>
 #include <QFontDatabase>
 #include <QLabel>
+#include <QStandardItemModel>
+#include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
 
@@ -149,6 +154,29 @@ private Q_SLOTS:
         const auto* facts = window.findChild<QLabel*>(QStringLiteral("modelFacts"));
         QCOMPARE(facts->text(), QStringLiteral("507.81 KiB · F32"));
         QVERIFY(facts->toolTip().startsWith(QStringLiteral("10000 tensors")));
+    }
+
+    /// The width that is left goes to the last column if it holds text, else to the first: never to a number.
+    void theWidthThatIsLeftIsNotANumbers() {
+        QStandardItemModel rows(1, 3);
+        QTableView table;
+        table.setModel(&rows);
+        for (int i = 1; i < 3; ++i) rows.setHeaderData(i, Qt::Horizontal, int(Qt::AlignRight), Qt::TextAlignmentRole);
+        table.resize(600, 100);
+        table.show();
+        fillWidth(table, 100);
+        table.setColumnWidth(1, 80), table.setColumnWidth(2, 90);
+        QCOMPARE(table.columnWidth(2), 90);
+        QCOMPARE(table.columnWidth(0), table.viewport()->width() - 170);
+        table.resize(700, 100);
+        QTRY_COMPARE(table.columnWidth(0), table.viewport()->width() - 170);
+        table.setColumnWidth(1, 900); // no room is left
+        QCOMPARE(table.columnWidth(0), 100);
+        table.setColumnWidth(1, 80);
+        rows.setHeaderData(2, Qt::Horizontal, int(Qt::AlignLeft), Qt::TextAlignmentRole);
+        table.setColumnWidth(1, 81);
+        QCOMPARE(table.columnWidth(0), 100);
+        QTRY_COMPARE(table.columnWidth(2), table.viewport()->width() - 181);
     }
 
     /// A label that is cut at the right loses whole parts, and shows nothing rather than a few letters.

@@ -3,10 +3,10 @@
 
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
+#include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
 
 #include <QHBoxLayout>
-#include <QHeaderView>
 #include <QLabel>
 #include <QTableView>
 #include <QVBoxLayout>
@@ -113,7 +113,8 @@ void EvidenceFigures::clear(const QString& why) {
 void putFiguresOverTable(Card& card, EvidenceFigures& figures, QTableView& table, QAbstractItemModel& rows) {
     table.setModel(&rows);
     table.setSelectionMode(QAbstractItemView::SingleSelection);
-    table.horizontalHeader()->setStretchLastSection(true);
+    table.setProperty("roomy", true); // many numbers side by side
+    fillWidth(table, 96);
     auto* body = new QWidget;
     auto* column = spaced(new QVBoxLayout(body), Theme::kSpace);
     column->addWidget(&figures);

@@ -38,8 +38,7 @@ PlanChance::PlanChance(QWidget* parent)
     verdictCard_->setSketch(new Sketch(Sketch::Kind::Text));
     asDataTable(*table_, tr("The plan and what it was measured beside"));
     table_->setModel(rows_);
-    table_->horizontalHeader()->setStretchLastSection(true);
-    table_->setColumnWidth(0, 190);
+    fillWidth(*table_, 190);
     tableCard_->setBody(table_);
     tableCard_->setSketch(Sketch::ofTable(*rows_));
     row->addWidget(verdictCard_, 2);

@@ -55,8 +55,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     asDataTable(*table_, tr("Units of the plan: tensors that get one spec"));
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setContextMenuPolicy(Qt::CustomContextMenu);
-    table_->horizontalHeader()->setStretchLastSection(true);
-    table_->setColumnWidth(0, 180);
+    fillWidth(*table_, 140);
     tableCard_->setBody(table_);
     tableCard_->setSketch(Sketch::ofTable(*rows_));
     row->addWidget(stripCard_, 2);
