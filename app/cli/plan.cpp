@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <optional>
 
 namespace qs::cli {
@@ -109,10 +110,18 @@ std::size_t lossChunksOf(const PlanCommand& options, const eval::EvaluationText&
 }
 
 Result<void> printPlan(const plan::PlanRecord& record) {
-    auto rows = plan::mixtureRows(record.plan, *record.options);
-    const std::size_t all = rows.size();
-    std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.loss > b.loss; });
-    if (all > kMostPrinted) rows.resize(kMostPrinted);
+    // Rows are made of those units only that are printed: a model may have a million.
+    const auto lossOf = [&](std::uint32_t unit) -> std::optional<double> {
+        const plan::UnitOption& option = record.options->of[unit][record.plan.picked[unit]];
+        return option.isMeasured ? std::optional(option.loss) : std::nullopt;
+    };
+    const std::size_t all = record.options->units.size();
+    std::vector<std::uint32_t> units(all);
+    std::iota(units.begin(), units.end(), 0u);
+    std::ranges::stable_sort(units, [&](auto a, auto b) { return lossOf(a) > lossOf(b); });
+    units.resize(std::min(all, kMostPrinted));
+    std::vector<plan::MixtureRow> rows;
+    for (const auto unit : units) rows.push_back(plan::mixtureRow(record.plan, *record.options, unit));
     std::vector<std::string_view> ids = {"unit", "spec", "bpw", "loss", "share"};
     if (record.options->latencies) ids.push_back("time_ns");
     std::string text = tableText(withColumns(makeTable({}, plan::mixtureColumns(), rows), ids));
@@ -217,7 +226,8 @@ Result<void> runPlan(PlanCommand& options) {
         if (!known) return tl::unexpected(known.error());
         record.recipes.push_back(std::move(*known));
     }
-    release(sizes->of), release(sizes->kept); // a million tensors may have them
+    // A million tensors may have them.
+    release(sizes->of), release(sizes->kept), release(losses->of), release(losses->reasons);
     const auto budget = budgetOf(options, record, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
     std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are

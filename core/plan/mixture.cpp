@@ -69,23 +69,26 @@ Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vecto
     return out;
 }
 
+MixtureRow mixtureRow(const Mixture& mixture, const Options& options, std::size_t unit) {
+    const PlanUnit& one = options.units[unit];
+    const UnitOption& option = options.of[unit][mixture.picked[unit]];
+    const QuantSpec* spec = options.specOf(option);
+    MixtureRow row;
+    row.unit = one.name, row.spec = spec ? specText(*spec) : "keep";
+    row.bytes = option.bytes, row.tensors = one.tensors.size(), row.lock = one.lock;
+    if (option.isMeasured) row.loss = option.loss;
+    if (options.latencies && option.isTimed) row.ns = double(option.ns);
+    for (const TensorInfo* tensor : one.tensors) row.elements += tensor->elements;
+    for (const RefusedSpec& refused : options.refused[unit])
+        row.refused += fmt::format("{}{}: {}", row.refused.empty() ? "" : "; ", specText(options.specs[refused.spec]),
+                                   refused.reason);
+    if (mixture.loss != 0) row.share = option.loss / mixture.loss;
+    return row;
+}
+
 std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options) {
     std::vector<MixtureRow> rows;
-    for (std::size_t u = 0; u < options.units.size(); ++u) {
-        const UnitOption& option = options.of[u][mixture.picked[u]];
-        const QuantSpec* spec = options.specOf(option);
-        MixtureRow row;
-        row.unit = options.units[u].name, row.spec = spec ? specText(*spec) : "keep";
-        row.bytes = option.bytes, row.tensors = options.units[u].tensors.size(), row.lock = options.units[u].lock;
-        if (option.isMeasured) row.loss = option.loss;
-        if (options.latencies && option.isTimed) row.ns = double(option.ns);
-        for (const TensorInfo* tensor : options.units[u].tensors) row.elements += tensor->elements;
-        for (const RefusedSpec& one : options.refused[u])
-            row.refused +=
-                fmt::format("{}{}: {}", row.refused.empty() ? "" : "; ", specText(options.specs[one.spec]), one.reason);
-        if (mixture.loss != 0) row.share = option.loss / mixture.loss;
-        rows.push_back(std::move(row));
-    }
+    for (std::size_t u = 0; u < options.units.size(); ++u) rows.push_back(mixtureRow(mixture, options, u));
     return rows;
 }
 

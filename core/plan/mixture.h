@@ -53,6 +53,7 @@ struct MixtureRow {
     std::string refused;      ///< specs that it cannot have, and why
 };
 const Columns<MixtureRow>& mixtureColumns();
-std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options);
+MixtureRow mixtureRow(const Mixture& mixture, const Options& options, std::size_t unit);
+std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& options); ///< of all units
 
 } // namespace qs::plan

@@ -55,11 +55,13 @@ Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const Tensor
     if (!out.layout) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
     QuantizeRequest request;
     request.layout = out.layout->id, request.keepsRest = true;
-    const auto kept = planExport(*out.model, request, job);
-    if (!kept) return tl::unexpected(kept.error());
-    out.elements = kept->elements, out.bytes = kept->bytes;
-    out.kept.reserve(kept->tensors.size());
-    for (const PlannedTensor& row : kept->tensors) out.kept.push_back(row.bytes);
+    { // the plan of an export takes much memory
+        const auto kept = planExport(*out.model, request, job);
+        if (!kept) return tl::unexpected(kept.error());
+        out.elements = kept->elements, out.bytes = kept->bytes;
+        out.kept.reserve(kept->tensors.size());
+        for (const PlannedTensor& row : kept->tensors) out.kept.push_back(row.bytes);
+    }
     for (const QuantSpec& spec : specs)
         if (auto done = out.add(spec, job); !done) return tl::unexpected(done.error());
     return out;

@@ -163,7 +163,7 @@ void MemoryTest::perTensor_data() {
     add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 1'050);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 400);
-    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 2'000, 0, 2); // losses and choices
+    add("plan", "plan IN --spec int8 --spec nf4:block=4 --budget 40bpw", 1'400, 0, 2); // losses and choices
     add("bench", "bench --model IN --spec int8 --shape 1 --backend cpu --seconds 0.01 --memory 128MiB", 400);
     // Refused, because there is no network: as soon as the tensors are listed.
     add("eval", "eval IN --spec int8 --tokens TOKENS", 400, 1);
