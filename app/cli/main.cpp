@@ -5,13 +5,13 @@
 #include "app/cli/mpi.h"
 #include "app/cli/terminal.h"
 #include "app/cli/units.h"
+#include "app/cli/usage_error.h"
 #include "core/base/job_scope.h"
 #include "core/base/text.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <clocale>
 #include <cstdio>
@@ -30,20 +30,6 @@ int complain(const std::string& sentence, int code) {
 int stopped() {
     const int signal = qs::cli::caughtSignal();
     return complain(qs::cli::stoppedSentence(), signal ? 128 + signal : 1);
-}
-
-/// CLI11 only says that a command is required; this names the unknown one.
-std::string unknownCommand(const char* asked) {
-    std::string known;
-    for (const auto& command : qs::cli::commands()) known += (known.empty() ? "" : ", ") + std::string(command.name);
-    return "there is no command '" + qs::escapeForPeople(asked) + "'; the commands are " + known + ".";
-}
-
-/// Rewrites CLI11's "Could not convert: --block = x" as "--block takes a number, not 'x'".
-std::string notANumber(const std::string& what) {
-    const auto option = what.find("--"), equals = what.find(" = ");
-    if (option == std::string::npos || equals == std::string::npos || equals < option) return what;
-    return what.substr(option, equals - option) + " takes a number, not '" + what.substr(equals + 3) + "'";
 }
 
 int run(const qs::cli::CommandLine& line) {
@@ -93,21 +79,12 @@ int main(int argc, char** argv) {
     for (const auto& problem : qs::loadTrained(qs::userFormatsFolder()))
         complain("not taken as a trained spec: " + problem, 0);
     qs::cli::CommandLine line;
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {
-        line.parse({argv + std::min(argc, 1), argv + argc});
+        line.parse(words);
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return line.app().exit(e);
-        const auto* chosen = line.chosen();
-        if (!chosen && argc > 1 && argv[1][0] != '-') return complain(unknownCommand(argv[1]), 2);
-        if (!chosen && argc > 1)
-            return complain("there is no option '" + qs::escapeForPeople(argv[1], 100) +
-                                "' before a command; see `quantscope-cli --help`.",
-                            2);
-        const std::string who = chosen ? " " + chosen->get_name() : "";
-        std::string what = qs::escapeForPeople(e.what(), 250);
-        if (dynamic_cast<const CLI::ConversionError*>(&e)) what = notANumber(what);
-        while (!what.empty() && (what.back() == '.' || what.back() == ' ')) what.pop_back();
-        return complain(what + "; see `quantscope-cli" + who + " --help`.", 2);
+        return complain(qs::cli::usageSentence(line, words, e), 2);
     }
     if (const char* problem = qs::forcedIsaProblem()) return complain(std::string(problem) + ".", 2);
     const auto mpi = qs::cli::Mpi::join();

@@ -122,7 +122,11 @@ private Q_SLOTS:
             QTest::newRow(name) << s(arguments) << code << s(says);
         };
         add("nothing", "", 2, "required");
-        add("unknown command", "anlyze GOOD", 2, "there is no command 'anlyze'");
+        add("unknown command", "anlyze GOOD", 2, "there is no command 'anlyze'; did you mean analyze?");
+        add("no such command", "nonsense GOOD", 2, "there is no command 'nonsense'; the commands are inspect, ");
+        add("mistyped option", "analyze GOOD --specc int8", 2, "analyze has no option --specc; did you mean --spec?");
+        add("unshortened option", "eval GOOD --context=9", 2, "eval has no option --context; did you mean --ctx?");
+        add("unknown option", "audit GOOD --wrong", 2, "audit has no option --wrong; see `quantscope-cli audit");
         add("unknown first option", "--nope", 2, "there is no option '--nope'");
         add("unknown option", "inspect GOOD --nope", 2, "--nope");
         add("missing spec", "analyze GOOD", 2, "--spec");
