@@ -184,7 +184,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     auto decided = decideAll(model, request, layout, plan);
     if (!decided) return tl::unexpected(decided.error());
     plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
-    if (!decided->refusal.empty())
+    if (!decided->refusal.empty() && !request.skipRefused)
         if (auto offer = otherLayout(model, request, layout)) plan.offers.push_back(std::move(*offer));
     for (PlanOffer& offer : offersOf(decided->given, request, layout)) plan.offers.push_back(std::move(offer));
     if (layout.warns) plan.warning = layout.warns(decided->taken);
