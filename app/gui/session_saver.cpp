@@ -2,6 +2,7 @@
 #include "app/gui/session_saver.h"
 
 #include "app/gui/output_check.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/session_results.h"
 #include "app/gui/spec_history.h"
@@ -107,7 +108,7 @@ void SessionSaver::write(const QString& path, bool byItself) {
         return true;
     };
     const auto done = [this, path, byItself](const Result<bool>& written) {
-        if (!written) return Q_EMIT session_.failed(QString::fromStdString(oneSentence(written.error().sentence())));
+        if (!written) return Q_EMIT session_.failed(errorSentence(written.error()));
         if (!byItself) {
             path_ = path;
             session_.addRecentFile(path);

@@ -3,6 +3,7 @@
 // Runs work on a worker thread. Messages, progress and the result of the work arrive on the window's thread. Nothing
 // arrives after cancel(), drop() or the destruction of the Task.
 
+#include "app/gui/sentence.h"
 #include "core/base/job_scope.h"
 #include "core/base/result.h"
 #include "core/base/text.h"
@@ -161,7 +162,7 @@ private:
         else if (answer)
             done(std::move(*answer));
         else if (!answer.error().cancelled)
-            Q_EMIT failed(QString::fromStdString(oneSentence(answer.error().sentence())));
+            Q_EMIT failed(errorSentence(answer.error()));
         if (guard) Q_EMIT over();
     }
 

@@ -2,11 +2,11 @@
 #include "app/gui/widgets/rule_editor.h"
 
 #include "app/gui/output_check.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/recipe_dialog.h"
 #include "app/gui/widgets/status_line.h"
-#include "core/base/text.h"
 #include "core/export/recipe.h"
 #include "core/model/output/atomic_file.h"
 
@@ -117,8 +117,7 @@ void RuleEditor::take() {
     const QString text = lines_->toPlainText();
     if (text.size() > kMostCharacters)
         return say(tr("There are too many rules for this field: quantscope-cli export takes them from a file."), true);
-    if (const auto rules = parseRules(text.toStdString()); !rules)
-        return say(QString::fromStdString(oneSentence(rules.error().sentence())), true);
+    if (const auto rules = parseRules(text.toStdString()); !rules) return say(errorSentence(rules.error()), true);
     say({}, false);
     session_.setRules(text, rest_->currentIndex() == 1);
 }
@@ -131,7 +130,7 @@ void RuleEditor::open() {
         if (const auto other = readForeignRecipe(path.toStdString()); other && other->format != &kOwnRecipes)
             return showRecipes(session_, window(), path);
     const auto lines = recipe ? rulesText(recipe->rules) : tl::unexpected(recipe.error());
-    if (!lines) return say(QString::fromStdString(oneSentence(lines.error().sentence())), wrong_);
+    if (!lines) return say(errorSentence(lines.error()), wrong_);
     if (lines->size() > std::size_t(kMostCharacters))
         return say(
             tr("%1 has too many rules for this field: quantscope-cli export takes it.").arg(QFileInfo(path).fileName()),
@@ -153,7 +152,7 @@ void RuleEditor::save() {
     recipe.rules = *parseRules(session_.rules().toStdString());
     auto written = outputCheck(session_)(path.toStdString());
     if (written) written = writeWholeFile(path.toStdString(), recipeText(recipe));
-    if (!written) return say(QString::fromStdString(oneSentence(written.error().sentence())), wrong_);
+    if (!written) return say(errorSentence(written.error()), wrong_);
     say({}, false);
     said_->say(tr("Saved %1.").arg(QFileInfo(path).fileName()));
 }

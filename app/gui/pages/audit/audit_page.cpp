@@ -4,6 +4,7 @@
 #include "app/gui/output_check.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/audit/audited_tensors.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -189,8 +190,8 @@ bool AuditPage::takeRestored() {
         if (audited && *audited && !result_) result_ = std::move(**audited);
         if (compared && *compared && !diff_)
             plan_ = std::move((*compared)->plan), diff_ = std::move((*compared)->result);
-        if (audited && !*audited) status_->say(plain(oneSentence(audited->error().sentence())), true);
-        if (compared && !*compared) status_->say(plain(oneSentence(compared->error().sentence())), true);
+        if (audited && !*audited) status_->say(errorSentence(audited->error()), true);
+        if (compared && !*compared) status_->say(errorSentence(compared->error()), true);
     });
     return found != nullptr;
 }

@@ -7,6 +7,7 @@
 #include "app/gui/pages/backends/backends_matrix.h"
 #include "app/gui/pages/backends/backends_plan.h"
 #include "app/gui/pages/backends/backends_tables.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
@@ -228,8 +229,7 @@ void BackendsPage::startIfQuiet() {
         [this](Result<std::optional<MachineLoad>> load) {
             if (bench_->running()) return;
             if (!load || !*load || !(*load)->busy()) return start();
-            auto sentence = QString::fromStdString(busyText(**load));
-            sentence[0] = sentence[0].toUpper();
+            const QString sentence = capitalized(QString::fromStdString(busyText(**load)));
             busy_->offer(tr("%1: rows timed now will be marked busy, and their ratios mean nothing. They "
                             "would take at least %2.")
                              .arg(sentence, QString::fromStdString(durationText(plan_->secondsNeeded()))),
@@ -305,7 +305,7 @@ void BackendsPage::write(const ReportWriter& writer) {
         return text->size();
     };
     Task::once(this, work, [this, path](const Result<std::uint64_t>& bytes) {
-        if (!bytes) return status_->say(QString::fromStdString(oneSentence(bytes.error().sentence())), true);
+        if (!bytes) return status_->say(errorSentence(bytes.error()), true);
         status_->say(tr("Wrote %1, %2.").arg(QFileInfo(path).fileName(), QString::fromStdString(bytesText(*bytes))));
         Q_EMIT written(path);
     });
@@ -316,7 +316,7 @@ void BackendsPage::loadBaseline() {
     if (path.isEmpty()) return;
     const auto work = [path = path.toStdString()](const Job&) { return readBenchBaseline(path); };
     Task::once(this, work, [this, path](Result<BenchBaseline> baseline) {
-        if (!baseline) return status_->say(QString::fromStdString(oneSentence(baseline.error().sentence())), true);
+        if (!baseline) return status_->say(errorSentence(baseline.error()), true);
         tables_->setBaseline(std::move(*baseline));
         readsBeside(session_, path, tr("the earlier results"));
     });

@@ -5,6 +5,7 @@
 #include "app/gui/pages/backends/plan_shapes.h"
 #include "app/gui/pages/backends/plan_sources.h"
 #include "app/gui/pages/backends/plan_specs.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
@@ -124,7 +125,7 @@ void BackendsPlan::estimate() {
     shapes_->fit();
     fields_->enableForOperation();
     const auto planned = plan();
-    complain(planned ? QString() : QString::fromStdString(oneSentence(planned.error().sentence())));
+    complain(planned ? QString() : errorSentence(planned.error()));
     note_->setVisible(bool(planned));
     if (planned) showRows(*planned);
     run_->setEnabled(bool(planned) && !running_);

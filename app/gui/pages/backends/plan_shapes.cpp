@@ -2,6 +2,7 @@
 #include "app/gui/pages/backends/plan_shapes.h"
 
 #include "app/gui/pages/backends/plan_list.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/task.h"
 #include "app/gui/theme.h"
@@ -58,7 +59,7 @@ void PlanShapes::wishAll() {
 
 void PlanShapes::addTyped() {
     const auto shape = parseShape("1x" + typed_->text().trimmed().toStdString());
-    if (!shape) return Q_EMIT complained(QString::fromStdString(oneSentence(shape.error().sentence())));
+    if (!shape) return Q_EMIT complained(errorSentence(shape.error()));
     shapes_.push_back({shape->n, shape->k, 0, {}});
     list_->add(QStringLiteral("%1 × %2").arg(shape->n).arg(shape->k), true);
     typed_->clear();

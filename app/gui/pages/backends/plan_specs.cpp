@@ -4,11 +4,11 @@
 #include "app/gui/distinct_specs.h"
 #include "app/gui/pages/backends/plan_list.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/lists.h"
-#include "core/base/text.h"
 #include "core/bench/run/operands.h"
 
 #include <QLineEdit>
@@ -62,7 +62,7 @@ void PlanSpecs::wish(const std::vector<QuantSpec>& specs) {
 void PlanSpecs::addTyped() {
     const QString text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());
-    if (!spec) return Q_EMIT complained(QString::fromStdString(oneSentence(spec.error().sentence())));
+    if (!spec) return Q_EMIT complained(errorSentence(spec.error()));
     if (const auto why = whyNotCrossing(*spec)) return Q_EMIT complained(QString::fromStdString(*why));
     specs_.emplace_back(text.toStdString(), *spec);
     list_->add(text, true);

@@ -2,6 +2,7 @@
 #include "app/gui/pages/codebook/codebook_gap_card.h"
 
 #include "app/gui/pages/codebook/codebook_lab.h"
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "core/base/text.h"
 #include "core/solve/codebooks.h"
@@ -201,8 +202,7 @@ void GapCard::setWeights(const QString& title) {
 void GapCard::save() {
     const QString id = id_->text().trimmed();
     const auto path = lab_.save(id);
-    if (!path)
-        return verdict_->setText(tr("Not saved: %1").arg(QString::fromStdString(oneSentence(path.error().sentence()))));
+    if (!path) return verdict_->setText(tr("Not saved: %1").arg(errorSentence(path.error())));
     Q_EMIT saved(id);
     verdict_->setText(tr("Saved as %1, in %2").arg(id, *path));
 }

@@ -8,6 +8,7 @@
 #include "app/gui/pages/codebook/codebook_page_cards.h"
 #include "app/gui/pages/tensor/tensor_page_cards.h"
 #include "app/gui/pages/tensor/tensor_page_header.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/task.h"
 #include "app/gui/theme.h"
@@ -205,7 +206,7 @@ void CodebookPage::learnFor(const QString& share) {
     learning_.run(tr("Learning a codebook").toStdString(), work, [this, chosen, how](const Answer& levels) {
         if (session_.tensor() != chosen) return;
         const auto used = lab_.useLevels(levels->levels, how);
-        if (!used) gap_->say(tr("Not learned: %1").arg(QString::fromStdString(oneSentence(used.error().sentence()))));
+        if (!used) gap_->say(tr("Not learned: %1").arg(errorSentence(used.error())));
     });
 }
 
@@ -224,7 +225,7 @@ void CodebookPage::chooseWeights() {
             this, [path = path.toStdString()](const Job&) { return openModel(path); },
             [this, set](Result<File> file) {
                 set(file ? *file : nullptr);
-                if (!file) gap_->say(QString::fromStdString(oneSentence(file.error().sentence())));
+                if (!file) gap_->say(errorSentence(file.error()));
             });
     };
     askForInputs(this, tr("Open activations, column weights or an importance matrix"), open);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/codebook/codebook_page_cards.h"
 
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/plot_analysis.h"
@@ -238,9 +239,7 @@ void DecodeCard::setCodebook(const std::shared_ptr<const Model>& model, const Te
     };
     task_.run({}, work, [this](const Result<DecodeComparison>& result) {
         if (!result && result.error().cancelled) return;
-        verdict_->setText(
-            result ? decodeVerdict(*result)
-                   : tr("Not measured: %1").arg(QString::fromStdString(oneSentence(result.error().sentence()))));
+        verdict_->setText(result ? decodeVerdict(*result) : tr("Not measured: %1").arg(errorSentence(result.error())));
     });
 }
 

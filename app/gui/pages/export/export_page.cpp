@@ -3,6 +3,7 @@
 
 #include "app/gui/output_check.h"
 #include "app/gui/pages/export/export_plan_view.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -230,7 +231,7 @@ void ExportPage::look() {
     static constexpr std::array<std::int64_t, 2> shape = {4096, 4096};
     const auto accepted = layout.accepts(spec, shape);
     takes_->setText(accepted ? tr("Takes %1.").arg(QString::fromUtf8(layout.takes))
-                             : QString::fromStdString(oneSentence(accepted.error().sentence())));
+                             : capitalized(errorSentence(accepted.error())));
     takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
     takes_->style()->polish(takes_);
     takesSpec_ = accepted || session_.keepsRest();
@@ -339,7 +340,7 @@ void ExportPage::openCertificate() {
     const QString path = chooseCertificate_(QDir::homePath());
     if (path.isEmpty()) return;
     const auto read = readCertificate(path.toStdString());
-    if (!read) return status_->say(QString::fromStdString(oneSentence(read.error().sentence())), true);
+    if (!read) return status_->say(errorSentence(read.error()), true);
     present(*read, path);
     keep();
     status_->say(tr("Comparing the files with the certificate"));

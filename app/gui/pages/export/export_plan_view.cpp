@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/export/export_plan_view.h"
 
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/data_table.h"
 #include "core/base/text.h"
@@ -132,9 +133,7 @@ void ExportPlanView::take(Result<Ranked> found) {
         text = found.error().sentence();
         rows_->setRows({});
     }
-    QString sentence = QString::fromStdString(oneSentence(text));
-    if (!sentence.isEmpty()) sentence[0] = sentence[0].toUpper();
-    headline_->setText(sentence);
+    headline_->setText(capitalized(QString::fromStdString(oneSentence(text))));
     headline_->setProperty("role", plan_ && plan_->problem.empty() ? QString() : QStringLiteral("warn"));
     headline_->style()->polish(headline_);
     showOffers();

@@ -222,6 +222,4 @@ void fitColumns(QTableView& table) {
     });
 }
 
-QString sentence(const Error& error) { return QString::fromStdString(oneSentence(error.sentence())); }
-
 } // namespace qs::gui

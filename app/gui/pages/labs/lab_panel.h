@@ -3,6 +3,7 @@
 // The common base of the panels of the labs page: work on a worker thread that the job lane shows, the selected tensor
 // as a value, and inputs in place of activations.
 
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/task.h"
 #include "app/gui/widgets/page_title.h"
@@ -20,8 +21,6 @@ class QTableView;
 namespace qs::gui {
 
 class Card;
-
-QString sentence(const Error& error);
 
 /// Each input comes from a file, or is synthetic if there is no file.
 struct LabInputs {
@@ -71,7 +70,7 @@ protected:
         restoring_.run({}, work, [this, take = std::move(take)](Result<T> result) {
             if (result) take(std::move(*result));
             touch();
-            if (!result) complain(sentence(result.error()));
+            if (!result) complain(errorSentence(result.error()));
             Q_EMIT settled();
         });
         return true;

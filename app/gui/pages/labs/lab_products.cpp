@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/labs/lab_products.h"
 
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -296,7 +297,7 @@ void ProductsPanel::show(const KeptProducts& measured) {
         tableCard_->setNote(
             tr("X: %1   G: %2").arg(LabInputs::titled(measured.activations), LabInputs::titled(measured.gradients)));
     } else {
-        tableCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.products.error())));
+        tableCard_->setMessage(tr("Not measured: %1").arg(errorSentence(measured.products.error())));
         barsCard_->setMessage(tableCard_->message());
     }
     if (measured.cache) {
@@ -320,7 +321,7 @@ void ProductsPanel::show(const KeptProducts& measured) {
                                                           .arg(measured.dim)
                                                     : tr("K and V: %1").arg(LabInputs::titled(measured.blocks)));
     } else {
-        cacheCard_->setMessage(tr("Not measured: %1").arg(sentence(measured.cache.error())));
+        cacheCard_->setMessage(tr("Not measured: %1").arg(errorSentence(measured.cache.error())));
         tradeCard_->setMessage(cacheCard_->message());
     }
 }

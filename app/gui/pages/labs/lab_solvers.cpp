@@ -2,6 +2,7 @@
 #include "app/gui/pages/labs/lab_solvers.h"
 
 #include "app/gui/output_check.h"
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/data_table.h"
@@ -176,7 +177,7 @@ void SolversPanel::begin() {
     const TensorInfo* tensor = session_.tensor();
     if (!tensor) return;
     const auto settings = solve::parseSettings(options_->text().trimmed().toStdString());
-    if (!settings) return status_->say(sentence(settings.error()), true);
+    if (!settings) return status_->say(errorSentence(settings.error()), true);
     using Answer = std::shared_ptr<const Latest>;
     const auto work = [model = session_.model(), tensor, spec = session_.spec(), inputs = inputs_,
                        rows = inputsCount_->value(), settings = *settings](const Job& job) -> Result<Answer> {

@@ -8,6 +8,7 @@
 #include "app/gui/pages/labs/lab_qat.h"
 #include "app/gui/pages/labs/lab_solvers.h"
 #include "app/gui/pages/tensor/tensor_page_header.h"
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/status_line.h"
@@ -139,7 +140,7 @@ void LabsPage::openInputs(const QString& path, Given what) {
     Task::once(
         this, [path = path.toStdString()](const Job&) { return value::InputFile::open(path); },
         [this, take](Result<File> file) {
-            if (!file) return trouble_->say(sentence(file.error()), true);
+            if (!file) return trouble_->say(errorSentence(file.error()), true);
             take(std::move(*file));
         });
 }

@@ -3,6 +3,7 @@
 
 #include "app/gui/page.h"
 #include "app/gui/pages/sweep/spec_set_view.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/tensor_menu.h"
 #include "app/gui/theme.h"
@@ -11,7 +12,6 @@
 #include "app/gui/widgets/inputs_button.h"
 #include "app/gui/widgets/staged_refresh.h"
 #include "app/gui/widgets/unit_popup.h"
-#include "core/base/text.h"
 
 #include <QButtonGroup>
 #include <QComboBox>
@@ -230,12 +230,11 @@ QString OverviewPage::unmeasured(const Metric& metric) const {
     const auto& rows = picture_->rows;
     std::size_t at = 0; // the first row that is not refused
     while (rows.at(at)->status != Status::Ok && at + 1 < std::size_t(rows.size())) ++at;
-    QString reason = missingReason(metric, rows.at(at));
+    const QString reason = missingReason(metric, rows.at(at));
     if (session_.inputs().file && !rows.at(at)->onInputs)
         return tr("%1 holds no inputs of these layers: tensors of their names are needed, with their last axis.")
             .arg(session_.inputs().title());
-    if (!reason.isEmpty()) reason[0] = reason[0].toUpper();
-    return reason + u'.';
+    return capitalized(reason) + u'.';
 }
 
 void OverviewPage::open(int weight) {

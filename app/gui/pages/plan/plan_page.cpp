@@ -8,13 +8,13 @@
 #include "app/gui/pages/plan/plan_speed.h"
 #include "app/gui/pages/plan/plan_start.h"
 #include "app/gui/pages/plan/plan_time.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
 #include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/empty_state.h"
 #include "app/gui/widgets/status_line.h"
-#include "core/base/text.h"
 #include "core/session/kept_plan.h"
 
 #include <QGridLayout>
@@ -310,7 +310,7 @@ bool PlanPage::takeRestored() {
         {}, [text](const Job&) { return planKept(*text); },
         [this](Result<KeptPlan> kept) {
             if (kept) return take(std::move(*kept));
-            status_->say(QString::fromStdString(oneSentence(kept.error().sentence())), true);
+            status_->say(errorSentence(kept.error()), true);
             session_.decision().start().recipe ? startChanged() : ground();
         });
     return true;

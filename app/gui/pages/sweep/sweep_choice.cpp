@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/sweep/sweep_choice.h"
 
+#include "app/gui/sentence.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/tick_list.h"
 #include "core/base/lists.h"
-#include "core/base/text.h"
 
 #include <QCheckBox>
 #include <QGridLayout>
@@ -52,7 +52,7 @@ SweepChoice::SweepChoice(QWidget* parent) : QWidget(parent) {
 void SweepChoice::addTyped() {
     const auto text = typed_->text().trimmed();
     const auto spec = parseSpec(text.toStdString());
-    if (!spec) return Q_EMIT refused(QString::fromStdString(oneSentence(spec.error().sentence())));
+    if (!spec) return Q_EMIT refused(errorSentence(spec.error()));
     const auto known = formats_->findItems(text, Qt::MatchExactly);
     if (known.isEmpty()) {
         formats_->add(text, true);

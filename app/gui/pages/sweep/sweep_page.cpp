@@ -5,6 +5,7 @@
 #include "app/gui/page.h"
 #include "app/gui/pages/sweep/sweep_choice.h"
 #include "app/gui/pages/sweep/sweep_points.h"
+#include "app/gui/sentence.h"
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/card.h"
@@ -204,7 +205,7 @@ bool SweepPage::takeRestored() {
             finished_ = kept->complete;
             status_->say(finished_ ? tr("As it was measured before.") : tr("Not all of it was measured: press Sweep."));
         } else {
-            status_->say(asText(oneSentence(kept.error().sentence())), true);
+            status_->say(errorSentence(kept.error()), true);
         }
         draw();
         Q_EMIT settled();
@@ -216,7 +217,7 @@ void SweepPage::estimate() {
     if (running() || stack_->currentIndex() == 0) return;
     const auto planned = plan();
     start_->setEnabled(bool(planned));
-    if (!planned) return status_->say(asText(oneSentence(planned.error().sentence())), true);
+    if (!planned) return status_->say(errorSentence(planned.error()), true);
     const bool some = planned->tensors.size() < session_.weights().size();
     status_->say(tr("%1 specs over %2 tensors%3.")
                      .arg(planned->specs.size())
@@ -226,7 +227,7 @@ void SweepPage::estimate() {
 
 void SweepPage::begin() {
     auto planned = plan();
-    if (!planned) return status_->say(asText(oneSentence(planned.error().sentence())), true);
+    if (!planned) return status_->say(errorSentence(planned.error()), true);
     plan_ = std::move(*planned);
     result_.reset();
     finished_ = false;
