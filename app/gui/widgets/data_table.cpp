@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QSortFilterProxyModel>
 #include <QTableView>
+#include <QTimer>
 
 #include <algorithm>
 
@@ -21,10 +22,12 @@ public:
         view.viewport()->installEventFilter(this);
         connect(view.horizontalHeader(), &QHeaderView::sectionResized, this, [this](int column, int, int pixels) {
             if (column != 0)
-                fill();
+                later_.start();
             else if (!filling_) // by its contents, or by the user
                 least_ = pixels;
         });
+        later_.setSingleShot(true);
+        connect(&later_, &QTimer::timeout, this, &WidthLeft::fill);
         fill();
     }
 
@@ -49,6 +52,7 @@ private:
     }
     QTableView& view_;
     int least_;
+    QTimer later_;         ///< several columns change at once, and one that is being hidden is not hidden yet
     bool filling_ = false; ///< this object resizes the first column
 };
 
