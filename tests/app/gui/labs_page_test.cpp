@@ -8,6 +8,7 @@
 #include "app/gui/pages/labs/lab_solvers.h"
 #include "app/gui/pages/labs/labs_page.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/ranked_bars.h"
 #include "artefacts.h"
 #include "model_file.h"
 #include "opened_session.h"
@@ -22,6 +23,8 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QToolButton>
+
+#include <algorithm>
 
 using namespace qs;
 using namespace qs::gui;
@@ -89,6 +92,15 @@ private Q_SLOTS:
         const auto transposed = lab->rows().front();
         QCOMPARE(transposed.operation, std::string("transpose"));
         QVERIFY(!transposed.caused->exact());
+        // A bar says how only if there are several ways to do the operation.
+        const auto* bars = lab->findChildren<RankedBars*>().front();
+        for (std::size_t i = 0; i < lab->rows().size(); ++i) {
+            const auto& row = lab->rows()[i];
+            const auto ways = std::ranges::count(lab->rows(), row.operation, &value::WhatIfRow::operation);
+            QCOMPARE(bars->bar(int(i)).name.toStdString(),
+                     ways == 1 ? row.operation : row.operation + ", " + row.detail);
+        }
+        QCOMPARE(bars->bar(0).name, QStringLiteral("transpose"));
         pictures(QStringLiteral("labs-operations"));
 
         QLineEdit* order = lab->argument(0);
