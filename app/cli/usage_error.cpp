@@ -45,7 +45,7 @@ std::string unknownCommand(const std::string& asked) {
     for (const auto& command : commands()) known.emplace_back(command.name);
     const std::string meant = closestName(asked, known);
     return fmt::format("there is no command '{}'; {}", escapeForPeople(asked, 60),
-                       meant.empty() ? fmt::format("the commands are {}", fmt::join(known, ", "))
+                       meant.empty() ? fmt::format("the commands are {}.", fmt::join(known, ", "))
                                      : fmt::format("did you mean {}?", meant));
 }
 

@@ -6,7 +6,9 @@
 #include "core/base/tip.h"
 #include "core/model/derived_tensor.h"
 
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -105,7 +107,10 @@ Columns<SpecTotal> makeTotalColumns() {
     add({"nmse", "NMSE", "", Show::Scientific, 4, lower, "||E||^2 / ||W||^2 of all tensors together"},
         [](const Row& r) { return r.sums.sw2 > 0 ? finiteCellOf(r.sums.se2 / r.sums.sw2) : Value(); });
     add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter, "-10 log10(NMSE) of all tensors together"},
-        [](const Row& r) { return r.sums.sw2 > 0 ? cellOf(sqnrCell(r.sums.se2 / r.sums.sw2)) : Value(); });
+        [](const Row& r) {
+            const double nmse = r.sums.sw2 > 0 ? r.sums.se2 / r.sums.sw2 : std::numeric_limits<double>::quiet_NaN();
+            return std::isfinite(nmse) ? cellOf(sqnrCell(nmse)) : Value();
+        });
     return columns;
 }
 

@@ -129,7 +129,7 @@ Result<std::string> configOf(const Model& model, const QuantizeRequest& request,
 /// The first layout, in files of the same kind, that can write all of the request.
 std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& request, const Layout& layout) {
     for (const Layout& other : layouts()) {
-        if (&other == &layout || std::string_view(other.id) == layout.id || other.fileEnding) continue;
+        if (&other == &layout || other.fileEnding) continue;
         ExportPlan ignored;
         const auto decided = decideAll(model, request, other, ignored);
         if (decided && configOf(model, request, other, *decided)) return PlanOffer{&other, {}, {}};
