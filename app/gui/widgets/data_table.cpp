@@ -45,7 +45,8 @@ private:
         const int side = view_.model()->headerData(last, Qt::Horizontal, Qt::TextAlignmentRole).toInt();
         const bool isText = !(side & Qt::AlignRight);
         if (header->stretchLastSection() != isText) header->setStretchLastSection(isText);
-        const int others = header->length() - header->sectionSize(0);
+        int others = 0;
+        for (int i = 1; i <= last; ++i) others += header->sectionSize(i); // of a hidden one it is 0
         filling_ = true;
         header->resizeSection(0, isText ? least_ : std::max(least_, view_.viewport()->width() - others));
         filling_ = false;

@@ -79,6 +79,14 @@ private Q_SLOTS:
     void aPlanWithoutAClick() {
         QVERIFY(plan()->answer());
         QVERIFY(answer().options->units.size() > 10);
+        // Names get the width that the shown columns of numbers leave.
+        const QTableView& units = *plan()->units()->table();
+        const auto shownWidth = [&] {
+            int pixels = 0;
+            for (int i = 0; i < units.model()->columnCount(); ++i) pixels += units.columnWidth(i); // 0 if it is hidden
+            return pixels;
+        };
+        QTRY_COMPARE(shownWidth(), units.viewport()->width());
         QCOMPARE(answer().plan.gap(), 0.0);
         QVERIFY(answer().plan.bytes <= answer().budget);
         QVERIFY(the<QComboBox>("planObjective")->currentText().contains(u"proxy"));
