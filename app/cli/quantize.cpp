@@ -92,12 +92,13 @@ Result<void> report(const WrittenFiles& written, const std::string& output, cons
 
 /// Reports layers that were already quantized in the source but not selected. The output stores their decoded values.
 Result<void> sayDecoded(const Model& source, const Exported& exported) {
-    const std::uint64_t decoded = decodedTensors(source, exported.certificate);
-    if (decoded == 0) return {};
+    const auto decoded = decodedTensors(source, exported.certificate);
+    if (!decoded) return tl::unexpected(decoded.error());
+    if (*decoded == 0) return {};
     return print(
         fmt::format("{} of those copied are stored quantized in the source and written as the values that they "
                     "decode to.\n",
-                    decoded));
+                    *decoded));
 }
 
 std::string solvedText(const std::vector<solve::SolveRow>& rows) {

@@ -50,7 +50,7 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         std::vector<solve::SolveRow> solved;
         calibration.fill(request, solved, job);
         const Exported done = take(exportModel(*served, request, job));
-        Rows out = Rows::of(proofColumns(), done.certificate.proof.tensors);
+        Rows out = Rows::of(proofColumns(), take(done.certificate.proof.tensors.all()));
         out.summary = summaryText(done.certificate);
         for (const auto& remark : done.written.remarks) out.summary += "\n" + remark;
         for (const auto& warning : done.written.warnings) out.summary += "\nWarning: " + warning;
@@ -75,7 +75,7 @@ Rows checked(const std::string& path, std::string certificate, const py::object&
         if (!found.holds()) throw Fault(Error{checkText(found), certificate});
         Rows out = Rows::of(checkedFileColumns(), found.files);
         out.summary = summaryText(found.certificate) + "\n" + checkText(found);
-        out.add("tensors", proofColumns(), found.certificate.proof.tensors);
+        out.add("tensors", proofColumns(), take(found.certificate.proof.tensors.all()));
         return out;
     });
 }

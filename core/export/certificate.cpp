@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace qs {
 namespace {
@@ -33,6 +34,14 @@ Json jsonOf(const TensorProof& one) {
     row["bytes_predicted"] = one.bytesPredicted;
     row["bytes_written"] = one.bytesWritten;
     return row;
+}
+
+/// Passes the text on once it is long enough, and begins a new one.
+Result<void> takeLong(std::string& piece, const TakeText& take) {
+    if (piece.size() < kTextPiece) return {};
+    auto done = take(piece);
+    piece.clear();
+    return done;
 }
 
 /// The certificate as JSON, without the rows of its tensors and without the previous certificate.
@@ -61,15 +70,6 @@ Json certificateJson(const Certificate& c) {
 
 } // namespace
 
-const char* idOf(Comparison result) {
-    switch (result) {
-    case Comparison::Equal: return "equal";
-    case Comparison::Copied: return "copied";
-    case Comparison::NotCompared: break;
-    }
-    return "not compared";
-}
-
 double Certificate::bitsPerWeight() const {
     return proof.quantizedElements ? 8.0 * double(proof.quantizedBytes) / double(proof.quantizedElements) : 0;
 }
@@ -83,16 +83,16 @@ Result<void> eachCertificatePiece(const Certificate& c, const TakeText& take, co
     const std::string around = dumped(certificateJson(c));
     const auto at = around.find(empty) + empty.size() - 1;
     std::string piece = around.substr(0, at);
-    for (std::size_t i = 0; i < c.proof.tensors.size(); ++i) {
-        piece += i ? ",\n  " : "\n  ";
-        for (const char letter : dumped(jsonOf(c.proof.tensors[i]))) { // two deep, as in the whole
+    bool isFirst = true;
+    const auto rows = c.proof.tensors.each([&](const TensorProof& row) -> Result<void> {
+        piece += std::exchange(isFirst, false) ? "\n  " : ",\n  ";
+        for (const char letter : dumped(jsonOf(row))) { // two deep, as in the whole
             piece += letter;
             if (letter == '\n') piece += "  ";
         }
-        if (piece.size() < kTextPiece) continue;
-        if (auto done = take(piece); !done) return done;
-        piece.clear();
-    }
+        return takeLong(piece, take);
+    });
+    if (!rows) return rows;
     if (!c.proof.tensors.empty()) piece += "\n ";
     piece += around.substr(at);
     if (previous) {
@@ -127,16 +127,15 @@ Result<void> writeCertificate(const std::string& path, const Certificate& certif
 
 Result<void> eachCertificateRow(const Certificate& c, const TakeText& take) {
     std::string piece = "[";
-    for (std::size_t i = 0; i < c.proof.tensors.size(); ++i) {
-        Json row{{"tensor", c.proof.tensors[i].name}};
-        row.update(jsonOf(c.proof.tensors[i]));
+    bool isFirst = true;
+    const auto rows = c.proof.tensors.each([&](const TensorProof& one) -> Result<void> {
+        Json row{{"tensor", one.name}};
+        row.update(jsonOf(one));
         row.erase("name");
-        piece += (i ? "," : "") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
-        if (piece.size() < kTextPiece) continue;
-        if (auto done = take(piece); !done) return done;
-        piece.clear();
-    }
-    return take(piece + "]");
+        piece += (std::exchange(isFirst, false) ? "" : ",") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
+        return takeLong(piece, take);
+    });
+    return rows ? take(piece + "]") : rows;
 }
 
 Result<std::vector<CertifiedFile>> certifyFiles(const std::string& path, const std::string& output, const Job& job) {

@@ -20,18 +20,19 @@ bool hasQuantizedTensors(const Model& source) {
     return hasStoredTensors(source) || std::ranges::any_of(source.tensors, isStoredQuantized);
 }
 
-std::uint64_t decodedTensors(const Model& source, const Certificate& certificate) {
+Result<std::uint64_t> decodedTensors(const Model& source, const Certificate& certificate) {
     if (!hasQuantizedTensors(source)) return 0;
     std::set<std::string> stored;
     for (const auto& [field, name] : storedFields(source)) stored.insert(name);
     for (const TensorInfo& tensor : source.tensors)
         if (isStoredQuantized(tensor)) stored.insert(tensor.name);
     std::uint64_t decoded = 0;
-    for (const TensorProof& one : certificate.proof.tensors) {
+    const auto counted = certificate.proof.tensors.each([&](const TensorProof& one) {
         const TensorInfo* as = source.find(one.name);
         decoded += one.spec.empty() && stored.contains(one.name) && !(as && as->packed && one.readAs == as->typeId());
-    }
-    return decoded;
+        return Result<void>();
+    });
+    return counted ? Result<std::uint64_t>(decoded) : tl::unexpected(counted.error());
 }
 
 } // namespace qs

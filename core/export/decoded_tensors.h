@@ -8,6 +8,6 @@ namespace qs {
 /// Whether a tensor of the source is stored quantized.
 bool hasQuantizedTensors(const Model& source);
 /// Needs the rows of the proof, if hasQuantizedTensors(). Tensors that are quantized in the source, have no spec, and were written as decoded values.
-std::uint64_t decodedTensors(const Model& source, const Certificate& certificate);
+Result<std::uint64_t> decodedTensors(const Model& source, const Certificate& certificate);
 
 } // namespace qs

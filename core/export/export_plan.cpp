@@ -159,7 +159,7 @@ Result<void> countBytes(const Model& model, const Layout& layout, const std::str
         next += isTaken;
         count(plan, row);
     }
-    plan.remarks = writingRemarks(layout, sizes);
+    plan.remarks = writingRemarks(layout, {sizes.size(), [&](std::size_t i) { return sizes[i]; }});
     return {};
 }
 

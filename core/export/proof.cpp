@@ -5,7 +5,10 @@
 #include "core/base/text.h"
 #include "core/export/compare_tensor.h"
 #include "core/export/written_sizes.h"
+#include "core/layouts/model_fields.h"
+#include "core/layouts/stored.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs {
@@ -59,62 +62,134 @@ void Proof::count(const TensorProof& one) {
 
 void Proof::add(TensorProof one) {
     count(one);
-    tensors.push_back(std::move(one));
+    tensors.add(std::move(one));
 }
 
-Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
-                    ProofRows rows) {
-    const auto written = openModel(path);
-    if (!written) return fail("the proof failed: " + written.error().sentence());
-    WrittenSizes sizes(**written);
-    Proof proof;
-    if (rows == ProofRows::Kept) proof.tensors.reserve(what.tensors.size());
-    std::uint64_t total = 0, done = 0, index = 0, kept = 0;
-    for (const WrittenTensor& record : what.tensors) total += record.bytes;
-    for (const WrittenTensor& record : what.tensors) {
-        if (job.cancelled()) return cancelledError();
-        const TensorInfo& from = *record.original;
-        job.progress(
-            {double(done), double(total), "Proving " + escapeForPeople(from.name, 60), index++, what.tensors.size()});
-        TensorProof one;
-        one.name = from.name, one.dtype = from.typeId(), one.shape = from.shape, one.elements = from.elements;
-        one.bytesPredicted = record.bytes;
-        if (record.spec) one.spec = specText(*record.spec), one.specFull = canonicalText(*record.spec);
-        TensorInLayout* source = nullptr;
-        std::vector<std::string> fields{from.name};
-        if (record.spec) {
-            const auto made = what.fieldsOf(record);
-            if (!made) return tl::unexpected(made.error());
-            source = *made;
-            fields.clear();
-            for (const OutputField& field : source->fields.list) fields.push_back(field.name);
+namespace {
+
+/// Proves the tensors of a model one after another.
+class Proving {
+public:
+    Proving(const Model& original, const WrittenModel& what, const std::string& path, const Job& job, ProofRows rows)
+        : original_(original), what_(what), path_(path), job_(job), rows_(rows) {}
+
+    Result<Proof> run() {
+        const std::size_t all = what_.tensors.count;
+        for (std::size_t i = 0; i < all; ++i) total_ += what_.tensors.at(i).bytes;
+        if (all <= kAtOnce) {
+            const auto written = openModel(path_);
+            if (!written) return fail("the proof failed: " + written.error().sentence());
+            if (auto done = range(**written, 0, all); !done) return tl::unexpected(done.error());
+            return std::move(proof_);
         }
-        for (const std::string& field : fields) {
+        // A list of all tensors that were written would take too much memory beside that of the source.
+        for (std::size_t first = 0; first < all; first += kAtOnce) {
+            const std::size_t last = std::min(first + kAtOnce, all);
+            const auto names = namesOf(first, last);
+            if (!names) return tl::unexpected(names.error());
+            const ModelPart part{
+                [&](std::string_view name) { return names->has(name); },
+                [&](std::string_view key) {
+                    return !key.starts_with(kStoredPrefix) || names->has(key.substr(kStoredPrefix.size()));
+                }};
+            const auto written = openModel(path_, &part);
+            if (!written) return fail("the proof failed: " + written.error().sentence());
+            if (auto done = range(**written, first, last); !done) return tl::unexpected(done.error());
+        }
+        return std::move(proof_);
+    }
+
+private:
+    /// Tensors of the source whose written tensors are listed at the same time.
+    static constexpr std::size_t kAtOnce = std::size_t(1) << 17;
+
+    /// The names under which a tensor was written. `source`: its fields, if it was quantized.
+    static std::vector<std::string> fieldsOf(const WrittenTensor& record, const TensorInLayout* source) {
+        std::vector<std::string> names;
+        if (source)
+            for (const OutputField& field : source->fields.list) names.push_back(field.name);
+        else
+            names.push_back(record.original->name);
+        return names;
+    }
+    Result<TensorInLayout*> sourceOf(const WrittenTensor& record) const {
+        return record.spec ? what_.fieldsOf(record) : Result<TensorInLayout*>(nullptr);
+    }
+
+    Result<NameSet> namesOf(std::size_t first, std::size_t last) const {
+        NameSet names;
+        for (std::size_t i = first; i < last; ++i) {
+            const WrittenTensor record = what_.tensors.at(i);
+            const auto source = sourceOf(record);
+            if (!source) return tl::unexpected(source.error());
+            names.add(record.original->name);
+            for (const std::string& name : fieldsOf(record, *source)) names.add(name);
+        }
+        names.sort();
+        return names;
+    }
+
+    Result<void> range(const Model& written, std::size_t first, std::size_t last) {
+        WrittenSizes sizes(written);
+        std::uint64_t kept = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            if (job_.cancelled()) return cancelledError();
+            const WrittenTensor record = what_.tensors.at(i);
+            job_.progress({double(done_), double(total_), "Proving " + escapeForPeople(record.original->name, 60), i,
+                           what_.tensors.count});
+            if (auto good = one(written, sizes, record); !good) return good;
+            done_ += record.bytes;
+            if ((kept += record.bytes) < kKeptPages) continue;
+            kept = 0;
+            dropPages(written);
+        }
+        return {};
+    }
+
+    Result<void> one(const Model& written, WrittenSizes& sizes, const WrittenTensor& record) {
+        const TensorInfo& from = *record.original;
+        TensorProof row;
+        row.name = from.name, row.dtype = from.typeId(), row.shape = from.shape, row.elements = from.elements;
+        row.bytesPredicted = record.bytes;
+        if (record.spec) row.spec = specText(*record.spec), row.specFull = canonicalText(*record.spec);
+        const auto source = sourceOf(record);
+        if (!source) return tl::unexpected(source.error());
+        for (const std::string& field : fieldsOf(record, *source)) {
             const auto size = sizes.find(field);
             if (!size) return tl::unexpected(size.error());
             if (!*size)
                 return fail(
                     fmt::format("the proof failed: tensor {} is not in what was written; nothing was left behind",
                                 quotedName(field)));
-            one.bytesWritten += **size;
+            row.bytesWritten += **size;
         }
-        if (one.bytesWritten != one.bytesPredicted)
+        if (row.bytesWritten != row.bytesPredicted)
             return fail(
                 fmt::format("the proof failed: tensor {} takes {} bytes instead of the {} predicted; nothing was "
                             "left behind",
-                            quotedName(one.name), one.bytesWritten, one.bytesPredicted));
-        if (auto good = proveOne(original, record, *what.layout, source, **written, one, job); !good)
-            return tl::unexpected(good.error());
-        if (rows == ProofRows::Kept)
-            proof.add(std::move(one));
+                            quotedName(row.name), row.bytesWritten, row.bytesPredicted));
+        if (auto good = proveOne(original_, record, *what_.layout, *source, written, row, job_); !good) return good;
+        if (rows_ == ProofRows::Kept)
+            proof_.add(std::move(row));
         else
-            proof.count(one);
-        done += record.bytes;
-        if ((kept += record.bytes) < kKeptPages) continue;
-        kept = 0;
-        dropPages(**written);
+            proof_.count(row);
+        return {};
     }
-    return proof;
+
+    const Model& original_;
+    const WrittenModel& what_;
+    const std::string& path_;
+    const Job& job_;
+    ProofRows rows_;
+    Proof proof_;
+    std::uint64_t total_ = 0, done_ = 0; ///< bytes
+};
+
+} // namespace
+
+Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
+                    ProofRows rows) {
+    return Proving(original, what, path, job, rows).run();
 }
 
 } // namespace qs

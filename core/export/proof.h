@@ -3,34 +3,13 @@
 // The proof of an export: the written files are opened by readers that share no code with the writers. Every value is
 // compared with the value that analysis computes for the spec.
 
-#include "core/base/shared_text.h"
+#include "core/export/proof_list.h"
 #include "core/layouts/layout.h"
 
 namespace qs {
 
-enum class Comparison {
-    Equal,      ///< every value is what was analysed
-    Copied,     ///< byte for byte what the source holds
-    NotCompared ///< no reader of this program decodes it, so it is not proved
-};
-
-const char* idOf(Comparison result); ///< text in certificates: "equal", "copied", "not compared"
-
-struct TensorProof {
-    std::string name;
-    SharedText spec, specFull; ///< "" if the tensor was copied
-    SharedText dtype;          ///< dtype in the source
-    SharedText readAs;         ///< the reader's name for its type: "bnb-nf4"
-    TensorShape shape;
-    std::uint64_t elements = 0;
-    std::uint64_t bytesPredicted = 0, bytesWritten = 0;
-    Comparison result = Comparison::NotCompared;
-    std::string reason; ///< why it was not compared
-    double bitsPerWeight() const { return elements ? 8.0 * double(bytesWritten) / double(elements) : 0; }
-};
-
 struct Proof {
-    std::vector<TensorProof> tensors; ///< in the order of the model
+    ProofList tensors; ///< in the order of the model
     std::uint64_t bytesPredicted = 0, bytesWritten = 0;
     std::uint64_t quantized = 0;         ///< number of quantized tensors
     std::uint64_t quantizedElements = 0; ///< their elements

@@ -34,7 +34,7 @@ Result<std::optional<std::uint64_t>> WrittenSizes::find(std::string_view name) {
     if (const TensorInfo* listed = written_.find(name); listed && partsOf(*listed).empty())
         return std::optional(listed->bytes);
     if (!hasParts_) listParts();
-    const Key key = keyOf(name);
+    const NameKey key = NameKey::of(name);
     if (auto found = known(key); found || isWholeList_) return found;
     if (auto done = readHeaders(); !done) return tl::unexpected(done.error());
     return known(key);
@@ -65,7 +65,10 @@ Result<void> WrittenSizes::readHeaders() {
     return {};
 }
 
-WrittenSizes::Key WrittenSizes::keyOf(std::string_view name) {
+void NameSet::sort() { std::ranges::sort(keys_); }
+bool NameSet::has(std::string_view name) const { return std::ranges::binary_search(keys_, NameKey::of(name)); }
+
+NameKey NameKey::of(std::string_view name) {
     const auto hash = XXH3_128bits(name.data(), name.size());
     return {hash.high64, hash.low64};
 }
@@ -75,9 +78,9 @@ void WrittenSizes::sort() {
     std::ranges::stable_sort(rows_, [](const Row& a, const Row& b) { return a.key < b.key; });
 }
 
-std::optional<std::uint64_t> WrittenSizes::known(Key wanted) const {
+std::optional<std::uint64_t> WrittenSizes::known(const NameKey& wanted) const {
     const auto after = std::upper_bound(rows_.begin(), rows_.end(), wanted,
-                                        [](const Key& key, const Row& row) { return key < row.key; });
+                                        [](const NameKey& key, const Row& row) { return key < row.key; });
     if (after == rows_.begin() || std::prev(after)->key != wanted) return std::nullopt;
     return std::prev(after)->bytes;
 }

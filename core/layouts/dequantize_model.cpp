@@ -10,44 +10,88 @@
 
 namespace qs {
 
+namespace {
+
+/// The sources of the lists are the tensors of the model, and behind them what its metadata describes.
+class Decoding final : private TensorMaker {
+public:
+    Decoding(const Model& model, std::optional<Decode> decode) : model_(model), decode_(decode) {}
+
+    Result<WrittenFiles> run(const std::string& output, const Job& job) {
+        std::vector<OutputShard> shards;
+        for (const ModelFile& file : model_.files) {
+            OutputShard& shard = shards.emplace_back(shardName(file), TensorsToWrite(*this));
+            for (const auto& [key, text] : file.metadata) {
+                if (key == kConfigKey) continue; // of what is decoded now
+                const bool isStored = key.starts_with(kStoredPrefix);
+                if (!isStored) shard.metadata[key] = text;
+                // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
+                if (!isStored || model_.find(std::string_view(key).substr(kStoredPrefix.size()))) continue;
+                stored_.push_back({&file, &key, &text});
+                auto stored = storedOf(stored_.back());
+                if (!stored) return tl::unexpected(stored.error());
+                for (auto& name : stored->fields()) fields_.insert(std::move(name));
+                if (auto added = add(shard, std::uint32_t(model_.tensors.size() + stored_.size() - 1)); !added)
+                    return tl::unexpected(added.error());
+            }
+        }
+        std::uint64_t decoded = stored_.size(), copies = 0;
+        for (std::uint32_t i = 0; i < model_.tensors.size(); ++i) {
+            const TensorInfo& tensor = model_.tensors[i];
+            if (fields_.contains(tensor.name)) continue;
+            if (auto added = add(shards[tensor.file], i); !added) return tl::unexpected(added.error());
+            ++(tensor.packed || tensor.derived ? decoded : copies);
+        }
+        auto result = writeModel(model_, std::move(shards), output, job);
+        if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;
+        return result;
+    }
+
+private:
+    struct Stored {
+        const ModelFile* file;
+        const std::string *key, *text; ///< of its metadata
+    };
+
+    std::string_view nameOf(std::uint32_t source) const override {
+        if (source < model_.tensors.size()) return model_.tensors[source].name;
+        return std::string_view(*stored_[source - model_.tensors.size()].key).substr(kStoredPrefix.size());
+    }
+    Result<TensorToWrite> make(std::uint32_t source, std::uint32_t) override {
+        if (source < model_.tensors.size()) return copyOf(model_, model_.tensors[source]);
+        const Stored& from = stored_[source - model_.tensors.size()];
+        auto stored = storedOf(from);
+        if (!stored) return tl::unexpected(stored.error());
+        auto tensor = decodeStored(model_, std::move(*stored), decode_);
+        return tensor ? std::move(tensor) : inFile(from, tensor.error());
+    }
+
+    static tl::unexpected<Error> inFile(const Stored& from, const Error& error) {
+        return fail(fmt::format("{}: {}", escapeForPeople(from.file->path, 160), error.sentence()), from.file->path);
+    }
+    static Result<StoredTensor> storedOf(const Stored& from) {
+        auto stored = parseStored(*from.key, *from.text);
+        return stored ? std::move(stored) : inFile(from, stored.error());
+    }
+    Result<void> add(OutputShard& shard, std::uint32_t source) {
+        const auto tensor = make(source, 0);
+        if (!tensor) return tl::unexpected(tensor.error());
+        shard.tensors.add(source, 0, tensor->name, {tensor->dtype, tensor->shape, tensor->packed});
+        return {};
+    }
+
+    const Model& model_;
+    std::optional<Decode> decode_;
+    std::vector<Stored> stored_;
+    std::set<std::string> fields_;
+};
+
+} // namespace
+
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
                                      const Job& job) {
     if (auto fine = namesSafetensors(output); !fine) return tl::unexpected(fine.error());
-    std::vector<OutputShard> shards(model.files.size());
-    std::set<std::string> fields;
-    std::uint64_t decoded = 0, copies = 0;
-    for (std::size_t i = 0; i < shards.size(); ++i) {
-        shards[i].fileName = shardName(model.files[i]);
-        for (const auto& [key, text] : model.files[i].metadata) {
-            // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
-            if (key == kConfigKey) continue; // of what is decoded now
-            if (!key.starts_with(kStoredPrefix))
-                shards[i].metadata[key] = text;
-            else if (!model.find(key.substr(kStoredPrefix.size()))) {
-                const auto inFile = [&](const Error& error) {
-                    return fail(fmt::format("{}: {}", escapeForPeople(model.files[i].path, 160), error.sentence()),
-                                model.files[i].path);
-                };
-                auto stored = parseStored(key, text);
-                if (!stored) return inFile(stored.error());
-                for (auto& name : stored->fields()) fields.insert(std::move(name));
-                auto tensor = decodeStored(model, std::move(*stored), decode);
-                if (!tensor) return inFile(tensor.error());
-                shards[i].tensors.push_back(std::move(*tensor));
-                ++decoded;
-            }
-        }
-    }
-    for (const TensorInfo& tensor : model.tensors) {
-        if (fields.contains(tensor.name)) continue;
-        auto copy = copyOf(model, tensor);
-        if (!copy) return tl::unexpected(copy.error());
-        shards[tensor.file].tensors.push_back(std::move(*copy));
-        ++(tensor.packed || tensor.derived ? decoded : copies);
-    }
-    auto result = writeModel(model, std::move(shards), output, job);
-    if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;
-    return result;
+    return Decoding(model, decode).run(output, job);
 }
 
 } // namespace qs

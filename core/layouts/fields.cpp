@@ -78,7 +78,6 @@ std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>&
     std::shared_ptr<ProducedTogether> together;
     if (areWrittenTogether(*tensor, *kept)) {
         together = std::make_shared<ProducedTogether>();
-        for (const OutputField& field : kept->list) together->names.push_back(field.name);
         together->produce = [tensor, kept](auto places) { return writeFields(*tensor, kept->list, places); };
     }
     std::vector<TensorToWrite> out;

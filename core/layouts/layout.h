@@ -57,6 +57,8 @@ struct Layout {
                                        const Job& job, const Finish& finish) = nullptr;
     const char* fileEnding =
         nullptr; ///< ending of the one file that it writes: ".npz"; null: *.safetensors or a folder
+    /// Most tensors of that file. The library that reads it back for the proof keeps much memory for each. 0: no limit.
+    std::size_t mostTensors = 0;
     /// Writes a tensor that is not quantized; null: copyOf().
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;
     /// The value that readers compute from a level and a scale. It is within 2 ulp of their product. Null: the product.
@@ -91,10 +93,15 @@ struct WrittenTensor {
     std::uint64_t bytes = 0;         ///< size that the layout predicts before anything is written
     std::uint32_t taken = 0;         ///< for a quantized tensor: its index in the list of taken tensors
 };
+/// The tensors of a source, in its order. There may be a million, so each is made when it is asked for.
+struct WrittenTensors {
+    std::size_t count = 0;
+    std::function<WrittenTensor(std::size_t)> at = {};
+};
 /// What the proof must know about the written files.
 struct WrittenModel {
     const Layout* layout = nullptr;
-    std::vector<WrittenTensor> tensors = {}; ///< in the order of the source
+    WrittenTensors tensors;
     /// The fields of a quantized tensor; valid until the fields of another one are asked for.
     std::function<Result<TensorInLayout*>(const WrittenTensor&)> fieldsOf = {};
 };
@@ -155,7 +162,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
 
 /// Sentences for the user: where the layout stores other types than analysis counts, and which quantized tensors take
 /// more bytes than in the source.
-std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenTensor> tensors);
+std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTensors& tensors);
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,

@@ -59,7 +59,7 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
 }
 
 /// llama.cpp's number for what most values are in; 0 is "all F32".
-std::uint32_t fileType(const std::vector<TensorToWrite>& tensors) {
+std::uint32_t fileType(const TensorsToWrite& tensors) {
     static constexpr std::array<std::pair<std::string_view, std::uint32_t>, 18> kNumbers = {{{"F32", 0},
                                                                                              {"F16", 1},
                                                                                              {"Q4_0", 2},
@@ -79,10 +79,11 @@ std::uint32_t fileType(const std::vector<TensorToWrite>& tensors) {
                                                                                              {"TQ2_0", 37},
                                                                                              {"MXFP4", 38}}};
     std::map<std::string_view, std::uint64_t> elements;
-    for (const TensorToWrite& tensor : tensors) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto& kind = tensors.kindOf(i);
         std::uint64_t n = 1;
-        for (const auto dim : tensor.shape) n *= std::uint64_t(dim);
-        elements[tensor.packed ? tensor.packed->id : info(tensor.dtype).id] += n;
+        for (const auto dim : kind.shape) n *= std::uint64_t(dim);
+        elements[kind.packed ? kind.packed->id : info(kind.dtype).id] += n;
     }
     std::uint64_t most = 0;
     std::uint32_t number = 0;
@@ -95,8 +96,7 @@ std::uint32_t fileType(const std::vector<TensorToWrite>& tensors) {
 
 Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                const Job& job, const Finish& finish) {
-    std::vector<TensorToWrite> all;
-    for (auto& shard : shards) std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all));
+    TensorsToWrite all = inOne(std::move(shards)).tensors;
     const GgufNumbers changed = {{"general.file_type", fileType(all)}, {"general.quantization_version", 2}};
     const auto bytes = writeGguf(output, std::move(all), model, changed, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());

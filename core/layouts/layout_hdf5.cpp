@@ -39,16 +39,14 @@ Hdf5Attributes attributesOf(const std::string& text) {
 
 Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                const Job& job, const Finish& finish) {
-    std::vector<TensorToWrite> all;
+    TensorsToWrite all = inOne(std::move(shards)).tensors;
     std::map<std::string, Hdf5Attributes> described;
-    for (auto& shard : shards) {
-        for (auto& tensor : shard.tensors) {
-            const auto ofCodes = tensor.name.ends_with(".codes") ? tensor.name.size() - 6 : tensor.name.size();
-            const auto said = shard.metadata.find(std::string(kStoredPrefix) + tensor.name.substr(0, ofCodes));
-            if (said != shard.metadata.end()) described[tensor.name] = attributesOf(said->second);
-            all.push_back(std::move(tensor));
-        }
-    }
+    (void)all.eachDescription([&](const std::string& key, const std::string& text) {
+        const std::string name = key.substr(kStoredPrefix.size());
+        const auto said = attributesOf(text);
+        described[name] = said, described[name + ".codes"] = said; // the file has one of the two
+        return Result<void>();
+    });
     described[""].texts["quantscope_hdf5"] = kVersion;
     const auto bytes = writeHdf5(output, std::move(all), described, &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
@@ -68,7 +66,8 @@ Layout hdf5Layout() {
             .columnScales = true,
             .ownFields = OwnFields::Native,
             .writeFiles = writeFile,
-            .fileEnding = ".h5"};
+            .fileEnding = ".h5",
+            .mostTensors = 100'000};
 }
 
 } // namespace qs

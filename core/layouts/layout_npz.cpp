@@ -33,9 +33,7 @@ Result<TensorToWrite> copy(const Model& model, const TensorInfo& tensor) {
 
 Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                const Job& job, const Finish& finish) {
-    std::vector<TensorToWrite> all;
-    for (auto& shard : shards) std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all));
-    const auto bytes = writeNpz(output, std::move(all), &model, job, finish.naming(output));
+    const auto bytes = writeNpz(output, inOne(std::move(shards)).tensors, &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
 }
@@ -53,6 +51,7 @@ Layout npzLayout() {
             .describes = false,
             .writeFiles = writeFile,
             .fileEnding = ".npz",
+            .mostTensors = 200'000,
             .copy = copy};
 }
 

@@ -61,15 +61,26 @@ Result<TensorInLayout*> ModelFields::of(std::uint32_t index) {
     return &*last_;
 }
 
-Result<WrittenTensor> ModelFields::list(std::uint32_t index, std::vector<TensorToWrite>& file) {
+Result<std::uint64_t> ModelFields::list(std::uint32_t index, std::uint32_t source, TensorsToWrite& file) {
     const auto made = of(index);
     if (!made) return tl::unexpected(made.error());
     const OutputFields& fields = (*made)->fields;
+    const bool isTogether = areWrittenTogether((*made)->tensor, fields);
+    for (std::uint32_t number = 0; number < fields.list.size(); ++number) {
+        const OutputField& field = fields.list[number];
+        file.add(source, number, field.name, {field.dtype, field.shape, field.packed, isTogether});
+    }
+    return bytesOf(fields);
+}
+
+Result<TensorToWrite> ModelFields::field(std::uint32_t index, std::uint32_t number) {
+    const auto made = of(index);
+    if (!made) return tl::unexpected(made.error());
+    const OutputField& field = (*made)->fields.list[number];
     std::shared_ptr<ProducedTogether> together;
-    if (areWrittenTogether((*made)->tensor, fields)) {
+    if (areWrittenTogether((*made)->tensor, (*made)->fields)) {
         together = std::make_shared<ProducedTogether>();
-        for (const OutputField& field : fields.list) together->names.push_back(field.name);
-        together->produce = [this, index](std::span<const PutBytes> places) -> Result<void> {
+        together->produce = [this, index](auto places) -> Result<void> {
             const auto one = of(index);
             if (!one) return tl::unexpected(one.error());
             const auto done = writeFields((*one)->tensor, (*one)->fields.list, places);
@@ -77,17 +88,17 @@ Result<WrittenTensor> ModelFields::list(std::uint32_t index, std::vector<TensorT
             return done;
         };
     }
-    for (std::uint32_t number = 0; number < fields.list.size(); ++number) {
-        const OutputField& field = fields.list[number];
-        const auto produce = [this, index, number](const TensorToWrite::Sink& sink) -> Result<void> {
-            const auto one = of(index);
-            if (!one) return tl::unexpected(one.error());
-            return writeField((*one)->tensor, (*one)->fields.list[number], sink);
-        };
-        static_assert(sizeof produce <= 2 * sizeof(void*)); // kept without an allocation
-        file.push_back({field.name, field.dtype, field.shape, produce, field.packed, together});
-    }
-    return WrittenTensor{taken_[index].tensor, &taken_[index].spec(), bytesOf(fields), index};
+    const auto produce = [this, index, number](const TensorToWrite::Sink& sink) -> Result<void> {
+        const auto one = of(index);
+        if (!one) return tl::unexpected(one.error());
+        return writeField((*one)->tensor, (*one)->fields.list[number], sink);
+    };
+    return TensorToWrite{field.name, field.dtype, field.shape, produce, field.packed, std::move(together)};
+}
+
+bool ModelFields::hasColumnScales(std::uint32_t index) const {
+    const auto found = solved_.find(index);
+    return found != solved_.end() && !found->second->columnScales.empty();
 }
 
 void ModelFields::leave() {

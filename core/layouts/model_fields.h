@@ -32,8 +32,11 @@ public:
 
     /// The fields of the tensor at this index of `taken`. The pointer is valid until another tensor is asked for.
     Result<TensorInLayout*> of(std::uint32_t index);
-    /// Adds the fields to those of a file.
-    Result<WrittenTensor> list(std::uint32_t index, std::vector<TensorToWrite>& file);
+    /// Adds the fields to those of a file, as fields of `source`. Returns their bytes.
+    Result<std::uint64_t> list(std::uint32_t index, std::uint32_t source, TensorsToWrite& file);
+    /// A field of the tensor at this index, to write.
+    Result<TensorToWrite> field(std::uint32_t index, std::uint32_t number);
+    bool hasColumnScales(std::uint32_t index) const;
     /// Frees the memory of the last tensor.
     void leave();
     /// The warnings from measuring the tensor; still valid after leave().

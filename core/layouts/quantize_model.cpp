@@ -43,7 +43,7 @@ TurnedMatrices turnMatrices(const Model& model, const std::string& config, std::
 }
 
 /// What is written of a model: its files with their tensors, and what the proof must know.
-class Writing {
+class Writing final : private TensorMaker {
 public:
     Writing(const Model& model, const QuantizeRequest& request, const Layout& layout, std::vector<TakenTensor> taken,
             std::shared_ptr<std::atomic<bool>> nonFinite, const Job& job)
@@ -65,7 +65,7 @@ public:
                           : writeModel(model_, std::move(shards_), request_.output, job_, finish_);
         if (!result) return result;
         result->quantizedTensors = taken_.size();
-        result->copiedTensors = written_.tensors.size() - taken_.size();
+        result->copiedTensors = model_.tensors.size() - taken_.size();
         result->remarks = std::move(remarks);
         fields_.leave();
         for (std::uint32_t i = 0; i < taken_.size(); ++i)
@@ -78,12 +78,20 @@ public:
 private:
     static constexpr std::uint32_t kCopied = ~std::uint32_t(0);
 
-    /// For each tensor of the model, its place among the taken ones.
-    std::vector<std::uint32_t> placesOfTaken() const {
-        std::vector<std::uint32_t> places(model_.tensors.size(), kCopied);
-        for (std::size_t i = 0; i < taken_.size(); ++i)
-            places[std::size_t(originalOf(*taken_[i].tensor) - model_.tensors.data())] = std::uint32_t(i);
-        return places;
+    // The sources of the lists are the tensors of the model.
+    std::string_view nameOf(std::uint32_t source) const override { return model_.tensors[source].name; }
+    Result<TensorToWrite> make(std::uint32_t source, std::uint32_t field) override {
+        return places_[source] == kCopied ? copy(model_.tensors[source]) : fields_.field(places_[source], field);
+    }
+    std::pair<std::string, std::string> metadataOf(std::uint32_t source) const override {
+        const TensorInfo& tensor = model_.tensors[source];
+        const std::uint32_t place = places_[source];
+        return {std::string(kStoredPrefix) + tensor.name,
+                storedText(tensor, taken_[place].spec(), layout_, fields_.hasColumnScales(place))};
+    }
+
+    Result<TensorToWrite> copy(const TensorInfo& tensor) const {
+        return layout_.copy ? layout_.copy(model_, tensor) : copyOf(model_, tensor);
     }
     const TensorInfo* originalOf(const TensorInfo& taken) const {
         const auto found = turned_.find(&taken);
@@ -91,53 +99,65 @@ private:
     }
 
     Result<void> listTensors() {
-        shards_.resize(model_.files.size());
-        for (std::size_t i = 0; i < shards_.size(); ++i) {
-            shards_[i].fileName = shardName(model_.files[i]);
-            shards_[i].metadata = model_.files[i].metadata;
-            shards_[i].metadata.erase(kConfigKey);
+        places_.assign(model_.tensors.size(), kCopied);
+        for (std::size_t i = 0; i < taken_.size(); ++i)
+            places_[std::size_t(originalOf(*taken_[i].tensor) - model_.tensors.data())] = std::uint32_t(i);
+        for (const ModelFile& file : model_.files) {
+            OutputShard& shard = shards_.emplace_back(shardName(file), TensorsToWrite(*this), file.metadata);
+            shard.metadata.erase(kConfigKey);
             // A description of a tensor that the model has as it is says nothing; in the output it would.
-            std::erase_if(shards_[i].metadata, [&](const auto& entry) {
+            std::erase_if(shard.metadata, [&](const auto& entry) {
                 return entry.first.starts_with(kStoredPrefix) &&
                        model_.find(std::string_view(entry.first).substr(kStoredPrefix.size()));
             });
         }
-        written_.layout = &layout_;
-        written_.tensors.reserve(model_.tensors.size());
-        const auto places = placesOfTaken();
         expected_.resize(shards_.size());
         for (const TensorInfo& tensor : model_.tensors) ++expected_[tensor.file];
-        for (std::size_t i = 0; i < places.size(); ++i) {
-            const TensorInfo& tensor = model_.tensors[i];
-            auto listed = places[i] == kCopied ? listCopy(tensor) : listQuantized(tensor, places[i]);
-            if (!listed) return listed;
+        bytes_.reserve(places_.size());
+        for (std::uint32_t i = 0; i < places_.size(); ++i) {
+            auto bytes = places_[i] == kCopied ? listCopy(i) : listQuantized(i);
+            if (!bytes) return tl::unexpected(bytes.error());
+            bytes_.push_back(*bytes);
+            if (auto fine = checkCount(); !fine) return fine;
         }
+        written_.layout = &layout_;
+        written_.tensors = {places_.size(), [this](std::size_t i) {
+                                const std::uint32_t place = places_[i];
+                                if (place == kCopied) return WrittenTensor{&model_.tensors[i], nullptr, bytes_[i]};
+                                return WrittenTensor{taken_[place].tensor, &taken_[place].spec(), bytes_[i], place};
+                            }};
         return {};
     }
 
-    Result<void> listCopy(const TensorInfo& tensor) {
-        auto copy = layout_.copy ? layout_.copy(model_, tensor) : copyOf(model_, tensor);
-        if (!copy) return tl::unexpected(copy.error());
-        written_.tensors.push_back({&tensor, nullptr, bytesOf(*copy)});
-        shards_[tensor.file].tensors.push_back(std::move(*copy));
-        return {};
+    Result<void> checkCount() const {
+        if (layout_.mostTensors == 0) return {};
+        std::size_t count = 0;
+        for (const OutputShard& shard : shards_) count += shard.tensors.size();
+        if (count <= layout_.mostTensors) return {};
+        return fail(fmt::format("the {} layout writes at most {} tensors, because each of them takes memory when the "
+                                "file is read back, and {} has more: use layout plain or native",
+                                layout_.id, layout_.mostTensors, escapeForPeople(model_.path, 160)));
     }
 
-    Result<void> listQuantized(const TensorInfo& tensor, std::uint32_t place) {
-        OutputShard& shard = shards_[tensor.file];
-        const std::size_t before = shard.tensors.size();
-        auto written = fields_.list(place, shard.tensors);
-        if (!written) return tl::unexpected(written.error());
+    Result<std::uint64_t> listCopy(std::uint32_t source) {
+        const TensorInfo& tensor = model_.tensors[source];
+        const auto copied = copy(tensor);
+        if (!copied) return tl::unexpected(copied.error());
+        shards_[tensor.file].tensors.add(source, 0, copied->name, {copied->dtype, copied->shape, copied->packed});
+        return bytesOf(*copied);
+    }
+
+    Result<std::uint64_t> listQuantized(std::uint32_t source) {
+        const std::uint32_t file = model_.tensors[source].file;
+        TensorsToWrite& list = shards_[file].tensors;
+        const std::size_t before = list.size();
+        auto bytes = fields_.list(places_[source], source, list);
+        if (!bytes) return bytes;
         // A list that grows takes up to three times the memory; most tensors have as many fields as this one.
-        auto& expected = expected_[tensor.file];
-        shard.tensors.reserve(before + std::exchange(expected, 0) * (shard.tensors.size() - before));
-        written_.tensors.push_back(*written);
-        if (layout_.describes) {
-            const Solved* solved = (*fields_.of(place))->tensor.solved();
-            shard.metadata[std::string(kStoredPrefix) + tensor.name] =
-                storedText(tensor, taken_[place].spec(), layout_, solved && !solved->columnScales.empty());
-        }
-        return {};
+        const std::size_t expected = std::exchange(expected_[file], 0);
+        list.reserve(before + expected * (list.size() - before), expected);
+        if (layout_.describes) list.describe(source);
+        return bytes;
     }
 
     void finishShards() {
@@ -162,6 +182,8 @@ private:
     std::vector<TakenTensor> taken_;
     TurnedMatrices turned_;
     ModelFields fields_;
+    std::vector<std::uint32_t> places_; ///< of each tensor of the model, among the taken ones
+    std::vector<std::uint64_t> bytes_;  ///< of each tensor of the model, as predicted
     std::vector<OutputShard> shards_;
     std::vector<std::size_t> expected_; ///< of each shard: tensors of the model, until its list has its size
     WrittenModel written_;

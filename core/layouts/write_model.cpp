@@ -14,6 +14,8 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <queue>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,22 +26,40 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
-Result<void> noCollision(const std::vector<OutputShard>& shards) {
-    std::vector<std::string_view> names;
-    for (const auto& shard : shards)
-        for (const auto& tensor : shard.tensors) names.push_back(tensor.name);
-    std::ranges::sort(names);
-    if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-        return fail(
-            fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
-                        escapeForPeople(*twice)));
+/// Where a tensor is in a list of shards.
+struct PlaceInShards {
+    std::size_t shard, tensor;
+};
+/// Passes the tensors of all shards to `take`, by name. In each shard they are sorted by name.
+Result<void> eachByName(const std::vector<OutputShard>& shards,
+                        const std::function<Result<void>(const PlaceInShards&)>& take) {
+    const auto after = [&](const PlaceInShards& a, const PlaceInShards& b) {
+        return shards[a.shard].tensors.compareNames(a.tensor, shards[b.shard].tensors, b.tensor) > 0;
+    };
+    std::priority_queue<PlaceInShards, std::vector<PlaceInShards>, decltype(after)> next(after);
+    for (std::size_t i = 0; i < shards.size(); ++i)
+        if (!shards[i].tensors.empty()) next.push({i, 0});
+    while (!next.empty()) {
+        const PlaceInShards first = next.top();
+        next.pop();
+        if (auto done = take(first); !done) return done;
+        if (first.tensor + 1 < shards[first.shard].tensors.size()) next.push({first.shard, first.tensor + 1});
+    }
     return {};
 }
 
-std::uint64_t dataBytes(const OutputShard& shard) {
-    std::uint64_t bytes = 0;
-    for (const auto& tensor : shard.tensors) bytes += bytesOf(tensor);
-    return bytes;
+Result<void> noCollision(const std::vector<OutputShard>& shards) {
+    std::optional<PlaceInShards> last;
+    return eachByName(shards, [&](const PlaceInShards& one) -> Result<void> {
+        const TensorsToWrite& tensors = shards[one.shard].tensors;
+        const bool isTwice =
+            last && shards[last->shard].tensors.compareNames(last->tensor, tensors, one.tensor) == 0;
+        last = one;
+        if (!isTwice) return {};
+        return fail(
+            fmt::format("two output tensors would both be called '{}': rename the one in the input or leave it out",
+                        escapeForPeople(tensors.nameOf(one.tensor))));
+    });
 }
 
 /// The name of the source's index, or the one that transformers looks for; "" if one file needs no index.
@@ -66,22 +86,22 @@ Result<void> eachIndexPiece(const std::vector<OutputShard>& shards,
                             const std::function<Result<void>(const std::string&)>& take) {
     constexpr std::size_t most = std::size_t(1) << 20;
     std::uint64_t total = 0;
-    std::vector<std::pair<std::string_view, std::string_view>> where; // tensor, file
-    for (const auto& shard : shards) {
-        total += dataBytes(shard);
-        for (const auto& tensor : shard.tensors) where.emplace_back(tensor.name, shard.fileName);
-    }
-    std::ranges::sort(where);
+    for (const auto& shard : shards) total += shard.tensors.bytes();
     const auto quoted = [](std::string_view text) { return nlohmann::json(text).dump(); };
     std::string text =
         fmt::format("{{\n  \"metadata\": {{\n    \"total_size\": {}\n  }},\n  \"weight_map\": {{", total);
-    for (std::size_t i = 0; i < where.size(); ++i) {
-        text += fmt::format("{}\n    {}: {}", i ? "," : "", quoted(where[i].first), quoted(where[i].second));
-        if (text.size() < most) continue;
-        if (auto done = take(text); !done) return done;
+    bool isFirst = true;
+    const auto all = eachByName(shards, [&](const PlaceInShards& one) -> Result<void> {
+        const OutputShard& shard = shards[one.shard];
+        text += fmt::format("{}\n    {}: {}", std::exchange(isFirst, false) ? "" : ",",
+                            quoted(shard.tensors.nameOf(one.tensor)), quoted(shard.fileName));
+        if (text.size() < most) return {};
+        auto done = take(text);
         text.clear();
-    }
-    text += where.empty() ? "}\n}\n" : "\n  }\n}\n";
+        return done;
+    });
+    if (!all) return all;
+    text += isFirst ? "}\n}\n" : "\n  }\n}\n";
     return take(text);
 }
 
@@ -108,7 +128,7 @@ Result<std::vector<std::string>> stageAll(const Model& model, const std::vector<
                                           const Finish& finish, const Job& job) {
     std::vector<FileToStage> files;
     for (const OutputShard& shard : shards)
-        files.push_back({shard.fileName, dataBytes(shard), [&](const std::string& path) -> Result<void> {
+        files.push_back({shard.fileName, shard.tensors.bytes(), [&](const std::string& path) -> Result<void> {
                              const auto bytes = writeSafetensors(path, shard.tensors, shard.metadata, &model, job);
                              return bytes ? Result<void>() : tl::unexpected(bytes.error());
                          }});
@@ -240,23 +260,23 @@ Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tenso
 
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                 const Job& job, const Finish& finish) {
+    for (OutputShard& shard : shards) shard.tensors.sortByName();
     if (auto ok = noCollision(shards); !ok) return tl::unexpected(ok.error());
     if (!output.ends_with(".safetensors")) return writeFolder(model, std::move(shards), output, job, finish);
-    OutputShard all;
-    if (!shards.empty()) all = std::move(shards.front()); // of most models the only one
-    std::size_t tensors = all.tensors.size();
-    for (std::size_t i = 1; i < shards.size(); ++i) tensors += shards[i].tensors.size();
-    all.tensors.reserve(tensors);
-    for (std::size_t i = 1; i < shards.size(); ++i) {
-        OutputShard& shard = shards[i];
-        std::move(shard.tensors.begin(), shard.tensors.end(), std::back_inserter(all.tensors));
-        all.metadata.merge(shard.metadata);
-        shard = {};
-    }
+    OutputShard all = inOne(std::move(shards));
     const auto bytes =
         writeSafetensors(output, std::move(all.tensors), std::move(all.metadata), &model, job, finish.naming(output));
     if (!bytes) return tl::unexpected(bytes.error());
     return WrittenFiles{{output}, *bytes, 0, 0};
+}
+
+OutputShard inOne(std::vector<OutputShard> shards) {
+    OutputShard all;
+    for (OutputShard& shard : shards) {
+        all.tensors.append(shard.tensors);
+        all.metadata.merge(shard.metadata);
+    }
+    return all;
 }
 
 } // namespace qs

@@ -11,9 +11,11 @@ namespace qs {
 /// The tensors and metadata that come from one source file.
 struct OutputShard {
     std::string fileName;
-    std::vector<TensorToWrite> tensors;
+    TensorsToWrite tensors;
     std::map<std::string, std::string> metadata;
 };
+/// The shards as one file. Of metadata with the same key, the first counts.
+OutputShard inOne(std::vector<OutputShard> shards);
 /// The name of a file of the source, as a file of safetensors.
 std::string shardName(const ModelFile& file);
 /// The bytes of a tensor as they lie in its file, blocks and all.

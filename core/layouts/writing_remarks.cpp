@@ -10,11 +10,12 @@
 
 namespace qs {
 
-std::vector<std::string> writingRemarks(const Layout& layout, std::span<const WrittenTensor> tensors) {
+std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTensors& tensors) {
     std::map<std::string, std::size_t> said;
     std::size_t quantized = 0, larger = 0;
     std::string first;
-    for (const WrittenTensor& one : tensors) {
+    for (std::size_t i = 0; i < tensors.count; ++i) {
+        const WrittenTensor one = tensors.at(i);
         if (!one.spec) continue;
         ++quantized;
         if (layout.remark)

@@ -19,6 +19,8 @@ struct FileFormat {
     /// `head` lists names in it, one per line: those that start with "." or "_" or end in .json or .ocdbt.
     bool (*sniff)(std::span<const std::byte> head, bool isFolder);
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
+    /// Lists only some tensors. Null: the format always lists all of them.
+    Result<std::shared_ptr<Model>> (*openPart)(const std::string& path, const ModelPart* part) = nullptr;
 };
 /// All formats, in the order in which sniff() is asked.
 std::span<const FileFormat> fileFormats();

@@ -43,7 +43,7 @@ std::shared_ptr<Model> newModel(const std::string& path, const char* format) {
     return model;
 }
 
-Result<void> addSafetensors(Model& model, const std::string& path) {
+Result<void> addSafetensors(Model& model, const std::string& path, const ModelPart* part) {
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
     const MappedFile& file = **mapping;
@@ -59,7 +59,7 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
         dropped = at; // can be smaller than before: a new pass has started
     };
     const ListBudget budget(model, file.size(), file.isMapped() ? 0 : headerEnd);
-    auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path, &budget, passed);
+    auto header = parseSafetensorsHeader(file.read(0, headerEnd, scratch), file.size(), path, &budget, passed, part);
     // If the file was truncated while the header was read, its end now reads as zeros. Report the truncation, not the
     // parse error that follows from it.
     if (file.faulted()) return file.unchanged();
@@ -74,7 +74,7 @@ Result<void> addSafetensors(Model& model, const std::string& path) {
 }
 
 void addTensors(Model& model, std::vector<TensorInfo> tensors) {
-    if (model.tensors.empty()) {
+    if (model.tensors.capacity() == 0) {
         model.tensors = std::move(tensors);
         return;
     }
@@ -129,9 +129,11 @@ void nameApart(Model& model) {
     sortByName(model);
 }
 
-Result<std::shared_ptr<Model>> openSafetensors(const std::string& path) {
+Result<std::shared_ptr<Model>> openSafetensors(const std::string& path) { return openPartOfSafetensors(path, nullptr); }
+
+Result<std::shared_ptr<Model>> openPartOfSafetensors(const std::string& path, const ModelPart* part) {
     auto model = newModel(path, "safetensors");
-    if (auto added = addSafetensors(*model, path); !added) return tl::unexpected(added.error());
+    if (auto added = addSafetensors(*model, path, part); !added) return tl::unexpected(added.error());
     sortByName(*model);
     return model;
 }

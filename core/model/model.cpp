@@ -44,7 +44,7 @@ std::vector<std::byte> namesIn(const std::string& path) {
 
 /// The first bytes decide; the name decides only if no format knows the bytes. So a damaged file gets the error of its
 /// format.
-Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
+Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path, const ModelPart* part) {
     const auto refused = [&](const std::string& is) {
         return fail(fmt::format("{} {}.", shownPath(path), is), path, 0);
     };
@@ -62,9 +62,12 @@ Result<std::shared_ptr<Model>> sniffAndOpen(const std::string& path) {
         head.resize(std::min<std::size_t>((*file)->size(), 4096));
         (*file)->readInto(0, head);
     }
-    if (const auto* format = formatOfBytes(head, isFolder)) return format->open(path);
+    const auto opened = [&](const FileFormat& format) {
+        return part && format.openPart ? format.openPart(path, part) : format.open(path);
+    };
+    if (const auto* format = formatOfBytes(head, isFolder)) return opened(*format);
     if (const auto is = foreignFile(head); !is.empty()) return refused(is);
-    if (const auto* format = formatOfName(path)) return format->open(path);
+    if (const auto* format = formatOfName(path)) return opened(*format);
     return refused(fmt::format("is not a file that this version opens ({})", listOfTitles()));
 }
 
@@ -127,9 +130,9 @@ std::uint64_t Model::totalBytes() const {
     return total;
 }
 
-Result<std::shared_ptr<const Model>> openModel(const std::string& path) {
+Result<std::shared_ptr<const Model>> openModel(const std::string& path, const ModelPart* part) {
     try {
-        auto model = sniffAndOpen(path);
+        auto model = sniffAndOpen(path, part);
         if (!model) return tl::unexpected(model.error());
         deriveLayers(**model);
         markOutputAxes(**model);

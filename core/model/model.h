@@ -8,10 +8,12 @@
 #include "core/model/tensor_shape.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace qs {
@@ -92,9 +94,15 @@ public:
     Result<void> unchanged(const TensorInfo& tensor) const;
 };
 
+/// A part of a model to list, for lists of a million tensors that are gone through in parts.
+struct ModelPart {
+    std::function<bool(std::string_view name)> hasTensor;
+    std::function<bool(std::string_view key)> hasMetadata;
+};
+
 /// Opens a file, an index of shards, or a folder. The first bytes decide the format; the name decides only if they do
-/// not. Errors name the path.
-Result<std::shared_ptr<const Model>> openModel(const std::string& path);
+/// not. Errors name the path. `part`: null means all tensors. Formats without FileFormat::openPart list all tensors.
+Result<std::shared_ptr<const Model>> openModel(const std::string& path, const ModelPart* part = nullptr);
 
 /// What a tensor name says about its place in the network: "model.layers.3.self_attn.q_proj.weight" is layer 3, group
 /// "layers.3", role "q_proj". Layer -1: outside the stack of layers (embedding, head, final norm).

@@ -8,12 +8,9 @@
 
 namespace qs {
 
-/// Size of the tensor's data in bytes, from shape and dtype. Fails if the name or the shape cannot be written. `path`
-/// is used only in the message.
-Result<std::uint64_t> byteCount(const TensorToWrite& tensor, const std::string& path);
-
-/// The same without checks, for names and shapes that were read or checked before.
-std::uint64_t bytesOf(const TensorToWrite& tensor);
+/// Size of the tensor's data in bytes, from shape and dtype. Fails if the name or the shape cannot be written.
+/// `path` is used only in the message.
+Result<std::uint64_t> byteCount(const std::string& name, const TensorsToWrite::Kind& kind, const std::string& path);
 
 class TensorStream {
 public:
@@ -28,16 +25,15 @@ public:
 
     /// One tensor and its place in the file.
     struct Placed {
-        const TensorToWrite* tensor;
+        std::string name;
         std::uint64_t offset, bytes; ///< of the data in the file; size of the data; both in bytes
     };
-    /// Writes tensors that one call produces together. `placed` has one entry per name, in the order of
-    /// `together.names`.
+    /// Writes tensors that one call produces together. `placed` has them in the order in which they are produced.
     Result<void> add(const ProducedTogether& together, std::span<const Placed> placed);
 
 private:
-    void say(const TensorToWrite& tensor);
-    tl::unexpected<Error> wrongSize(const TensorToWrite& tensor, std::uint64_t given, std::uint64_t bytes) const;
+    void say(const std::string& name);
+    tl::unexpected<Error> wrongSize(const std::string& name, std::uint64_t given, std::uint64_t bytes) const;
     AtomicFile& file_;
     std::string path_;
     std::uint64_t total_, done_ = 0, said_ = 0;

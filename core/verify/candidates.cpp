@@ -114,12 +114,10 @@ std::vector<QuantSpec> specsOfCoding(const LayerCoding& coding, const std::vecto
     return out;
 }
 
-std::vector<QuantSpec> candidateSpecs(const Model& exported, const std::string& name, const Certificate* certificate) {
+std::vector<QuantSpec> candidateSpecs(const Model& exported, const std::string& name, const std::string& certified) {
     std::vector<QuantSpec> out;
-    if (certificate)
-        for (const TensorProof& proof : certificate->proof.tensors)
-            if (proof.name == name && !proof.spec.empty())
-                if (auto spec = parseSpec(std::string(proof.spec)); spec) addOnce(out, std::move(*spec));
+    if (!certified.empty())
+        if (auto spec = parseSpec(certified); spec) out.push_back(std::move(*spec));
     const std::string key = std::string(kStoredPrefix) + name;
     for (const ModelFile& file : exported.files)
         if (const auto said = file.metadata.find(key); said != file.metadata.end())

@@ -165,15 +165,17 @@ void claimCertificate(const Verification& found, std::vector<Claim>& out) {
     std::map<std::string, const VerifiedTensor*> rows;
     for (const VerifiedTensor& row : found.tensors) rows[row.other] = &row;
     std::size_t exact = 0;
-    for (const TensorProof& proof : certificate.proof.tensors) {
+    const auto read = certificate.proof.tensors.each([&](const TensorProof& proof) -> Result<void> {
         const auto row = rows.find(proof.name);
-        if (proof.spec.empty() || row == rows.end()) continue;
+        if (proof.spec.empty() || row == rows.end()) return {};
         const bool holds = row->second->derives == Derives::Exact;
         exact += holds;
         if (!holds)
             out.push_back({fmt::format("certificate: {}", escapeForPeople(proof.name, 80)), proof.spec,
                            row->second->reason.empty() ? "not known" : row->second->reason, false});
-    }
+        return {};
+    });
+    if (!read) out.push_back({"certificate: specs", "", read.error().sentence(), false});
     if (exact > 0)
         out.push_back(
             {"certificate: specs", fmt::format("of {} tensors", exact), "every value is what the spec makes"});

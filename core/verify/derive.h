@@ -22,8 +22,9 @@ struct Derivation {
 /// tensors of a model are made in the same way.
 class Deriving {
 public:
-    Deriving(const Model& original, const Model& exported, const Certificate* certificate, const Job& job)
-        : original_(original), exported_(exported), certificate_(certificate), job_(job) {}
+    /// `specs`: what the certificate says of tensors, by name.
+    Deriving(const Model& original, const Model& exported, std::map<std::string, SharedText> specs, const Job& job)
+        : original_(original), exported_(exported), specs_(std::move(specs)), job_(job) {}
     /// Finds the derivation of a pair of tensors. The tensor of A must be whole, with its rows in the order of the
     /// placement.
     Result<Derivation> of(const DiffRow& row);
@@ -43,7 +44,7 @@ private:
 
     const Model& original_;
     const Model& exported_;
-    const Certificate* certificate_;
+    std::map<std::string, SharedText> specs_;
     const Job& job_;
     /// For each type of storage, the attempt that fitted the last tensor stored in this way.
     std::map<std::string, Attempt> last_;

@@ -141,8 +141,15 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
     const auto decoded = servedModel(request.exported, job);
     if (!decoded) return tl::unexpected(decoded.error());
     StoredSizes sizes(*request.exported);
-    Deriving deriving(*request.original, *request.exported, out.certificate ? &out.certificate->certificate : nullptr,
-                      job);
+    std::map<std::string, SharedText> specs;
+    if (out.certificate) {
+        const auto read = out.certificate->certificate.proof.tensors.each([&](const TensorProof& proof) {
+            if (!proof.spec.empty()) specs.emplace(proof.name, proof.spec);
+            return Result<void>();
+        });
+        if (!read) return tl::unexpected(read.error());
+    }
+    Deriving deriving(*request.original, *request.exported, std::move(specs), job);
     std::vector<std::pair<std::size_t, VerifiedTensor>> rows; ///< with their places in the original
     const auto take = [&](const DiffRow& row) -> Result<void> {
         VerifiedTensor one;

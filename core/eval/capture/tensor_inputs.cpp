@@ -103,8 +103,9 @@ writeTogether(const InputPass& pass, const Parts& parts, std::vector<TensorToWri
               const std::function<Result<void>(const LayerMatrix&, const Kept&,
                                                const std::function<const Place&(const std::string&)>&)>& write) {
     auto together = std::make_shared<ProducedTogether>();
-    for (const TensorToWrite& tensor : tensors) together->names.push_back(tensor.name);
-    together->produce = [&, names = together->names](std::span<const Place> places) {
+    std::vector<std::string> names;
+    for (const TensorToWrite& tensor : tensors) names.push_back(tensor.name);
+    together->produce = [&](std::span<const Place> places) {
         std::map<std::string, const Place*> byName;
         for (std::size_t i = 0; i < names.size(); ++i) byName[names[i]] = &places[i];
         std::map<InputPlace, Kept> kept; // the inputs of one layer

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
+#include <numeric>
 #include <string_view>
 
 namespace qs {
@@ -65,59 +67,94 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
     return keys;
 }
 
+/// Sorts the tensors as they lie in the files of the source.
+void sortAsIn(const Model& source, TensorsToWrite& tensors) {
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> places; // file and offset
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const TensorInfo* from = source.find(tensors.nameOf(i));
+        places.emplace_back(from ? from->file : 0, from ? from->offset : 0);
+    }
+    std::vector<std::uint32_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::sort(order, {}, [&](std::uint32_t i) { return std::pair(places[i], i); });
+    tensors.permute(order);
+}
+
+/// Passes the header, without padding, to `take` in pieces.
+Result<void> eachHeaderPiece(const Keys& keys, const TensorsToWrite& tensors,
+                             const std::function<Result<void>(const std::string&)>& take) {
+    constexpr std::size_t most = std::size_t(1) << 20;
+    std::string piece = "GGUF";
+    appendField<std::uint32_t>(piece, keys.version);
+    appendField<std::uint64_t>(piece, tensors.size());
+    appendField<std::uint64_t>(piece, keys.count);
+    piece += keys.bytes;
+    std::uint64_t at = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto& kind = tensors.kindOf(i);
+        appendText(piece, tensors.nameOf(i));
+        appendField<std::uint32_t>(piece, std::uint32_t(kind.shape.size()));
+        for (std::size_t axis = kind.shape.size(); axis-- > 0;) appendField<std::int64_t>(piece, kind.shape[axis]);
+        appendField<std::uint32_t>(piece, ggmlTypeOf(kind)->number);
+        appendField<std::uint64_t>(piece, at);
+        const std::uint64_t bytes = tensors.bytesOf(i);
+        at += bytes + (keys.alignment - bytes % keys.alignment) % keys.alignment;
+        if (piece.size() < most) continue;
+        if (auto done = take(piece); !done) return done;
+        piece.clear();
+    }
+    return take(piece);
+}
+
 } // namespace
 
-const GgmlType* ggmlTypeOf(const TensorToWrite& tensor) {
+const GgmlType* ggmlTypeOf(const TensorsToWrite::Kind& kind) {
     for (const GgmlType& type : ggmlTypes())
-        if (tensor.packed ? type.packed.id && std::string_view(type.packed.id) == tensor.packed->id
-                          : !type.packed.id && type.dtype == tensor.dtype)
+        if (kind.packed ? type.packed.id && std::string_view(type.packed.id) == kind.packed->id
+                        : !type.packed.id && type.dtype == kind.dtype)
             return &type;
     return nullptr;
 }
 
-Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWrite> tensors, const Model& source,
+Result<std::uint64_t> writeGguf(const std::string& path, TensorsToWrite tensors, const Model& source,
                                 const GgufNumbers& changed, const Job& job, const Naming& naming) {
     if (auto apart = notAnOpenedInput(path, &source); !apart) return tl::unexpected(apart.error());
-    std::map<std::string, std::pair<std::uint32_t, std::uint64_t>> order;
-    for (const TensorInfo& tensor : source.tensors) order[tensor.name] = {tensor.file, tensor.offset};
-    std::ranges::stable_sort(
-        tensors, [&](const TensorToWrite& a, const TensorToWrite& b) { return order[a.name] < order[b.name]; });
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (!ggmlTypeOf(tensors.kindOf(i)))
+            return fail(fmt::format("{}: ggml has no type for {} of tensor {}.", shownPath(path),
+                                    info(tensors.kindOf(i).dtype).id, quotedName(tensors.nameOf(i))),
+                        path);
+    sortAsIn(source, tensors);
     const auto keys = keysOf(source, changed);
     if (!keys) return tl::unexpected(keys.error());
-    std::string header = "GGUF";
-    appendField<std::uint32_t>(header, keys->version);
-    appendField<std::uint64_t>(header, tensors.size());
-    appendField<std::uint64_t>(header, keys->count);
-    header += keys->bytes;
     const auto padding = [&](std::uint64_t size) {
         return (keys->alignment - size % keys->alignment) % keys->alignment;
     };
-    std::uint64_t total = 0;
-    for (const TensorToWrite& tensor : tensors) {
-        const GgmlType* type = ggmlTypeOf(tensor);
-        if (!type)
-            return fail(fmt::format("{}: ggml has no type for {} of tensor {}.", shownPath(path), info(tensor.dtype).id,
-                                    quotedName(tensor.name)),
-                        path);
-        appendText(header, tensor.name);
-        appendField<std::uint32_t>(header, std::uint32_t(tensor.shape.size()));
-        for (std::size_t i = tensor.shape.size(); i-- > 0;) appendField<std::int64_t>(header, tensor.shape[i]);
-        appendField<std::uint32_t>(header, type->number);
-        appendField<std::uint64_t>(header, total);
-        total += bytesOf(tensor) + padding(bytesOf(tensor));
-    }
-    header.append(padding(header.size()), '\0');
-    auto file = AtomicFile::create(path, header.size() + total);
+    std::uint64_t header = 0, total = 0;
+    for (std::size_t i = 0; i < tensors.size(); ++i) total += tensors.bytesOf(i) + padding(tensors.bytesOf(i));
+    // The header is generated twice: once to get its length, then to write it. For many tensors it is too long to keep.
+    (void)eachHeaderPiece(*keys, tensors, [&](const std::string& piece) {
+        header += piece.size();
+        return Result<void>();
+    });
+    const std::string behind(padding(header), '\0');
+    header += behind.size();
+    auto file = AtomicFile::create(path, header + total);
     if (!file) return tl::unexpected(file.error());
-    if (auto written = file->write(header); !written) return tl::unexpected(written.error());
+    const auto put = [&](const std::string& piece) { return file->write(piece); };
+    if (auto written = eachHeaderPiece(*keys, tensors, put); !written) return tl::unexpected(written.error());
+    if (auto written = put(behind); !written) return tl::unexpected(written.error());
     TensorStream stream(*file, path, total, tensors.size(), job);
-    for (const TensorToWrite& tensor : tensors) {
-        if (auto added = stream.add(tensor, bytesOf(tensor)); !added) return tl::unexpected(added.error());
-        if (auto written = file->write(std::string(padding(bytesOf(tensor)), '\0')); !written)
-            return tl::unexpected(written.error());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::uint64_t bytes = tensors.bytesOf(i);
+        const auto tensor = tensors.make(i);
+        if (!tensor) return tl::unexpected(tensor.error());
+        if (auto added = stream.add(*tensor, bytes); !added) return tl::unexpected(added.error());
+        if (auto written = put(std::string(padding(bytes), '\0')); !written) return tl::unexpected(written.error());
     }
+    tensors = {}; // before the check of the file, which needs as much
     if (auto named = checkAndCommit(*file, &source, job, naming); !named) return tl::unexpected(named.error());
-    return header.size() + total;
+    return header + total;
 }
 
 } // namespace qs

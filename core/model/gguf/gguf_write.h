@@ -12,11 +12,11 @@ using GgufNumbers = std::map<std::string, std::uint32_t>;
 /// Copies keys byte for byte from the first file of `source`, except those in `changed` and those that start with
 /// "split.". Tensors keep the order of the source. Returns the size of the file in bytes. Errors: as for
 /// writeSafetensors().
-Result<std::uint64_t> writeGguf(const std::string& path, std::vector<TensorToWrite> tensors, const Model& source,
+Result<std::uint64_t> writeGguf(const std::string& path, TensorsToWrite tensors, const Model& source,
                                 const GgufNumbers& changed, const Job& job, const Naming& naming = {});
 
 /// The ggml type for a tensor's dtype or block type; null if ggml has none.
 struct GgmlType;
-const GgmlType* ggmlTypeOf(const TensorToWrite& tensor);
+const GgmlType* ggmlTypeOf(const TensorsToWrite::Kind& kind);
 
 } // namespace qs

@@ -19,7 +19,7 @@ struct Hdf5Attributes {
 /// `described` has the attributes of each dataset by the name of its tensor; "" stands for the root group. Otherwise it
 /// is like writeSafetensors(). A name with slashes is a path through groups. HDF5 has no 8-bit floats: they are stored
 /// as U8 with the attribute "dtype", whose value is the name in ml_dtypes. Types that HDF5 cannot store are an error.
-Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWrite> tensors,
+Result<std::uint64_t> writeHdf5(const std::string& path, TensorsToWrite tensors,
                                 const std::map<std::string, Hdf5Attributes>& described, const Model* opened,
                                 const Job& job, const Naming& naming = {});
 

@@ -36,29 +36,29 @@ json jsonOf(const Hdf5Attributes& attributes) {
 }
 
 /// Checks that all names can be paths: each part is a link, and no tensor has the name of a group.
-Result<void> checkNames(const std::vector<TensorToWrite>& tensors, const std::string& path) {
-    std::set<std::string_view> names;
+Result<void> checkNames(const TensorsToWrite& tensors, const std::string& path) {
+    std::set<std::string> names;
     const auto wrong = [&](const std::string& name, const std::string& why) {
         return fail(fmt::format("{}: tensor {} cannot be written to HDF5: {}.", shownPath(path), quotedName(name), why),
                     path);
     };
-    for (const auto& tensor : tensors) {
-        if (!names.insert(tensor.name).second) return wrong(tensor.name, "another has the same name");
-        if (tensor.name.size() > kLongestName) return wrong(tensor.name, "its name is too long");
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::string name = tensors.nameOf(i);
+        if (!names.insert(name).second) return wrong(name, "another has the same name");
+        if (name.size() > kLongestName) return wrong(name, "its name is too long");
         for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
-            end = tensor.name.find('/', at);
-            const auto part = std::string_view(tensor.name).substr(at, end == std::string::npos ? end : end - at);
-            if (part.empty() || part == ".")
-                return wrong(tensor.name, "its name is no path, in which slashes separate");
+            end = name.find('/', at);
+            const auto part = std::string_view(name).substr(at, end == std::string::npos ? end : end - at);
+            if (part.empty() || part == ".") return wrong(name, "its name is no path, in which slashes separate");
         }
-        if (!typeOf(tensor.dtype))
-            return wrong(tensor.name, fmt::format("HDF5 has no type for {}", info(tensor.dtype).id));
+        const DType dtype = tensors.kindOf(i).dtype;
+        if (!typeOf(dtype)) return wrong(name, fmt::format("HDF5 has no type for {}", info(dtype).id));
     }
-    for (const std::string_view name : names)
-        for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1))
+    for (const std::string& name : names)
+        for (auto slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
             if (names.contains(name.substr(0, slash)))
-                return wrong(std::string(name), fmt::format("{} is a tensor and would have to be a group too",
-                                                            quotedName(name.substr(0, slash))));
+                return wrong(name, fmt::format("{} is a tensor and would have to be a group too",
+                                               quotedName(name.substr(0, slash))));
     return {};
 }
 
@@ -69,17 +69,19 @@ struct Plan {
     std::uint64_t end = 0;
 };
 
-Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>& tensors,
-                      const std::vector<std::uint64_t>& sizes, const std::map<std::string, Hdf5Attributes>& described) {
+Result<Plan> planFile(const std::string& path, const TensorsToWrite& tensors,
+                      const std::map<std::string, Hdf5Attributes>& described) {
     json sets = json::array();
-    for (const auto& tensor : tensors) {
-        const auto found = described.find(tensor.name);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto& kind = tensors.kindOf(i);
+        const std::string name = tensors.nameOf(i);
+        const auto found = described.find(name);
         json attributes = found == described.end() ? json::object() : jsonOf(found->second);
-        for (const auto& [dtype, name] : kHdf5Float8)
-            if (dtype == tensor.dtype) attributes["dtype"] = name;
-        sets.push_back({{"path", "/" + tensor.name},
-                        {"type", typeOf(tensor.dtype)},
-                        {"shape", tensor.shape.sizes()},
+        for (const auto& [dtype, text] : kHdf5Float8)
+            if (dtype == kind.dtype) attributes["dtype"] = text;
+        sets.push_back({{"path", "/" + name},
+                        {"type", typeOf(kind.dtype)},
+                        {"shape", kind.shape.sizes()},
                         {"attributes", std::move(attributes)}});
     }
     const auto root = described.find("");
@@ -99,8 +101,7 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
     const auto between = fields.count("between", room);
     if (fields.problem()) return (*process)->broken("answered with garbage: " + *fields.problem());
     const std::uint64_t table = tensors.size() * sizeof(std::uint64_t);
-    std::uint64_t bytes = 0;
-    for (const auto size : sizes) bytes += size;
+    const std::uint64_t bytes = tensors.bytes();
     if (table > room - between || bytes > plan.end || between != plan.end - bytes)
         return (*process)->broken("answered with garbage: a file of another size");
     plan.offsets.resize(tensors.size());
@@ -111,21 +112,19 @@ Result<Plan> planFile(const std::string& path, const std::vector<TensorToWrite>&
 
 } // namespace
 
-Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWrite> tensors,
+Result<std::uint64_t> writeHdf5(const std::string& path, TensorsToWrite tensors,
                                 const std::map<std::string, Hdf5Attributes>& described, const Model* opened,
                                 const Job& job, const Naming& naming) {
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     if (auto good = checkNames(tensors, path); !good) return tl::unexpected(good.error());
-    std::vector<std::uint64_t> sizes;
     std::uint64_t total = 0;
-    for (const auto& tensor : tensors) {
-        const auto bytes = byteCount(tensor, path);
-        if (!bytes) return tl::unexpected(bytes.error());
-        sizes.push_back(*bytes);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const auto bytes = byteCount(tensors.nameOf(i), tensors.kindOf(i), path);
+        if (!bytes) return bytes;
         if (__builtin_add_overflow(total, *bytes, &total) || total > std::uint64_t(INT64_MAX))
             return fail(fmt::format("{}: the sizes of the tensors overflow.", shownPath(path)), path);
     }
-    auto plan = planFile(path, tensors, sizes, described);
+    auto plan = planFile(path, tensors, described);
     if (!plan) return tl::unexpected(plan.error());
     auto file = AtomicFile::create(path, plan->end);
     if (!file) return tl::unexpected(file.error());
@@ -146,10 +145,13 @@ Result<std::uint64_t> writeHdf5(const std::string& path, std::vector<TensorToWri
     };
     TensorStream stream(*file, path, total, tensors.size(), job);
     for (const auto i : order) {
-        if (sizes[i] > 0)
+        const std::uint64_t bytes = tensors.bytesOf(i);
+        if (bytes > 0)
             if (auto filled = fillTo(plan->offsets[i]); !filled) return tl::unexpected(filled.error());
-        if (auto added = stream.add(tensors[i], sizes[i]); !added) return tl::unexpected(added.error());
-        at += sizes[i];
+        const auto tensor = tensors.make(i);
+        if (!tensor) return tl::unexpected(tensor.error());
+        if (auto added = stream.add(*tensor, bytes); !added) return tl::unexpected(added.error());
+        at += bytes;
     }
     if (auto filled = fillTo(plan->end); !filled) return tl::unexpected(filled.error());
     plan->process->end();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/npy/npz_write.h"
 
+#include "core/base/release.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/tensor_stream.h"
@@ -24,11 +25,11 @@ template<class T> void appendNumber(std::string& out, T value) {
 }
 
 /// Header of an .npy file of version 1. Padding makes its length a multiple of 64.
-std::string npyHeader(const TensorToWrite& tensor) {
-    std::string shape = fmt::format("{}", fmt::join(tensor.shape, ", "));
-    if (tensor.shape.size() == 1) shape += ',';
+std::string npyHeader(const TensorsToWrite::Kind& kind) {
+    std::string shape = fmt::format("{}", fmt::join(kind.shape, ", "));
+    if (kind.shape.size() == 1) shape += ',';
     std::string text =
-        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", npyType(tensor.dtype), shape);
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", npyType(kind.dtype), shape);
     text.append(63 - (10 + text.size()) % 64, ' ');
     text += '\n';
     std::string out("\x93NUMPY\x01\x00", 8);
@@ -152,38 +153,46 @@ const char* npyType(DType dtype) {
     }
 }
 
-Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrite> tensors, const Model* opened,
-                               const Job& job, const Naming& naming) {
+Result<std::uint64_t> writeNpz(const std::string& path, TensorsToWrite tensors, const Model* opened, const Job& job,
+                               const Naming& naming) {
     const std::string shown = shownPath(path);
     if (auto apart = notAnOpenedInput(path, opened); !apart) return tl::unexpected(apart.error());
     auto file = AtomicFile::create(path);
     if (!file) return tl::unexpected(file.error());
-    std::vector<Member> members;
     std::uint64_t at = 0, total = 0;
     const auto put = [&](std::string_view text) {
         at += text.size();
         return file->write(text);
     };
-    std::vector<std::uint64_t> sizes;
-    for (const TensorToWrite& tensor : tensors) {
-        if (!npyType(tensor.dtype))
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::string name = tensors.nameOf(i);
+        const auto& kind = tensors.kindOf(i);
+        if (!npyType(kind.dtype))
             return fail(fmt::format("{}: NumPy has no type for {} of tensor {}; nothing was written.", shown,
-                                    info(tensor.dtype).id, quotedName(tensor.name)),
+                                    info(kind.dtype).id, quotedName(name)),
                         path);
-        if (tensor.name.size() > 60'000 || tensor.name.find("..") != std::string::npos || tensor.name.starts_with('/'))
+        if (name.size() > 60'000 || name.find("..") != std::string::npos || name.starts_with('/'))
             return fail(fmt::format("{}: tensor {} has a name that archives do not hold; nothing was written.", shown,
-                                    quotedName(tensor.name)),
+                                    quotedName(name)),
                         path);
-        const auto bytes = byteCount(tensor, path);
-        if (!bytes) return tl::unexpected(bytes.error());
-        sizes.push_back(*bytes);
+        const auto bytes = byteCount(name, kind, path);
+        if (!bytes) return bytes;
         total += *bytes;
     }
+    struct Place {
+        std::uint64_t offset;
+        std::uint32_t crc;
+    };
+    std::vector<Place> places;
+    places.reserve(tensors.size());
     TensorStream stream(*file, path, total, tensors.size(), job);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const std::string header = npyHeader(tensors[i]);
-        Member member{tensors[i].name + ".npy", 0, header.size() + sizes[i], at};
-        auto held = sumOf(tensors[i], sizes[i], header, member.crc, job);
+        const auto tensor = tensors.make(i);
+        if (!tensor) return tl::unexpected(tensor.error());
+        const std::string header = npyHeader(tensors.kindOf(i));
+        const std::uint64_t bytes = tensors.bytesOf(i);
+        Member member{tensor->name + ".npy", 0, header.size() + bytes, at};
+        auto held = sumOf(*tensor, bytes, header, member.crc, job);
         if (!held) return tl::unexpected(held.error());
         for (const auto& text : {localHeader(member), header})
             if (auto written = put(text); !written) return tl::unexpected(written.error());
@@ -191,19 +200,23 @@ Result<std::uint64_t> writeNpz(const std::string& path, std::vector<TensorToWrit
         const auto add = [&](std::span<const std::byte> piece) {
             again = std::uint32_t(crc32_z(again, reinterpret_cast<const unsigned char*>(piece.data()), piece.size()));
         };
-        if (auto added = stream.add(*held, sizes[i], add); !added) return tl::unexpected(added.error());
+        if (auto added = stream.add(*held, bytes, add); !added) return tl::unexpected(added.error());
         if (again != member.crc)
             return fail(fmt::format("{}: tensor {} came differently a second time; nothing was written.", shown,
-                                    quotedName(tensors[i].name)),
+                                    quotedName(member.name)),
                         path);
-        at += sizes[i];
-        members.push_back(std::move(member));
+        at += bytes;
+        places.push_back({member.offset, member.crc});
     }
     const std::uint64_t begin = at;
-    for (const Member& member : members)
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const std::uint64_t bytes = npyHeader(tensors.kindOf(i)).size() + tensors.bytesOf(i);
+        const Member member{tensors.nameOf(i) + ".npy", places[i].crc, bytes, places[i].offset};
         if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
-    if (auto written = put(endOfDirectory(members.size(), begin, at - begin)); !written)
+    }
+    if (auto written = put(endOfDirectory(tensors.size(), begin, at - begin)); !written)
         return tl::unexpected(written.error());
+    release(places), tensors = {}; // before the check of the file, which needs as much
     if (auto named = checkAndCommit(*file, opened, job, naming); !named) return tl::unexpected(named.error());
     return at;
 }

@@ -120,6 +120,10 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
 } // namespace
 
 Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
+    return openPartOfFolder(path, nullptr);
+}
+
+Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const ModelPart* part) {
     const std::string folder = absolutePath(path);
     const auto list = listFolder(folder);
     if (!list) return tl::unexpected(list.error());
@@ -134,7 +138,7 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
     std::shared_ptr<Model> model;
     std::vector<std::string> unread; // weights and indexes in the folder that are not read
     if (!index.empty()) {
-        auto opened = openSafetensorsIndex((fs::path(folder) / index).string());
+        auto opened = openPartOfIndex((fs::path(folder) / index).string(), part);
         if (!opened) return opened;
         model = *opened;
         for (const auto& name : list->indexes)
@@ -161,7 +165,7 @@ Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
                 unread.push_back(name);
                 continue;
             }
-            if (auto added = addSafetensors(*model, (fs::path(folder) / name).string()); !added)
+            if (auto added = addSafetensors(*model, (fs::path(folder) / name).string(), part); !added)
                 return tl::unexpected(added.error());
             shards = std::max(shards, shardCount(name));
         }

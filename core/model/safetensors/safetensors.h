@@ -6,6 +6,7 @@
 #include "core/base/job.h"
 #include "core/model/model.h"
 #include "core/model/naming.h"
+#include "core/model/tensors_to_write.h"
 
 #include <functional>
 #include <optional>
@@ -31,10 +32,12 @@ struct SafetensorsHeader {
 std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start);
 /// Parses and checks a header. `head`: the start of the file, at least up to the end of the header. `path` is used only
 /// in messages. `budget`: null means a budget for this file alone. `passed`, if set, is called from time to time with
-/// the number of bytes of the file that the parser has finished with.
+/// the number of bytes of the file that the parser has finished with. `part`: null means all tensors. All are checked,
+/// except that the name of a tensor outside the part may be there twice.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
                                                  const std::string& path, const ListBudget* budget = nullptr,
-                                                 const std::function<void(std::uint64_t)>& passed = {});
+                                                 const std::function<void(std::uint64_t)>& passed = {},
+                                                 const ModelPart* part = nullptr);
 inline Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> file, const std::string& path) {
     return parseSafetensorsHeader(file, file.size(), path);
 }
@@ -58,36 +61,16 @@ Result<std::optional<std::uint64_t>> readSafetensorsIndex(std::string_view text,
 Result<std::shared_ptr<Model>> openSafetensors(const std::string& path);
 Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path);
 Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path);
-
-struct ProducedTogether;
-
-/// A tensor to write. `produce` is called once per tensor, in the order of the file. It passes the tensor's bytes to
-/// the sink in pieces, in order.
-struct TensorToWrite {
-    std::string name;
-    DType dtype = DType::F32;
-    TensorShape shape;
-    using Sink = std::function<Result<void>(std::span<const std::byte>)>;
-    std::function<Result<void>(const Sink&)> produce;
-    /// For GGUF files: block type of the elements; null if they are stored as `dtype`.
-    const PackedType* packed = nullptr;
-    /// Set if one pass over the source produces several tensors. A writer with random access calls this instead of
-    /// `produce`.
-    std::shared_ptr<const ProducedTogether> together = nullptr;
-};
-/// Several tensors of one file that are produced together. Each Place writes bytes of one tensor at an offset in its
-/// data.
-struct ProducedTogether {
-    using Place = std::function<Result<void>(std::uint64_t offset, std::span<const std::byte>)>;
-    std::vector<std::string> names;
-    std::function<Result<void>(std::span<const Place>)> produce; ///< called once, with one Place per name
-};
+/// The same for some of the tensors; `part` null means all. A part of a set of shards has no warnings about the index.
+Result<std::shared_ptr<Model>> openPartOfSafetensors(const std::string& path, const ModelPart* part);
+Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const ModelPart* part);
+Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const ModelPart* part);
 
 /// Writes one file atomically, with the same bytes as the reference writer. Tensors are sorted by dtype (descending),
 /// then by name. `__metadata__` comes first and always contains "format": "pt". Spaces pad the header to a multiple of
 /// 8 bytes. Returns the size of the file in bytes. After an error no file remains. Fails if `path` is a file of
 /// `opened` (same device and inode), or if a file of `opened` changed while it was read.
-Result<std::uint64_t> writeSafetensors(const std::string& path, std::vector<TensorToWrite> tensors,
+Result<std::uint64_t> writeSafetensors(const std::string& path, TensorsToWrite tensors,
                                        std::map<std::string, std::string> metadata, const Model* opened, const Job& job,
                                        const Naming& naming = {});
 

@@ -29,10 +29,36 @@ std::uint64_t& beginOf(TensorInfo& entry) { return entry.offset; }
 std::uint64_t& endOf(TensorInfo& entry) { return entry.bytes; }
 std::uint64_t& keyAtOf(TensorInfo& entry) { return entry.elements; }
 
+/// Sets elements and bytes of an entry. Returns the reason if shape, dtype and data_offsets do not agree, otherwise "".
+std::string sizes(TensorInfo& entry) {
+    std::uint64_t elements = 1, bits = 0;
+    for (const auto dim : entry.shape)
+        if (__builtin_mul_overflow(elements, std::uint64_t(dim), &elements))
+            return "the number of elements overflows 64 bits";
+    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.dtype).bits), &bits))
+        return "the number of bits overflows 64 bits";
+    const char* dtype = info(entry.dtype).id;
+    if (bits % 8 != 0)
+        return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype, shapeText(entry.shape));
+    const std::uint64_t bytes = bits / 8, given = endOf(entry) - beginOf(entry);
+    if (given != bytes)
+        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape), dtype,
+                           bytes, given);
+    entry.elements = elements;
+    entry.bytes = bytes;
+    return {};
+}
+
 class HeaderVisitor final : public JsonVisitor {
 public:
-    HeaderVisitor(std::size_t length, ListBudget budget) : budget_(budget) {
+    HeaderVisitor(std::size_t length, ListBudget budget, const ModelPart* part) : budget_(budget), part_(part) {
         entries.reserve(length / kLeastEntry + 1); // pages that are never written use no memory
+    }
+    /// Whether the tensors outside the part follow those of the part and each other, without gaps, up to the end.
+    bool isWithoutGaps(std::uint64_t end) const {
+        std::uint64_t ends = ends_ + mixed(0), begins = begins_ + mixed(end);
+        for (const TensorInfo& entry : entries) begins += mixed(entry.offset), ends += mixed(entry.bytes);
+        return begins == ends;
     }
     std::vector<TensorInfo> entries;
     std::map<std::string, std::string> metadata;
@@ -101,6 +127,7 @@ public:
         case Where::Root: return refuse(entryIs("text"));
         case Where::Metadata:
             if (!budget_.takeEntry(key_, text)) return refuse(budget_.why("its metadata"));
+            if (part_ && !part_->hasMetadata(key_)) return true;
             metadata.emplace(key_, text); // copied, because the parser's string has spare capacity
             return true;
         case Where::Entry:
@@ -179,6 +206,7 @@ private:
             return refuse(fmt::format("the name of tensor {} holds a NUL", quotedName(text)));
         auto& entry = entries.emplace_back();
         entry.name = text; // copied, because the parser's string has spare capacity
+        isInPart_ = !part_ || part_->hasTensor(text);
         keyAtOf(entry) = position;
         return true;
     }
@@ -193,7 +221,20 @@ private:
         for (int i = 0; i < 3; ++i)
             if (!seen_[i]) return refuse(fmt::format("tensor {} has no {}", name(), ids[i]));
         where_ = Where::Root;
-        return budget_.take(entries.back()) || refuse(budget_.why("its list of tensors"));
+        if (isInPart_) return budget_.take(entries.back()) || refuse(budget_.why("its list of tensors"));
+        TensorInfo& entry = entries.back();
+        const std::uint64_t begin = beginOf(entry), end = endOf(entry);
+        if (begin > end) return refuse(fmt::format("tensor {}: data_offsets is reversed", name()));
+        if (const auto why = sizes(entry); !why.empty()) return refuse(fmt::format("tensor {}: {}", name(), why));
+        begins_ += mixed(begin), ends_ += mixed(end);
+        entries.pop_back();
+        return true;
+    }
+    /// A number that only equal offsets have, as good as surely. Source: the finalizer of SplitMix64.
+    static std::uint64_t mixed(std::uint64_t offset) {
+        offset = (offset ^ offset >> 30) * 0xbf58476d1ce4e5b9;
+        offset = (offset ^ offset >> 27) * 0x94d049bb133111eb;
+        return offset ^ offset >> 31;
     }
     bool entryKey(const std::string& text) {
         field_ = text == "dtype"          ? Field::Dtype
@@ -230,6 +271,11 @@ private:
     std::string key_;
     std::vector<std::int64_t> shape_; ///< of the current tensor
     ListBudget budget_;
+    const ModelPart* part_; ///< null: all tensors
+    bool isInPart_ = true;  ///< the current tensor
+    /// Sums over the tensors outside the part, which are not kept. Where each tensor begins another one ends, and the
+    /// other way round, so that both sums are equal over all of them.
+    std::uint64_t begins_ = 0, ends_ = 0;
 };
 
 /// The second of two tensors with the same name, or null. Sorts by hash and name; it does not use a hash table, because
@@ -254,26 +300,6 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     return keyAtOf(a) > keyAtOf(b) ? &a : &b;
 }
 
-/// Sets elements and bytes of an entry. Returns the reason if shape, dtype and data_offsets do not agree, otherwise "".
-std::string sizes(TensorInfo& entry) {
-    std::uint64_t elements = 1, bits = 0;
-    for (const auto dim : entry.shape)
-        if (__builtin_mul_overflow(elements, std::uint64_t(dim), &elements))
-            return "the number of elements overflows 64 bits";
-    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.dtype).bits), &bits))
-        return "the number of bits overflows 64 bits";
-    const char* dtype = info(entry.dtype).id;
-    if (bits % 8 != 0)
-        return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype, shapeText(entry.shape));
-    const std::uint64_t bytes = bits / 8, given = endOf(entry) - beginOf(entry);
-    if (given != bytes)
-        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape), dtype,
-                           bytes, given);
-    entry.elements = elements;
-    entry.bytes = bytes;
-    return {};
-}
-
 std::uint64_t lengthField(std::span<const std::byte> head) {
     std::uint64_t length = 0;
     if (head.size() >= 8)
@@ -289,7 +315,8 @@ std::uint64_t safetensorsHeaderLength(std::span<const std::byte> start) {
 
 Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head, std::uint64_t fileSize,
                                                  const std::string& path, const ListBudget* budget,
-                                                 const std::function<void(std::uint64_t)>& passed) {
+                                                 const std::function<void(std::uint64_t)>& passed,
+                                                 const ModelPart* part) {
     const auto refusal = [&](const std::string& why, std::uint64_t byte) {
         constexpr auto most = std::uint64_t(std::numeric_limits<long long>::max());
         return fail(fmt::format("{}: {} (at byte {}).", shownPath(path), why, byte), path,
@@ -311,7 +338,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
             0);
     if (length == 0) return refusal("the header is empty", 8);
 
-    HeaderVisitor visitor(std::size_t(length), budget ? *budget : ListBudget(fileSize));
+    HeaderVisitor visitor(std::size_t(length), budget ? *budget : ListBudget(fileSize), part);
     assert(head.size() >= 8 + length);
     const std::string_view text(reinterpret_cast<const char*>(head.data()) + 8, length);
     visitor.passed = passed;
@@ -325,6 +352,8 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
     });
     const std::uint64_t data = 8 + length;
     const std::uint64_t available = fileSize - data;
+    if (part && !visitor.isWithoutGaps(available))
+        return refusal("the tensors do not follow each other without gaps and overlaps up to the end", data);
     std::uint64_t expected = 0;
     const TensorInfo* cut = nullptr; // first tensor whose data lies beyond the end of the file
     for (TensorInfo& entry : entries) {
@@ -333,7 +362,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
             return refusal(fmt::format("tensor {}: {}", quotedName(entry.name), why),
                            data + std::min(expected, available));
         };
-        if (begin != expected)
+        if (!part && begin != expected)
             return wrong(fmt::format("data_offsets begins at {} where {} is expected: tensors must follow each other "
                                      "without {}",
                                      begin, expected, begin < expected ? "overlap" : "a gap"));
@@ -347,7 +376,7 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
         return refusal(fmt::format("tensor {}: its data is cut short: {} bytes of tensors are promised, {} are there",
                                    quotedName(cut->name), expected, available),
                        fileSize);
-    if (expected != available)
+    if (!part && expected != available)
         return refusal(fmt::format("{} bytes follow the last tensor", available - expected), data + expected);
 
     SafetensorsHeader header;

@@ -52,7 +52,9 @@ private:
 
 } // namespace
 
-Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
+Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) { return openPartOfIndex(path, nullptr); }
+
+Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const ModelPart* part) {
     auto model = newModel(path, "safetensors-index");
     auto mapping = MappedFile::open(path);
     if (!mapping) return tl::unexpected(mapping.error());
@@ -70,8 +72,9 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
         dropped = at; // can be smaller than before: a new pass has started
     };
     Names named(text.size());
+    std::size_t listed = 0;
     const auto totalSize = readSafetensorsIndex(
-        text, path, [&](const std::string&, const std::string& shard) { return named.add(shard); }, passed);
+        text, path, [&](const std::string&, const std::string& shard) { return ++listed, named.add(shard); }, passed);
     if (file.faulted())
         if (auto same = file.unchanged(); !same) return tl::unexpected(same.error());
     if (!totalSize) return tl::unexpected(totalSize.error());
@@ -80,6 +83,8 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     model->title = titleOfFolder(folder);
 
     const auto shards = named.sorted();
+    // A list that grows from shard to shard takes twice the memory.
+    if (shards.size() > 1) model->tensors.reserve(listed);
 
     std::vector<int> fileOf; // for each shard: its index in Model::files, or kMissing
     std::vector<std::string> missing;
@@ -94,7 +99,8 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
         fileOf.push_back(int(model->files.size()));
         const bool isTorch = shard.ends_with(".bin");
         if (isTorch) model->format = "pytorch";
-        if (auto added = isTorch ? addPytorch(*model, place.string()) : addSafetensors(*model, place.string()); !added)
+        if (auto added = isTorch ? addPytorch(*model, place.string()) : addSafetensors(*model, place.string(), part);
+            !added)
             return tl::unexpected(added.error());
     }
     if (model->files.empty() && !shards.empty()) {
@@ -121,6 +127,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
     const auto again = readSafetensorsIndex(
         text, path,
         [&](const std::string& tensor, const std::string& shard) -> std::string {
+            if (part && !part->hasTensor(tensor)) return {};
             const auto at = std::lower_bound(shards.begin(), shards.end(), shard, naturalLess) - shards.begin();
             if (std::size_t(at) >= shards.size() || shards[std::size_t(at)] != shard)
                 return {}; // the index changed between the passes; reported below
@@ -167,6 +174,7 @@ Result<std::shared_ptr<Model>> openSafetensorsIndex(const std::string& path) {
                                 quotedName(notThere), quotedName(notInShard)),
                     path);
     dropDuplicates(*model);
+    if (part) return model; // the warnings are about the whole set
 
     if (!missing.empty())
         model->warnings.push_back(fmt::format("{}: {} of {} shards are missing, with {} tensors; the first is {}.",

@@ -296,7 +296,8 @@ private Q_SLOTS:
         QTest::mouseClick(write, Qt::LeftButton);
         QVERIFY(exported.wait(60'000));
         QVERIFY(page->certificate() && page->certificate()->proof.proved());
-        for (const auto& one : page->certificate()->proof.tensors)
+        auto proofs = *page->certificate()->proof.tensors.all();
+        for (const auto& one : proofs)
             if (one.name == "model.layers.0.mlp.down_proj.weight") QCOMPARE(one.spec, std::string("int8"));
 
         // Rules typed just before the export, within the delay of the field, count too.
@@ -304,7 +305,8 @@ private Q_SLOTS:
         QTest::keyClicks(lines, QStringLiteral("up_proj=int8"));
         QTest::mouseClick(write, Qt::LeftButton);
         QVERIFY(exported.wait(60'000));
-        for (const auto& one : page->certificate()->proof.tensors)
+        proofs = *page->certificate()->proof.tensors.all();
+        for (const auto& one : proofs)
             if (one.name == "model.layers.0.mlp.up_proj.weight") QCOMPARE(one.spec, std::string("int8"));
         session_->setRules(QStringLiteral("down_proj=int8\nembed=keep"), false);
 

@@ -148,7 +148,7 @@ void ExportTest::provedByReadersOfOthers() {
     QCOMPARE(proof.equal, std::uint64_t(1));
     QCOMPARE(proof.copied, std::uint64_t(2));
     QCOMPARE(proof.bytesWritten, proof.bytesPredicted);
-    QVERIFY(proof.tensors[0].readAs != "F32");
+    QVERIFY(proof.tensors.all()->front().readAs != "F32");
 }
 
 /// A single file has in its metadata what config.json would contain. Its values are compared in the same way.
@@ -164,7 +164,7 @@ void ExportTest::provedByReadersOfOthersInOneFile() {
     const Proof& proof = done->certificate.proof;
     QVERIFY2(proof.proved(), summaryText(done->certificate).c_str());
     QCOMPARE(proof.equal, std::uint64_t(1));
-    QVERIFY(proof.tensors[0].readAs != "F32");
+    QVERIFY(proof.tensors.all()->front().readAs != "F32");
     const auto written = openModel(out.toStdString());
     QVERIFY(written.has_value());
     QVERIFY((*written)->files.front().metadata.contains(kConfigKey));

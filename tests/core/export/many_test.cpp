@@ -87,8 +87,9 @@ private Q_SLOTS:
             for (const auto& [key, value] : (*inFew)->files[i].metadata)
                 if (key.starts_with("quantscope.") && key != "quantscope.config")
                     QVERIFY2((*inMany)->files[i].metadata.at(key) == value, key.c_str());
-        for (const TensorProof& one : fewDone.certificate.proof.tensors) {
-            const auto& all = manyDone.certificate.proof.tensors;
+        const auto all = *manyDone.certificate.proof.tensors.all();
+        const auto ofFewRows = *fewDone.certificate.proof.tensors.all();
+        for (const TensorProof& one : ofFewRows) {
             const auto same =
                 std::find_if(all.begin(), all.end(), [&](const TensorProof& other) { return other.name == one.name; });
             QVERIFY(same != all.end());
@@ -103,7 +104,10 @@ private Q_SLOTS:
         const auto from = model(folder, kMany);
         auto certificate =
             exported(*from, "native", "nf4:block=64", folder.filePath(QStringLiteral("out.safetensors"))).certificate;
-        certificate.proof.tensors.front().reason = "it has \"tensors\": []\nin two lines";
+        auto rows = *certificate.proof.tensors.all();
+        rows.front().reason = "it has \"tensors\": []\nin two lines";
+        certificate.proof.tensors = {};
+        for (const TensorProof& row : rows) certificate.proof.tensors.add(row);
         std::size_t pieces = 0;
         std::string text;
         QVERIFY(eachCertificatePiece(certificate, [&](std::string_view piece) {
@@ -119,13 +123,25 @@ private Q_SLOTS:
             return Result<void>();
         }));
         QCOMPARE(nlohmann::json::parse(text).size(), std::size_t(kMany + 1));
-        certificate.proof.tensors.clear();
+        certificate.proof.tensors = {};
         const std::string empty = certificateText(certificate);
         QVERIFY(empty == nlohmann::ordered_json::parse(empty).dump(1, ' ') + "\n");
-        certificate.proof.tensors.resize(10'000);
+        const auto named = [](int i) {
+            TensorProof row;
+            row.name = std::to_string(i), row.spec = "int8";
+            return row;
+        };
+        for (int i = 0; i < 20'000; ++i) certificate.proof.tensors.add(named(i)); // some go to the file
+        const ProofList copied = certificate.proof.tensors;
+        certificate.proof.tensors.add(named(20'000));
         pieces = 0;
         QVERIFY(eachCertificatePiece(certificate, [&](std::string_view) { return ++pieces, Result<void>(); }));
         QVERIFY(pieces > 1);
+        QCOMPARE(copied.size(), std::size_t(20'000));
+        rows = *certificate.proof.tensors.all();
+        QCOMPARE(rows.size(), std::size_t(20'001));
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            QVERIFY(rows[i].name == std::to_string(i) && rows[i].spec == "int8");
     }
 
     /// The index of a folder must equal the text of the whole JSON tree.

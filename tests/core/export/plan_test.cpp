@@ -83,7 +83,7 @@ void PlanTest::planIsWhatIsWritten() {
             .toStdString();
     const auto done = exportModel(*model, asked, Job{});
     QVERIFY2(done, done ? "" : done.error().message.c_str());
-    const auto& proofs = done->certificate.proof.tensors;
+    const auto proofs = *done->certificate.proof.tensors.all();
     QCOMPARE(plan->tensors.size(), proofs.size());
     for (std::size_t i = 0; i < proofs.size(); ++i) {
         const PlannedTensor& row = plan->tensors[i];

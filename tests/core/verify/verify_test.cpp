@@ -178,7 +178,8 @@ void TestVerify::everyLayout() {
     QCOMPARE(rowOf(found, "model.norm.weight")->spec, std::string("keep"));
     if (hasCertificate) QVERIFY(found.certificate && found.certificate->holds());
     std::uint64_t bytes = 0;
-    for (const TensorProof& proof : exported->certificate.proof.tensors)
+    const auto proofs = *exported->certificate.proof.tensors.all();
+    for (const TensorProof& proof : proofs)
         if (!proof.spec.empty()) bytes += proof.bytesWritten;
     QCOMPARE(found.quantizedBytes, holdsCodes ? bytes : 0); // true bits per weight are those of the proof
 }

@@ -315,10 +315,10 @@ void ExportPage::write() {
                         .arg(QString::fromStdString(escapeForPeople(left.name, 100)), QString::fromStdString(left.why));
             for (const std::string& remark : done.written.remarks) said += u'\n' + QString::fromStdString(remark);
             for (const auto& warning : done.written.warnings) said += u'\n' + QString::fromStdString(warning);
-            if (const auto decoded = decodedTensors(*source, done.certificate); decoded > 0)
+            if (const auto decoded = decodedTensors(*source, done.certificate); decoded && *decoded > 0)
                 said += tr("\n%1 of those copied are stored quantized in the source and were written as the values "
                            "that they decode to.")
-                            .arg(decoded);
+                            .arg(*decoded);
             status_->say(said);
             status_->setToolTip(path);
             Q_EMIT exported(path);
@@ -355,9 +355,11 @@ void ExportPage::openCertificate() {
 }
 
 void ExportPage::present(const Certificate& certificate, const QString& path) {
+    auto rows = certificate.proof.tensors.all();
+    if (!rows) return status_->say(errorSentence(rows.error()), true);
     shown_ = certificate;
     shownPath_ = path;
-    tensors_->setRows(certificate.proof.tensors);
+    tensors_->setRows(std::move(*rows));
     files_->setRows(certificate.files);
     headline_->setText(QString::fromStdString(summaryText(certificate)));
     headline_->setProperty("role", certificate.proof.proved() ? QString() : QStringLiteral("warn"));
