@@ -101,7 +101,7 @@ public:
 
 private:
     /// Tensors of the source whose written tensors are listed at the same time.
-    static constexpr std::size_t kAtOnce = std::size_t(1) << 17;
+    static constexpr std::size_t kAtOnce = std::size_t(1) << 16;
 
     /// The names under which a tensor was written. `source`: its fields, if it was quantized.
     static std::vector<std::string> fieldsOf(const WrittenTensor& record, const TensorInLayout* source) {
