@@ -31,13 +31,18 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
     const EndsAtOnce reading;
     const auto opened = open(path);
     if (!opened) return tl::unexpected(opened.error());
-    const auto listing = servedListing(**opened);
-    if (!listing) return tl::unexpected(listing.error());
+    Model decoded; // a list of its own, where the file's list has tensors that are stored quantized
+    if (hasStoredTensors(**opened)) {
+        auto listing = servedListing(**opened);
+        if (!listing) return tl::unexpected(listing.error());
+        decoded = std::move(*listing);
+    }
+    const Model& listed = decoded.tensors.empty() ? **opened : decoded;
     const auto named =
-        std::ranges::find_if(listing->tensors, [&](const TensorInfo& tensor) { return tensor.name == name; });
-    const TensorInfo* found = named == listing->tensors.end() ? nullptr : &*named;
+        std::ranges::find_if(listed.tensors, [&](const TensorInfo& tensor) { return tensor.name == name; });
+    const TensorInfo* found = named == listed.tensors.end() ? nullptr : &*named;
     if (!found) {
-        const auto taken = select(*listing, {name});
+        const auto taken = select(listed, {name});
         if (!taken) return tl::unexpected(taken.error());
         if (taken->size() > 1)
             return fail(fmt::format("--tensor '{}' takes {} tensors, the first two are {} and {}: name one",

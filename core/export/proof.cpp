@@ -73,18 +73,17 @@ public:
     Proving(const Model& original, const WrittenModel& what, const std::string& path, const Job& job, ProofRows rows)
         : original_(original), what_(what), path_(path), job_(job), rows_(rows) {}
 
-    Result<Proof> run() {
+    Result<Proof> run(std::size_t atOnce) {
         const std::size_t all = what_.tensors.count;
         for (std::size_t i = 0; i < all; ++i) total_ += what_.tensors.at(i).bytes;
-        if (all <= kAtOnce) {
+        if (all <= atOnce) {
             const auto written = openModel(path_);
             if (!written) return fail("the proof failed: " + written.error().sentence());
             if (auto done = range(**written, 0, all); !done) return tl::unexpected(done.error());
             return std::move(proof_);
         }
-        // A list of all tensors that were written would take too much memory beside that of the source.
-        for (std::size_t first = 0; first < all; first += kAtOnce) {
-            const std::size_t last = std::min(first + kAtOnce, all);
+        for (std::size_t first = 0; first < all; first += atOnce) {
+            const std::size_t last = std::min(first + atOnce, all);
             const auto names = namesOf(first, last);
             if (!names) return tl::unexpected(names.error());
             const ModelPart part{
@@ -100,9 +99,6 @@ public:
     }
 
 private:
-    /// Tensors of the source whose written tensors are listed at the same time.
-    static constexpr std::size_t kAtOnce = std::size_t(1) << 16;
-
     /// The names under which a tensor was written. `source`: its fields, if it was quantized.
     static std::vector<std::string> fieldsOf(const WrittenTensor& record, const TensorInLayout* source) {
         std::vector<std::string> names;
@@ -188,8 +184,8 @@ private:
 } // namespace
 
 Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
-                    ProofRows rows) {
-    return Proving(original, what, path, job, rows).run();
+                    ProofRows rows, std::size_t atOnce) {
+    return Proving(original, what, path, job, rows).run(atOnce);
 }
 
 } // namespace qs

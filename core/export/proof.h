@@ -25,8 +25,9 @@ struct Proof {
 
 /// Whether the list Proof::tensors is filled. If not, only the sums of the proof are set.
 enum class ProofRows { Kept, Counted };
-/// Proves a file or folder that was just written. An error says which tensor differs, and where.
+/// Proves a file or folder that was just written. An error says which tensor differs, and where. `atOnce`: tensors of the
+/// original whose written tensors are listed at the same time, because a list of all would take too much memory.
 Result<Proof> prove(const Model& original, const WrittenModel& what, const std::string& path, const Job& job,
-                    ProofRows rows = ProofRows::Kept);
+                    ProofRows rows = ProofRows::Kept, std::size_t atOnce = std::size_t(1) << 16);
 
 } // namespace qs

@@ -48,7 +48,7 @@ public:
     Result<std::vector<TensorProof>> all() const;
 
 private:
-    static constexpr std::size_t kMostInMemory = 8192;
+    static constexpr std::size_t kMostInMemory = 1024;
     struct Piece {
         std::uint64_t offset, bytes; ///< in the file
     };

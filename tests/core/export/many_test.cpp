@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // With very many tensors, small ones are made again for writing and for the proof. The bytes must equal those of an
 // export with few tensors, which are kept. Also tests certificates and indexes that are written in pieces.
+#include "core/model/derived_tensor.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
@@ -25,6 +26,20 @@ std::shared_ptr<const Model> model(const QTemporaryDir& folder, int tensors) {
     }
     all.push_back(made("bias", DType::F32, {64}, wavy(64)));
     return opened(folder, std::move(all));
+}
+
+/// Changes the first byte of the first field of a tensor.
+void flipByteOf(const QString& path, const std::string& name) {
+    const ModelPart part{[&](std::string_view field) { return field.starts_with(name); }, [](auto) { return false; }};
+    const auto model = openModel(path.toStdString(), &part);
+    if (!model) qFatal("%s", model.error().message.c_str());
+    if ((*model)->tensors.empty()) qFatal("%s is not in the file", name.c_str());
+    const TensorInfo& tensor = (*model)->tensors.front();
+    QFile file(path);
+    const auto offset = tensor.derived ? tensor.derived->parts().front().offset : tensor.offset;
+    if (!file.open(QIODevice::ReadWrite) || !file.seek(qint64(offset))) qFatal("no file");
+    char byte = 0;
+    file.getChar(&byte), file.seek(file.pos() - 1), file.putChar(char(byte ^ 1));
 }
 
 Exported exported(const Model& from, const char* layout, const char* spec, const QString& output) {
@@ -95,6 +110,73 @@ private Q_SLOTS:
             QVERIFY(same != all.end());
             QVERIFY(same->readAs == one.readAs.text() && same->specFull == one.specFull.text());
             QCOMPARE(same->bytesWritten, one.bytesWritten);
+        }
+    }
+
+    /// The tensors are listed and proved some at a time.
+    void provedInParts_data() {
+        QTest::addColumn<QString>("layout");
+        QTest::addColumn<QString>("spec");
+        QTest::addColumn<QString>("output");
+        QTest::newRow("a file") << QStringLiteral("eformer") << QStringLiteral("int8")
+                                << QStringLiteral("out.safetensors");
+        QTest::newRow("a folder") << QStringLiteral("native") << QStringLiteral("int4:sym=no:block=32")
+                                  << QStringLiteral("out");
+        QTest::newRow("layers of a convention")
+            << QStringLiteral("llm-int8") << QStringLiteral("int8:dialect=bnb") << QStringLiteral("out");
+        QTest::newRow("always listed whole") << QStringLiteral("npz") << QStringLiteral("int8")
+                                             << QStringLiteral("out.npz");
+    }
+    void provedInParts() {
+        QFETCH(QString, layout);
+        QFETCH(QString, spec);
+        QFETCH(QString, output);
+        QTemporaryDir folder, out;
+        const auto from = model(folder, kMany);
+        auto asked = request(qPrintable(spec), qPrintable(layout), out.filePath(output));
+        asked.prove = [&](const std::string& path, const WrittenModel& what,
+                          const std::vector<LeftOut>&) -> Result<void> {
+            const auto whole = prove(*from, what, path, Job{});
+            if (!whole) return tl::unexpected(whole.error());
+            const auto proof = prove(*from, what, path, Job{}, ProofRows::Kept, 100);
+            if (!proof) return tl::unexpected(proof.error());
+            if (proof->equal != std::uint64_t(kMany) || proof->copied != 1 || proof->tensors.size() != kMany + 1 ||
+                proof->bytesWritten != whole->bytesWritten)
+                return fail("not all tensors were proved");
+            const QString written = QString::fromStdString(path);
+            if (!output.endsWith(QStringLiteral("npz"))) // the archive has checksums
+                flipByteOf(QFileInfo(written).isDir() ? written + QStringLiteral("/in.safetensors") : written,
+                           nameOf(kMany - 1));
+            const auto changed = prove(*from, what, path, Job{}, ProofRows::Kept, 100);
+            return changed ? Result<void>() : tl::unexpected(changed.error());
+        };
+        const auto done = quantizeModel(*from, asked, Job{});
+        if (layout == QStringLiteral("npz")) return QVERIFY2(done, done ? "" : done.error().message.c_str());
+        QVERIFY(!done);
+        QVERIFY2(done.error().message.find("proof failed: tensor \"" + nameOf(kMany - 1) + "\"") != std::string::npos,
+                 done.error().message.c_str());
+    }
+
+    /// The fields of a layer are in the same part, so that it is decoded as in the whole.
+    void layersInParts() {
+        QTemporaryDir folder;
+        const auto from = model(folder, kMany);
+        const QString out = folder.filePath(QStringLiteral("out"));
+        QCOMPARE(exported(*from, "llm-int8", "int8:dialect=bnb", out).certificate.proof.equal, std::uint64_t(kMany));
+        const auto whole = openModel(out.toStdString());
+        QVERIFY(whole);
+        const auto end = [](std::string_view name) { return name.find(".up.") - 1; };
+        for (const char digit : std::string_view("0123456789")) {
+            const ModelPart part{[&](std::string_view name) { return name == "bias" || name[end(name)] == digit; },
+                                 [](std::string_view) { return true; }};
+            const auto some = openModel(out.toStdString(), &part);
+            QVERIFY(some);
+            QCOMPARE((*some)->tensors.size(), std::size_t(kMany / 10 + 1));
+            for (const TensorInfo& tensor : (*some)->tensors) {
+                const TensorInfo* same = (*whole)->find(tensor.name);
+                QVERIFY2(same && bool(same->derived) == bool(tensor.derived), tensor.name.c_str());
+                QVERIFY(bytesOf(**some, tensor) == bytesOf(**whole, *same));
+            }
         }
     }
 
