@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 #include <map>
-#include <unordered_map>
 
 namespace qs {
 namespace {
@@ -102,15 +101,15 @@ void decide(const AskedTensor& one, const Layout& layout, const std::map<std::st
 Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, const Layout& layout, ExportPlan& plan) {
     const auto asked = askedTensors(model, request);
     if (!asked) return tl::unexpected(asked.error());
-    std::unordered_map<const TensorInfo*, const AskedTensor*> of;
-    for (const AskedTensor& one : *asked) of.emplace(one.tensor, &one);
     const auto parts = storedFields(model);
     Decided all;
+    std::size_t next = 0; // of what was asked, which is in the order of the model
     plan.tensors.reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
-        if (const auto found = of.find(&tensor); found != of.end()) decide(*found->second, layout, parts, row, all);
+        if (next < asked->size() && (*asked)[next].tensor == &tensor)
+            decide((*asked)[next++], layout, parts, row, all);
         plan.tensors.push_back(std::move(row));
     }
     return all;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace qs::plan {
@@ -50,9 +51,24 @@ std::string groupKey(const std::string& name, const std::vector<QRegularExpressi
 /// Tensors that are the same stored data get the place of the first of them.
 class TiedPlaces {
 public:
-    std::size_t of(const TensorInfo& tensor, const std::string& key, std::size_t next) {
-        const auto [place, isNew] = byKey_.emplace(key, next);
-        if (tensor.derived || tensor.bytes == 0) return place->second;
+    explicit TiedPlaces(const std::vector<const TensorInfo*>& tensors) {
+        // A model may have a million tensors, and hardly any of them share their data: only those are kept.
+        const auto data = [](const TensorInfo* tensor) {
+            return std::tuple(tensor->file, tensor->offset, tensor->bytes);
+        };
+        std::vector<const TensorInfo*> stored;
+        stored.reserve(tensors.size());
+        for (const TensorInfo* tensor : tensors)
+            if (!tensor->derived && tensor->bytes > 0) stored.push_back(tensor);
+        std::ranges::sort(stored, {}, data);
+        for (std::size_t i = 1; i < stored.size(); ++i)
+            if (data(stored[i - 1]) == data(stored[i])) shared_.insert({stored[i - 1], stored[i]});
+    }
+    std::size_t of(const TensorInfo& tensor, const std::vector<QRegularExpression>& groups, std::size_t next) {
+        const bool isShared = shared_.contains(&tensor);
+        if (groups.empty() && !isShared) return next; // no other tensor has its name
+        const auto [place, isNew] = byKey_.emplace(groupKey(tensor.name, groups), next);
+        if (!isShared) return place->second;
         const auto [tied, isFirst] =
             byData_.emplace(std::tuple(tensor.file, tensor.offset, tensor.bytes), place->second);
         if (!isFirst && isNew) place->second = tied->second;
@@ -60,6 +76,7 @@ public:
     }
 
 private:
+    std::set<const TensorInfo*> shared_; ///< whose data is that of another tensor too
     std::unordered_map<std::string, std::size_t> byKey_;
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::size_t> byData_;
 };
@@ -115,9 +132,9 @@ Result<std::vector<LockedUnit>> unitsOf(const OptionRequest& request, const Layo
     }
     std::vector<PlanUnit> grouped;
     grouped.reserve(request.tensors.size()); // pages that are never written use no memory
-    TiedPlaces places;
+    TiedPlaces places(request.tensors);
     for (const TensorInfo* tensor : request.tensors) {
-        const std::size_t place = places.of(*tensor, groupKey(tensor->name, *groups), grouped.size());
+        const std::size_t place = places.of(*tensor, *groups, grouped.size());
         if (place == grouped.size()) grouped.emplace_back();
         grouped[place].tensors.push_back(tensor);
     }
