@@ -17,20 +17,27 @@
 namespace qs {
 namespace {
 
-Result<std::uint64_t> bytesOf(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
-                              const Job& job) {
+/// What a quantized tensor will be in the file.
+struct InFile {
+    std::uint64_t bytes = 0;
+    std::size_t tensors = 0;
+};
+
+Result<InFile> inFile(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
+                      const Job& job) {
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     auto measured = MeasuredTensor::of(*view, spec, job);
     if (!measured) return tl::unexpected(measured.error());
     const auto made = inLayout(layout, std::move(*measured));
-    return made ? Result<std::uint64_t>(qs::bytesOf(made->fields)) : tl::unexpected(made.error());
+    if (!made) return tl::unexpected(made.error());
+    return InFile{bytesOf(made->fields), made->fields.list.size()};
 }
 
 Result<void> planCopy(const Model& model, const Layout& layout, PlannedTensor& row, const TensorInfo& tensor) {
     const auto copy = layout.copy ? layout.copy(model, tensor) : copyOf(model, tensor);
     if (!copy) return tl::unexpected(copy.error());
-    row.bytes = qs::bytesOf(*copy);
+    row.bytes = bytesOf(*copy);
     const bool stored = tensor.packed || (tensor.derived && !tensor.derived->fields().empty());
     if (row.becomes == Becomes::Copied && stored && row.bytes != storedBytes(tensor)) row.becomes = Becomes::Decoded;
     return {};
@@ -140,7 +147,7 @@ Result<void> countBytes(const Model& model, const Layout& layout, const std::str
                         const std::vector<TakenTensor>& taken, ExportPlan& plan, const Job& job) {
     const Conv1dLayers layers(model, config);
     std::vector<WrittenTensor> sizes;
-    std::size_t next = 0; // of taken
+    std::size_t next = 0, written = 0; // of taken; tensors of the file
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
         if (job.cancelled()) return cancelledError();
         const TensorInfo& tensor = model.tensors[i];
@@ -148,16 +155,19 @@ Result<void> countBytes(const Model& model, const Layout& layout, const std::str
         const bool isTaken = next < taken.size() && taken[next].tensor == &tensor;
         if (isTaken && row.becomes == Becomes::Quantized) {
             const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
-            const auto bytes = bytesOf(model, other ? *other : tensor, taken[next].spec(), layout, job);
-            if (!bytes) return tl::unexpected(bytes.error());
-            row.bytes = *bytes;
+            const auto there = inFile(model, other ? *other : tensor, taken[next].spec(), layout, job);
+            if (!there) return tl::unexpected(there.error());
+            row.bytes = there->bytes, written += there->tensors;
             sizes.push_back({&tensor, &taken[next].spec(), row.bytes});
         } else if (!isTaken) {
+            ++written;
             if (auto ok = planCopy(model, layout, row, tensor); !ok) return ok;
         }
         next += isTaken;
         count(plan, row);
     }
+    if (const auto fits = checkCount(model, layout, written); !fits && plan.problem.empty())
+        plan.problem = fits.error().sentence();
     plan.remarks = writingRemarks(layout, {sizes.size(), [&](std::size_t i) { return sizes[i]; }});
     return {};
 }

@@ -114,11 +114,15 @@ private:
         expected_.resize(shards_.size());
         for (const TensorInfo& tensor : model_.tensors) ++expected_[tensor.file];
         bytes_.reserve(places_.size());
+        std::size_t written = 0;
         for (std::uint32_t i = 0; i < places_.size(); ++i) {
+            const TensorsToWrite& list = shards_[model_.tensors[i].file].tensors;
+            const std::size_t before = list.size();
             auto bytes = places_[i] == kCopied ? listCopy(i) : listQuantized(i);
+            written += list.size() - before;
             if (!bytes) return tl::unexpected(bytes.error());
             bytes_.push_back(*bytes);
-            if (auto fine = checkCount(); !fine) return fine;
+            if (auto fine = checkCount(model_, layout_, written); !fine) return fine;
         }
         written_.layout = &layout_;
         written_.tensors = {places_.size(), [this](std::size_t i) {
@@ -127,16 +131,6 @@ private:
                                 return WrittenTensor{taken_[place].tensor, &taken_[place].spec(), bytes_[i], place};
                             }};
         return {};
-    }
-
-    Result<void> checkCount() const {
-        if (layout_.mostTensors == 0) return {};
-        std::size_t count = 0;
-        for (const OutputShard& shard : shards_) count += shard.tensors.size();
-        if (count <= layout_.mostTensors) return {};
-        return fail(fmt::format("the {} layout writes at most {} tensors, because each of them takes memory when the "
-                                "file is read back, and {} has more: use layout plain or native",
-                                layout_.id, layout_.mostTensors, escapeForPeople(model_.path, 160)));
     }
 
     Result<std::uint64_t> listCopy(std::uint32_t source) {

@@ -127,6 +127,13 @@ Result<void> checkModel(const Model& model, const Layout& layout) {
     return {};
 }
 
+Result<void> checkCount(const Model& model, const Layout& layout, std::size_t tensors) {
+    if (layout.mostTensors == 0 || tensors <= layout.mostTensors) return {};
+    return fail(fmt::format("the {} layout writes at most {} tensors into its file, because each takes memory when the "
+                            "file is read back, and {} needs more: use layout plain or native",
+                            layout.id, layout.mostTensors, escapeForPeople(model.path, 160)));
+}
+
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request) {
     const auto selected = selectTensors(model, request.tensorRegex);
     if (!selected) return tl::unexpected(selected.error());

@@ -15,6 +15,9 @@ Result<void> namesSafetensors(std::string_view output);
 /// Why the layout cannot write the model, whatever is taken of it.
 Result<void> checkModel(const Model& model, const Layout& layout);
 
+/// Why the layout cannot write so many tensors into its file.
+Result<void> checkCount(const Model& model, const Layout& layout, std::size_t tensors);
+
 /// A tensor that a request gives a spec.
 struct AskedTensor {
     const TensorInfo* tensor = nullptr;
