@@ -3,7 +3,7 @@
 
 namespace qs::gui {
 
-InspectedTensor::InspectedTensor() {
+InspectedTensor::InspectedTensor() : probeA_(this), probeB_(this) {
     follow(probeA_, a_);
     follow(probeB_, b_);
 }

@@ -44,6 +44,7 @@ Session::Session(QObject* parent)
     connect(&d->opener, &ModelOpener::ended, this, &Session::workEnded);
     connect(&d->recent, &RecentFiles::changed, this, &Session::recentFilesChanged);
     follow(d->sweep);
+    d->inspected.setParent(this); // so that its jobs are found among the children of the session
     follow(d->inspected);
     follow(d->output);
     connect(&d->rules, &SessionRules::recipeChanged, this, &Session::recipeChanged);

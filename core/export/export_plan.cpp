@@ -115,8 +115,7 @@ Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, co
     for (const TensorInfo& tensor : model.tensors) {
         PlannedTensor row;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
-        if (next < asked->size() && (*asked)[next].tensor == &tensor)
-            decide((*asked)[next++], layout, parts, row, all);
+        if (next < asked->size() && (*asked)[next].tensor == &tensor) decide((*asked)[next++], layout, parts, row, all);
         plan.tensors.push_back(std::move(row));
     }
     return all;

@@ -86,11 +86,11 @@ public:
             const std::size_t last = std::min(first + atOnce, all);
             const auto names = namesOf(first, last);
             if (!names) return tl::unexpected(names.error());
-            const ModelPart part{
-                [&](std::string_view name) { return names->has(name); },
-                [&](std::string_view key) {
-                    return !key.starts_with(kStoredPrefix) || names->has(key.substr(kStoredPrefix.size()));
-                }};
+            const ModelPart part{[&](std::string_view name) { return names->has(name); },
+                                 [&](std::string_view key) {
+                                     return !key.starts_with(kStoredPrefix) ||
+                                            names->has(key.substr(kStoredPrefix.size()));
+                                 }};
             const auto written = openModel(path_, &part);
             if (!written) return fail("the proof failed: " + written.error().sentence());
             if (auto done = range(**written, first, last); !done) return tl::unexpected(done.error());

@@ -33,9 +33,10 @@ void ProofList::add(TensorProof row) {
 
 /// If the folder for temporary files is full, or there is none, the rows stay in memory.
 void ProofList::moveToFile() {
-    if (!file_) file_ = std::shared_ptr<std::FILE>(std::tmpfile(), [](std::FILE* file) {
-        if (file) std::fclose(file);
-    });
+    if (!file_)
+        file_ = std::shared_ptr<std::FILE>(std::tmpfile(), [](std::FILE* file) {
+            if (file) std::fclose(file);
+        });
     if (!file_ || std::fseek(file_.get(), 0, SEEK_END) != 0) return;
     const auto at = ::ftello(file_.get());
     const std::string bytes = archive::bytesOf(inMemory_);
@@ -51,8 +52,8 @@ Result<void> ProofList::each(const std::function<Result<void>(const TensorProof&
     std::string bytes;
     for (const Piece& piece : pieces_) {
         bytes.resize(piece.bytes);
-        const bool isRead = ::pread(::fileno(file_.get()), bytes.data(), bytes.size(), off_t(piece.offset)) ==
-                            ssize_t(bytes.size());
+        const bool isRead =
+            ::pread(::fileno(file_.get()), bytes.data(), bytes.size(), off_t(piece.offset)) == ssize_t(bytes.size());
         const auto rows = isRead ? archive::valueOf<std::vector<TensorProof>>(bytes) : std::nullopt;
         if (!rows) return fail("the rows of the proof cannot be read back from the folder for temporary files");
         for (const TensorProof& row : *rows)

@@ -57,7 +57,7 @@ struct Layout {
                                        const Job& job, const Finish& finish) = nullptr;
     const char* fileEnding =
         nullptr; ///< ending of the one file that it writes: ".npz"; null: *.safetensors or a folder
-    /// Most tensors of that file. The library that reads it back for the proof keeps much memory for each. 0: no limit.
+    /// Most tensors of that file, because reading it back for the proof takes much memory for each. 0: no limit.
     std::size_t mostTensors = 0;
     /// Writes a tensor that is not quantized; null: copyOf().
     Result<TensorToWrite> (*copy)(const Model& model, const TensorInfo& tensor) = nullptr;

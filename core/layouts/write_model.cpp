@@ -52,8 +52,7 @@ Result<void> noCollision(const std::vector<OutputShard>& shards) {
     std::optional<PlaceInShards> last;
     return eachByName(shards, [&](const PlaceInShards& one) -> Result<void> {
         const TensorsToWrite& tensors = shards[one.shard].tensors;
-        const bool isTwice =
-            last && shards[last->shard].tensors.compareNames(last->tensor, tensors, one.tensor) == 0;
+        const bool isTwice = last && shards[last->shard].tensors.compareNames(last->tensor, tensors, one.tensor) == 0;
         last = one;
         if (!isTwice) return {};
         return fail(

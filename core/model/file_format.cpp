@@ -83,13 +83,11 @@ bool isImatrix(std::span<const std::byte> head, bool isFolder) { return !isFolde
 
 constexpr std::array<FileFormat, 15> kFormats = {{
     {"zarr", "Orbax or zarr folder", "", isZarr, openZarr},
-    {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder,
-     openPartOfFolder},
+    {"huggingface", "Hugging Face folder", "", isFolderOfWeights, openHuggingFaceFolder, openPartOfFolder},
     {"keras-shards", "Sharded Keras", "*.weights.json", isKerasIndex, openKerasShards},
     {"safetensors-index", "Sharded safetensors", "*.safetensors.index.json *.safetensors.index.*.json *.bin.index.json",
      isIndex, openSafetensorsIndex, openPartOfIndex},
-    {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors,
-     openPartOfSafetensors},
+    {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors, openPartOfSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
     {"npy", "NumPy array", "*.npy", isNpy, openNpy},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},

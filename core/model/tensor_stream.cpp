@@ -40,8 +40,7 @@ void TensorStream::say(const std::string& name) {
     job_.progress({double(done_), double(total_), "Writing " + escapeForPeople(name, 60), index_, tensors_});
 }
 
-tl::unexpected<Error> TensorStream::wrongSize(const std::string& name, std::uint64_t given,
-                                              std::uint64_t bytes) const {
+tl::unexpected<Error> TensorStream::wrongSize(const std::string& name, std::uint64_t given, std::uint64_t bytes) const {
     return fail(fmt::format("{}: tensor {} came with {} bytes, but its shape takes {}; nothing was written.",
                             shownPath(path_), quotedName(name), given, bytes),
                 path_);

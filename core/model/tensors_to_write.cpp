@@ -5,6 +5,7 @@
 #include "core/model/list_budget.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <utility>
 
@@ -33,9 +34,9 @@ public:
     std::uint32_t groupOf(std::uint32_t source) const override { return groups_[source]; }
     Result<TensorToWrite> make(std::uint32_t source, std::uint32_t) override {
         const TensorToWrite& kept = tensors_[source]; // its function may hold the data, so it is not copied
-        return TensorToWrite{kept.name, kept.dtype, kept.shape,
-                             [&kept](const TensorToWrite::Sink& sink) { return kept.produce(sink); }, kept.packed,
-                             kept.together};
+        return TensorToWrite{kept.name,   kept.dtype,
+                             kept.shape,  [&kept](const TensorToWrite::Sink& sink) { return kept.produce(sink); },
+                             kept.packed, kept.together};
     }
 
     std::size_t size() const { return tensors_.size(); }
@@ -74,9 +75,9 @@ std::uint32_t TensorsToWrite::ending(std::string_view text) { return placeOf(end
 void TensorsToWrite::add(std::uint32_t source, std::uint32_t field, std::string_view name, const Kind& of) {
     const std::string_view from = maker_->nameOf(source);
     const std::size_t most = std::min<std::size_t>(from.size(), std::numeric_limits<std::uint16_t>::max());
-    const auto kept = std::size_t(
-        std::mismatch(from.begin(), from.begin() + std::ptrdiff_t(most), name.begin(), name.end()).first -
-        from.begin());
+    const auto kept =
+        std::size_t(std::mismatch(from.begin(), from.begin() + std::ptrdiff_t(most), name.begin(), name.end()).first -
+                    from.begin());
     rows_.push_back({source, kind(of), ending(name.substr(kept)), std::uint16_t(kept), std::uint16_t(field)});
 }
 
@@ -89,6 +90,7 @@ void TensorsToWrite::append(TensorsToWrite& other) {
         std::swap(*this, other);
         return;
     }
+    assert(other.empty() || maker_ == other.maker_);
     rows_.reserve(rows_.size() + other.rows_.size());
     for (const Row& row : other.rows_) {
         rows_.push_back(row);

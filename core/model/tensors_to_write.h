@@ -107,7 +107,7 @@ public:
     eachDescription(const std::function<Result<void>(const std::string& key, const std::string& value)>& take) const;
 
     void sortByName();
-    void sortByTypeAndName();                         ///< types descending, as in files of safetensors
+    void sortByTypeAndName();                        ///< types descending, as in files of safetensors
     void permute(std::vector<std::uint32_t>& order); ///< afterwards tensor i is the old order[i]; overwrites `order`
 
 private:

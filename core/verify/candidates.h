@@ -2,9 +2,9 @@
 #pragma once
 // The specs under which a stored tensor may have been quantized.
 
+#include "core/model/derived_tensor.h"
 #include "core/model/model.h"
 #include "core/quant/spec/spec.h"
-#include "core/model/derived_tensor.h"
 
 namespace qs {
 

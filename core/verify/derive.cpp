@@ -100,8 +100,9 @@ Result<Derivation> Deriving::of(const DiffRow& row) {
         return attempt.isRounded ? fmt::format("of the original rounded to {}", info(there.dtype).id) : std::string();
     };
     const auto certified = specs_.find(row.b->name);
-    auto all = attempts(candidateSpecs(exported_, row.b->name, certified == specs_.end() ? "" : certified->second.text()),
-                        *row.a, isOtherHalf);
+    auto all =
+        attempts(candidateSpecs(exported_, row.b->name, certified == specs_.end() ? "" : certified->second.text()),
+                 *row.a, isOtherHalf);
     if (all.empty()) {
         out.reason = fmt::format("no spec says how {} is stored", there.type);
         return out;

@@ -16,20 +16,30 @@
 #include <QVBoxLayout>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <vector>
 
 namespace qs::gui {
 namespace {
 
-// The dtype with the most bytes, with "+" if there are others.
-QString mainType(const Model& model) {
+/// A type of elements, and the bytes that are stored in it.
+using TypeBytes = std::pair<QString, std::uint64_t>;
+
+/// The types of a model, the one with the most bytes first.
+std::vector<TypeBytes> typesOf(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
     for (const auto& tensor : model.tensors) bytes[tensor.typeId()] += storedBytes(tensor);
-    if (bytes.empty()) return {};
-    auto most = bytes.begin();
-    for (auto it = bytes.begin(); it != bytes.end(); ++it)
-        if (it->second > most->second) most = it;
-    return QString::fromStdString(most->first) + (bytes.size() > 1 ? QStringLiteral(" +") : QString());
+    std::vector<TypeBytes> out;
+    for (const auto& [type, size] : bytes) out.emplace_back(QString::fromStdString(type), size);
+    std::ranges::stable_sort(out, std::greater{}, &TypeBytes::second);
+    return out;
+}
+
+/// "Q4_1 +2": the type with the most bytes, and how many others there are.
+QString mainType(const std::vector<TypeBytes>& types) {
+    if (types.empty()) return {};
+    return types.front().first + (types.size() > 1 ? QStringLiteral(" +%1").arg(types.size() - 1) : QString());
 }
 
 /// Path, kind of file and its metadata.
@@ -87,16 +97,20 @@ void TopBar::refresh() {
     const auto& model = session_.model();
     titleText_ = model ? QString::fromStdString(escapeForPeople(model->title)) : QStringLiteral("QuantScope");
     factsText_ = QStringLiteral("no model open");
+    QString everyType;
     QStringList briefer; // where the full text does not fit; size and dtype stay
     if (model) {
         const auto count = QLocale::c().toString(qlonglong(model->tensors.size()));
+        const auto types = typesOf(*model);
         const auto rest =
-            QStringLiteral(" · %1 · %2").arg(QString::fromStdString(bytesText(model->totalBytes())), mainType(*model));
+            QStringLiteral(" · %1 · %2").arg(QString::fromStdString(bytesText(model->totalBytes())), mainType(types));
+        for (const auto& [type, bytes] : types)
+            everyType += QStringLiteral("\n%1: %2").arg(type, QString::fromStdString(bytesText(bytes)));
         factsText_ = count + QStringLiteral(" tensors") + rest;
         briefer = {factsText_, count + rest, rest.mid(3)};
     }
     title_->setToolTip(model ? aboutFiles(*model) : QString());
-    facts_->setToolTip(factsText_);
+    facts_->setToolTip(factsText_ + everyType);
     title_->setText(title_->fontMetrics().elidedText(titleText_, Qt::ElideMiddle, title_->width()));
     const auto fits = [this](const QString& text) {
         return facts_->fontMetrics().horizontalAdvance(text) <= facts_->width();

@@ -8,8 +8,8 @@ namespace qs {
 
 /// Returns the size of the file in bytes. Errors: as for writeSafetensors(). A tensor over 64 MiB is produced twice,
 /// because its checksum is written before its bytes.
-Result<std::uint64_t> writeNpz(const std::string& path, TensorsToWrite tensors, const Model* opened,
-                               const Job& job, const Naming& naming = {});
+Result<std::uint64_t> writeNpz(const std::string& path, TensorsToWrite tensors, const Model* opened, const Job& job,
+                               const Naming& naming = {});
 /// NumPy's name of a dtype, such as "<f4"; null if NumPy has none.
 const char* npyType(DType dtype);
 

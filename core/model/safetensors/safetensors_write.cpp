@@ -187,7 +187,8 @@ Result<std::uint64_t> writeSafetensors(const std::string& path, TensorsToWrite t
     std::string lengthField(8, '\0');
     for (std::size_t i = 0; i < 8; ++i) lengthField[i] = char(*length >> (8 * i));
     if (auto done = file->write(lengthField); !done) return tl::unexpected(done.error());
-    const auto header = eachHeaderPiece(metadata, tensors, [&](const std::string& piece) { return file->write(piece); });
+    const auto header =
+        eachHeaderPiece(metadata, tensors, [&](const std::string& piece) { return file->write(piece); });
     if (!header) return tl::unexpected(header.error());
     if (auto done = file->write(std::string(padding, ' ')); !done) return tl::unexpected(done.error());
 

@@ -157,7 +157,7 @@ void MemoryTest::perTensor_data() {
     add("analyze", "analyze IN --spec nf4:block=4 --json /dev/null --csv /dev/null", 400);
     add("sweep", "sweep IN --spec nf4 --block 4 --json /dev/null --html /dev/null", 400);
     add("audit", "audit IN --json /dev/null", 400);
-    add("diff", "diff IN IN --json /dev/null --md /dev/null", 500);       // two models
+    add("diff", "diff IN IN --json /dev/null --md /dev/null", 500);     // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 900); // two tensors are written for each
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 300);
     add("statistics", "inspect IN --stats --json /dev/null", 400);
@@ -210,16 +210,16 @@ void MemoryTest::exportInParts() {
     if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
     constexpr int tensors = 120'000;
     QTemporaryDir out;
-    const auto peak = clitest::peakOf({clitest::binary().toStdString(), "quantize",
-                                       experts(many_, tensors).toStdString(), "--spec", "int8", "--layout", "plain",
-                                       "-o", out.filePath(name("out")).toStdString()});
+    const auto peak =
+        clitest::peakOf({clitest::binary().toStdString(), "quantize", experts(many_, tensors).toStdString(), "--spec",
+                         "int8", "--layout", "plain", "-o", out.filePath(name("out")).toStdString()});
     QCOMPARE(peak.code, 0);
     const double each = double(peak.bytes - baseline_) / tensors;
     qInfo("%.0f bytes a tensor", each);
     // Libraries that keep much memory for each tensor refuse so many.
-    const auto refused = clitest::peakOf({clitest::binary().toStdString(), "quantize",
-                                          experts(many_, tensors).toStdString(), "--spec", "int8", "-o",
-                                          out.filePath(name("out.h5")).toStdString()});
+    const auto refused =
+        clitest::peakOf({clitest::binary().toStdString(), "quantize", experts(many_, tensors).toStdString(), "--spec",
+                         "int8", "-o", out.filePath(name("out.h5")).toStdString()});
     QCOMPARE(refused.code, 1);
     QVERIFY(refused.bytes < peak.bytes);
     QVERIFY2(each <= 650, qPrintable(QString::number(each)));

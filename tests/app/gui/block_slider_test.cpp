@@ -185,6 +185,7 @@ private Q_SLOTS:
     void everyValueThatStandsIsShown() {
         openAnew();
         const auto probes = session_->findChildren<TensorProbe*>();
+        QCOMPARE(probes.size(), 2);
         const int begun = probes[0]->begun(), ended = probes[0]->ended();
         for (int step = 0; step < 3; ++step) {
             QTest::keyClick(slider_, Qt::Key_Right);

@@ -9,6 +9,8 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/elided_label.h"
 #include "core/analysis/analysis.h"
+#include "core/base/text.h"
+#include "core/model/derived_tensor.h"
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/layout_walk.h"
 #include "tests/app/gui/model_file.h"
@@ -25,6 +27,8 @@
 #include <QTemporaryDir>
 #include <QToolButton>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 using namespace qs;
@@ -137,6 +141,27 @@ private Q_SLOTS:
             QVERIFY(facts->text().startsWith(QStringLiteral("75")));
             QVERIFY(facts->fontMetrics().horizontalAdvance(facts->text()) <= facts->width());
         }
+    }
+
+    /// Of several types, the bar names the one with the most bytes and the number of the others; the tip has all.
+    void allTypesAreInTheTip() {
+        Session session;
+        MainWindow window(session);
+        window.resize(1440, 900);
+        window.show();
+        QVERIFY(openModel(session, QStringLiteral(QS_SOURCE_DIR "/tests/data/eval/gguf/bert.gguf")));
+        std::map<QString, std::uint64_t> bytes;
+        for (const TensorInfo& tensor : session.model()->tensors)
+            bytes[QString::fromUtf8(tensor.typeId())] += storedBytes(tensor);
+        QVERIFY(bytes.size() > 1);
+        const auto most = std::ranges::max_element(bytes, {}, [](const auto& one) { return one.second; });
+        const auto* facts = window.findChild<QLabel*>(QStringLiteral("modelFacts"));
+        QVERIFY2(facts->text().endsWith(QStringLiteral("%1 +%2").arg(most->first).arg(bytes.size() - 1)),
+                 qPrintable(facts->text()));
+        for (const auto& [type, size] : bytes)
+            QVERIFY2(facts->toolTip().contains(
+                         QStringLiteral("\n%1: %2").arg(type, QString::fromStdString(bytesText(size)))),
+                     qPrintable(facts->toolTip()));
     }
 
     /// Where there is little room, the number of tensors is left out; size and type are not cut.

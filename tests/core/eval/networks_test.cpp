@@ -2,21 +2,17 @@
 // Every family of architectures() against the logits of transformers (tests/data/eval/make_networks.py).
 #include "core/eval/forward/experts.h"
 #include "core/eval/network/network_weights.h"
-#include "core/eval/run/contest.h"
 #include "core/eval/run/embeddings.h"
 #include "core/eval/run/scored_text.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/value/npy.h"
-#include "tests/support/files.h"
+#include "tests/core/eval/small_networks.h"
 #include "tests/support/test_program.h"
 
-#include <QFile>
-#include <QTemporaryDir>
 #include <QtTest>
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 using namespace qs;
@@ -25,70 +21,22 @@ using namespace qs::test;
 
 namespace {
 
-const QString kFolder = QStringLiteral("tests/data/eval/");
-const QString kGguf = kFolder + QStringLiteral("gguf/");
+const QString kGguf = kNetworks + QStringLiteral("gguf/");
 constexpr double kMostDifference = 1e-4; ///< relative to the largest logit of the text
 
 QStringList networks() {
     QStringList out;
-    for (const QString& name : QDir(kFolder).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-        if (QFile::exists(kFolder + name + QStringLiteral("/config.json"))) out << name;
+    for (const QString& name : QDir(kNetworks).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
+        if (QFile::exists(kNetworks + name + QStringLiteral("/config.json"))) out << name;
     return out;
 }
-
-nlohmann::json configOf(const QString& name) {
-    return nlohmann::json::parse(bytesOf(kFolder + name + QStringLiteral("/config.json")).toStdString());
-}
-
-/// Logits of the stored weights after every token: [tokens, vocabulary].
-Result<std::vector<float>> logitsOf(std::shared_ptr<const Model> model, std::span<const std::int32_t> tokens,
-                                    std::size_t context, const Job& job) {
-    EvaluationPlan plan;
-    plan.context = context, plan.scored = Scored::All;
-    auto contest = Contest::of(std::move(model), plan);
-    if (!contest) return tl::unexpected(contest.error());
-    if (auto checked = checkTokens(tokens, context, contest->net()); !checked) return tl::unexpected(checked.error());
-    contest->planFor((tokens.size() + context - 1) / context);
-    if (auto done = contest->pass(tokens, {}, job); !done) return tl::unexpected(done.error());
-    Runner& runner = contest->runners().front();
-    std::vector<float> out, rows;
-    for (std::size_t first = 0; first < tokens.size(); first += kLogitRows) {
-        const std::size_t count = std::min(kLogitRows, tokens.size() - first);
-        if (!(*runner.head)(*runner.states, first, count, rows, job)) return cancelledError();
-        out.insert(out.end(), rows.begin(),
-                   rows.begin() + std::ptrdiff_t(count * std::size_t(contest->net().vocabulary)));
-    }
-    return out;
-}
-
-/// A copy of a network's folder whose config.json is changed.
-class Changed {
-public:
-    Changed(const QString& name, const nlohmann::json& config) {
-        QFile::copy(kFolder + name + QStringLiteral("/model.safetensors"),
-                    dir_.filePath(QStringLiteral("model.safetensors")));
-        QFile file(dir_.filePath(QStringLiteral("config.json")));
-        if (!file.open(QIODevice::WriteOnly)) qFatal("no file");
-        file.write(QByteArray::fromStdString(config.dump()));
-    }
-    QString refusal() const {
-        const auto model = openModel(dir_.path().toStdString());
-        if (!model) return QString::fromStdString(model.error().message);
-        const std::vector<std::int32_t> tokens = {3, 4, 5};
-        const auto logits = logitsOf(*model, tokens, 3, Job());
-        return logits ? QString() : QString::fromStdString(logits.error().message);
-    }
-
-private:
-    QTemporaryDir dir_;
-};
 
 std::vector<std::int32_t> tokensOf(const QString& name) {
-    const auto tokens = readTokens((kFolder + name + QStringLiteral("/tokens.npy")).toStdString());
+    const auto tokens = readTokens((kNetworks + name + QStringLiteral("/tokens.npy")).toStdString());
     return tokens ? *tokens : std::vector<std::int32_t>();
 }
 
-bool isEncoder(const QString& name) { return QFile::exists(kFolder + name + QStringLiteral("/embeddings.npy")); }
+bool isEncoder(const QString& name) { return QFile::exists(kNetworks + name + QStringLiteral("/embeddings.npy")); }
 
 /// Values against those of a .npy file.
 void compareValues(const Result<std::vector<float>>& values, const QString& golden) {
@@ -145,9 +93,6 @@ private Q_SLOTS:
     void everyFamilyHasANetwork();
     void chunksDoNotSeeEachOther();
     void longChunksHaveAnglesOfTheirOwn();
-    void languageModelsBesidePicturesRun();
-    void unknownKeysAreRefusedByName();
-    void shapesAreChecked();
 };
 
 void NetworksTest::logitsAreThoseOfTransformers_data() {
@@ -158,7 +103,7 @@ void NetworksTest::logitsAreThoseOfTransformers_data() {
 
 void NetworksTest::logitsAreThoseOfTransformers() {
     QFETCH(QString, name);
-    compareLogits(kFolder + name, name, kFolder + name + QStringLiteral("/logits.npy"));
+    compareLogits(kNetworks + name, name, kNetworks + name + QStringLiteral("/logits.npy"));
 }
 
 void NetworksTest::logitsOfGgufFilesAreTheSame_data() {
@@ -171,14 +116,14 @@ void NetworksTest::logitsOfGgufFilesAreTheSame() {
     QFETCH(QString, name);
     const QString own = kGguf + name + QStringLiteral(".npy"); // where a GGUF file says something else
     compareLogits(kGguf + name + QStringLiteral(".gguf"), name,
-                  QFile::exists(own) ? own : kFolder + name + QStringLiteral("/logits.npy"));
+                  QFile::exists(own) ? own : kNetworks + name + QStringLiteral("/logits.npy"));
 }
 
 /// Where the second half of every chunk is scored, the last layer computes no other rows. With little memory, experts are loaded
 /// one after another.
 void NetworksTest::neitherRowsThatAreLeftOutNorMemoryChangeScores() {
     QFETCH(QString, name);
-    const auto model = openModel((kFolder + name).toStdString());
+    const auto model = openModel((kNetworks + name).toStdString());
     QVERIFY(model);
     EvaluationPlan plan;
     plan.text.tokens = tokensOf(name);
@@ -218,17 +163,17 @@ void NetworksTest::everyFamilyHasANetwork() {
 
 void NetworksTest::embeddingsAreThoseOfTransformers() {
     const QString name = QStringLiteral("bert");
-    for (const QString& path : {kFolder + name, kGguf + name + QStringLiteral(".gguf")}) {
+    for (const QString& path : {kNetworks + name, kGguf + name + QStringLiteral(".gguf")}) {
         const auto model = openModel(path.toStdString());
         QVERIFY2(model, model ? "" : model.error().message.c_str());
         compareValues(embeddingsOf(*model, tokensOf(name), 10, Job()),
-                      kFolder + name + QStringLiteral("/embeddings.npy"));
+                      kNetworks + name + QStringLiteral("/embeddings.npy"));
         QVERIFY(!logitsOf(*model, tokensOf(name), 10, Job()));
     }
 }
 
 void NetworksTest::cosinesAreThoseOfEmbeddings() {
-    const auto model = openModel((kFolder + QStringLiteral("bert")).toStdString());
+    const auto model = openModel((kNetworks + QStringLiteral("bert")).toStdString());
     QVERIFY(model);
     EvaluationPlan plan;
     plan.text.tokens = tokensOf(QStringLiteral("bert"));
@@ -251,7 +196,7 @@ void NetworksTest::cosinesAreThoseOfEmbeddings() {
     const auto inputs = framedInputs(plan.text, 10, 6);
     QCOMPARE(std::vector<std::int32_t>({inputs[0], inputs[5], inputs[6], inputs[9]}),
              std::vector<std::int32_t>({3, 4, 3, 4}));
-    const auto decoder = openModel((kFolder + QStringLiteral("llama")).toStdString());
+    const auto decoder = openModel((kNetworks + QStringLiteral("llama")).toStdString());
     QVERIFY(decoder && !evaluateEmbeddings(*decoder, plan, Job()));
 }
 
@@ -280,7 +225,7 @@ void NetworksTest::tokensGoToTheirLargestExperts() {
 // Experts as one tensor and as a tensor each are the same under a spec whose scales lie in rows.
 void NetworksTest::expertsAreQuantizedSliceBySlice() {
     const QString name = QStringLiteral("qwen3_moe");
-    const double apart = meanKl(kFolder + name, name, "int4:block=16"),
+    const double apart = meanKl(kNetworks + name, name, "int4:block=16"),
                  together = meanKl(kGguf + name + QStringLiteral(".gguf"), name, "int4:block=16");
     QVERIFY2(apart > 0.01, qPrintable(QString::number(apart)));
     QVERIFY2(std::fabs(apart - together) < 1e-4 * apart, qPrintable(QStringLiteral("%1 %2").arg(apart).arg(together)));
@@ -301,9 +246,9 @@ void NetworksTest::expertsAreQuantizedSliceBySlice() {
 }
 
 void NetworksTest::chunksDoNotSeeEachOther() {
-    const auto model = openModel((kFolder + QStringLiteral("mistral")).toStdString());
+    const auto model = openModel((kNetworks + QStringLiteral("mistral")).toStdString());
     QVERIFY(model);
-    const auto tokens = readTokens((kFolder + QStringLiteral("mistral/tokens.npy")).toStdString());
+    const auto tokens = readTokens((kNetworks + QStringLiteral("mistral/tokens.npy")).toStdString());
     QVERIFY(tokens);
     const auto together = logitsOf(*model, *tokens, 9, Job());
     QVERIFY(together);
@@ -320,7 +265,7 @@ void NetworksTest::chunksDoNotSeeEachOther() {
 // phi3_longer/logits.npy and phi3_long/logits.npy.
 void NetworksTest::longChunksHaveAnglesOfTheirOwn() {
     const QString name = QStringLiteral("phi3_longer"); // 16 positions at first
-    for (const QString& path : {kFolder + name, kGguf + name + QStringLiteral(".gguf")}) {
+    for (const QString& path : {kNetworks + name, kGguf + name + QStringLiteral(".gguf")}) {
         const auto model = openModel(path.toStdString());
         QVERIFY(model);
         const auto tokens = tokensOf(name);
@@ -340,78 +285,6 @@ void NetworksTest::longChunksHaveAnglesOfTheirOwn() {
     auto config = configOf(name);
     config["rope_parameters"].erase("long_factor");
     QVERIFY(Changed(name, config).refusal().contains(QLatin1String("long_factor")));
-}
-
-// Both prefixes are tested by the logits of gemma3_vision and llava_vision; here what the outer configuration may say.
-void NetworksTest::languageModelsBesidePicturesRun() {
-    const QString name = QStringLiteral("gemma3_vision");
-    auto config = configOf(name);
-    config["text_config"].erase("model_type"); // the class default
-    config["text_config"].erase("tie_word_embeddings");
-    QCOMPARE(Changed(name, config).refusal(), QString());
-    config["model_type"] = "unheard_of";
-    QVERIFY(Changed(name, config).refusal().contains(QLatin1String("has no model_type in its text_config")));
-    config = configOf(name);
-    config["text_config"]["embedding_multiplier"] = 12.0;
-    QVERIFY(Changed(name, config).refusal().contains(QLatin1String("\"embedding_multiplier\"")));
-    config = configOf(QStringLiteral("llava_vision"));
-    config["text_config"]["model_type"] = "mamba";
-    QVERIFY(Changed(QStringLiteral("llava_vision"), config).refusal().contains(QLatin1String("\"mamba\"")));
-}
-
-void NetworksTest::unknownKeysAreRefusedByName() {
-    auto config = configOf(QStringLiteral("llama"));
-    config["embedding_multiplier"] = 12.0;
-    QVERIFY2(Changed(QStringLiteral("llama"), config).refusal().contains(QLatin1String("\"embedding_multiplier\"")),
-             qPrintable(Changed(QStringLiteral("llama"), config).refusal()));
-    config = configOf(QStringLiteral("llama"));
-    config["rope_parameters"] = {{"rope_type", "yarn"}, {"factor", 4.0}};
-    QVERIFY(Changed(QStringLiteral("llama"), config).refusal().contains(QLatin1String("\"yarn\"")));
-    config = configOf(QStringLiteral("llama"));
-    config["model_type"] = "mamba";
-    const QString refusal = Changed(QStringLiteral("llama"), config).refusal();
-    QVERIFY(refusal.contains(QLatin1String("\"mamba\"")) && refusal.contains(QLatin1String("Llama")));
-    config = configOf(QStringLiteral("llama"));
-    config["attention_bias"] = true;
-    QVERIFY(Changed(QStringLiteral("llama"), config)
-                .refusal()
-                .contains(QLatin1String("has no bias \"model.layers.0.self_attn.q_proj.bias\"")));
-    QCOMPARE(Changed(QStringLiteral("llama"), configOf(QStringLiteral("llama"))).refusal(), QString());
-}
-
-void NetworksTest::shapesAreChecked() {
-    for (const auto& [key, value] : std::map<std::string, int>{{"intermediate_size", 47},
-                                                               {"num_attention_heads", 8},
-                                                               {"num_hidden_layers", 4},
-                                                               {"vocab_size", 95},
-                                                               {"hidden_size", 16}}) {
-        auto config = configOf(QStringLiteral("llama"));
-        config[key] = value;
-        QVERIFY2(!Changed(QStringLiteral("llama"), config).refusal().isEmpty(), key.c_str());
-    }
-    // Sizes whose product is beyond 64 bits, and shares that no integer holds.
-    auto large = configOf(QStringLiteral("llama"));
-    large["num_attention_heads"] = large["head_dim"] = std::uint64_t(1) << 40;
-    QVERIFY(Changed(QStringLiteral("llama"), large).refusal().contains(QLatin1String("2^24")));
-    for (const double share : {1e300, -1.0, 0.0}) {
-        auto config = configOf(QStringLiteral("llama"));
-        config["partial_rotary_factor"] = share;
-        QVERIFY(Changed(QStringLiteral("llama"), config).refusal().contains(QLatin1String("partial_rotary_factor")));
-    }
-    auto stretched = configOf(QStringLiteral("phi3"));
-    stretched["original_max_position_embeddings"] = nullptr;
-    stretched["rope_parameters"] = {{"rope_type", "longrope"},
-                                    {"short_factor", std::vector<double>(4, 1.0)},
-                                    {"original_max_position_embeddings", -1e300}};
-    QVERIFY(Changed(QStringLiteral("phi3"), stretched).refusal().contains(QLatin1String("original_max_position")));
-    for (const char* key : {"hidden_size", "num_attention_heads", "num_hidden_layers"}) {
-        for (const nlohmann::json& bad : {nlohmann::json(), nlohmann::json(0), nlohmann::json(-3), nlohmann::json("8"),
-                                          nlohmann::json(1e300), nlohmann::json(std::uint64_t(1) << 60)}) {
-            auto config = configOf(QStringLiteral("llama"));
-            config[key] = bad;
-            QVERIFY2(!Changed(QStringLiteral("llama"), config).refusal().isEmpty(), key);
-        }
-    }
 }
 
 QS_TEST(NetworksTest)

@@ -124,8 +124,8 @@ private Q_SLOTS:
                                   << QStringLiteral("out");
         QTest::newRow("layers of a convention")
             << QStringLiteral("llm-int8") << QStringLiteral("int8:dialect=bnb") << QStringLiteral("out");
-        QTest::newRow("always listed whole") << QStringLiteral("npz") << QStringLiteral("int8")
-                                             << QStringLiteral("out.npz");
+        QTest::newRow("always listed whole")
+            << QStringLiteral("npz") << QStringLiteral("int8") << QStringLiteral("out.npz");
     }
     void provedInParts() {
         QFETCH(QString, layout);

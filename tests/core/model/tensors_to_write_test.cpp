@@ -52,8 +52,8 @@ private Q_SLOTS:
         NamedSources maker({"a.weight", "", "b", std::string(70'000, 'x')});
         TensorsToWrite list(maker);
         const std::vector<std::pair<std::uint32_t, std::string>> rows = {
-            {0, "a.weight"},   {0, "a.weight.scale"}, {0, "a.codes"},  {0, "other"},
-            {1, ""},           {1, "from nothing"},   {2, "\xc3\xa9"}, {3, std::string(70'000, 'x') + ".scale"},
+            {0, "a.weight"}, {0, "a.weight.scale"}, {0, "a.codes"},  {0, "other"},
+            {1, ""},         {1, "from nothing"},   {2, "\xc3\xa9"}, {3, std::string(70'000, 'x') + ".scale"},
             {3, "x"}};
         for (const auto& [source, name] : rows) list.add(source, 0, name, {DType::U8, {2, 3}});
         QCOMPARE(list.size(), rows.size());
@@ -132,8 +132,7 @@ private Q_SLOTS:
         QVERIFY(writeSafetensors(path, std::move(list), {{"about.a9", "older"}, {"zoo", "z"}}, nullptr, Job()));
         QFile file(QString::fromStdString(path));
         QVERIFY(file.open(QIODevice::ReadOnly));
-        QVERIFY(file.readAll().contains(
-            R"({"about.a10":"1","about.a9":"2","about.b":"0","format":"pt","zoo":"z"})"));
+        QVERIFY(file.readAll().contains(R"({"about.a10":"1","about.a9":"2","about.b":"0","format":"pt","zoo":"z"})"));
     }
 
     /// All parts of a file, of a sharded set and of a folder together are what the whole is.
@@ -155,8 +154,8 @@ private Q_SLOTS:
             index += (i ? ",\"t" : "\"t") + QByteArray::number(i) + "\":\"model-0000" + (i < 7 ? "1" : "2") +
                      "-of-00002.safetensors\"";
         put(folder.path(), QStringLiteral("model.safetensors.index.json"), index + "}}");
-        for (const std::string& from : {path("model-00001-of-00002.safetensors"),
-                                        path("model.safetensors.index.json"), folder.path().toStdString()}) {
+        for (const std::string& from : {path("model-00001-of-00002.safetensors"), path("model.safetensors.index.json"),
+                                        folder.path().toStdString()}) {
             const auto whole = openModel(from);
             QVERIFY2(whole, from.c_str());
             std::size_t seen = 0;
@@ -185,7 +184,8 @@ private Q_SLOTS:
         QTest::addColumn<QByteArray>("others");
         QTest::addColumn<QString>("says");
         const auto tensor = [](const char* name, const char* shape, const char* offsets) {
-            return QByteArray(",\"") + name + "\":{\"dtype\":\"U8\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
+            return QByteArray(",\"") + name + "\":{\"dtype\":\"U8\",\"shape\":" + shape +
+                   ",\"data_offsets\":" + offsets + "}";
         };
         QTest::newRow("fine") << tensor("b", "[4]", "[4,8]") + tensor("c", "[8]", "[8,16]") << QString();
         QTest::newRow("gap") << tensor("b", "[3]", "[4,7]") + tensor("c", "[8]", "[8,16]")

@@ -108,7 +108,8 @@ void OperationsPanel::refresh() {
             for (const auto& choice : operation.choices(shape_))
                 if (const QString text = QString::fromStdString(choice); !choices.contains(text)) choices << text;
             arguments_[i]->clear();
-            arguments_[i++]->addItems(choices);
+            arguments_[i]->addItems(choices);
+            arguments_[i++]->lineEdit()->setCursorPosition(0); // a long text is shown from its beginning
         }
     }
     runButton_->setVisible(!small());

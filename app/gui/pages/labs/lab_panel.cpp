@@ -139,7 +139,7 @@ QComboBox* choiceBox() {
 
 namespace {
 
-constexpr int kSidebar = 268; // pixels, as the plan of the backends page
+constexpr int kSidebar = 276; // pixels
 
 /// As high as the form if there is room. In a low window the form scrolls, and the widgets below it stay visible.
 class FormArea : public QScrollArea {
@@ -154,7 +154,9 @@ public:
     }
     QSize sizeHint() const override {
         constexpr int kWidth = kSidebar - 2 * Theme::kMargin;
-        return {kWidth, std::max(widget()->sizeHint().height(), widget()->heightForWidth(kWidth))};
+        // The hint of a form whose labels wrap is for labels in narrow columns: it is too high.
+        const int height = widget()->heightForWidth(kWidth);
+        return {kWidth, height > 0 ? height : widget()->sizeHint().height()};
     }
     QSize minimumSizeHint() const override { return {100, 60}; }
 
