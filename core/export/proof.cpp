@@ -115,6 +115,7 @@ private:
     Result<NameSet> namesOf(std::size_t first, std::size_t last) const {
         NameSet names;
         for (std::size_t i = first; i < last; ++i) {
+            if (job_.cancelled()) return cancelledError();
             const WrittenTensor record = what_.tensors.at(i);
             const auto source = sourceOf(record);
             if (!source) return tl::unexpected(source.error());

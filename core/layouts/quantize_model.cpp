@@ -116,6 +116,7 @@ private:
         bytes_.reserve(places_.size());
         std::size_t written = 0;
         for (std::uint32_t i = 0; i < places_.size(); ++i) {
+            if (job_.cancelled()) return cancelledError();
             const TensorsToWrite& list = shards_[model_.tensors[i].file].tensors;
             const std::size_t before = list.size();
             auto bytes = places_[i] == kCopied ? listCopy(i) : listQuantized(i);

@@ -54,7 +54,7 @@ public:
     HeaderVisitor(std::size_t length, ListBudget budget, const ModelPart* part) : budget_(budget), part_(part) {
         entries.reserve(length / kLeastEntry + 1); // pages that are never written use no memory
     }
-    /// Whether the tensors outside the part follow those of the part and each other, without gaps, up to the end.
+    /// Whether all tensors, those outside the part too, follow each other without gaps and overlaps up to `end`.
     bool isWithoutGaps(std::uint64_t end) const {
         std::uint64_t ends = ends_ + mixed(0), begins = begins_ + mixed(end);
         for (const TensorInfo& entry : entries) begins += mixed(entry.offset), ends += mixed(entry.bytes);

@@ -25,6 +25,8 @@ constexpr int kMissing = -1;
 
 constexpr std::int32_t kUnmapped = -2;
 
+constexpr std::size_t kMostReserved = 2'000'000; ///< tensors
+
 /// A set of names from an index, with a limit for its memory.
 class Names {
 public:
@@ -83,8 +85,8 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
     model->title = titleOfFolder(folder);
 
     const auto shards = named.sorted();
-    // A list that grows from shard to shard takes twice the memory.
-    if (shards.size() > 1) model->tensors.reserve(listed);
+    // A list that grows from shard to shard takes twice the memory. A hostile index may list more than there is.
+    if (shards.size() > 1 && !part) model->tensors.reserve(std::min(listed, kMostReserved));
 
     std::vector<int> fileOf; // for each shard: its index in Model::files, or kMissing
     std::vector<std::string> missing;
