@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kNear = 12;        // pixels from the mouse to the mark that it selects
 constexpr double kLeastPanel = 250; // pixels, width of a panel
-constexpr double kLow = 168;        // pixels, height of a panel
+constexpr double kLow = 182;        // pixels, height of a panel
 constexpr double kAir = 16;         // pixels between panels
 constexpr double kLegendLine = 18;  // pixels
 
@@ -104,7 +104,7 @@ QRectF MultiplesPicture::panelRect(int panel) const {
             panelHeight_};
 }
 
-QRectF MultiplesPicture::plotRect(int panel) const { return panelRect(panel).adjusted(34, 24, -6, -34); }
+QRectF MultiplesPicture::plotRect(int panel) const { return panelRect(panel).adjusted(34, 38, -6, -34); }
 
 QPointF MultiplesPicture::at(const QRectF& plot, double x, double y) const {
     return {plot.left() + (x - x_.lo) / (x_.hi - x_.lo) * plot.width(),
@@ -203,8 +203,7 @@ void MultiplesPicture::paintPanel(QPainter& painter, int index, const MultiplesM
     painter.setFont(Theme::words(10));
     painter.drawText(QRectF(plot.left(), plot.bottom() + 17, plot.width(), 15), Qt::AlignRight | Qt::AlignVCenter,
                      xTitle_);
-    painter.drawText(QRectF(rect.left(), plot.bottom() + 17, plot.width(), 15), Qt::AlignLeft | Qt::AlignVCenter,
-                     yTitle_);
+    painter.drawText(QRectF(rect.left(), plot.top() - 18, plot.width(), 15), Qt::AlignLeft | Qt::AlignVCenter, yTitle_);
     painter.setRenderHint(QPainter::Antialiasing);
     if (panel.dots.empty()) {
         painter.setFont(Theme::words(11));

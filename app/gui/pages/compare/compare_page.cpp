@@ -283,7 +283,9 @@ void ComparePage::showFigures() {
     showRow(a_, a, session_.spec());
     showRow(b_, b, session_.specB());
     figures_->setFigures(figureRows(a.get(), b.get()));
-    figureCard_->setNote(session_.output().trustText(nmseMetric(), session_.spec()));
+    // In two parts, so that a narrow card shows the first one whole.
+    figureCard_->setNote(
+        session_.output().trustText(nmseMetric(), session_.spec()).replace(QLatin1String(": "), QLatin1String("  ")));
     figureCard_->setToolTip(session_.output().trustTip(nmseMetric(), session_.spec()));
     const QString missing = rowA() && rowB() ? QString() : tr("Needs both A and B.");
     errorCard_->setMessage(missing);
