@@ -142,8 +142,9 @@ std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& 
     return {};
 }
 
-Result<void> countBytes(const Model& model, const Layout& layout, const std::string& config,
-                        const std::vector<TakenTensor>& taken, ExportPlan& plan, const Job& job) {
+/// Sets the bytes of all rows. Returns the number of tensors that the output will have.
+Result<std::size_t> countBytes(const Model& model, const Layout& layout, const std::string& config,
+                               const std::vector<TakenTensor>& taken, ExportPlan& plan, const Job& job) {
     const Conv1dLayers layers(model, config);
     std::vector<WrittenTensor> sizes;
     std::size_t next = 0, written = 0; // of taken; tensors of the file
@@ -160,15 +161,13 @@ Result<void> countBytes(const Model& model, const Layout& layout, const std::str
             sizes.push_back({&tensor, &taken[next].spec(), row.bytes});
         } else if (!isTaken) {
             ++written;
-            if (auto ok = planCopy(model, layout, row, tensor); !ok) return ok;
+            if (auto ok = planCopy(model, layout, row, tensor); !ok) return tl::unexpected(ok.error());
         }
         next += isTaken;
         count(plan, row);
     }
-    if (const auto fits = checkCount(model, layout, written); !fits && plan.problem.empty())
-        plan.problem = fits.error().sentence();
     plan.remarks = writingRemarks(layout, {sizes.size(), [&](std::size_t i) { return sizes[i]; }});
-    return {};
+    return written;
 }
 
 } // namespace
@@ -198,8 +197,13 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     if (layout.warns) plan.warning = layout.warns(decided->taken);
     const auto config = configOf(model, request, layout, *decided);
     if (!config) plan.problem = config.error().sentence();
-    if (auto ok = countBytes(model, layout, config.value_or(""), decided->taken, plan, job); !ok)
-        return tl::unexpected(ok.error());
+    const auto written = countBytes(model, layout, config.value_or(""), decided->taken, plan, job);
+    if (!written) return tl::unexpected(written.error());
+    if (const auto fits = checkCount(model, layout, *written); !fits && plan.problem.empty()) {
+        plan.problem = fits.error().sentence();
+        if (auto offer = otherLayout(model, request, layout))
+            plan.offers.insert(plan.offers.begin(), std::move(*offer));
+    }
     return plan;
 }
 

@@ -129,9 +129,12 @@ Result<void> checkModel(const Model& model, const Layout& layout) {
 
 Result<void> checkCount(const Model& model, const Layout& layout, std::size_t tensors) {
     if (layout.mostTensors == 0 || tensors <= layout.mostTensors) return {};
+    std::string others; // that write any model into as many files as it has
+    for (const Layout& other : layouts())
+        if (!other.fileEnding && !other.config) others += (others.empty() ? "" : ", ") + std::string(other.id);
     return fail(fmt::format("the {} layout writes at most {} tensors into its file, because each takes memory when the "
-                            "file is read back, and {} needs more: use layout plain or native",
-                            layout.id, layout.mostTensors, escapeForPeople(model.path, 160)));
+                            "file is read back, and {} needs more: use one of the layouts {}",
+                            layout.id, layout.mostTensors, escapeForPeople(model.path, 160), others));
 }
 
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // With very many tensors, small ones are made again for writing and for the proof. The bytes must equal those of an
 // export with few tensors, which are kept. Also tests certificates and indexes that are written in pieces.
+#include "core/export/export_plan.h"
 #include "core/model/derived_tensor.h"
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
+#include <QLocale>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -181,6 +183,32 @@ private Q_SLOTS:
                 QVERIFY(bytesOf(**some, tensor) == bytesOf(**whole, *same));
             }
         }
+    }
+
+    /// The plan says that a file would have too many tensors, offers a layout that has no limit, and so does the export.
+    void tooManyForOneFile() {
+        if (kThinning > 1) QSKIP("too many tensors for a sanitizer");
+        const Layout& layout = *findLayout("hdf5");
+        QTemporaryDir folder, out;
+        std::vector<TensorToWrite> all;
+        for (std::size_t i = 0; i <= layout.mostTensors / 2; ++i) // two fields each
+            all.push_back(made(nameOf(int(i)), DType::F32, {1, 4}, std::vector<float>{1, 2, 3, 4}));
+        const auto from = opened(folder, std::move(all));
+        const auto asked =
+            request("int8", layout.id, out.filePath(QStringLiteral("out") + QLatin1String(layout.fileEnding)));
+        const std::string says = fmt::format("writes at most {} tensors", layout.mostTensors);
+        const auto plan = planExport(*from, asked);
+        QVERIFY(plan && plan->problem.find(says) != std::string::npos);
+        QVERIFY(!plan->offers.empty() && plan->offers.front().layout && plan->offers.front().layout->mostTensors == 0);
+        const auto done = exportModel(*from, asked, Job{});
+        QVERIFY(!done && done.error().message.find(says) != std::string::npos);
+        QCOMPARE(QDir(out.path()).entryList(QDir::Files | QDir::Hidden), QStringList());
+        QFile page(QStringLiteral("docs/layouts.md"));
+        QVERIFY(page.open(QIODevice::ReadOnly));
+        const QString text = QString::fromUtf8(page.readAll());
+        for (const Layout& one : layouts())
+            if (one.mostTensors > 0)
+                QVERIFY2(text.contains(QLocale(QLocale::English).toString(qulonglong(one.mostTensors))), one.id);
     }
 
     /// The text must equal that of the whole JSON tree.
