@@ -93,6 +93,8 @@ constexpr MatmulVariant kProducts[] = {
     coders<avx512Kernels>("coders_avx512", "AVX-512 coders"),
     coders<avx2Kernels>("coders_avx2", "AVX2 coders"),
     lanes<laneKernelsAvx512, Bf16, Gemv>("gemv_bf16_avx512", "Few rows, bf16, AVX-512", kPairs, kFewRows, avx512Bf16),
+    lanes<laneKernelsAvx512, Fixed, Gemv>("gemv_fixed_avx512", "Few rows, fixed point, AVX-512", kFixed, kFewRows,
+                                          avx512),
     lanes<laneKernelsAvx512, F32, Gemv>("gemv_f32_avx512", "Few rows, f32, AVX-512", kSingles, kFewRows, avx512),
     lanes<laneKernelsAvx512, I8, Gemv>("gemv_i8_avx512", "Few rows, int8, AVX-512", kQuads, kFewRows, avx512),
     lanes<laneKernelsAvx512, Bf16, Gemm>("gemm_bf16_avx512", "Dense, bf16, AVX-512", kPairs, kDense512, avx512Bf16),

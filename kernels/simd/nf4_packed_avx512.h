@@ -112,10 +112,17 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
     const std::size_t together = block >= 4096 ? 1 : block * 16 <= 4096 ? 16 : 4096 / block;
     std::uint64_t measured = 0;
     alignas(64) float bounds[16], aux[16], inverse15[16], lows[16][16], highs[16][16];
+    // The largest magnitudes of the blocks that come next. They are found between the codes of the blocks before, so that
+    // memory is read all the time: measured on Emerald Rapids.
+    __m512i maxima[16];
+    const auto findMaximum = [&](std::size_t k, std::size_t at) {
+        maxima[k] = at < blocks ? maxBitsOf(x + at * block, block) : _mm512_setzero_si512();
+    };
+    for (std::size_t k = 0; k < 16; ++k) findMaximum(k, k < together ? k : blocks);
     for (std::size_t first = 0; first < blocks; first += together) {
         const std::size_t count = blocks - first < together ? blocks - first : together;
         for (std::size_t i = 0; i < count * block; i += kPage) __builtin_prefetch(x + first * block + i + 6144);
-        const __m512i maxBits = maxBitsOf16(x + first * block, block, count);
+        const __m512i maxBits = maxOfEach(maxima);
         // These groups need the general function: infinite, NaN, or so large or small (but not 0) that a reciprocal
         // leaves the normal range. If errors are measured, the same holds for a square.
         const __mmask16 large = _mm512_cmpgt_epu32_mask(maxBits, _mm512_set1_epi32(kSums ? 0x5b000000 : 0x7b800000));
@@ -124,6 +131,7 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
         if (large | small) {
             quantizeNf4AnyBlock(x + first * block, count * block, block, packed + first * block / 2, absmax + first,
                                 sums);
+            for (std::size_t k = 0; k < together; ++k) findMaximum(k, first + together + k);
             continue;
         }
         const __m512 bound = _mm512_castsi512_ps(maxBits);
@@ -152,6 +160,7 @@ __attribute__((noinline)) void quantizeNf4Blocks(const float* x, std::size_t blo
             if constexpr (kSums) state.values = _mm512_mul_ps(levels, _mm512_set1_ps(bounds[k]));
             const std::size_t at = (first + k) * block;
             packNf4Block<kSums, kBlock, kPast>(state, x + at, block, packed + at / 2, total);
+            findMaximum(k, first + together + k);
         }
         measured += count * block;
     }

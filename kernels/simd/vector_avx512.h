@@ -207,24 +207,24 @@ QS_INLINE __m512i maxOfEach(const __m512i* v) {
     const __m512i d = _mm512_max_epu32(_mm512_shuffle_i32x4(b[2], b[3], 0x88), _mm512_shuffle_i32x4(b[2], b[3], 0xdd));
     return _mm512_max_epu32(_mm512_shuffle_i32x4(c, d, 0x88), _mm512_shuffle_i32x4(c, d, 0xdd));
 }
-/// The bits of the largest magnitude of each of `count` blocks, at most 16. `block` is a multiple of 16.
-QS_INLINE __m512i maxBitsOf16(const float* x, std::size_t block, std::size_t count) {
+/// The bits of the largest magnitude in each lane of a block. `block` is a multiple of 16.
+QS_INLINE __m512i maxBitsOf(const float* x, std::size_t block) {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-    __m512i partial[16];
-    for (std::size_t k = 0; k < 16; ++k) {
-        __m512i a = _mm512_setzero_si512(), b = a;
-        if (k < count) {
-            const float* p = x + k * block;
-            std::size_t i = 0;
+    __m512i a = _mm512_setzero_si512(), b = a;
+    std::size_t i = 0;
 #pragma GCC unroll 2
-            for (; i + 32 <= block; i += 32) {
-                a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
-                b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(p + i + 16), magnitude));
-            }
-            if (i < block) a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(p + i), magnitude));
-        }
-        partial[k] = _mm512_max_epu32(a, b);
+    for (; i + 32 <= block; i += 32) {
+        a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(x + i), magnitude));
+        b = _mm512_max_epu32(b, _mm512_and_si512(_mm512_loadu_si512(x + i + 16), magnitude));
     }
+    if (i < block) a = _mm512_max_epu32(a, _mm512_and_si512(_mm512_loadu_si512(x + i), magnitude));
+    return _mm512_max_epu32(a, b);
+}
+/// The bits of the largest magnitude of each of `count` blocks, at most 16.
+QS_INLINE __m512i maxBitsOf16(const float* x, std::size_t block, std::size_t count) {
+    __m512i partial[16];
+    for (std::size_t k = 0; k < 16; ++k)
+        partial[k] = k < count ? maxBitsOf(x + k * block, block) : _mm512_setzero_si512();
     return maxOfEach(partial);
 }
 inline void absMaxBitsOf16(const float* x, std::size_t group, unsigned* bits) {
