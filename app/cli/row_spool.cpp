@@ -11,7 +11,7 @@
 namespace qs::cli {
 namespace {
 
-// Format of a cell: one byte for its kind, then its bytes. A text starts with its length (64 bits).
+// Format of a row: its key, the number of its cells, then the cells. Format of a cell: one byte for its kind, then its bytes. A text starts with its length (64 bits).
 template<class T> bool spoolBytes(std::FILE* file, const T& value) {
     return std::fwrite(&value, sizeof value, 1, file) == 1;
 }
@@ -47,8 +47,13 @@ Value spooledCell(std::FILE* file) {
 
 RowSpool::RowSpool() : file_(std::tmpfile()) {}
 
-Result<void> RowSpool::add(const std::vector<Value>& cells) {
-    bool fine = file_ && spoolBytes(file_.get(), std::uint64_t(cells.size()));
+Result<void> RowSpool::add(const std::vector<Value>& cells) { return add(rows_, cells); }
+
+Result<void> RowSpool::add(std::uint64_t key, const std::vector<Value>& cells) {
+    if (places_.empty() && key < last_) findPlaces();
+    if (!places_.empty()) places_.push_back({key, std::uint64_t(::ftello(file_.get()))});
+    last_ = key;
+    bool fine = file_ && spoolBytes(file_.get(), key) && spoolBytes(file_.get(), std::uint64_t(cells.size()));
     for (const auto& cell : cells) fine = fine && spoolCell(file_.get(), cell);
     if (!fine)
         return fail(fmt::format("Rows do not fit into the folder for temporary files: {}.", std::strerror(errno)));
@@ -56,15 +61,22 @@ Result<void> RowSpool::add(const std::vector<Value>& cells) {
     return {};
 }
 
-Result<void> RowSpool::add(std::uint64_t key, const std::vector<Value>& cells) {
-    if (file_) places_.push_back({key, std::uint64_t(::ftello(file_.get()))});
-    return add(cells);
+void RowSpool::findPlaces() {
+    std::rewind(file_.get());
+    for (std::size_t i = 0; i < rows_; ++i) {
+        const auto at = std::uint64_t(::ftello(file_.get()));
+        places_.push_back({spooledBytes<std::uint64_t>(file_.get()), at});
+        readCells();
+    }
+    ::fseeko(file_.get(), 0, SEEK_END);
 }
 
-void RowSpool::sort() {
-    std::ranges::sort(places_); // rows with equal keys keep their order
-    const bool asWritten = std::ranges::is_sorted(places_, [](const Place& a, const Place& b) { return a.at < b.at; });
-    if (asWritten) places_ = {};
+void RowSpool::sort() { std::ranges::sort(places_); } // rows with equal keys keep their order
+
+std::vector<Value> RowSpool::readCells() {
+    std::vector<Value> cells(std::size_t(spooledBytes<std::uint64_t>(file_.get())));
+    for (auto& cell : cells) cell = spooledCell(file_.get());
+    return cells;
 }
 
 std::vector<Value> RowSpool::row(std::size_t i) {
@@ -72,8 +84,8 @@ std::vector<Value> RowSpool::row(std::size_t i) {
     if (i == 0 && places_.empty()) std::rewind(file_.get()), next_ = 0;
     std::vector<Value> cells;
     for (; next_ <= i && next_ < rows_; ++next_) {
-        cells.resize(std::size_t(spooledBytes<std::uint64_t>(file_.get())));
-        for (auto& cell : cells) cell = spooledCell(file_.get());
+        spooledBytes<std::uint64_t>(file_.get()); // the key
+        cells = readCells();
     }
     return cells;
 }

@@ -16,8 +16,8 @@ class RowSpool {
 public:
     RowSpool();
     Result<void> add(const std::vector<Value>& cells);
-    /// For rows that come in any order: sort() puts them in the order of their keys. Equal keys keep their order. Each
-    /// row takes 16 bytes of memory.
+    /// For rows that come in any order: sort() puts them in the order of their keys. Equal keys keep their order. Once a
+    /// row has come too late, each row takes 16 bytes of memory.
     Result<void> add(std::uint64_t key, const std::vector<Value>& cells);
     void sort();
     std::size_t size() const { return rows_; }
@@ -34,9 +34,13 @@ private:
         std::uint64_t key, at;
         auto operator<=>(const Place&) const = default;
     };
+    void findPlaces(); ///< of the rows that are in the file
+    std::vector<Value> readCells();
+
     std::unique_ptr<std::FILE, Close> file_; ///< null if the file could not be created
     std::size_t rows_ = 0, next_ = 0;
-    std::vector<Place> places_; ///< keys and file offsets; empty if the rows are already in order
+    std::uint64_t last_ = 0;    ///< key of the last row
+    std::vector<Place> places_; ///< keys and file offsets; empty while the rows are in order
 };
 
 /// Tables with more rows are spooled instead of kept in memory.

@@ -43,7 +43,7 @@ std::uint64_t ListBudget::heap(std::uint64_t bytes) { return std::max<std::uint6
 std::uint64_t ListBudget::of(const TensorInfo& tensor) {
     constexpr std::uint64_t perShape = 48; // of TensorShape::Shared, without the sizes
     const auto sizes = tensor.shape.ownSizes();
-    return sizeof tensor + of(tensor.name) + (sizes ? perShape + heap(sizes * 8) : 0);
+    return sizeof tensor + tensor.name.size() + 1 + (sizes ? perShape + heap(sizes * 8) : 0);
 }
 
 } // namespace qs

@@ -5,6 +5,8 @@
 
 #include "core/base/result.h"
 #include "core/model/dtype.h"
+#include "core/model/gguf/packed_type.h"
+#include "core/model/tensor_name.h"
 #include "core/model/tensor_shape.h"
 
 #include <cstdint>
@@ -20,19 +22,17 @@ namespace qs {
 
 class DerivedTensor;
 class MappedFile;
-struct PackedType;
 
-/// One row of a model's list of tensors. A model can have a million rows, so a row is small: 96 bytes, plus the text of
-/// a name longer than 15 bytes.
+/// One row of a model's list of tensors. A model can have a million rows, so a row is small: 64 bytes, plus the text of
+/// its name.
 struct TensorInfo {
-    std::string name; ///< UTF-8, as in the file, with escape sequences resolved
+    TensorName name; ///< UTF-8, as in the file, with escape sequences resolved
     DType dtype = DType::F32;
     /// True: output channels are the last axis, as in [in, out]. False: the first (see output_axis.h).
     bool outputLast = false;
+    PackedTypeRef packed;   ///< block type of the stored elements; null: they are stored as `dtype`
     std::uint32_t file = 0; ///< index into Model::files()
-    /// Block type of the stored elements; null: they are stored as `dtype` (see packed_type.h).
-    const PackedType* packed = nullptr;
-    TensorShape shape; ///< axes in NumPy order, C-contiguous; a scalar has none
+    TensorShape shape;      ///< axes in NumPy order, C-contiguous; a scalar has none
     /// `bytes`: size of the data in the file; of the computed values if `derived` is set.
     std::uint64_t elements = 0, bytes = 0;
     std::uint64_t offset = 0; ///< of the tensor's first byte, in bytes from the start of the file
@@ -47,7 +47,7 @@ struct TensorInfo {
     /// True for tensors that are selected when there is no filter: float tensors with two or more axes.
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
 };
-static_assert(sizeof(TensorInfo) == 96 || sizeof(std::string) != 32);
+static_assert(sizeof(TensorInfo) == 64);
 
 /// Access to the bytes of one tensor; valid while its Model exists. Values are little-endian and may be unaligned, so
 /// load them with memcpy.

@@ -61,9 +61,9 @@ const Columns<DiffRow>& diffColumns() {
         };
         const auto none = Direction::None;
         add({"tensor", "Tensor", "", Show::Name, 0, none, "Name in A"},
-            [](const DiffRow& r) -> Value { return r.a ? r.a->name : std::string(); });
+            [](const DiffRow& r) -> Value { return r.a ? r.a->name.text() : std::string(); });
         add({"other", "In B", "", Show::Name, 0, none, "Name in B"},
-            [](const DiffRow& r) -> Value { return r.b ? r.b->name : std::string(); });
+            [](const DiffRow& r) -> Value { return r.b ? r.b->name.text() : std::string(); });
         add({"status", "Status", "", Show::Text, 0, none, "equal: every value, as f32"},
             [](const DiffRow& r) { return diffStatusId(r.status); });
         add({"aligned", "Aligned by", "", Show::Text, 0, none,

@@ -161,7 +161,7 @@ private:
         };
         if (tensor.name.size() > kLongestName)
             return wrong(fmt::format("its name has {} bytes, more than {}", tensor.name.size(), kLongestName));
-        if (invalidUtf8(tensor.name) != std::string::npos || tensor.name.find('\0') != std::string::npos)
+        if (invalidUtf8(tensor.name) != std::string::npos || tensor.name.view().find('\0') != std::string::npos)
             return wrong("its name is not text");
         if (rank > 4) return wrong(fmt::format("it has {} dimensions, more than 4", rank));
         std::uint64_t row = 1, most = 1, elements = 1;

@@ -6,6 +6,7 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <vector>
 
@@ -101,6 +102,15 @@ std::span<const GgmlType> ggmlTypes() {
     static const auto types = makeTypes();
     return types;
 }
+
+PackedTypeRef::PackedTypeRef(const PackedType* type) {
+    if (!type) return;
+    const auto types = ggmlTypes();
+    const auto at = std::ranges::find_if(types, [&](const GgmlType& t) { return &t.packed == type; });
+    assert(at != types.end());
+    row_ = std::uint8_t(at - types.begin() + 1);
+}
+PackedTypeRef::operator const PackedType*() const { return row_ ? &ggmlTypes()[row_ - 1u].packed : nullptr; }
 
 const GgmlType* findGgmlType(std::uint32_t number) {
     const auto types = ggmlTypes();

@@ -30,6 +30,17 @@ struct GgmlType {
 std::span<const GgmlType> ggmlTypes();
 const GgmlType* findGgmlType(std::uint32_t number); ///< null if unknown or removed from the format
 
+/// A pointer to the block type of a row of ggmlTypes(), or null, in one byte.
+class PackedTypeRef {
+public:
+    PackedTypeRef(const PackedType* type = nullptr); // NOLINT(google-explicit-constructor): it is used like the pointer
+    operator const PackedType*() const;              // NOLINT(google-explicit-constructor)
+    const PackedType* operator->() const { return *this; }
+
+private:
+    std::uint8_t row_ = 0; ///< counted from 1; 0: null
+};
+
 /// A range of bytes in the data of a tensor.
 struct ByteRange {
     std::uint64_t begin = 0, end = 0;

@@ -287,8 +287,8 @@ TensorInfo* nameTwice(std::vector<TensorInfo>& entries) {
     std::vector<Hashed> byHash;
     byHash.reserve(entries.size());
     for (const auto& entry : entries)
-        byHash.push_back({std::uint32_t(std::hash<std::string>()(entry.name)), std::uint32_t(byHash.size())});
-    const auto name = [&](const Hashed& item) -> const std::string& { return entries[item.entry].name; };
+        byHash.push_back({std::uint32_t(std::hash<std::string_view>()(entry.name)), std::uint32_t(byHash.size())});
+    const auto name = [&](const Hashed& item) { return entries[item.entry].name.view(); };
     std::ranges::sort(byHash, [&](const Hashed& a, const Hashed& b) {
         return a.hash != b.hash ? a.hash < b.hash : name(a) < name(b);
     });

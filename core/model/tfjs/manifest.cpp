@@ -243,7 +243,6 @@ private:
         if (weight.coding != Coding::Text)
             weight.info.bytes = elements * std::uint64_t(info(weight.info.dtype).bits) / 8;
         weight.info.name = std::move(*name_);
-        weight.info.name.shrink_to_fit();
         weight.info.shape = std::vector<std::int64_t>(shape_.begin(), shape_.end());
         std::uint64_t more = sizeof weight;
         if (weight.coding == Coding::Affine) more += kPerAffine + 3 * ListBudget::of(weight.info);

@@ -61,7 +61,7 @@ void StoredTest::exportsHaveTheOutputOfTheirSpec() {
     plan.context = 12, plan.scored = Scored::All;
     const std::regex taken(tensors.toStdString());
     plan.changes.push_back(quantizedBy("spec", "", [&](const TensorInfo& tensor) {
-        return std::regex_search(tensor.name, taken) ? &request.spec : nullptr;
+        return std::regex_search(tensor.name.c_str(), taken) ? &request.spec : nullptr;
     }));
     plan.changes.push_back(replacedBy(*stored, "stored"));
     const auto result = evaluate(*model, plan, Job());

@@ -75,7 +75,7 @@ void TestKeras::shardsOfKeras() {
     };
     const auto reference = openModel(whole.toStdString());
     QVERIFY(reference);
-    const auto path = (*reference)->tensors.front().name;
+    const std::string path = (*reference)->tensors.front().name;
     const auto vars = QByteArray::fromStdString("\"/" + path.substr(0, path.rfind('/')) + "\"");
 
     write("{" + vars + ":[\"a_00000.weights.h5\"]}");
