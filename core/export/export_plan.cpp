@@ -85,38 +85,68 @@ struct Decided {
     std::map<const QuantSpec*, Given> given;
 };
 
-void decide(const AskedTensor& one, const Layout& layout, const std::map<std::string, std::string>& parts,
-            PlannedTensor& row, Decided& all) {
-    const TensorInfo& tensor = *one.tensor;
-    if (auto held = leftAlone(one, layout); !held) {
-        row.becomes = Becomes::Stays, row.reason = held.error().sentence();
-        return;
+/// Goes through the tensors of a model and decides what becomes of each, before its bytes are known.
+class Decider {
+public:
+    static Result<Decider> of(const Model& model, const QuantizeRequest& request, const Layout& layout) {
+        auto asked = askedTensors(model, request);
+        if (!asked) return tl::unexpected(asked.error());
+        return Decider(std::move(*asked), storedFields(model), layout);
     }
-    const QuantSpec spec = forTensor(*one.spec, tensor);
-    row.spec = specText(spec);
-    const auto part = parts.find(tensor.name);
-    row.reason = part != parts.end() ? "it " + partReason(part->second) : whyNotWritable(tensor, spec, layout);
-    row.becomes = row.reason.empty() ? Becomes::Quantized : Becomes::Refused;
-    if (!row.reason.empty() && all.refusal.empty())
-        all.refusal = fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), row.reason);
-    Given& mates = all.given[one.spec];
-    mates.tensors.push_back(&tensor);
-    mates.fits = mates.fits && layout.accepts(spec, tensor.shape);
-    all.taken.push_back({&tensor, sharedSpec(spec, all.taken)});
-}
-
-Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, const Layout& layout, ExportPlan& plan) {
-    const auto asked = askedTensors(model, request);
-    if (!asked) return tl::unexpected(asked.error());
-    const auto parts = storedFields(model);
-    Decided all;
-    std::size_t next = 0; // of what was asked, which is in the order of the model
-    plan.tensors.reserve(model.tensors.size());
-    for (const TensorInfo& tensor : model.tensors) {
-        PlannedTensor row;
+    /// The row of the next tensor; called in the order of the model. If the tensor is asked for and the layout does not
+    /// leave it alone, `spec` and `asked` are set.
+    struct Row {
+        PlannedTensor planned;
+        std::optional<QuantSpec> spec;    ///< for this tensor
+        const QuantSpec* asked = nullptr; ///< in the request
+    };
+    Row next(const TensorInfo& tensor) {
+        Row out;
+        PlannedTensor& row = out.planned;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
-        if (next < asked->size() && (*asked)[next].tensor == &tensor) decide((*asked)[next++], layout, parts, row, all);
-        plan.tensors.push_back(std::move(row));
+        if (next_ == asked_.size() || asked_[next_].tensor != &tensor) return out;
+        const AskedTensor& one = asked_[next_++];
+        if (auto held = leftAlone(one, *layout_); !held) {
+            row.becomes = Becomes::Stays, row.reason = held.error().sentence();
+            return out;
+        }
+        out.asked = one.spec, out.spec = forTensor(*one.spec, tensor);
+        row.spec = specText(*out.spec);
+        const auto part = parts_.find(tensor.name);
+        row.reason =
+            part != parts_.end() ? "it " + partReason(part->second) : whyNotWritable(tensor, *out.spec, *layout_);
+        row.becomes = row.reason.empty() ? Becomes::Quantized : Becomes::Refused;
+        return out;
+    }
+
+private:
+    Decider(std::vector<AskedTensor> asked, std::map<std::string, std::string> parts, const Layout& layout)
+        : asked_(std::move(asked)), parts_(std::move(parts)), layout_(&layout) {}
+
+    std::vector<AskedTensor> asked_; ///< in the order of the model
+    std::size_t next_ = 0;           ///< of them
+    std::map<std::string, std::string> parts_;
+    const Layout* layout_;
+};
+
+Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, const Layout& layout,
+                          std::vector<PlannedTensor>* rows = nullptr) {
+    auto decider = Decider::of(model, request, layout);
+    if (!decider) return tl::unexpected(decider.error());
+    Decided all;
+    if (rows) rows->reserve(model.tensors.size());
+    for (const TensorInfo& tensor : model.tensors) {
+        auto row = decider->next(tensor);
+        if (row.spec) {
+            const std::string& reason = row.planned.reason;
+            if (!reason.empty() && all.refusal.empty())
+                all.refusal = fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), reason);
+            Given& mates = all.given[row.asked];
+            mates.tensors.push_back(&tensor);
+            mates.fits = mates.fits && layout.accepts(*row.spec, tensor.shape);
+            all.taken.push_back({&tensor, sharedSpec(std::move(*row.spec), all.taken)});
+        }
+        if (rows) rows->push_back(std::move(row.planned));
     }
     return all;
 }
@@ -135,11 +165,26 @@ Result<std::string> configOf(const Model& model, const QuantizeRequest& request,
 std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& request, const Layout& layout) {
     for (const Layout& other : layouts()) {
         if (&other == &layout || other.fileEnding) continue;
-        ExportPlan ignored;
-        const auto decided = decideAll(model, request, other, ignored);
+        const auto decided = decideAll(model, request, other);
         if (decided && configOf(model, request, other, *decided)) return PlanOffer{&other, {}, {}};
     }
     return {};
+}
+
+/// Sets the bytes of a row. `taken`: the spec of the tensor; null: it is copied. Returns how many tensors of the file hold
+/// it.
+Result<std::size_t> setBytes(const Model& model, const Layout& layout, const Conv1dLayers& layers,
+                             const TensorInfo& tensor, const QuantSpec* taken, PlannedTensor& row, const Job& job) {
+    if (!taken) {
+        if (auto ok = planCopy(model, layout, row, tensor); !ok) return tl::unexpected(ok.error());
+        return 1;
+    }
+    if (row.becomes != Becomes::Quantized) return 0;
+    const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
+    const auto there = inFile(model, other ? *other : tensor, *taken, layout, job);
+    if (!there) return tl::unexpected(there.error());
+    row.bytes = there->bytes;
+    return there->tensors;
 }
 
 /// Sets the bytes of all rows. Returns the number of tensors that the output will have.
@@ -152,18 +197,11 @@ Result<std::size_t> countBytes(const Model& model, const Layout& layout, const s
         if (job.cancelled()) return cancelledError();
         const TensorInfo& tensor = model.tensors[i];
         PlannedTensor& row = plan.tensors[i];
-        const bool isTaken = next < taken.size() && taken[next].tensor == &tensor;
-        if (isTaken && row.becomes == Becomes::Quantized) {
-            const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
-            const auto there = inFile(model, other ? *other : tensor, taken[next].spec(), layout, job);
-            if (!there) return tl::unexpected(there.error());
-            row.bytes = there->bytes, written += there->tensors;
-            sizes.push_back({&tensor, &taken[next].spec(), row.bytes});
-        } else if (!isTaken) {
-            ++written;
-            if (auto ok = planCopy(model, layout, row, tensor); !ok) return tl::unexpected(ok.error());
-        }
-        next += isTaken;
+        const QuantSpec* spec = next < taken.size() && taken[next].tensor == &tensor ? &taken[next++].spec() : nullptr;
+        const auto tensors = setBytes(model, layout, layers, tensor, spec, row, job);
+        if (!tensors) return tl::unexpected(tensors.error());
+        written += *tensors;
+        if (spec && row.becomes == Becomes::Quantized) sizes.push_back({&tensor, spec, row.bytes});
         count(plan, row);
     }
     plan.remarks = writingRemarks(layout, {sizes.size(), [&](std::size_t i) { return sizes[i]; }});
@@ -188,7 +226,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     if (!found) return tl::unexpected(found.error());
     const Layout& layout = **found;
     ExportPlan plan;
-    auto decided = decideAll(model, request, layout, plan);
+    auto decided = decideAll(model, request, layout, &plan.tensors);
     if (!decided) return tl::unexpected(decided.error());
     plan.unmatched = unmatchedRules({std::nullopt, request.rules}, model);
     if (!decided->refusal.empty() && !request.skipRefused)
@@ -205,6 +243,29 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
             plan.offers.insert(plan.offers.begin(), std::move(*offer));
     }
     return plan;
+}
+
+Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
+                         const std::function<void(const PlannedTensor& row)>& take, const Job& job) {
+    const auto layout = requestedLayout(request);
+    if (!layout) return tl::unexpected(layout.error());
+    std::string config;
+    if ((*layout)->config) { // it needs the list of all tensors
+        const auto all = decideAll(model, request, **layout);
+        if (!all) return tl::unexpected(all.error());
+        config = configOf(model, request, **layout, *all).value_or("");
+    }
+    const Conv1dLayers layers(model, config);
+    auto decider = Decider::of(model, request, **layout);
+    if (!decider) return tl::unexpected(decider.error());
+    for (const TensorInfo& tensor : model.tensors) {
+        if (job.cancelled()) return cancelledError();
+        auto row = decider->next(tensor);
+        const auto set = setBytes(model, **layout, layers, tensor, row.spec ? &*row.spec : nullptr, row.planned, job);
+        if (!set) return tl::unexpected(set.error());
+        take(row.planned);
+    }
+    return {};
 }
 
 std::string summaryText(const ExportPlan& plan) {
