@@ -9,7 +9,6 @@
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
 #include "core/base/lists.h"
-#include "core/base/release.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/plan/report.h"
@@ -97,6 +96,7 @@ Result<void> addRules(const PlanCommand& options, plan::OptionRequest& wanted) {
 /// Rank 2 and more, as a layout takes them.
 std::vector<const TensorInfo*> weightsOf(const Model& model) {
     std::vector<const TensorInfo*> out;
+    out.reserve(model.tensors.size()); // pages that are never written use no memory
     for (const TensorInfo& tensor : model.tensors)
         if (tensor.isWeight()) out.push_back(&tensor);
     return out;
@@ -112,7 +112,7 @@ std::size_t lossChunksOf(const PlanCommand& options, const eval::EvaluationText&
 Result<void> printPlan(const plan::PlanRecord& record) {
     // Rows are made of those units only that are printed: a model may have a million.
     const auto lossOf = [&](std::uint32_t unit) -> std::optional<double> {
-        const plan::UnitOption& option = record.options->of[unit][record.plan.picked[unit]];
+        const plan::UnitOption option = record.options->of[unit][record.plan.picked[unit]];
         return option.isMeasured ? std::optional(option.loss) : std::nullopt;
     };
     const std::size_t all = record.options->units.size();
@@ -208,7 +208,7 @@ Result<void> runPlan(PlanCommand& options) {
         if (!text) return tl::unexpected(text.error());
         record.text = std::move(*text);
     }
-    plan::LossRequest ask{*model, wanted.tensors, *specs, {}};
+    plan::LossRequest ask{*model, std::move(wanted.tensors), *specs, {}};
     ask.text.text = record.text, ask.text.context = options.text.context;
     if (objective.needsText) record.lossChunks = lossChunksOf(options, record.text);
     ask.text.chunks = record.lossChunks;
@@ -216,18 +216,22 @@ Result<void> runPlan(PlanCommand& options) {
     auto losses = objective.measure(objective, ask, processJob());
     if (!losses) return tl::unexpected(losses.error());
     if (const auto pause = options.units.pause()) return *pause;
+    wanted.tensors = std::move(ask.tensors); // a model may have a million
     auto sizes = plan::storedSizes(*model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(), wanted.allSpecs(),
                                    wanted.layout, processJob());
     if (!sizes) return tl::unexpected(sizes.error());
-    auto choices = plan::planOptions(wanted, *sizes, *losses);
+    const auto locks = wanted.locks;
+    auto choices = plan::planOptions(std::move(wanted), *sizes, *losses);
     if (!choices) return tl::unexpected(choices.error());
     for (const RecipeOfModel& one : *recipes) {
         auto known = plan::knownRecipe(one.name, one.specOf, *sizes, *losses);
         if (!known) return tl::unexpected(known.error());
         record.recipes.push_back(std::move(*known));
     }
-    // A million tensors may have them.
-    release(sizes->of), release(sizes->kept), release(losses->of), release(losses->reasons);
+    // What a million tensors have is not needed any more.
+    auto additivity = std::move(losses->additivity);
+    *sizes = {}, *losses = {};
+    losses->additivity = std::move(additivity);
     const auto budget = budgetOf(options, record, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
     std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are
@@ -244,7 +248,7 @@ Result<void> runPlan(PlanCommand& options) {
         auto text = plan::heldOut(record.text, options.text.context, left, options.proofChunks);
         if (!text) return tl::unexpected(text.error());
         text->units = *units;
-        auto proof = plan::provePlan({*model, record.options.get(), wanted.locks, record.plan, *budget, options.draws,
+        auto proof = plan::provePlan({*model, record.options.get(), locks, record.plan, *budget, options.draws,
                                       std::move(*text), record.recipes},
                                      processJob());
         if (!proof) return tl::unexpected(proof.error());
@@ -255,7 +259,7 @@ Result<void> runPlan(PlanCommand& options) {
         record.speed = std::make_shared<const plan::SpeedMap>(
             plan::speedMap(*record.options, options.latency.measured(), record.proof ? &*record.proof : nullptr));
     if (!options.output.empty()) {
-        const std::string text = recipeText(plan::recipeOf(record.plan, *record.options, wanted.locks));
+        const std::string text = recipeText(plan::recipeOf(record.plan, *record.options, locks));
         if (auto written = writeWholeFile(options.output, text); !written) return written;
     }
     if (!options.outputs.standardOutput())

@@ -75,7 +75,7 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
         for (const QuantSpec& spec : recipes.back().specs) addOnce(specs, spec);
     }
     if (specs.size() < 2) throw Fault(Error{"plan chooses between specs: give two or more, or a recipe.", {}});
-    const plan::OptionRequest wanted = requestOf(asked, model, specs);
+    plan::OptionRequest wanted = requestOf(asked, model, specs);
 
     plan::PlanRecord record;
     record.objective = &objective, record.context = asked.context;
@@ -89,7 +89,8 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
     auto losses = take(objective.measure(objective, ask, job));
     auto sizes = take(plan::storedSizes(model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(),
                                         wanted.allSpecs(), wanted.layout, job));
-    auto choices = take(plan::planOptions(wanted, sizes, losses));
+    const auto locks = wanted.locks;
+    auto choices = take(plan::planOptions(std::move(wanted), sizes, losses));
     for (const RecipeOfModel& one : recipes)
         record.recipes.push_back(take(plan::knownRecipe(one.name, one.specOf, sizes, losses)));
     if (asked.budgets.empty() && recipes.empty())
@@ -104,11 +105,11 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
     if (asked.hasText() && asked.draws > 0) {
         const std::size_t left = std::max(record.lossChunks, asked.chunks);
         record.proof = take(
-            plan::provePlan({model, record.options.get(), wanted.locks, record.plan, record.budget, asked.draws,
+            plan::provePlan({model, record.options.get(), locks, record.plan, record.budget, asked.draws,
                              take(plan::heldOut(record.text, asked.context, left, asked.proofChunks)), record.recipes},
                             job));
     }
-    recipe = recipeText(plan::recipeOf(record.plan, *record.options, wanted.locks));
+    recipe = recipeText(plan::recipeOf(record.plan, *record.options, locks));
     return record;
 }
 

@@ -27,34 +27,23 @@ Result<void> isPossible(const Options& options, const Budget& budget) {
 }
 
 /// Exact, by one cost.
-Mixture byOneCost(const Options& options, std::uint64_t UnitOption::*cost, std::uint64_t budget,
-                  std::size_t mostStates) {
-    std::vector<std::vector<Choice>> classes;
-    for (const auto& unit : options.of) {
-        auto& choices = classes.emplace_back();
-        for (const UnitOption& option : unit) choices.push_back({option.loss, option.*cost});
-    }
-    const auto found = pickChoices(classes, budget, mostStates);
-    Mixture out = mixtureOf("plan", found->picked, options);
+Mixture byOneCost(const Options& options, const ChoiceLists& classes, std::uint64_t budget, std::size_t mostStates) {
+    auto found = pickChoices(classes, budget, mostStates);
+    Mixture out = mixtureOf("plan", std::move(found->picked), options);
     out.bound = found->bound;
     return out;
 }
 
 Result<Mixture> byBoth(const Options& options, const Budget& budget, std::size_t mostStates) {
-    std::vector<std::vector<TimedChoice>> classes;
-    for (const auto& unit : options.of) {
-        auto& choices = classes.emplace_back();
-        for (const UnitOption& option : unit) choices.push_back({option.loss, option.bytes, option.ns});
-    }
     std::uint64_t fastest = 0;
-    const auto found =
-        pickWithinBoth(classes, *budget.bytes - options.fixedBytes, *budget.ns - options.fixedNs, mostStates, &fastest);
+    auto found = pickWithinBoth(options.of.byBoth(), *budget.bytes - options.fixedBytes, *budget.ns - options.fixedNs,
+                                mostStates, &fastest);
     if (!found)
         return fail(fmt::format("No plan is within both budgets: within {} bytes the fastest choices need {}, and the "
                                 "budget is {}.",
                                 *budget.bytes, timeText(double(fastest + options.fixedNs)),
                                 timeText(double(*budget.ns))));
-    Mixture out = mixtureOf("plan", found->picked, options);
+    Mixture out = mixtureOf("plan", std::move(found->picked), options);
     out.bound = found->bound;
     return out;
 }
@@ -67,9 +56,9 @@ Result<Mixture> bestMixture(const Options& options, const Budget& budget, std::s
     const bool bySize = budget.bytes && *budget.bytes < options.mostBytes();
     const bool byTime = budget.ns && *budget.ns < options.mostNs();
     if (bySize && byTime) return byBoth(options, budget, mostStates);
-    if (byTime) return byOneCost(options, &UnitOption::ns, *budget.ns - options.fixedNs, mostStates);
+    if (byTime) return byOneCost(options, options.of.byTime(), *budget.ns - options.fixedNs, mostStates);
     const std::uint64_t bytes = bySize ? *budget.bytes : options.mostBytes();
-    return byOneCost(options, &UnitOption::bytes, bytes - options.fixedBytes, mostStates);
+    return byOneCost(options, options.of.byBytes(), bytes - options.fixedBytes, mostStates);
 }
 
 bool isWithin(const Mixture& mixture, const Budget& budget) {

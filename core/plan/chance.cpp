@@ -38,7 +38,7 @@ public:
 
     void startAnywhere() {
         std::vector<std::size_t> picked;
-        for (const auto& unit : options_.of) picked.push_back(below(random_, unit.size()));
+        for (std::size_t u = 0; u < options_.of.size(); ++u) picked.push_back(below(random_, options_.of[u].size()));
         startAt(std::move(picked));
     }
     void startAt(std::vector<std::size_t> picked) {
@@ -81,7 +81,7 @@ private:
         add(unit, 1);
     }
     void add(std::size_t unit, std::int64_t sign) {
-        const UnitOption& option = options_.of[unit][picked_[unit]];
+        const UnitOption option = options_.of[unit][picked_[unit]];
         bytes_ += sign * std::int64_t(option.bytes), ns_ += sign * std::int64_t(option.ns);
     }
     /// How far it is outside of both, relative; 0: it is within.

@@ -13,7 +13,8 @@ struct Step {
 };
 
 /// The steps from corner to corner of a unit's hull, and its first corner.
-UnitOption addSteps(std::vector<UnitOption> all, std::vector<Step>& steps) {
+UnitOption addSteps(const UnitOptions& options, std::vector<Step>& steps) {
+    std::vector<UnitOption> all(options.begin(), options.end());
     std::ranges::stable_sort(all, [](const UnitOption& a, const UnitOption& b) {
         return a.bytes != b.bytes ? a.bytes < b.bytes : a.loss < b.loss;
     });
@@ -38,8 +39,8 @@ UnitOption addSteps(std::vector<UnitOption> all, std::vector<Step>& steps) {
 std::vector<FrontierPoint> frontierOf(const Options& options, std::size_t most) {
     std::vector<Step> steps;
     FrontierPoint point{options.fixedBytes, 0, 0};
-    for (const auto& unit : options.of) {
-        const UnitOption first = addSteps(unit, steps);
+    for (std::size_t u = 0; u < options.of.size(); ++u) {
+        const UnitOption first = addSteps(options.of[u], steps);
         point.bytes += first.bytes, point.loss += first.loss, point.error += first.error;
     }
     std::ranges::stable_sort(steps, [](const Step& a, const Step& b) { return a.perByte > b.perByte; });

@@ -32,11 +32,12 @@ constexpr Heuristic kHeuristics[] = {
 std::vector<UnitPlace> placesOf(const Options& options) {
     std::vector<UnitPlace> places;
     int layers = 0;
-    for (const PlanUnit& unit : options.units) {
+    for (std::size_t u = 0; u < options.units.size(); ++u) {
         UnitPlace place;
-        for (const TensorInfo* tensor : unit.tensors) {
+        const auto tensors = options.units.tensors(u);
+        for (const TensorInfo* tensor : tensors) {
             const TensorPlace one = placeOf(tensor->name);
-            place.layer = unit.tensors.front() == tensor || place.layer == one.layer ? one.layer : -1;
+            place.layer = tensors.front() == tensor || place.layer == one.layer ? one.layer : -1;
             place.role = one.role;
             layers = std::max(layers, one.layer + 1);
         }

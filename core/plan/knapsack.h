@@ -16,9 +16,12 @@
 
 namespace qs::plan {
 
-struct Choice {
-    double loss = 0; ///< finite; in any unit, the same for all classes
-    std::uint64_t bytes = 0;
+/// The choices of all classes, one class after another. Every class has at least one.
+struct ChoiceLists {
+    std::span<const std::uint32_t> first; ///< of each class: the number of its first choice; and the end
+    std::span<const double> loss;         ///< of each choice; finite; in any unit, the same for all classes
+    std::span<const std::uint64_t> bytes; ///< of each choice
+    std::size_t size() const { return first.size() - 1; } ///< classes
 };
 
 struct Selection {
@@ -31,11 +34,10 @@ struct Selection {
 };
 
 /// `mostStates`: how many partial selections are kept at once; where more were needed, the bound says how far the answer
-/// may be from the best. None if the budget is smaller than leastBytes(). Every class has at least one choice. Results
-/// depend on the input alone.
-std::optional<Selection> pickChoices(std::span<const std::vector<Choice>> classes, std::uint64_t budget,
+/// may be from the best. None if the budget is smaller than leastBytes(). Results depend on the input alone.
+std::optional<Selection> pickChoices(const ChoiceLists& classes, std::uint64_t budget,
                                      std::size_t mostStates = std::size_t(1) << 20);
 /// Bytes of the cheapest choices.
-std::uint64_t leastBytes(std::span<const std::vector<Choice>> classes);
+std::uint64_t leastBytes(const ChoiceLists& classes);
 
 } // namespace qs::plan

@@ -11,13 +11,10 @@
 namespace qs::plan {
 namespace {
 
-/// Null: not known.
-const eval::Estimate* lossOf(const Losses& losses, const TensorInfo& tensor, const QuantSpec& spec) {
-    const auto row = losses.of.find(tensor.name);
-    if (row == losses.of.end()) return nullptr;
-    const auto at = std::find(losses.specs.begin(), losses.specs.end(), spec) - losses.specs.begin();
-    if (std::size_t(at) >= row->second.size() || !row->second[std::size_t(at)]) return nullptr;
-    return &*row->second[std::size_t(at)];
+/// None: not known.
+std::optional<eval::Estimate> lossOf(const Losses& losses, const TensorInfo& tensor, const QuantSpec& spec) {
+    const auto at = losses.find(spec);
+    return at ? losses.of(tensor, *at) : std::nullopt;
 }
 
 BesideRow besideRow(const Mixture& mixture, const Options& options) {
@@ -38,17 +35,16 @@ Result<KnownRecipe> knownRecipe(std::string name, const SpecOf& specs, const Sto
         if (!spec) continue;
         const auto known = sizes.find(*spec);
         if (!known) return fail(fmt::format("The bytes of {} are not known.", specText(*spec)));
-        const std::size_t at = sizes.indexOf(tensor);
-        const StoredSizes::One& size = sizes.of[*known][at];
+        const StoredSize size = sizes.of(*known, tensor);
         if (size.stays) {
             kept->insert(tensor.name);
             continue;
         }
         if (!size.reason.empty())
             return fail(fmt::format("{}: the layout {} does not take {} for {}: {}", escapeForPeople(mixture.name, 200),
-                                    sizes.layout->id, specText(*spec), quotedName(tensor.name), size.reason.text()));
-        mixture.bytes = mixture.bytes - sizes.kept[at] + size.bytes;
-        if (const eval::Estimate* loss = lossOf(losses, tensor, *spec))
+                                    sizes.layout->id, specText(*spec), quotedName(tensor.name), size.reason));
+        mixture.bytes = mixture.bytes - sizes.kept(tensor) + size.bytes;
+        if (const auto loss = lossOf(losses, tensor, *spec))
             mixture.loss += loss->mean, mixture.error += loss->byChunk.value_or(0);
         else
             ++mixture.unmeasured;
@@ -80,10 +76,10 @@ const Columns<BesideRow>& besideColumns() {
     return columns;
 }
 
-std::vector<UnitChoice> unitChoices(const std::vector<const TensorInfo*>& tensors, std::span<const QuantSpec> specs,
+std::vector<UnitChoice> unitChoices(std::span<const TensorInfo* const> tensors, std::span<const QuantSpec> specs,
                                     const StoredSizes& sizes, const Losses& losses) {
     UnitChoice keep{{}, 0, 0.0, {}};
-    for (const TensorInfo* tensor : tensors) *keep.bytes += sizes.kept[sizes.indexOf(*tensor)];
+    for (const TensorInfo* tensor : tensors) *keep.bytes += sizes.kept(*tensor);
     std::vector<UnitChoice> out{keep};
     for (const QuantSpec& spec : specs) {
         UnitChoice one{spec, 0, 0.0, {}};
@@ -91,11 +87,11 @@ std::vector<UnitChoice> unitChoices(const std::vector<const TensorInfo*>& tensor
         if (!known) one.bytes.reset();
         for (const TensorInfo* tensor : tensors) {
             if (one.bytes) {
-                const StoredSizes::One& size = sizes.of[*known][sizes.indexOf(*tensor)];
+                const StoredSize size = sizes.of(*known, *tensor);
                 *one.bytes += size.bytes;
                 if (!size.reason.empty()) one.reason = size.reason, one.bytes.reset();
             }
-            const eval::Estimate* loss = lossOf(losses, *tensor, spec);
+            const auto loss = lossOf(losses, *tensor, spec);
             if (one.loss && loss)
                 *one.loss += loss->mean;
             else

@@ -35,7 +35,7 @@ struct UnitChoice {
     std::string reason;                 ///< why there are no bytes
 };
 /// Staying as they are, then every spec.
-std::vector<UnitChoice> unitChoices(const std::vector<const TensorInfo*>& tensors, std::span<const QuantSpec> specs,
+std::vector<UnitChoice> unitChoices(std::span<const TensorInfo* const> tensors, std::span<const QuantSpec> specs,
                                     const StoredSizes& sizes, const Losses& losses);
 
 } // namespace qs::plan

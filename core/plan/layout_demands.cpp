@@ -10,7 +10,7 @@ namespace {
 
 class Together {
 public:
-    Together(const Model& model, const StoredSizes& sizes, std::span<const LockedUnit> units)
+    Together(const Model& model, const StoredSizes& sizes, const PlanUnits& units)
         : model_(model), sizes_(sizes), units_(units) {}
 
     /// Puts the spec beside those that were added; "": the file can be described, or no unit takes the spec.
@@ -33,17 +33,17 @@ private:
     const TensorInfo* freeTensor(const QuantSpec& spec) const {
         const auto at = sizes_.find(spec);
         if (!at) return nullptr;
-        for (const LockedUnit& one : units_) {
-            const TensorInfo* tensor = one.unit.tensors.front();
+        for (std::size_t u = 0; u < units_.size(); ++u) {
+            const TensorInfo* tensor = units_.tensors(u).front();
             const bool isUsed = std::ranges::any_of(taken_, [&](const TakenTensor& t) { return t.tensor == tensor; });
-            if (!isUsed && sizes_.of[*at][sizes_.indexOf(*tensor)].reason.empty()) return tensor;
+            if (!isUsed && sizes_.of(*at, *tensor).reason.empty()) return tensor;
         }
         return nullptr;
     }
 
     const Model& model_;
     const StoredSizes& sizes_;
-    std::span<const LockedUnit> units_;
+    const PlanUnits& units_;
     std::vector<TakenTensor> taken_;
     std::vector<QuantSpec> known_;
 };
@@ -51,7 +51,7 @@ private:
 } // namespace
 
 std::vector<std::string> refusedTogether(const OptionRequest& request, const StoredSizes& sizes,
-                                         std::span<const LockedUnit> units) {
+                                         const PlanUnits& units) {
     std::vector<std::string> out(request.specs.size());
     if (!sizes.layout->config || units.size() < 2) return out;
     Together together(*request.model, sizes, units);

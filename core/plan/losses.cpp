@@ -17,18 +17,24 @@ namespace {
 Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job& job) {
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
-    for (const QuantSpec& spec : request.specs) analysis.specs.emplace_back(specText(spec), spec);
+    std::map<std::string, std::size_t> places;
+    for (std::size_t s = 0; s < request.specs.size(); ++s) {
+        analysis.specs.emplace_back(specText(request.specs[s]), request.specs[s]);
+        places.emplace(specText(request.specs[s]), s);
+    }
     analysis.keepRows = false, analysis.units = request.text.units;
     // Records hold whole rows, because other commands take them too.
     if (!analysis.units) analysis.options.detail = Detail::Sums;
     if (analysis.units) analysis.units->begin(weightOf(analysis));
-    Losses out;
-    out.specs = request.specs;
+    Losses out(request.model, request.specs);
+    std::size_t at = 0;                                                      // of the row's tensor
     const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // in order, from one thread at a time
-        auto& losses = out.of[row->tensor];
-        const auto nmse = nmseMetric().value(*row);
-        losses.push_back(nmse ? std::optional(eval::Estimate{*nmse, {}, {}}) : std::nullopt);
-        if (!nmse) out.reasons.emplace(row->tensor, row->reason);
+        while (at < request.tensors.size() && request.tensors[at]->name != row->tensor) ++at;
+        if (at == request.tensors.size()) return;
+        if (const auto nmse = nmseMetric().value(*row))
+            out.set(*request.tensors[at], places.at(row->specAsTyped), {*nmse, {}, {}});
+        else
+            out.setReason(*request.tensors[at], row->reason);
     });
     return result ? Result<Losses>(std::move(out)) : tl::unexpected(result.error());
 }
@@ -41,7 +47,7 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
     plan.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
     if (!result) return tl::unexpected(result.error());
-    Losses out = lossesOf(request.specs, result->rows);
+    Losses out = lossesOf(request.model, request.specs, result->rows);
     out.additivity = std::move(result->additivity);
     return out;
 }
@@ -58,34 +64,96 @@ std::vector<Objective> made() {
 
 } // namespace
 
-Losses lossesOf(const std::vector<QuantSpec>& specs, std::span<const eval::SensitivityRow> rows, const Losses* nmse) {
-    Losses out;
-    out.specs = specs;
+Losses::Losses(std::shared_ptr<const Model> model, const std::vector<QuantSpec>& specs)
+    : model_(std::move(model)), reasonOf_(model_->tensors.size()) {
+    for (const QuantSpec& spec : specs) add(spec);
+}
+
+Losses::Losses(std::shared_ptr<const Model> model, const NamedLosses& named) : Losses(std::move(model), named.specs) {
+    for (const TensorInfo& tensor : model_->tensors) {
+        const auto row = named.of.find(tensor.name);
+        if (row == named.of.end()) continue;
+        for (std::size_t s = 0; s < std::min(row->second.size(), specs_.size()); ++s)
+            if (row->second[s]) set(tensor, s, *row->second[s]);
+    }
+}
+
+NamedLosses Losses::named() const {
+    NamedLosses out;
+    out.specs = specs_;
+    if (!model_) return out;
+    for (const TensorInfo& tensor : model_->tensors) {
+        std::vector<std::optional<eval::Estimate>> row;
+        for (std::size_t s = 0; s < specs_.size(); ++s) row.push_back(of(tensor, s));
+        if (std::ranges::any_of(row, [](const auto& loss) { return loss.has_value(); }))
+            out.of.emplace(tensor.name, std::move(row));
+    }
+    return out;
+}
+
+void Losses::add(const QuantSpec& spec) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const std::size_t tensors = model_->tensors.size();
+    specs_.push_back(spec);
+    of_.push_back({std::vector<double>(tensors, none), RareValues<double>(tensors, none)});
+}
+
+std::optional<std::size_t> Losses::find(const QuantSpec& spec) const {
+    const auto found = std::find(specs_.begin(), specs_.end(), spec);
+    return found == specs_.end() ? std::nullopt : std::optional(std::size_t(found - specs_.begin()));
+}
+
+std::optional<eval::Estimate> Losses::of(const TensorInfo& tensor, std::size_t spec) const {
+    const std::size_t at = indexOf(tensor);
+    const double mean = of_[spec].mean[at], error = of_[spec].error[at];
+    if (std::isnan(mean)) return {};
+    return eval::Estimate{mean, {}, std::isnan(error) ? std::nullopt : std::optional(error)};
+}
+
+void Losses::set(const TensorInfo& tensor, std::size_t spec, const eval::Estimate& loss) {
+    const std::size_t at = indexOf(tensor);
+    of_[spec].mean[at] = loss.mean;
+    if (loss.byChunk) of_[spec].error.set(at, *loss.byChunk);
+}
+
+void Losses::setReason(const TensorInfo& tensor, const std::string& reason) {
+    const std::size_t at = indexOf(tensor);
+    if (reasonOf_[at] == 0) reasonOf_.set(at, reasons_.idOf(reason));
+}
+
+void Losses::append(const Losses& more) {
+    specs_.insert(specs_.end(), more.specs_.begin(), more.specs_.end());
+    of_.insert(of_.end(), more.of_.begin(), more.of_.end());
+    for (const TensorInfo& tensor : model_->tensors)
+        if (const std::string& reason = more.reason(tensor); !reason.empty()) setReason(tensor, reason);
+}
+
+Losses lossesOf(std::shared_ptr<const Model> model, const std::vector<QuantSpec>& specs,
+                std::span<const eval::SensitivityRow> rows, const Losses* nmse) {
+    Losses out(model, specs);
     std::map<std::string, std::size_t> places;
     for (std::size_t s = 0; s < specs.size(); ++s) places.emplace(specText(specs[s]), s);
     for (const eval::SensitivityRow& row : rows) {
         const auto spec = places.find(row.spec);
-        if (spec == places.end()) continue;
-        auto& losses = out.of[row.unit];
-        losses.resize(specs.size());
+        const TensorInfo* tensor = model->find(row.unit);
+        if (spec == places.end() || !tensor) continue;
         const auto figure = row.rank();
         if (figure && std::isfinite(figure->mean))
-            losses[spec->second] = figure;
+            out.set(*tensor, spec->second, *figure);
         else
-            out.reasons.emplace(row.unit, row.reason);
+            out.setReason(*tensor, row.reason);
     }
     if (!nmse) return out;
     for (const eval::SensitivityRow& row : rows) {
-        const auto known = nmse->of.find(row.unit);
-        if (!row.slope || known == nmse->of.end()) continue;
-        auto& losses = out.of[row.unit];
-        losses.resize(specs.size());
+        const TensorInfo* tensor = model->find(row.unit);
+        if (!row.slope || !tensor) continue;
         for (std::size_t s = 0; s < specs.size(); ++s) {
-            const auto at = std::find(nmse->specs.begin(), nmse->specs.end(), specs[s]) - nmse->specs.begin();
-            if (losses[s] || std::size_t(at) >= known->second.size() || !known->second[std::size_t(at)]) continue;
-            const double error = known->second[std::size_t(at)]->mean;
-            losses[s] = eval::Estimate{row.slope->mean * error, {}, {}};
-            if (row.slope->byChunk) losses[s]->byChunk = *row.slope->byChunk * error;
+            const auto at = nmse->find(specs[s]);
+            const auto error = at ? nmse->of(*tensor, *at) : std::nullopt;
+            if (!error || out.of(*tensor, s)) continue;
+            eval::Estimate loss{row.slope->mean * error->mean, {}, {}};
+            if (row.slope->byChunk) loss.byChunk = *row.slope->byChunk * error->mean;
+            out.set(*tensor, s, loss);
         }
     }
     return out;

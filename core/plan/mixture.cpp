@@ -20,7 +20,7 @@ Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Optio
     out.name = std::move(name), out.picked = std::move(picked), out.bytes = options.fixedBytes;
     out.ns = options.fixedNs, out.nsRange = options.fixedNsRange, out.untimed = options.fixedUntimed;
     for (std::size_t u = 0; u < out.picked.size(); ++u) {
-        const UnitOption& option = options.of[u][out.picked[u]];
+        const UnitOption option = options.of[u][out.picked[u]];
         out.bytes += option.bytes, out.loss += option.loss, out.error += option.error;
         out.unmeasured += !option.isMeasured;
         out.nsRange.low += option.nsRange.low, out.nsRange.high += option.nsRange.high;
@@ -31,7 +31,9 @@ Mixture mixtureOf(std::string name, std::vector<std::size_t> picked, const Optio
 
 Mixture uniformMixture(std::size_t spec, const Options& options) {
     std::vector<std::size_t> picked;
-    for (const auto& unit : options.of) {
+    picked.reserve(options.of.size());
+    for (std::size_t u = 0; u < options.of.size(); ++u) {
+        const UnitOptions unit = options.of[u];
         const auto same = std::ranges::find_if(unit, [&](const auto& o) { return o.spec == spec; });
         const auto smallest =
             std::ranges::min_element(unit, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
@@ -44,7 +46,7 @@ SpecOf specsOf(const Mixture& mixture, const Options& options, const std::vector
     auto specs = std::make_shared<std::unordered_map<std::string, std::optional<QuantSpec>>>();
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         const QuantSpec* spec = options.specOf(options.of[u][mixture.picked[u]]);
-        for (const TensorInfo* tensor : options.units[u].tensors)
+        for (const TensorInfo* tensor : options.units.tensors(u))
             specs->emplace(tensor->name, spec ? std::optional(*spec) : std::nullopt);
     }
     const auto book = RuleBook::of(locks).value_or(RuleBook());
@@ -61,7 +63,7 @@ Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vecto
     out.rules = locks;
     const auto book = RuleBook::of(locks).value_or(RuleBook());
     for (std::size_t u = 0; u < options.units.size(); ++u)
-        for (const TensorInfo* tensor : options.units[u].tensors) {
+        for (const TensorInfo* tensor : options.units.tensors(u)) {
             const QuantSpec* spec = options.specOf(options.of[u][mixture.picked[u]]);
             if (!book.first(tensor->name))
                 out.rules.push_back({regexOfName(tensor->name), spec ? std::optional(*spec) : std::nullopt});
@@ -70,16 +72,16 @@ Recipe recipeOf(const Mixture& mixture, const Options& options, const std::vecto
 }
 
 MixtureRow mixtureRow(const Mixture& mixture, const Options& options, std::size_t unit) {
-    const PlanUnit& one = options.units[unit];
-    const UnitOption& option = options.of[unit][mixture.picked[unit]];
+    const auto tensors = options.units.tensors(unit);
+    const UnitOption option = options.of[unit][mixture.picked[unit]];
     const QuantSpec* spec = options.specOf(option);
     MixtureRow row;
-    row.unit = one.name, row.spec = spec ? specText(*spec) : "keep";
-    row.bytes = option.bytes, row.tensors = one.tensors.size(), row.lock = one.lock;
+    row.unit = options.units.name(unit), row.spec = spec ? specText(*spec) : "keep";
+    row.bytes = option.bytes, row.tensors = tensors.size(), row.lock = options.units.lock(unit);
     if (option.isMeasured) row.loss = option.loss;
     if (options.latencies && option.isTimed) row.ns = double(option.ns);
-    for (const TensorInfo* tensor : one.tensors) row.elements += tensor->elements;
-    for (const RefusedSpec& refused : options.refused[unit])
+    for (const TensorInfo* tensor : tensors) row.elements += tensor->elements;
+    for (const RefusedSpec& refused : options.of.refused(unit))
         row.refused += fmt::format("{}{}: {}", row.refused.empty() ? "" : "; ", specText(options.specs[refused.spec]),
                                    refused.reason);
     if (mixture.loss != 0) row.share = option.loss / mixture.loss;

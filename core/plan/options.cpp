@@ -4,8 +4,8 @@
 #include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/plan/layout_demands.h"
-#include "core/plan/units.h"
 
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -16,9 +16,10 @@ namespace {
 
 /// `fixed` and the least, or the most, of every unit.
 std::uint64_t sumOf(const Options& options, std::uint64_t fixed, std::uint64_t UnitOption::*cost, bool isLeast) {
-    for (const auto& unit : options.of) {
-        std::uint64_t of = unit.front().*cost;
-        for (const UnitOption& option : unit) of = isLeast ? std::min(of, option.*cost) : std::max(of, option.*cost);
+    for (std::size_t u = 0; u < options.of.size(); ++u) {
+        std::uint64_t of = options.of[u].front().*cost;
+        for (const UnitOption& option : options.of[u])
+            of = isLeast ? std::min(of, option.*cost) : std::max(of, option.*cost);
         fixed += of;
     }
     return fixed;
@@ -52,7 +53,8 @@ public:
     void addFixed(Options& out) const {
         if (!of_) return;
         std::set<const TensorInfo*> inUnits;
-        for (const PlanUnit& unit : out.units) inUnits.insert(unit.tensors.begin(), unit.tensors.end());
+        for (std::size_t u = 0; u < out.units.size(); ++u)
+            inUnits.insert(out.units.tensors(u).begin(), out.units.tensors(u).end());
         for (const TensorInfo& tensor : out.model->tensors) {
             if (!tensor.isWeight() || inUnits.contains(&tensor)) continue;
             UnitOption kept{kKeep, 0, 0, 0, true};
@@ -72,38 +74,28 @@ private:
     std::set<const TensorInfo*> products_;
 };
 
-/// Losses of a tensor, and where those of each spec of the options are in them.
+/// Losses under the specs of the options.
 class KnownLosses {
 public:
     KnownLosses(const Losses& losses, const std::vector<QuantSpec>& specs) : losses_(losses) {
-        for (const QuantSpec& spec : specs) {
-            const auto found = std::find(losses.specs.begin(), losses.specs.end(), spec);
-            at_.push_back(found == losses.specs.end() ? kKeep : std::size_t(found - losses.specs.begin()));
-        }
+        for (const QuantSpec& spec : specs) at_.push_back(losses.find(spec));
     }
-    const eval::Estimate* find(const TensorInfo& tensor, std::size_t spec) {
-        if (&tensor != last_) {
-            const auto found = losses_.of.find(tensor.name);
-            last_ = &tensor, row_ = found == losses_.of.end() ? nullptr : &found->second;
-        }
-        if (!row_ || at_[spec] >= row_->size() || !(*row_)[at_[spec]]) return nullptr;
-        return &*(*row_)[at_[spec]];
+    std::optional<eval::Estimate> find(const TensorInfo& tensor, std::size_t spec) const {
+        return at_[spec] ? losses_.of(tensor, *at_[spec]) : std::nullopt;
     }
     std::string whyMissing(const TensorInfo& tensor) const {
-        const auto why = losses_.reasons.find(tensor.name);
-        return why == losses_.reasons.end() ? "it has no loss by this objective" : why->second;
+        const std::string& why = losses_.reason(tensor);
+        return why.empty() ? "it has no loss by this objective" : why;
     }
 
 private:
     const Losses& losses_;
-    std::vector<std::size_t> at_;
-    const TensorInfo* last_ = nullptr;
-    const std::vector<std::optional<eval::Estimate>>* row_ = nullptr;
+    std::vector<std::optional<std::size_t>> at_; ///< of each spec: where it is in the losses
 };
 
 class Maker {
 public:
-    Maker(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses, Options& out)
+    Maker(OptionRequest& request, const StoredSizes& sizes, const Losses& losses, Options& out)
         : request_(request), sizes_(sizes), losses_(losses, out.specs), times_(request, out.specs), out_(out) {
         for (const QuantSpec& spec : out.specs) places_.push_back(*sizes.find(spec));
     }
@@ -111,21 +103,26 @@ public:
     Result<void> make() {
         auto units = unitsOf(request_, *sizes_.layout, out_.remarks);
         if (!units) return tl::unexpected(units.error());
+        out_.units = std::move(*units);
         out_.fixedBytes = sizes_.bytes;
+        for (const SizeLimit& limit : request_.limits) limits_.emplace_back(QString::fromStdString(limit.regex));
         refused_.resize(out_.choices);
         isUntimed_.resize(out_.specs.size());
-        together_ = refusedTogether(request_, sizes_, *units);
-        // Lists that grow would take up to three times the memory.
-        out_.units.reserve(units->size()), out_.of.reserve(units->size()), out_.refused.reserve(units->size());
-        for (LockedUnit& one : *units)
-            if (one.lock)
-                addLocked(std::move(one));
-            else
-                addFree(std::move(one));
+        together_ = refusedTogether(request_, sizes_, out_.units);
+        const std::size_t all = out_.units.size();
+        out_.of = OptionTable(all, all * std::max<std::size_t>(1, out_.choices), bool(request_.latencies));
+        std::vector<bool> isPlanned(all);
+        for (std::size_t u = 0; u < all; ++u)
+            if (const auto lock = out_.units.rule(u)) {
+                addLocked(u, request_.locks[*lock]);
+                isPlanned[u] = true;
+            } else
+                isPlanned[u] = addFree(u);
+        out_.units.keepOnly(isPlanned);
         times_.addFixed(out_);
-        remark(units->size());
+        remark(all);
         remarkKept();
-        if (out_.units.empty()) {
+        if (out_.units.size() == 0) {
             std::string why = left_.empty() ? "" : "; the first reason: " + left_.begin()->first;
             if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
             while (why.ends_with('.')) why.pop_back();
@@ -142,16 +139,16 @@ private:
     };
 
     /// Null, or why the unit cannot have the spec. `isFree`: the plan would choose it, so all its figures must be known.
-    std::optional<Refusal> fill(const PlanUnit& unit, UnitOption& option, bool isFree) {
-        for (const TensorInfo* tensor : unit.tensors) {
-            const StoredSizes::One& size = sizes_.of[places_[option.spec]][sizes_.indexOf(*tensor)];
+    std::optional<Refusal> fill(std::size_t unit, UnitOption& option, bool isFree) {
+        for (const TensorInfo* tensor : out_.units.tensors(unit)) {
+            const StoredSize size = sizes_.of(places_[option.spec], *tensor);
             if (!size.reason.empty()) return Refusal{size.reason};
             if (request_.target && times_.isProduct(*tensor))
                 if (auto why = request_.target->whyNot(*tensor, times_.canonical(option.spec)); !why.empty())
                     return Refusal{fmt::format("the backend {} does not take it: {}",
                                                escapeForPeople(request_.target->backend, 60), why),
                                    false};
-            const eval::Estimate* loss = losses_.find(*tensor, option.spec);
+            const auto loss = losses_.find(*tensor, option.spec);
             if (!loss && isFree) return Refusal{losses_.whyMissing(*tensor)};
             if (auto why = times_.add(*tensor, option)) {
                 isUntimed_[option.spec] = true;
@@ -167,57 +164,68 @@ private:
         return {};
     }
 
-    std::uint64_t keptBytes(const PlanUnit& unit) const {
+    std::uint64_t keptBytes(std::size_t unit) const {
         std::uint64_t sum = 0;
-        for (const TensorInfo* tensor : unit.tensors) sum += sizes_.kept[sizes_.indexOf(*tensor)];
+        for (const TensorInfo* tensor : out_.units.tensors(unit)) sum += sizes_.kept(*tensor);
         return sum;
     }
 
     /// Bytes of the unit under a limit's spec; none: it cannot have it, so the limit says nothing.
-    std::optional<std::uint64_t> limitOf(const PlanUnit& unit, const SizeLimit& limit) const {
+    std::optional<std::uint64_t> limitOf(std::size_t unit, const SizeLimit& limit) const {
         std::uint64_t sum = 0;
-        for (const TensorInfo* tensor : unit.tensors) {
-            const auto& size = sizes_.of[*sizes_.find(limit.spec)][sizes_.indexOf(*tensor)];
+        for (const TensorInfo* tensor : out_.units.tensors(unit)) {
+            const StoredSize size = sizes_.of(*sizes_.find(limit.spec), *tensor);
             if (!size.reason.empty()) return {};
             sum += size.bytes;
         }
         return sum;
     }
 
-    void put(PlanUnit unit, std::vector<UnitOption> options, std::vector<RefusedSpec> refused = {}) {
-        out_.fixedBytes -= keptBytes(unit);
-        for (const TensorInfo* tensor : unit.tensors) out_.matched += tensor->elements;
-        out_.units.push_back(std::move(unit));
-        out_.of.push_back(std::move(options));
-        out_.refused.push_back(std::move(refused));
+    /// The indexes of the request's limits that are for the unit.
+    std::vector<std::size_t> limitsOf(std::size_t unit) const {
+        std::vector<std::size_t> out;
+        for (std::size_t i = 0; i < limits_.size(); ++i)
+            if (std::ranges::any_of(out_.units.tensors(unit), [&](const TensorInfo* tensor) {
+                    return limits_[i].match(QString::fromStdString(tensor->name)).hasMatch();
+                }))
+                out.push_back(i);
+        return out;
     }
 
-    void addLocked(LockedUnit one) {
-        UnitOption option{kKeep, keptBytes(one.unit), 0, 0, true};
-        for (const TensorInfo* tensor : one.unit.tensors) times_.add(*tensor, option);
-        if (const auto& spec = one.lock->spec) {
+    void put(std::size_t unit, std::span<const UnitOption> options, std::span<const RefusedSpec> refused = {}) {
+        out_.fixedBytes -= keptBytes(unit);
+        for (const TensorInfo* tensor : out_.units.tensors(unit)) out_.matched += tensor->elements;
+        out_.of.add(options, refused);
+    }
+
+    void addLocked(std::size_t unit, const TensorRule& lock) {
+        UnitOption option{kKeep, keptBytes(unit), 0, 0, true};
+        for (const TensorInfo* tensor : out_.units.tensors(unit)) times_.add(*tensor, option);
+        if (const auto& spec = lock.spec) {
             UnitOption wanted{std::size_t(std::find(out_.specs.begin(), out_.specs.end(), *spec) - out_.specs.begin()),
                               0, 0, 0, true};
-            if (const auto why = fill(one.unit, wanted, false))
-                out_.remarks.push_back(fmt::format("{} is locked to {} and stays as it is: {}", one.unit.name,
+            if (const auto why = fill(unit, wanted, false))
+                out_.remarks.push_back(fmt::format("{} is locked to {} and stays as it is: {}", out_.units.name(unit),
                                                    specText(*spec), why->reason));
             else
                 option = wanted;
             if (!option.isMeasured) ++unmeasured_;
         }
         if (!option.isTimed) ++untimed_;
-        put(std::move(one.unit), {option});
+        put(unit, std::span(&option, 1));
     }
 
-    void addFree(LockedUnit one) {
+    /// False: no spec fits, so the plan does not have the unit.
+    bool addFree(std::size_t unit) {
+        const auto limits = limitsOf(unit);
         std::vector<UnitOption> options;
         std::vector<RefusedSpec> refused;
         for (std::size_t s = 0; s < out_.choices; ++s) {
             UnitOption option{s, 0, 0, 0, true};
-            auto why = together_[s].empty() ? fill(one.unit, option, true) : std::optional(Refusal{together_[s]});
-            for (const std::size_t i : one.limits) {
+            auto why = together_[s].empty() ? fill(unit, option, true) : std::optional(Refusal{together_[s]});
+            for (const std::size_t i : limits) {
                 const SizeLimit& limit = request_.limits[i];
-                const auto bound = limitOf(one.unit, limit);
+                const auto bound = limitOf(unit, limit);
                 if (!why && bound && (limit.isLeast ? option.bytes < *bound : option.bytes > *bound))
                     why = Refusal{fmt::format("the limit of {} is {}.", limit.regex, specText(limit.spec))};
             }
@@ -231,7 +239,8 @@ private:
         if (options.empty())
             ++left_[refused.empty() ? std::string() : refused.front().reason];
         else
-            put(std::move(one.unit), std::move(options), std::move(refused));
+            put(unit, options, refused);
+        return !options.empty();
     }
 
     void remark(std::size_t units) {
@@ -256,8 +265,8 @@ private:
     void remarkKept() {
         std::vector<std::string> names;
         for (const char* regex : out_.layout->keeps)
-            for (const PlanUnit& unit : out_.units)
-                if (unit.lock == fmt::format("{}=keep", regex)) names.push_back(unit.name);
+            for (std::size_t u = 0; u < out_.units.size(); ++u)
+                if (out_.units.lock(u) == fmt::format("{}=keep", regex)) names.push_back(out_.units.name(u));
         if (!names.empty())
             out_.remarks.push_back(fmt::format(
                 "{} stays as it is in the layout {}: {}. A lock decides otherwise.",
@@ -290,12 +299,13 @@ private:
             benchCommand(*request_.model, request_.latencies->where.backend, request_.latencies->m, specs));
     }
 
-    const OptionRequest& request_;
+    OptionRequest& request_;
     const StoredSizes& sizes_;
     KnownLosses losses_;
     KnownTimes times_;
     Options& out_;
     std::vector<std::size_t> places_;                      ///< of each spec in the sizes
+    std::vector<QRegularExpression> limits_;               ///< of the request
     std::map<std::string, std::size_t> left_;              ///< reasons, with the number of units
     std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason
     std::vector<std::string> together_;                    ///< see refusedTogether()
@@ -307,7 +317,7 @@ private:
 
 bool Options::isEverywhere(std::size_t spec) const {
     for (std::size_t u = 0; u < units.size(); ++u)
-        if (units[u].lock.empty() && std::ranges::none_of(of[u], [&](const UnitOption& o) { return o.spec == spec; }))
+        if (units.lock(u).empty() && std::ranges::none_of(of[u], [&](const UnitOption& o) { return o.spec == spec; }))
             return false;
     return true;
 }
@@ -326,14 +336,14 @@ std::vector<QuantSpec> OptionRequest::allSpecs() const {
     return out;
 }
 
-Result<Options> planOptions(const OptionRequest& asked, const StoredSizes& sizes, const Losses& losses) {
-    OptionRequest request = asked;
+Result<Options> planOptions(OptionRequest request, const StoredSizes& sizes, const Losses& losses) {
     for (const char* regex : sizes.layout->keeps)
         request.locks.push_back({regex, std::nullopt}); // behind those of people
     Options out;
     out.model = request.model, out.layout = sizes.layout, out.elements = sizes.elements;
     out.specs = request.allSpecs(), out.choices = request.specs.size();
     out.latencies = request.latencies, out.target = request.target;
+    if (out.specs.size() > kMostSpecs) return fail(fmt::format("A plan chooses from at most {} specs.", kMostSpecs));
     for (const QuantSpec& spec : out.specs)
         if (!sizes.find(spec)) return fail(fmt::format("The bytes of {} are not known.", specText(spec)));
     if (auto made = Maker(request, sizes, losses, out).make(); !made) return tl::unexpected(made.error());

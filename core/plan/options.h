@@ -2,58 +2,29 @@
 #pragma once
 // What a plan chooses from: for every unit and every spec, the bytes that the layout stores and the loss.
 
-#include "core/plan/knapsack.h"
 #include "core/plan/latency.h"
 #include "core/plan/losses.h"
+#include "core/plan/option_table.h"
 #include "core/plan/sizes.h"
 #include "core/plan/target.h"
-
-#include <limits>
+#include "core/plan/units.h"
 
 namespace qs::plan {
-
-/// Tensors that get one spec together.
-struct PlanUnit {
-    std::string name; ///< of its tensor, or of the first with the number of the others
-    std::vector<const TensorInfo*> tensors;
-    SharedText lock; ///< the rule that decides for it, REGEX=SPEC; empty: the plan does
-};
-
-constexpr std::size_t kKeep = std::numeric_limits<std::size_t>::max(); ///< in the place of a spec: as it is stored
-
-/// A spec for a unit.
-struct UnitOption {
-    std::size_t spec = 0; ///< index into Options::specs, or kKeep
-    std::uint64_t bytes = 0;
-    double loss = 0;
-    double error = 0;       ///< standard error of the loss; 0 where the objective has none
-    bool isMeasured = true; ///< false: a locked spec whose loss is not known; `loss` is 0 then
-    bool isTimed = true;    ///< false: a product without a measured time, which `ns` lacks
-    std::uint64_t ns = 0;   ///< of its products in one pass; 0 where no times are known
-    Interval nsRange = {};  ///< sums of the lower and of the upper ends of the medians' intervals; NaN: one has none
-};
-
-/// A spec that is no choice for a unit.
-struct RefusedSpec {
-    std::size_t spec = 0; ///< index into Options::specs
-    std::string reason;
-};
 
 struct Options {
     std::shared_ptr<const Model> model; ///< that the tensors of the units are of
     std::vector<QuantSpec> specs;       ///< to choose from; behind them those of locks and limits
     std::size_t choices = 0;            ///< how many of `specs` are to choose from
-    std::vector<PlanUnit> units;
-    std::vector<std::vector<UnitOption>> of;       ///< of each unit; never empty, one if it is locked
-    std::uint64_t fixedBytes = 0;                  ///< of all other tensors of the file
-    std::uint64_t elements = 0;                    ///< of all tensors of the file
-    std::uint64_t matched = 0;                     ///< elements of the units
-    std::vector<std::string> remarks;              ///< tensors and specs that could not be chosen, and why: sentences
-    const Layout* layout = nullptr;                ///< whose bytes they are
-    std::vector<std::vector<RefusedSpec>> refused; ///< of each unit: specs that it cannot have
-    std::shared_ptr<const Latencies> latencies;    ///< null: no times are known
-    std::shared_ptr<const Target> target;          ///< null: any backend
-    std::uint64_t fixedNs = 0;                     ///< of products that are of no unit
+    PlanUnits units;
+    OptionTable of;                             ///< of each unit; never empty, one if it is locked
+    std::uint64_t fixedBytes = 0;               ///< of all other tensors of the file
+    std::uint64_t elements = 0;                 ///< of all tensors of the file
+    std::uint64_t matched = 0;                  ///< elements of the units
+    std::vector<std::string> remarks;           ///< tensors and specs that could not be chosen, and why: sentences
+    const Layout* layout = nullptr;             ///< whose bytes they are
+    std::shared_ptr<const Latencies> latencies; ///< null: no times are known
+    std::shared_ptr<const Target> target;       ///< null: any backend
+    std::uint64_t fixedNs = 0;                  ///< of products that are of no unit
     Interval fixedNsRange = {};
     std::size_t fixedUntimed = 0;          ///< products of no unit whose time is not known
     std::vector<std::size_t> untimedSpecs; ///< specs that some unit has no time under
@@ -108,6 +79,6 @@ std::span<const UsualGroup> usualGroups();
 
 /// Units of the request in the order of the model, and what each spec stores of them. A lock of one tensor is one of its
 /// whole unit. Errors: no tensor to plan, an expression that is none, no spec that the layout takes.
-Result<Options> planOptions(const OptionRequest& request, const StoredSizes& sizes, const Losses& losses);
+Result<Options> planOptions(OptionRequest request, const StoredSizes& sizes, const Losses& losses);
 
 } // namespace qs::plan

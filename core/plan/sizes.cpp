@@ -26,44 +26,61 @@ std::optional<std::size_t> StoredSizes::find(const QuantSpec& spec) const {
     return found == specs.end() ? std::nullopt : std::optional(std::size_t(found - specs.begin()));
 }
 
+Result<StoredSizes> StoredSizes::of(std::shared_ptr<const Model> model, const Layout& layout, const Job& job) {
+    StoredSizes out;
+    out.model = std::move(model), out.layout = &layout;
+    out.keptMore_ = RareValues<std::uint64_t>(out.model->tensors.size());
+    QuantizeRequest request;
+    request.layout = layout.id, request.keepsRest = true;
+    std::size_t at = 0;
+    const auto done = eachPlanned(
+        *out.model, request,
+        [&](const PlannedTensor& row) {
+            out.elements += row.elements, out.bytes += row.bytes;
+            out.keptMore_.set(at, row.bytes - out.model->tensors[at].bytes);
+            ++at;
+        },
+        job);
+    return done ? Result<StoredSizes>(std::move(out)) : tl::unexpected(done.error());
+}
+
 Result<void> StoredSizes::add(const QuantSpec& spec, const Job& job) {
     if (find(spec)) return {};
+    const std::size_t tensors = model->tensors.size();
+    OfSpec rows{{}, RareValues<std::uint32_t>(tensors), RareValues<bool>(tensors)};
+    rows.bytes.reserve(tensors);
     QuantizeRequest request;
     request.layout = layout->id, request.spec = spec, request.skipRefused = true;
-    const auto planned = planExport(*model, request, job);
-    if (!planned) return tl::unexpected(planned.error());
-    std::vector<One> rows;
-    rows.reserve(planned->tensors.size());
-    for (const PlannedTensor& row : planned->tensors) {
-        const bool isTaken = row.becomes == Becomes::Quantized;
-        rows.push_back({row.bytes,
-                        isTaken              ? SharedText()
-                        : row.reason.empty() ? SharedText("it is not quantized.")
-                                             : SharedText(row.reason),
-                        row.becomes == Becomes::Stays});
-    }
+    auto done = eachPlanned(
+        *model, request,
+        [&](const PlannedTensor& row) {
+            const std::size_t at = rows.bytes.size();
+            rows.bytes.push_back(row.bytes);
+            if (row.becomes != Becomes::Quantized)
+                rows.reason.set(at, reasons_.idOf(row.reason.empty() ? "it is not quantized." : row.reason));
+            rows.stays.set(at, row.becomes == Becomes::Stays);
+        },
+        job);
+    if (!done) return done;
     specs.push_back(spec);
-    of.push_back(std::move(rows));
+    of_.push_back(std::move(rows));
     return {};
+}
+
+StoredSize StoredSizes::of(std::size_t spec, const TensorInfo& tensor) const {
+    const std::size_t at = indexOf(tensor);
+    const OfSpec& rows = of_[spec];
+    return {rows.bytes[at], reasons_.text(rows.reason[at]), rows.stays[at]};
 }
 
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job) {
-    StoredSizes out;
-    out.model = std::move(model);
-    out.layout = layout.empty() ? &layoutFor(example, specs) : findLayout(layout);
-    if (!out.layout) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
-    QuantizeRequest request;
-    request.layout = out.layout->id, request.keepsRest = true;
-    { // the plan of an export takes much memory
-        const auto kept = planExport(*out.model, request, job);
-        if (!kept) return tl::unexpected(kept.error());
-        out.elements = kept->elements, out.bytes = kept->bytes;
-        out.kept.reserve(kept->tensors.size());
-        for (const PlannedTensor& row : kept->tensors) out.kept.push_back(row.bytes);
-    }
+    const Layout* found = layout.empty() ? &layoutFor(example, specs) : findLayout(layout);
+    if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
+    auto out = StoredSizes::of(std::move(model), *found, job);
+    if (!out) return out;
     for (const QuantSpec& spec : specs)
-        if (auto done = out.add(spec, job); !done) return tl::unexpected(done.error());
+        if (auto done = out->add(spec, job); !done) return tl::unexpected(done.error());
     return out;
 }
 

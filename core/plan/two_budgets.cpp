@@ -8,18 +8,18 @@ namespace {
 
 using Picked = std::vector<std::size_t>;
 
-struct Sums {
+struct TimedChoice {
     double loss = 0;
     std::uint64_t bytes = 0, ns = 0;
 };
+using Sums = TimedChoice; ///< over the classes
 
 constexpr int kMostPrices = 24;             ///< prices that are tried; each costs a knapsack
 constexpr std::size_t kMostPairs = 250'000; ///< pairs of changes that one pass of improve() looks at
 
 class TwoBudgets {
 public:
-    TwoBudgets(std::span<const std::vector<TimedChoice>> classes, std::uint64_t bytes, std::uint64_t ns,
-               std::size_t mostStates)
+    TwoBudgets(const TimedChoiceLists& classes, std::uint64_t bytes, std::uint64_t ns, std::size_t mostStates)
         : classes_(classes), bytes_(bytes), ns_(ns), mostStates_(mostStates) {}
 
     std::optional<TimedSelection> solve(std::uint64_t* fastest) {
@@ -39,18 +39,20 @@ public:
 
 private:
     template<class Loss> std::optional<Selection> within(Loss loss) const {
-        std::vector<std::vector<Choice>> priced;
-        for (const auto& choices : classes_) {
-            auto& to = priced.emplace_back();
-            for (const TimedChoice& one : choices) to.push_back({loss(one), one.bytes});
-        }
-        return pickChoices(priced, bytes_, mostStates_);
+        std::vector<double> priced;
+        priced.reserve(classes_.loss.size());
+        for (std::size_t at = 0; at < classes_.loss.size(); ++at) priced.push_back(loss(choice(at)));
+        return pickChoices({classes_.first, priced, classes_.bytes}, bytes_, mostStates_);
     }
+
+    TimedChoice choice(std::size_t at) const { return {classes_.loss[at], classes_.bytes[at], classes_.ns[at]}; }
+    TimedChoice choice(std::size_t unit, std::size_t index) const { return choice(classes_.first[unit] + index); }
+    std::size_t choices(std::size_t unit) const { return classes_.first[unit + 1] - classes_.first[unit]; }
 
     Sums sumsOf(const Picked& picked) const {
         Sums out;
         for (std::size_t i = 0; i < picked.size(); ++i) {
-            const TimedChoice& one = classes_[i][picked[i]];
+            const TimedChoice one = choice(i, picked[i]);
             out.loss += one.loss, out.bytes += one.bytes, out.ns += one.ns;
         }
         return out;
@@ -99,8 +101,8 @@ private:
             double least = INFINITY;
             std::size_t unit = 0, to = 0;
             for (std::size_t i = 0; i < picked.size(); ++i)
-                for (std::size_t c = 0; c < classes_[i].size(); ++c) {
-                    const TimedChoice &now = classes_[i][picked[i]], &then = classes_[i][c];
+                for (std::size_t c = 0; c < choices(i); ++c) {
+                    const TimedChoice now = choice(i, picked[i]), then = choice(i, c);
                     if (then.ns >= now.ns || sums.bytes + then.bytes > bytes_ + now.bytes) continue;
                     const double perNs = (then.loss - now.loss) / double(now.ns - then.ns);
                     if (perNs < least) least = perNs, unit = i, to = c;
@@ -111,7 +113,7 @@ private:
     }
 
     void change(Picked& picked, Sums& sums, std::size_t unit, std::size_t to) const {
-        const TimedChoice &now = classes_[unit][picked[unit]], &then = classes_[unit][to];
+        const TimedChoice now = choice(unit, picked[unit]), then = choice(unit, to);
         sums.loss += then.loss - now.loss;
         sums.bytes = sums.bytes + then.bytes - now.bytes, sums.ns = sums.ns + then.ns - now.ns;
         picked[unit] = to;
@@ -127,8 +129,8 @@ private:
     std::vector<Change> changes() const {
         std::vector<Change> out;
         for (std::size_t i = 0; i < best_.size(); ++i)
-            for (std::size_t c = 0; c < classes_[i].size(); ++c) {
-                const TimedChoice &now = classes_[i][best_[i]], &then = classes_[i][c];
+            for (std::size_t c = 0; c < choices(i); ++c) {
+                const TimedChoice now = choice(i, best_[i]), then = choice(i, c);
                 if (c != best_[i])
                     out.push_back({i, c, then.loss - now.loss, std::int64_t(then.bytes) - std::int64_t(now.bytes),
                                    std::int64_t(then.ns) - std::int64_t(now.ns)});
@@ -168,7 +170,7 @@ private:
         return out;
     }
 
-    std::span<const std::vector<TimedChoice>> classes_;
+    TimedChoiceLists classes_;
     std::uint64_t bytes_, ns_;
     std::size_t mostStates_;
     Picked best_;
@@ -178,8 +180,8 @@ private:
 
 } // namespace
 
-std::optional<TimedSelection> pickWithinBoth(std::span<const std::vector<TimedChoice>> classes, std::uint64_t bytes,
-                                             std::uint64_t ns, std::size_t mostStates, std::uint64_t* fastest) {
+std::optional<TimedSelection> pickWithinBoth(const TimedChoiceLists& classes, std::uint64_t bytes, std::uint64_t ns,
+                                             std::size_t mostStates, std::uint64_t* fastest) {
     return TwoBudgets(classes, bytes, ns, mostStates).solve(fastest);
 }
 

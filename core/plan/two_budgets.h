@@ -9,9 +9,8 @@
 
 namespace qs::plan {
 
-struct TimedChoice {
-    double loss = 0;
-    std::uint64_t bytes = 0, ns = 0;
+struct TimedChoiceLists : ChoiceLists {
+    std::span<const std::uint64_t> ns; ///< of each choice
 };
 
 struct TimedSelection : Selection {
@@ -21,8 +20,7 @@ struct TimedSelection : Selection {
 
 /// None if no selection within both budgets was found. `fastest` then gets the least time within the bytes that is
 /// known to be possible; untouched if there is none. `mostStates`: of each knapsack.
-std::optional<TimedSelection> pickWithinBoth(std::span<const std::vector<TimedChoice>> classes, std::uint64_t bytes,
-                                             std::uint64_t ns, std::size_t mostStates,
-                                             std::uint64_t* fastest = nullptr);
+std::optional<TimedSelection> pickWithinBoth(const TimedChoiceLists& classes, std::uint64_t bytes, std::uint64_t ns,
+                                             std::size_t mostStates, std::uint64_t* fastest = nullptr);
 
 } // namespace qs::plan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/plan/units.h"
+#include "core/plan/options.h"
 
 #include "core/base/text.h"
 #include "core/export/rule_book.h"
@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 namespace qs::plan {
 namespace {
@@ -81,34 +83,19 @@ private:
     std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::size_t> byData_;
 };
 
-void name(PlanUnit& unit) {
-    unit.name = unit.tensors.front()->name;
-    if (const std::size_t others = unit.tensors.size() - 1; others > 0)
-        unit.name += fmt::format(" and {} more", others);
-}
-
 std::string textOf(const TensorRule& rule) { return rule.regex + '=' + (rule.spec ? specText(*rule.spec) : "keep"); }
 
-/// The units of a group whose tensors have these locks.
-std::vector<LockedUnit> withLocks(PlanUnit unit, const RuleBook& locks, std::vector<std::string>& remarks) {
-    const TensorRule* lock = nullptr;
-    bool differ = false;
-    for (const TensorInfo* tensor : unit.tensors) {
-        const TensorRule* one = locks.first(tensor->name);
-        differ = differ || (one && lock && one->spec != lock->spec);
-        if (one && !lock) lock = one;
-    }
-    if (!differ) {
-        name(unit);
-        if (lock) unit.lock = textOf(*lock);
-        return {{std::move(unit), lock, {}}};
-    }
-    name(unit);
-    remarks.push_back(fmt::format("Locks of {} differ, so they do not get one spec.", unit.name));
-    std::vector<LockedUnit> out;
-    for (const TensorInfo* tensor : unit.tensors) {
-        const TensorRule* one = locks.first(tensor->name);
-        out.push_back({{tensor->name, {tensor}, one ? textOf(*one) : std::string()}, one, {}});
+/// Of each tensor the number of its unit, before locks.
+std::vector<std::uint32_t> placesOf(const std::vector<const TensorInfo*>& tensors,
+                                    const std::vector<QRegularExpression>& groups) {
+    std::vector<std::uint32_t> out;
+    out.reserve(tensors.size());
+    TiedPlaces places(tensors);
+    std::size_t units = 0;
+    for (const TensorInfo* tensor : tensors) {
+        const std::size_t place = places.of(*tensor, groups, units);
+        out.push_back(std::uint32_t(place));
+        units = std::max(units, place + 1);
     }
     return out;
 }
@@ -117,41 +104,88 @@ std::vector<LockedUnit> withLocks(PlanUnit unit, const RuleBook& locks, std::vec
 
 std::span<const UsualGroup> usualGroups() { return kUsualGroups; }
 
-Result<std::vector<LockedUnit>> unitsOf(const OptionRequest& request, const Layout& layout,
-                                        std::vector<std::string>& remarks) {
+PlanUnits::PlanUnits(std::vector<const TensorInfo*> tensors, const std::vector<std::uint32_t>& place) {
+    const std::size_t units = place.empty() ? 0 : *std::ranges::max_element(place) + 1;
+    lockOf_ = RareValues<std::uint32_t>(units);
+    first_.assign(units + 1, 0);
+    for (const std::uint32_t at : place) ++first_[at + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    if (!std::ranges::is_sorted(place)) {
+        std::vector<std::uint32_t> next(first_);
+        std::vector<const TensorInfo*> sorted(tensors.size());
+        for (std::size_t i = 0; i < tensors.size(); ++i) sorted[next[place[i]]++] = tensors[i];
+        tensors = std::move(sorted);
+    }
+    tensors_ = std::move(tensors);
+}
+
+std::string PlanUnits::name(std::size_t unit) const {
+    const auto all = tensors(unit);
+    return all.size() == 1 ? all.front()->name : fmt::format("{} and {} more", all.front()->name, all.size() - 1);
+}
+
+std::optional<std::size_t> PlanUnits::rule(std::size_t unit) const {
+    const std::uint32_t lock = lockOf_[unit];
+    return lock == 0 ? std::nullopt : std::optional<std::size_t>(lock - 1);
+}
+
+Result<void> PlanUnits::setLocks(const std::vector<TensorRule>& rules, std::vector<std::string>& remarks) {
+    if (rules.empty()) return {};
+    const auto book = RuleBook::of(rules);
+    if (!book) return tl::unexpected(book.error());
+    std::vector<std::uint32_t> locks; // of each tensor, as lockOf_
+    locks.reserve(tensors_.size());
+    for (const TensorInfo* tensor : tensors_) {
+        const TensorRule* rule = book->first(tensor->name);
+        locks.push_back(rule ? std::uint32_t(rule - book->rules().data()) + 1 : 0);
+    }
+    std::vector<std::uint32_t> first{0}, lockOf;
+    for (std::size_t u = 0; u < size(); ++u) {
+        const auto all = std::span(locks).subspan(first_[u], first_[u + 1] - first_[u]);
+        const auto said = std::ranges::find_if(all, [](std::uint32_t lock) { return lock != 0; });
+        const bool differ = std::any_of(said, all.end(), [&](std::uint32_t lock) {
+            return lock != 0 && rules[lock - 1].spec != rules[*said - 1].spec;
+        });
+        if (differ) remarks.push_back(fmt::format("Locks of {} differ, so they do not get one spec.", name(u)));
+        for (std::size_t i = 0; differ && i + 1 < all.size(); ++i) {
+            lockOf.push_back(all[i]);
+            first.push_back(first.back() + 1);
+        }
+        lockOf.push_back(differ ? all.back() : said == all.end() ? 0 : *said);
+        first.push_back(first_[u + 1]);
+    }
+    first_ = std::move(first);
+    lockOf_ = RareValues<std::uint32_t>(size());
+    for (std::size_t u = 0; u < size(); ++u) lockOf_.set(u, lockOf[u]);
+    for (const TensorRule& rule : rules) lockTexts_.push_back(textOf(rule));
+    return {};
+}
+
+void PlanUnits::keepOnly(const std::vector<bool>& wanted) {
+    std::uint32_t units = 0, end = 0; // of those that stay
+    for (std::size_t u = 0; u < wanted.size(); ++u) {
+        if (!wanted[u]) continue;
+        const auto from = tensors(u); // behind the place that it goes to
+        lockOf_.set(units, lockOf_[u]);
+        std::ranges::copy(from, tensors_.begin() + end);
+        first_[units++] = end;
+        end += std::uint32_t(from.size());
+    }
+    first_[units] = end;
+    first_.resize(units + 1), tensors_.resize(end);
+}
+
+Result<PlanUnits> unitsOf(OptionRequest& request, const Layout& layout, std::vector<std::string>& remarks) {
     const auto groups = groupsOf(request, layout);
     if (!groups) return tl::unexpected(groups.error());
     for (const TensorRule& lock : request.locks)
         if (auto regex = compiled(lock.regex, "lock"); !regex) return tl::unexpected(regex.error());
-    const auto locks = RuleBook::of(request.locks);
-    std::vector<QRegularExpression> limits;
-    for (const SizeLimit& limit : request.limits) {
-        auto regex = compiled(limit.regex, "limit");
-        if (!regex) return tl::unexpected(regex.error());
-        limits.push_back(std::move(*regex));
-    }
-    std::vector<PlanUnit> grouped;
-    grouped.reserve(request.tensors.size()); // pages that are never written use no memory
-    TiedPlaces places(request.tensors);
-    for (const TensorInfo* tensor : request.tensors) {
-        const std::size_t place = places.of(*tensor, *groups, grouped.size());
-        if (place == grouped.size()) grouped.emplace_back();
-        grouped[place].tensors.push_back(tensor);
-    }
-    std::vector<LockedUnit> out;
-    out.reserve(grouped.size());
-    for (PlanUnit& unit : grouped)
-        for (LockedUnit& one : withLocks(std::move(unit), *locks, remarks)) {
-            if (const TensorRule* lock = one.lock) // of the request: the book is gone when this returns
-                one.lock = request.locks.data() + (lock - locks->rules().data());
-            for (std::size_t i = 0; i < limits.size(); ++i)
-                if (std::ranges::any_of(one.unit.tensors, [&](const TensorInfo* tensor) {
-                        return limits[i].match(QString::fromStdString(tensor->name)).hasMatch();
-                    }))
-                    one.limits.push_back(i);
-            out.push_back(std::move(one));
-        }
-    return out;
+    for (const SizeLimit& limit : request.limits)
+        if (auto regex = compiled(limit.regex, "limit"); !regex) return tl::unexpected(regex.error());
+    const auto places = placesOf(request.tensors, *groups);
+    PlanUnits units(std::exchange(request.tensors, {}), places);
+    if (auto done = units.setLocks(request.locks, remarks); !done) return tl::unexpected(done.error());
+    return units;
 }
 
 } // namespace qs::plan

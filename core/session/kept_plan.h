@@ -18,7 +18,7 @@ struct KeptPlan {
     std::optional<std::string> target;       ///< id of a backend
     std::optional<std::uint64_t> targetRows; ///< M that it was asked about; none: 1
     std::size_t lossChunks = 0;
-    plan::Losses losses;                      ///< losses of the objective, without additivity
+    plan::NamedLosses losses;                 ///< losses of the objective, without additivity
     std::vector<plan::MeasuredPlan> measured; ///< mixtures without `picked`
 };
 std::string keptPlan(const KeptPlan& plan);

@@ -99,9 +99,10 @@ void UnitPopup::findUnit() {
     if (of_ == Of::Recipe || !plan || plan->options->model != model_) return;
     const plan::Options& options = *plan->options;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
-        const auto& tensors = options.units[u].tensors;
+        const auto tensors = options.units.tensors(u);
         if (!contains(tensors, tensor_)) continue;
-        unit_.title = options.units[u].name, unit_.tensors = tensors, unit_.isPlanned = true;
+        unit_.title = options.units.name(u), unit_.isPlanned = true;
+        unit_.tensors.assign(tensors.begin(), tensors.end());
         const QuantSpec* spec = options.specOf(options.of[u][plan->plan.picked[u]]);
         unit_.planned = spec ? std::optional(*spec) : std::nullopt;
     }

@@ -33,7 +33,7 @@ protected:
     int unitOf(const char* part) const {
         const auto& units = answer().options->units;
         for (std::size_t u = 0; u < units.size(); ++u)
-            if (units[u].name.find(part) != std::string::npos) return int(u);
+            if (units.name(u).find(part) != std::string::npos) return int(u);
         return -1;
     }
     std::string specOf(int unit) const {

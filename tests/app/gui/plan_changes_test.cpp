@@ -92,7 +92,7 @@ private Q_SLOTS:
         locked = popup->findChild<QCheckBox*>(QStringLiteral("unitLocked"));
         QTest::mouseClick(locked, Qt::LeftButton, {}, {8, locked->height() / 2});
         QVERIFY(quiet());
-        QVERIFY(!answer().options->units[std::size_t(plan()->units()->unitOfRow(0))].lock.empty());
+        QVERIFY(!answer().options->units.lock(std::size_t(plan()->units()->unitOfRow(0))).empty());
         QCOMPARE(answer().plan.loss, before.loss);
         QTest::mouseClick(locked, Qt::LeftButton, {}, {8, locked->height() / 2});
         QVERIFY(session_->rules().isEmpty());
@@ -167,7 +167,8 @@ private Q_SLOTS:
         for (const QuantSpec& spec : plan()->choice()->settings().specs) ticked.insert(specText(spec));
         for (const QuantSpec& spec : session_->decision().start().recipe->specs) said.insert(specText(spec));
         QVERIFY(ticked == said && said.size() == 2 && said.begin()->starts_with("int4"));
-        for (const auto& unit : answer().options->units) QVERIFY(unit.lock.empty());
+        const plan::PlanUnits& units = answer().options->units;
+        for (std::size_t u = 0; u < units.size(); ++u) QVERIFY(units.lock(u).empty());
         QCOMPARE(answer().start.size(), std::size_t(1));
         const plan::Mixture& mixture = answer().start.front().mixture;
         QVERIFY(mixture.unmeasured == 0 && mixture.loss > 0 && mixture.bytes < answer().options->mostBytes());
@@ -190,7 +191,7 @@ private Q_SLOTS:
         const auto kept = planKept(session_->kept().find(QStringLiteral("plan"))->second.text());
         QVERIFY(kept && kept->startName == "r.json" && !kept->startRules.empty());
         const auto locked = [&](const char* unit) {
-            return !answer().options->units[std::size_t(unitOf(unit))].lock.empty();
+            return !answer().options->units.lock(std::size_t(unitOf(unit))).empty();
         };
         // Its skip list alone: what it keeps is locked, nothing else is.
         click("planStartSkips");

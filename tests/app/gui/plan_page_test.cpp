@@ -143,7 +143,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         const int kept = unitOf("layers.1.mlp.down_proj");
         QCOMPARE(specOf(kept), std::string("keep"));
-        QVERIFY(!answer().options->units[std::size_t(kept)].lock.empty());
+        QVERIFY(!answer().options->units.lock(std::size_t(kept)).empty());
         QVERIFY(answer().plan.loss != before.loss);
         QVERIFY(answer().plan.bytes <= answer().budget);
         // It is hatched, and the table names the rule.
@@ -258,7 +258,7 @@ private Q_SLOTS:
     void theMapChangesThePlan() {
         const int unit = unitOf("layers.0.self_attn.o_proj");
         QVERIFY(unit >= 0);
-        const TensorInfo* tensor = answer().options->units[std::size_t(unit)].tensors.front();
+        const TensorInfo* tensor = answer().options->units.tensors(std::size_t(unit)).front();
         QMenu menu;
         addTensorActions(menu, *session_, *tensor);
         auto* keep = menu.findChild<QAction*>(QStringLiteral("tensorKeep"));

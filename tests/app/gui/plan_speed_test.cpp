@@ -130,12 +130,10 @@ private Q_SLOTS:
         const auto before = answer().plan;
         const plan::Options& options = *answer().options;
         // Between the fastest plan of this size and the plan by size.
-        std::vector<std::vector<plan::Choice>> byTime;
-        for (const auto& unit : options.of) {
-            auto& choices = byTime.emplace_back();
-            for (const plan::UnitOption& one : unit) choices.push_back({double(one.ns), one.bytes});
-        }
-        const auto fastest = plan::pickChoices(byTime, answer().budget - options.fixedBytes);
+        const plan::TimedChoiceLists choices = options.of.byBoth();
+        const std::vector<double> times(choices.ns.begin(), choices.ns.end());
+        const auto fastest =
+            plan::pickChoices({choices.first, times, choices.bytes}, answer().budget - options.fixedBytes);
         QVERIFY(fastest);
         const double least = fastest->loss + double(options.fixedNs);
         QVERIFY(least < double(before.ns));

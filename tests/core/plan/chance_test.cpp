@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 using namespace qs;
@@ -21,14 +22,18 @@ namespace {
 plan::Options made() {
     plan::Options out;
     for (const char* spec : {"ternary", "int4:block=32", "int8"}) out.specs.push_back(*parseSpec(spec));
-    for (std::size_t u = 0; u < 40; ++u) {
+    std::vector<std::uint32_t> places(40);
+    std::iota(places.begin(), places.end(), 0u);
+    out.units = PlanUnits(std::vector<const TensorInfo*>(places.size()), places);
+    out.of = OptionTable(places.size(), 3 * places.size(), true);
+    for (std::size_t u = 0; u < places.size(); ++u) {
         const std::uint64_t elements = u % 2 ? 4096 : 16384;
-        out.units.push_back({"unit " + std::to_string(u), {}, {}});
-        out.of.push_back({{0, elements / 4, 1.0 + double(u)}, {1, elements / 2, 0.1}, {2, elements, 0.001}});
+        UnitOption options[] = {{0, elements / 4, 1.0 + double(u)}, {1, elements / 2, 0.1}, {2, elements, 0.001}};
         // Among units of one size half are slower.
         const std::uint64_t slow = u % 4 < 2 ? 3 : 1;
         const std::uint64_t times[] = {4, 7, 11};
-        for (std::size_t i = 0; i < 3; ++i) out.of.back()[i].ns = times[i] * slow * elements;
+        for (std::size_t i = 0; i < 3; ++i) options[i].ns = times[i] * slow * elements;
+        out.of.add(options, {});
         out.elements += elements;
     }
     return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The exact knapsack against brute force, on shapes that plans have and on awkward ones.
-#include "core/plan/knapsack.h"
+#include "choice_lists.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -15,7 +15,7 @@ using namespace qs::plan;
 
 namespace {
 
-using Classes = std::vector<std::vector<Choice>>;
+using Classes = TimedClasses; // times do not matter here
 
 /// The least loss within the budget by trying all selections; infinite: there is none.
 double byTrying(const Classes& classes, std::uint64_t budget) {
@@ -77,9 +77,9 @@ void KnapsackTest::asGoodAsTryingAll() {
             }
             most += largest;
         }
-        const std::uint64_t least = leastBytes(classes);
+        const std::uint64_t least = leastBytes(Lists(classes));
         const std::uint64_t budget = least + random() % (most - least + 2);
-        const auto found = pickChoices(classes, budget);
+        const auto found = pickChoices(Lists(classes), budget);
         QVERIFY(found);
         QVERIFY(found->bytes <= budget);
         QVERIFY(std::fabs(found->loss - byTrying(classes, budget)) <= 1e-9 * (1 + std::fabs(found->loss)));
@@ -90,19 +90,19 @@ void KnapsackTest::asGoodAsTryingAll() {
             loss += classes[i][found->picked[i]].loss, bytes += classes[i][found->picked[i]].bytes;
         QCOMPARE(bytes, found->bytes);
         QVERIFY(std::fabs(loss - found->loss) <= 1e-12 * (1 + std::fabs(loss)));
-        if (least > 0) QVERIFY(!pickChoices(classes, least - 1));
+        if (least > 0) QVERIFY(!pickChoices(Lists(classes), least - 1));
     }
 }
 
 void KnapsackTest::budgetsAtTheEdges() {
     const Classes classes{{{3, 10}, {1, 20}}, {{5, 4}, {5, 4}, {0, 8}}, {{7, 1}}};
-    QCOMPARE(leastBytes(classes), std::uint64_t(15));
-    QVERIFY(!pickChoices(classes, 14));
-    QCOMPARE(pickChoices(classes, 15)->loss, 15.0);
-    QCOMPARE(pickChoices(classes, 19)->loss, 10.0);
-    QCOMPARE(pickChoices(classes, 28)->loss, 10.0);
-    QCOMPARE(pickChoices(classes, 29)->loss, 8.0);
-    QCOMPARE(pickChoices(classes, std::numeric_limits<std::uint64_t>::max())->loss, 8.0);
+    QCOMPARE(leastBytes(Lists(classes)), std::uint64_t(15));
+    QVERIFY(!pickChoices(Lists(classes), 14));
+    QCOMPARE(pickChoices(Lists(classes), 15)->loss, 15.0);
+    QCOMPARE(pickChoices(Lists(classes), 19)->loss, 10.0);
+    QCOMPARE(pickChoices(Lists(classes), 28)->loss, 10.0);
+    QCOMPARE(pickChoices(Lists(classes), 29)->loss, 8.0);
+    QCOMPARE(pickChoices(Lists(classes), std::numeric_limits<std::uint64_t>::max())->loss, 8.0);
 }
 
 /// With too little memory the answer stays within the budget, and the gap covers its distance to the best.
@@ -110,8 +110,8 @@ void KnapsackTest::aLimitOfStatesIsSaid() {
     bool anyGap = false;
     for (unsigned seed = 1; seed <= 20; ++seed) {
         const Classes classes = network(60, 12, seed);
-        const std::uint64_t budget = leastBytes(classes) * 2;
-        const auto exact = pickChoices(classes, budget), limited = pickChoices(classes, budget, 2);
+        const std::uint64_t budget = leastBytes(Lists(classes)) * 2;
+        const auto exact = pickChoices(Lists(classes), budget), limited = pickChoices(Lists(classes), budget, 2);
         QVERIFY(exact && limited && limited->bytes <= budget);
         QVERIFY(limited->loss >= exact->loss * (1 - 1e-12));
         QVERIFY(limited->bound <= exact->loss * (1 + 1e-12));
@@ -124,9 +124,9 @@ void KnapsackTest::networksAreProved() {
     for (unsigned seed = 1; seed <= 4; ++seed)
         for (const auto& [tensors, specs] : {std::pair(24, 8), {154, 12}, {500, 12}, {1000, 12}}) {
             const Classes classes = network(std::size_t(tensors), std::size_t(specs), seed);
-            const std::uint64_t least = leastBytes(classes);
+            const std::uint64_t least = leastBytes(Lists(classes));
             for (const double share : {1.1, 1.7, 2.3, 3.1}) {
-                const auto found = pickChoices(classes, std::uint64_t(double(least) * share));
+                const auto found = pickChoices(Lists(classes), std::uint64_t(double(least) * share));
                 QVERIFY(found && found->bytes <= std::uint64_t(double(least) * share));
                 QCOMPARE(found->gap(), 0.0);
                 QVERIFY(found->bound <= found->loss);
@@ -139,11 +139,11 @@ void KnapsackTest::asFastAsASliderMoves() {
     std::vector<double> milliseconds;
     for (unsigned seed = 1; seed <= 2; ++seed) {
         const Classes classes = network(500, 12, seed);
-        const std::uint64_t least = leastBytes(classes);
+        const std::uint64_t least = leastBytes(Lists(classes));
         for (int step = 0; step < 20; ++step) {
             const auto budget = std::uint64_t(double(least) * (1.02 + 2.9 * step / 20));
             const std::clock_t begun = std::clock();
-            const auto found = pickChoices(classes, budget, std::size_t(1) << 15);
+            const auto found = pickChoices(Lists(classes), budget, std::size_t(1) << 15);
             milliseconds.push_back(1e3 * double(std::clock() - begun) / CLOCKS_PER_SEC);
             QVERIFY(found);
             QCOMPARE(found->gap(), 0.0);

@@ -65,11 +65,11 @@ void KnownRecipeTest::choicesOfAUnit() {
     QVERIFY(options);
     auto specs = request.specs;
     specs.push_back(parseSpec("int6").value()); // whose bytes are not known
-    const auto choices = unitChoices(options->units.front().tensors, specs, *sizes, losses);
+    const auto choices = unitChoices(options->units.tensors(0), specs, *sizes, losses);
     QCOMPARE(choices.size(), specs.size() + 1);
     QVERIFY(!choices.front().spec && choices.front().loss == 0.0);
     std::size_t found = 0;
-    for (const UnitOption& option : options->of.front()) {
+    for (const UnitOption& option : options->of[0]) {
         const UnitChoice& choice = choices[option.spec + 1];
         QVERIFY(choice.bytes == option.bytes && choice.loss && std::fabs(*choice.loss - option.loss) < 1e-15);
         ++found;
@@ -84,13 +84,12 @@ void KnownRecipeTest::whatALayoutKeepsStays() {
     const QuantSpec spec = parseSpec("int4:dialect=ct:block=32").value();
     const auto sizes = storedSizes(model, nullptr, {spec}, "compressed-tensors", Job());
     QVERIFY2(sizes, sizes ? "" : sizes.error().message.c_str());
-    const auto& row = sizes->of.front();
-    const auto stays = std::find_if(row.begin(), row.end(), [](const auto& one) { return one.stays; });
-    QVERIFY(stays != row.end());
+    const auto stays =
+        std::ranges::find_if(model->tensors, [&](const TensorInfo& tensor) { return sizes->of(0, tensor).stays; });
+    QVERIFY(stays != model->tensors.end());
     const auto known = knownRecipe("x", [&](const TensorInfo&) { return &spec; }, *sizes, {});
     QVERIFY2(known, known ? "" : known.error().message.c_str());
-    const TensorInfo& kept = model->tensors[std::size_t(stays - row.begin())];
-    QVERIFY(!known->specs(kept));
+    QVERIFY(!known->specs(*stays));
     QVERIFY(known->mixture.bytes < sizes->bytes);
 }
 

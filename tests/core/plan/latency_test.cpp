@@ -198,9 +198,9 @@ void LatencyTest::whatHasNoTimeIsNoChoice() {
     request.latencies = latenciesFrom(rows);
     const plan::Options timed = timedOptions(request);
     for (std::size_t u = 0; u < timed.units.size(); ++u)
-        if (!timed.units[u].lock.empty()) {
+        if (!timed.units.lock(u).empty()) {
             QVERIFY(timed.of[u][0].isTimed);
-            QCOMPARE(timed.of[u][0].ns, 4 * timed.units[u].tensors.front()->elements);
+            QCOMPARE(timed.of[u][0].ns, 4 * timed.units.tensors(u).front()->elements);
         }
 }
 
@@ -244,9 +244,9 @@ void LatencyTest::aTargetRefusesSpecs() {
     QVERIFY(said);
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         // The embedding beside a head is no product, so no kernel has to take it.
-        const bool isTable = options.units[u].name.find("embed_tokens") != std::string::npos;
+        const bool isTable = options.units.name(u).find("embed_tokens") != std::string::npos;
         QCOMPARE(options.of[u].size(), std::size_t(isTable ? 3 : 1));
-        QCOMPARE(options.refused[u].size(), std::size_t(isTable ? 0 : 2));
+        QCOMPARE(options.of.refused(u).size(), std::size_t(isTable ? 0 : 2));
         if (isTable) continue;
         QCOMPARE(specText(*options.specOf(options.of[u][0])), std::string("int8"));
     }

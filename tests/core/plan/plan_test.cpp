@@ -101,18 +101,18 @@ void PlanTest::locksAndGroups() {
     const plan::Options options = optionsOf(request);
     std::size_t joined = 0;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
-        const PlanUnit& unit = options.units[u];
-        const std::string& name = unit.tensors.front()->name;
+        const auto tensors = options.units.tensors(u);
+        const std::string& name = tensors.front()->name;
         const bool isKept = name.find("embed") != std::string::npos;
         const bool isDown = name.find("down_proj") != std::string::npos;
-        QCOMPARE(unit.lock.empty(), !isKept && !isDown);
+        QCOMPARE(options.units.lock(u).empty(), !isKept && !isDown);
         if (isKept)
             QVERIFY(options.of[u].size() == 1 && !options.specOf(options.of[u][0]) && options.of[u][0].loss == 0);
         if (isDown) QVERIFY(options.of[u].size() == 1 && specText(*options.specOf(options.of[u][0])) == "int8");
-        if (unit.tensors.size() == 1) continue;
-        QCOMPARE(unit.tensors.size(), std::size_t(3));
+        if (tensors.size() == 1) continue;
+        QCOMPARE(tensors.size(), std::size_t(3));
         ++joined;
-        QVERIFY(placeOf(unit.tensors[0]->name).layer == placeOf(unit.tensors[2]->name).layer);
+        QVERIFY(placeOf(tensors[0]->name).layer == placeOf(tensors[2]->name).layer);
     }
     QVERIFY(joined > 1);
     const auto best = bestMixture(options, (options.leastBytes() + options.mostBytes()) / 2);
@@ -145,9 +145,9 @@ void PlanTest::aLockIsOneOfItsWholeGroup() {
     const plan::Options options = optionsOf(request);
     bool found = false;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
-        if (options.units[u].lock.empty()) continue;
+        if (options.units.lock(u).empty()) continue;
         found = true;
-        QCOMPARE(options.units[u].tensors.size(), std::size_t(3));
+        QCOMPARE(options.units.tensors(u).size(), std::size_t(3));
         QCOMPARE(options.of[u].size(), std::size_t(1));
     }
     QVERIFY(found);
@@ -179,8 +179,8 @@ void PlanTest::limitsOfRoles() {
         QVERIFY(best);
         for (std::size_t u = 0; u < options.units.size(); ++u) {
             const std::string spec = specText(*options.specOf(options.of[u][best->picked[u]]));
-            if (options.units[u].name.find("down_proj") != std::string::npos) QCOMPARE(spec, std::string("int8"));
-            if (options.units[u].name.find("q_proj") != std::string::npos) QVERIFY(spec != "int8");
+            if (options.units.name(u).find("down_proj") != std::string::npos) QCOMPARE(spec, std::string("int8"));
+            if (options.units.name(u).find("q_proj") != std::string::npos) QVERIFY(spec != "int8");
         }
     }
     request.limits = {{"(", parseSpec("int8").value(), true}};
@@ -195,8 +195,10 @@ void PlanTest::layoutsDemandGroups() {
     for (const auto& [layout, inUnit] : {std::pair("compressed-tensors", std::size_t(3)), {"native", std::size_t(1)}}) {
         request.layout = layout;
         const plan::Options options = optionsOf(request);
-        for (const PlanUnit& unit : options.units)
-            if (unit.tensors.front()->name.find("q_proj") != std::string::npos) QCOMPARE(unit.tensors.size(), inUnit);
+        for (std::size_t u = 0; u < options.units.size(); ++u) {
+            const auto tensors = options.units.tensors(u);
+            if (tensors.front()->name.find("q_proj") != std::string::npos) QCOMPARE(tensors.size(), inUnit);
+        }
     }
     // Readers of gptq know one width for all.
     request.layout = "gptq";
@@ -225,23 +227,23 @@ void PlanTest::whatOneFileCannotHold() {
     // The output head is kept by itself, the remarks say why, and a lock decides otherwise.
     const auto headOf = [](const plan::Options& made) {
         for (std::size_t u = 0; u < made.units.size(); ++u)
-            if (made.units[u].name == "lm_head.weight") return u;
+            if (made.units.name(u) == "lm_head.weight") return u;
         return made.units.size();
     };
     QVERIFY(headOf(options) < options.units.size());
-    QVERIFY(!options.specOf(options.of[headOf(options)].front()) && !options.units[headOf(options)].lock.empty());
+    QVERIFY(!options.specOf(options.of[headOf(options)].front()) && !options.units.lock(headOf(options)).empty());
     said = false;
     for (const std::string& remark : options.remarks)
         said |= remark.find("lm_head.weight stays as it is in the layout bnb: transformers") != std::string::npos;
     QVERIFY(said);
-    const TensorInfo& head = *options.units[headOf(options)].tensors.front();
+    const TensorInfo& head = *options.units.tensors(headOf(options)).front();
     QVERIFY(!specsOf(*best, options, {})(head));
     request.locks = {{"lm_head", request.specs[0]}};
     const plan::Options given = optionsOf(request);
     QVERIFY(given.specOf(given.of[headOf(given)].front()));
     request.layout = "native", request.locks.clear();
     const plan::Options free = optionsOf(request);
-    QVERIFY(free.units[headOf(free)].lock.empty());
+    QVERIFY(free.units.lock(headOf(free)).empty());
     request.layout = "bnb";
     // A lock comes before the choices.
     request.locks = {{"layers.0.mlp.down_proj", request.specs[1]}};
@@ -262,11 +264,11 @@ void PlanTest::oneDataIsOneUnit() {
     tied->tensors.push_back(head);
     const plan::Options options = optionsOf(requestOf(tied));
     bool found = false;
-    for (const PlanUnit& unit : options.units)
-        for (const TensorInfo* tensor : unit.tensors)
+    for (std::size_t u = 0; u < options.units.size(); ++u)
+        for (const TensorInfo* tensor : options.units.tensors(u))
             if (tensor->name == head.name) {
                 found = true;
-                QCOMPARE(unit.tensors.size(), std::size_t(2));
+                QCOMPARE(options.units.tensors(u).size(), std::size_t(2));
             }
     QVERIFY(found);
 }
@@ -291,13 +293,14 @@ void PlanTest::slopesHoldForAnySpec() {
     eval::SensitivityRow row;
     row.unit = request.tensors.front()->name;
     row.slope = eval::Estimate{2.5, {}, 0.5};
-    const Losses losses = plan::lossesOf(request.specs, std::span(&row, 1), &nmse);
-    QCOMPARE(losses.of.size(), std::size_t(1));
+    const Losses losses = plan::lossesOf(request.model, request.specs, std::span(&row, 1), &nmse);
+    QCOMPARE(losses.named().of.size(), std::size_t(1));
     for (std::size_t s = 0; s < request.specs.size(); ++s) {
-        const auto& one = losses.of.at(row.unit)[s];
+        const TensorInfo& tensor = *request.tensors.front();
+        const auto one = losses.of(tensor, s);
         QVERIFY(one && one->byChunk);
-        QCOMPARE(one->mean, 2.5 * nmse.of.at(row.unit)[s]->mean);
-        QCOMPARE(*one->byChunk, 0.5 * nmse.of.at(row.unit)[s]->mean);
+        QCOMPARE(one->mean, 2.5 * nmse.of(tensor, s)->mean);
+        QCOMPARE(*one->byChunk, 0.5 * nmse.of(tensor, s)->mean);
     }
 }
 
@@ -357,9 +360,10 @@ void PlanTest::whatCannotBePlanned() {
     request.tensors.clear();
     QVERIFY(sizedOptions(request, losses).error().message.find("no tensor to plan") != std::string::npos);
     request = requestOf(model);
-    Losses lacking = losses;
-    lacking.of.erase(request.tensors.front()->name);
-    lacking.reasons[request.tensors.front()->name] = "it holds NaN";
+    NamedLosses named = losses.named();
+    named.of.erase(request.tensors.front()->name);
+    Losses lacking(model, named);
+    lacking.setReason(*request.tensors.front(), "it holds NaN");
     const auto options = sizedOptions(request, lacking);
     QVERIFY(options);
     QCOMPARE(options->remarks.size(), std::size_t(1));

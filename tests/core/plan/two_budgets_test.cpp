@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The knapsack with two budgets against brute force: what it finds is within both, never worse than its bound allows,
 // and its bound is never above the optimum.
-#include "core/plan/two_budgets.h"
+#include "choice_lists.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -15,7 +15,6 @@ using namespace qs::plan;
 
 namespace {
 
-using TimedClasses = std::vector<std::vector<TimedChoice>>;
 constexpr std::size_t kStates = std::size_t(1) << 16;
 
 /// The least loss within both budgets by trying all selections; infinite: there is none.
@@ -61,18 +60,18 @@ private Q_SLOTS:
 /// Three tensors; the second budget changes the answer, and a third one has no answer.
 void TwoBudgetsTest::knownAnswers() {
     const TimedClasses classes = {{{10, 1, 5}, {2, 2, 9}, {0, 4, 3}}, {{8, 1, 4}, {1, 3, 8}}, {{6, 1, 2}, {5, 2, 1}}};
-    const auto free = pickWithinBoth(classes, 9, 100, kStates);
+    const auto free = pickWithinBoth(Lists(classes), 9, 100, kStates);
     QVERIFY(free);
     QCOMPARE(free->loss, 6.0); // the best of each
     QCOMPARE(free->gap(), 0.0);
     QCOMPARE(free->lossPerNs, 0.0);
-    const auto quick = pickWithinBoth(classes, 9, 9, kStates);
+    const auto quick = pickWithinBoth(Lists(classes), 9, 9, kStates);
     QVERIFY(quick);
     QCOMPARE(quick->loss, byTryingBoth(classes, 9, 9));
     QVERIFY(quick->ns <= 9 && quick->bytes <= 9);
     QCOMPARE(quick->picked, (std::vector<std::size_t>{2, 0, 1})); // 0 + 8 + 5 in 3 + 4 + 1
     std::uint64_t fastest = 0;
-    QVERIFY(!pickWithinBoth(classes, 4, 7, kStates, &fastest));
+    QVERIFY(!pickWithinBoth(Lists(classes), 4, 7, kStates, &fastest));
     QCOMPARE(fastest, std::uint64_t(10)); // with 4 bytes: 5 + 4 + 1
 }
 
@@ -83,7 +82,7 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
         const TimedClasses classes = randomClasses(random, round % 2 == 0);
         const std::uint64_t bytes = 40 + random() % 200, ns = 40 + random() % 200;
         const double optimum = byTryingBoth(classes, bytes, ns);
-        const auto found = pickWithinBoth(classes, bytes, ns, kStates);
+        const auto found = pickWithinBoth(Lists(classes), bytes, ns, kStates);
         if (!std::isfinite(optimum)) {
             QVERIFY(!found);
             continue;
@@ -112,9 +111,9 @@ void TwoBudgetsTest::boundsHoldWhereAllCanBeTried() {
 
 void TwoBudgetsTest::nothingFits() {
     const TimedClasses classes = {{{1, 10, 1}}, {{1, 10, 1}}};
-    QVERIFY(!pickWithinBoth(classes, 19, 100, kStates));
-    QVERIFY(!pickWithinBoth(classes, 20, 1, kStates));
-    QVERIFY(pickWithinBoth(classes, 20, 2, kStates));
+    QVERIFY(!pickWithinBoth(Lists(classes), 19, 100, kStates));
+    QVERIFY(!pickWithinBoth(Lists(classes), 20, 1, kStates));
+    QVERIFY(pickWithinBoth(Lists(classes), 20, 2, kStates));
 }
 
 /// Of the size of a model: the gap is small, and stated.
@@ -130,7 +129,7 @@ void TwoBudgetsTest::aPlanOfAThousandChoices() {
         }
         bytes += choices[3].bytes, ns += choices[3].ns * 9 / 10;
     }
-    const auto found = pickWithinBoth(classes, bytes, ns, kStates);
+    const auto found = pickWithinBoth(Lists(classes), bytes, ns, kStates);
     QVERIFY(found && found->bytes <= bytes && found->ns <= ns && found->bound <= found->loss);
     QVERIFY2(found->gap() < 0.01, qPrintable(QString::number(found->gap())));
     QVERIFY(found->lossPerNs > 0);

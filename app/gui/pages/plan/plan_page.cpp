@@ -298,7 +298,7 @@ void PlanPage::keep() {
     kept.startRules = session_.decision().start().rules.toStdString();
     session_.keep(QLatin1String(kPlanKept), [kept = std::move(kept), losses = ground.losses]() mutable {
         KeptPlan whole = kept;
-        whole.losses = *losses;
+        whole.losses = losses->named();
         return keptPlan(whole);
     });
 }
@@ -323,7 +323,7 @@ void PlanPage::take(KeptPlan kept) {
     auto before = std::make_shared<PlanGround>();
     before->model = session_.model(), before->objective = plan::findObjective(kept.objective);
     before->lossChunks = kept.lossChunks;
-    before->losses = std::make_shared<const plan::Losses>(std::move(kept.losses));
+    before->losses = std::make_shared<const plan::Losses>(before->model, kept.losses);
     if (!before->objective->how) before->nmse = before->losses;
     solver_.setGround(std::move(before));
     measured_.set(std::move(kept.measured));

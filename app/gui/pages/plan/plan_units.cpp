@@ -28,7 +28,7 @@ constexpr std::size_t kMostCells = 4000; ///< that the strip paints within a fra
 
 QString words(const std::string& text) { return QString::fromStdString(text); }
 
-const plan::UnitOption& optionOf(const PlanAnswer& answer, std::size_t unit) {
+plan::UnitOption optionOf(const PlanAnswer& answer, std::size_t unit) {
     return answer.options->of[unit][answer.plan.picked[unit]];
 }
 
@@ -104,10 +104,11 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
     const bool fits = answer_->ground->weights.size() <= kMostCells;
     stripCard_->setMessage(fits ? QString() : tr("More than %1 tensors: the table shows them.").arg(kMostCells));
     strip_->setData(fits ? stripData() : StripData());
-    const auto locked =
-        std::ranges::count_if(answer_->options->units, [](const auto& unit) { return !unit.lock.empty(); });
-    tableCard_->setNote(locked > 0 ? tr("%1 units, %2 locked").arg(answer_->options->units.size()).arg(locked)
-                                   : tr("%1 units").arg(answer_->options->units.size()));
+    const plan::PlanUnits& units = answer_->options->units;
+    std::size_t locked = 0;
+    for (std::size_t u = 0; u < units.size(); ++u) locked += !units.lock(u).empty();
+    tableCard_->setNote(locked > 0 ? tr("%1 units, %2 locked").arg(units.size()).arg(locked)
+                                   : tr("%1 units").arg(units.size()));
     if (isSame && before >= 0)
         table_->selectRow(sorted_->mapFromSource(rows_->index(before, 0)).row());
     else
@@ -127,12 +128,12 @@ StripData PlanUnits::stripData() const {
     std::vector<Cell> cells;
     std::map<std::string, int> roles;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
-        const plan::UnitOption& option = optionOf(*answer_, u);
+        const plan::UnitOption option = optionOf(*answer_, u);
         std::uint64_t elements = 0;
-        for (const TensorInfo* tensor : options.units[u].tensors) elements += tensor->elements;
+        for (const TensorInfo* tensor : options.units.tensors(u)) elements += tensor->elements;
         if (option.spec != plan::kKeep)
             sums[option.spec].first += double(option.bytes), sums[option.spec].second += double(elements);
-        for (const TensorInfo* tensor : options.units[u].tensors) {
+        for (const TensorInfo* tensor : options.units.tensors(u)) {
             const TensorPlace place = placeOf(tensor->name);
             const auto [role, isNew] = roles.emplace(place.role, int(roles.size()));
             if (isNew) out.rows << words(escapeForPeople(place.role, 60));
@@ -140,7 +141,7 @@ StripData PlanUnits::stripData() const {
             cells.push_back({place.layer,
                              cells.size(),
                              {role->second, int(u), double(option.bytes) * share,
-                              option.spec == plan::kKeep ? -1 : int(option.spec), !options.units[u].lock.empty()}});
+                              option.spec == plan::kKeep ? -1 : int(option.spec), !options.units.lock(u).empty()}});
         }
     }
     std::ranges::stable_sort(cells, [](const Cell& a, const Cell& b) {
@@ -184,12 +185,12 @@ void PlanUnits::choose(int unit) {
     const QModelIndex row = sorted_->mapFromSource(rows_->index(unit, 0));
     if (table_->currentIndex().row() != row.row()) table_->selectRow(row.row());
     if (answer_->ground->model == session_.model())
-        session_.selectTensor(answer_->options->units[std::size_t(unit)].tensors.front());
+        session_.selectTensor(answer_->options->units.tensors(std::size_t(unit)).front());
 }
 
 void PlanUnits::popUp(int unit, const QRect& cell) {
     if (!answer_ || unit < 0 || answer_->ground->model != session_.model()) return;
-    popUpUnit(*this, session_, UnitPopup::Of::Plan, *answer_->options->units[std::size_t(unit)].tensors.front(), cell);
+    popUpUnit(*this, session_, UnitPopup::Of::Plan, *answer_->options->units.tensors(std::size_t(unit)).front(), cell);
 }
 
 void PlanUnits::popUpMenu(int unit, const QPoint& global) {
@@ -199,8 +200,9 @@ void PlanUnits::popUpMenu(int unit, const QPoint& global) {
     auto* menu = named(new QMenu(this), "planMenu");
     menu->setAttribute(Qt::WA_DeleteOnClose);
     UnitActions actions;
-    actions.tensors = options.units[std::size_t(unit)].tensors;
-    actions.title = options.units[std::size_t(unit)].name;
+    const auto tensors = options.units.tensors(std::size_t(unit));
+    actions.tensors.assign(tensors.begin(), tensors.end());
+    actions.title = options.units.name(std::size_t(unit));
     actions.choices = answer_->ground->settings.specs;
     if (const QuantSpec* spec = options.specOf(optionOf(*answer_, std::size_t(unit)))) actions.planned = *spec;
     actions.isPlanned = true;

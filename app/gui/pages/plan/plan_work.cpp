@@ -19,41 +19,30 @@ using plan::Losses;
 constexpr std::size_t kLiveStates = std::size_t(1) << 15;
 
 /// The NMSE of all weights under a spec, from rows of the session; none: a row is missing.
-std::optional<Losses> measuredRows(const Weights& weights, const QuantSpec& spec, const ModelRows& rows) {
+std::optional<Losses> measuredRows(const std::shared_ptr<const Model>& model, const Weights& weights,
+                                   const QuantSpec& spec, const ModelRows& rows) {
     if (rows.size() < qsizetype(weights.size())) return {};
-    Losses out;
-    out.specs = {spec};
+    Losses out(model, {spec});
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const AnalysisRow& row = rows.at(i);
         if (row->status == Status::Ok && row->decodedAs != DType::F32) return {};
-        const auto nmse = row->status == Status::Ok ? nmseMetric().value(*row) : std::nullopt;
-        out.of[weights[i]->name] = {nmse ? std::optional(eval::Estimate{*nmse, {}, {}}) : std::nullopt};
-        if (!nmse) out.reasons.emplace(weights[i]->name, row->reason);
+        if (const auto nmse = row->status == Status::Ok ? nmseMetric().value(*row) : std::nullopt)
+            out.set(*weights[i], 0, {*nmse, {}, {}});
+        else
+            out.setReason(*weights[i], row->reason);
     }
     return out;
 }
 
-/// Appends the specs of `more`, which has the same tensors.
-void append(Losses& all, const Losses& more) {
-    const std::size_t before = all.specs.size();
-    all.specs.insert(all.specs.end(), more.specs.begin(), more.specs.end());
-    for (const auto& [name, values] : more.of) {
-        auto& row = all.of[name];
-        row.resize(before);
-        row.insert(row.end(), values.begin(), values.end());
-    }
-    all.reasons.insert(more.reasons.begin(), more.reasons.end());
-}
-
 /// The NMSE under all wanted specs: what is known, then what the session has, then what must be measured.
 Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted, const Job& job) {
-    Losses out;
+    Losses out(request.model, {});
     const bool isSame = request.before && request.before->model == request.model && request.before->nmse;
     if (isSame) out = *request.before->nmse;
-    const auto has = [&](const QuantSpec& spec) { return contains(out.specs, spec); };
+    const auto has = [&](const QuantSpec& spec) { return out.find(spec).has_value(); };
     for (const auto& [spec, rows] : request.rows)
         if (!has(spec))
-            if (const auto known = measuredRows(request.layout->weights, spec, rows)) append(out, *known);
+            if (const auto known = measuredRows(request.model, request.layout->weights, spec, rows)) out.append(*known);
     std::vector<QuantSpec> missing;
     for (const QuantSpec& spec : wanted)
         if (!has(spec)) addOnce(missing, spec);
@@ -61,7 +50,7 @@ Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>
     const plan::Objective& objective = plan::objectives().front();
     const auto measured = objective.measure(objective, {request.model, request.layout->weights, missing, {}}, job);
     if (!measured) return tl::unexpected(measured.error());
-    append(out, *measured);
+    out.append(*measured);
     return out;
 }
 
@@ -126,8 +115,8 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
         out->losses = before->losses, out->lossChunks = before->lossChunks; // of a session that was opened
         return out;
     }
-    auto specs = out->nmse->specs;
-    out->losses = std::make_shared<const Losses>(plan::lossesOf(specs, rows->second, out->nmse.get()));
+    out->losses = std::make_shared<const Losses>(
+        plan::lossesOf(request.model, out->nmse->specs(), rows->second, out->nmse.get()));
     out->lossChunks = request.text.measuredChunks;
     return out;
 }
@@ -151,7 +140,7 @@ Result<std::shared_ptr<const PlanAnswer>> answerPlan(const PlanQuestion& questio
         request.locks = question.recipe->lines.own;
         request.target = ground.target, request.latencies = question.latencies;
         request.needsTimes = question.latencies && question.ns;
-        auto options = plan::planOptions(request, *ground.sizes, *ground.losses);
+        auto options = plan::planOptions(std::move(request), *ground.sizes, *ground.losses);
         if (!options) return tl::unexpected(options.error());
         out->options = std::make_shared<const plan::Options>(std::move(*options));
     }
