@@ -9,6 +9,7 @@
 #include "app/cli/text_options.h"
 #include "app/cli/units.h"
 #include "core/base/lists.h"
+#include "core/base/release.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/plan/report.h"
@@ -232,6 +233,7 @@ Result<void> runPlan(PlanCommand& options) {
     auto additivity = std::move(losses->additivity);
     *sizes = {}, *losses = {};
     losses->additivity = std::move(additivity);
+    returnFreedMemory();
     const auto budget = budgetOf(options, record, choices->elements);
     if (!budget) return tl::unexpected(budget.error());
     std::optional<EndsAtOnce> choosing(std::in_place); // one step, however many units there are

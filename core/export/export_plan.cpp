@@ -85,32 +85,31 @@ struct Decided {
     std::map<const QuantSpec*, Given> given;
 };
 
-/// Goes through the tensors of a model and decides what becomes of each, before its bytes are known.
+/// Decides what becomes of a tensor, before its bytes are known. Valid while the request is.
 class Decider {
 public:
     static Result<Decider> of(const Model& model, const QuantizeRequest& request, const Layout& layout) {
-        auto asked = askedTensors(model, request);
-        if (!asked) return tl::unexpected(asked.error());
-        return Decider(std::move(*asked), storedFields(model), layout);
+        auto ask = askOf(request);
+        if (!ask) return tl::unexpected(ask.error());
+        return Decider(std::move(*ask), storedFields(model), layout);
     }
-    /// The row of the next tensor; called in the order of the model. If the tensor is asked for and the layout does not
-    /// leave it alone, `spec` and `asked` are set.
+    /// The row of a tensor. If the tensor is asked for and the layout does not leave it alone, `spec` and `asked` are set.
     struct Row {
         PlannedTensor planned;
         std::optional<QuantSpec> spec;    ///< for this tensor
         const QuantSpec* asked = nullptr; ///< in the request
     };
-    Row next(const TensorInfo& tensor) {
+    Row of(const TensorInfo& tensor) const {
         Row out;
         PlannedTensor& row = out.planned;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
-        if (next_ == asked_.size() || asked_[next_].tensor != &tensor) return out;
-        const AskedTensor& one = asked_[next_++];
-        if (auto held = leftAlone(one, *layout_); !held) {
+        const auto one = ask_(tensor);
+        if (!one) return out;
+        if (auto held = leftAlone(*one, *layout_); !held) {
             row.becomes = Becomes::Stays, row.reason = held.error().sentence();
             return out;
         }
-        out.asked = one.spec, out.spec = forTensor(*one.spec, tensor);
+        out.asked = one->spec, out.spec = forTensor(*one->spec, tensor);
         row.spec = specText(*out.spec);
         const auto part = parts_.find(tensor.name);
         row.reason =
@@ -120,23 +119,22 @@ public:
     }
 
 private:
-    Decider(std::vector<AskedTensor> asked, std::map<std::string, std::string> parts, const Layout& layout)
-        : asked_(std::move(asked)), parts_(std::move(parts)), layout_(&layout) {}
+    Decider(Ask ask, std::map<std::string, std::string> parts, const Layout& layout)
+        : ask_(std::move(ask)), parts_(std::move(parts)), layout_(&layout) {}
 
-    std::vector<AskedTensor> asked_; ///< in the order of the model
-    std::size_t next_ = 0;           ///< of them
+    Ask ask_;
     std::map<std::string, std::string> parts_;
     const Layout* layout_;
 };
 
 Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, const Layout& layout,
                           std::vector<PlannedTensor>* rows = nullptr) {
-    auto decider = Decider::of(model, request, layout);
+    const auto decider = Decider::of(model, request, layout);
     if (!decider) return tl::unexpected(decider.error());
     Decided all;
     if (rows) rows->reserve(model.tensors.size());
     for (const TensorInfo& tensor : model.tensors) {
-        auto row = decider->next(tensor);
+        auto row = decider->of(tensor);
         if (row.spec) {
             const std::string& reason = row.planned.reason;
             if (!reason.empty() && all.refusal.empty())
@@ -256,11 +254,11 @@ Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
         config = configOf(model, request, **layout, *all).value_or("");
     }
     const Conv1dLayers layers(model, config);
-    auto decider = Decider::of(model, request, **layout);
+    const auto decider = Decider::of(model, request, **layout);
     if (!decider) return tl::unexpected(decider.error());
     for (const TensorInfo& tensor : model.tensors) {
         if (job.cancelled()) return cancelledError();
-        auto row = decider->next(tensor);
+        auto row = decider->of(tensor);
         const auto set = setBytes(model, **layout, layers, tensor, row.spec ? &*row.spec : nullptr, row.planned, job);
         if (!set) return tl::unexpected(set.error());
         take(row.planned);

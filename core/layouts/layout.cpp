@@ -35,20 +35,24 @@ const Layout& defaultLayout(const QuantSpec& spec) {
     return layouts().back();
 }
 
-Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex) {
-    std::vector<const TensorInfo*> taken;
-    if (regex.empty()) {
-        for (const TensorInfo& tensor : model.tensors)
-            if (tensor.isWeight()) taken.push_back(&tensor);
-        return taken;
-    }
+Result<std::function<bool(const TensorInfo&)>> tensorFilter(const std::string& regex) {
+    using Takes = std::function<bool(const TensorInfo&)>;
+    if (regex.empty()) return Takes([](const TensorInfo& tensor) { return tensor.isWeight(); });
     const QRegularExpression filter(QString::fromStdString(regex));
     if (!filter.isValid())
         return fail(fmt::format("the tensor filter '{}' is not a regular expression: {} at character {}",
                                 escapeForPeople(regex, 80), filter.errorString().toStdString(),
                                 filter.patternErrorOffset()));
+    return Takes(
+        [filter](const TensorInfo& tensor) { return filter.match(QString::fromStdString(tensor.name)).hasMatch(); });
+}
+
+Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex) {
+    const auto takes = tensorFilter(regex);
+    if (!takes) return tl::unexpected(takes.error());
+    std::vector<const TensorInfo*> taken;
     for (const TensorInfo& tensor : model.tensors)
-        if (filter.match(QString::fromStdString(tensor.name)).hasMatch()) taken.push_back(&tensor);
+        if ((*takes)(tensor)) taken.push_back(&tensor);
     return taken;
 }
 

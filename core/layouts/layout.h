@@ -168,7 +168,10 @@ std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTenso
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
                                      const Job& job);
 
-/// Tensors that a filter takes. The error of an invalid regex names the place.
+/// Whether a filter takes a tensor: its name matches; with the filter "" it is a weight. The error of an invalid regex names
+/// the place.
+Result<std::function<bool(const TensorInfo& tensor)>> tensorFilter(const std::string& regex);
+/// Tensors that a filter takes. Errors: those of tensorFilter().
 Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex);
 /// The tensors to quantize, each with its spec. `kept` counts those that the layout leaves as they are.
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,

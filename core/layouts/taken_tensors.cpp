@@ -137,23 +137,31 @@ Result<void> checkCount(const Model& model, const Layout& layout, std::size_t te
                             layout.id, layout.mostTensors, escapeForPeople(model.path, 160), others));
 }
 
-Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request) {
-    const auto selected = selectTensors(model, request.tensorRegex);
-    if (!selected) return tl::unexpected(selected.error());
+Result<Ask> askOf(const QuantizeRequest& request) {
+    const auto takes = tensorFilter(request.tensorRegex);
+    if (!takes) return tl::unexpected(takes.error());
     const auto rules = compiled(request.rules);
     if (!rules) return tl::unexpected(rules.error());
-    std::vector<AskedTensor> asked;
-    asked.reserve(selected->size());
-    for (const TensorInfo* tensor : *selected) {
-        AskedTensor one{tensor, request.keepsRest ? nullptr : &request.spec, !request.tensorRegex.empty()};
-        for (const Rule& rule : *rules)
-            if (rule.regex.match(QString::fromStdString(tensor->name)).hasMatch()) {
+    return Ask([&request, takes = *takes, rules = *rules](const TensorInfo& tensor) -> std::optional<AskedTensor> {
+        if (!takes(tensor)) return {};
+        AskedTensor one{&tensor, request.keepsRest ? nullptr : &request.spec, !request.tensorRegex.empty()};
+        for (const Rule& rule : rules)
+            if (rule.regex.match(QString::fromStdString(tensor.name)).hasMatch()) {
                 one.spec = rule.said->spec ? &*rule.said->spec : nullptr;
                 one.named = true;
                 break;
             }
-        if (one.spec) asked.push_back(one);
-    }
+        return one.spec ? std::optional(one) : std::nullopt;
+    });
+}
+
+Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request) {
+    const auto ask = askOf(request);
+    if (!ask) return tl::unexpected(ask.error());
+    std::vector<AskedTensor> asked;
+    asked.reserve(model.tensors.size()); // pages that are never written use no memory
+    for (const TensorInfo& tensor : model.tensors)
+        if (const auto one = (*ask)(tensor)) asked.push_back(*one);
     return asked;
 }
 

@@ -24,6 +24,11 @@ struct AskedTensor {
     const QuantSpec* spec = nullptr; ///< in the request
     bool named = false;              ///< by the filter or a rule: then a layout refuses what it would leave alone
 };
+/// What a request asks of a tensor; none: that it stays as it is.
+using Ask = std::function<std::optional<AskedTensor>(const TensorInfo& tensor)>;
+/// Valid while the request is. Errors: a filter or a rule that is no regular expression.
+Result<Ask> askOf(const QuantizeRequest& request);
+/// All tensors that it gives a spec, in the order of the model.
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
 /// Why the layout leaves it as it is.
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
