@@ -4,6 +4,7 @@
 #include "app/cli/interrupt.h"
 #include "app/cli/latency_options.h"
 #include "app/cli/output_files.h"
+#include "app/cli/row_spool.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
 #include "app/cli/text_options.h"
@@ -159,6 +160,26 @@ Result<void> checkPlan(const PlanCommand& options, const plan::Objective& object
     return options.outputs.check();
 }
 
+/// Pages have all rows in memory, JSON and CSV only where there are few.
+Result<void> writeReport(const Model& model, const plan::PlanRecord& record, const PlanCommand& options,
+                         const std::vector<std::string>& paths) {
+    const OutputFiles& outputs = options.outputs;
+    const bool pages = outputs.wants("html") || outputs.wants("pdf") || outputs.wants("md");
+    const std::size_t units = record.options->units.size();
+    const bool isLong = !pages && units > kRowsKept;
+    auto report = plan::planReport(model, record, options.commandLine, processJob(), !isLong);
+    if (!report) return tl::unexpected(report.error());
+    if (!isLong) return outputs.write(std::move(*report), paths);
+    RowSpool spool;
+    for (std::size_t u = 0; u < units; ++u) {
+        const plan::MixtureRow row = plan::mixtureRow(record.plan, *record.options, u);
+        std::vector<Value> cells;
+        for (const auto& column : plan::mixtureColumns()) cells.push_back(column.value(row));
+        if (auto kept = spool.add(cells); !kept) return kept;
+    }
+    return writeSpool(outputs, std::move(*report), spool, paths);
+}
+
 /// Some budget is a time. Errors: a text that is no time of its unit.
 Result<bool> isByTime(const std::vector<std::string>& budgets) {
     bool out = false;
@@ -267,13 +288,11 @@ Result<void> runPlan(PlanCommand& options) {
     if (!options.outputs.standardOutput())
         if (auto done = printPlan(record); !done) return done;
     if (!options.outputs.any()) return {};
-    auto report = plan::planReport(**model, record, options.commandLine, processJob());
-    if (!report) return tl::unexpected(report.error());
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, record.text.path, options.latency.latency, options.latency.plugin});
     for (const auto* more : {&options.recipes, &options.skipLists})
         paths.insert(paths.end(), more->begin(), more->end());
-    return options.outputs.write(std::move(*report), paths);
+    return writeReport(**model, record, options, paths);
 }
 
 } // namespace

@@ -101,8 +101,8 @@ std::string planSummary(const PlanRecord& record) {
                        options.units.size(), options.specs.size(), gapText(record));
 }
 
-Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine,
-                          const Job& job) {
+Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine, const Job& job,
+                          bool withRows) {
     const Options& options = *record.options;
     std::string specs;
     for (const QuantSpec& spec : options.specs) specs += (specs.empty() ? "" : "; ") + canonicalText(spec);
@@ -139,8 +139,9 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     report.title = model.title;
     report.subtitle = "Plan: " + planSummary(record);
     report.provenance = std::move(*provenance);
-    report.data = makeTable({}, mixtureColumns(), mixtureRows(record.plan, options));
-    report.sections = planSections(record);
+    report.data =
+        makeTable({}, mixtureColumns(), withRows ? mixtureRows(record.plan, options) : std::vector<MixtureRow>());
+    if (withRows) report.sections = planSections(record);
     if (!record.losses->additivity.empty())
         report.more.emplace_back(
             "additivity", makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));

@@ -42,6 +42,8 @@ std::vector<Section> planSections(const PlanRecord& record);
 /// What a recipe makes of every weight: its spec, the rule that decided, bits and NMSE. `rows`: the analysis under the
 /// recipe; null where a tensor was not measured, which is said.
 Section recipeSection(const Model& model, const Recipe& recipe, std::span<const AnalysisRow> rows);
-Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine, const Job& job);
+/// `withRows` false: without rows and sections, for JSON and CSV of very many units.
+Result<Report> planReport(const Model& model, const PlanRecord& record, const std::string& commandLine, const Job& job,
+                          bool withRows = true);
 
 } // namespace qs::plan
