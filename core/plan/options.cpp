@@ -3,13 +3,13 @@
 
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/plan/known_times.h"
 #include "core/plan/layout_demands.h"
 
 #include <QRegularExpression>
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 
 namespace qs::plan {
 namespace {
@@ -24,55 +24,6 @@ std::uint64_t sumOf(const Options& options, std::uint64_t fixed, std::uint64_t U
     }
     return fixed;
 }
-
-/// Which tensors are products, the times of these, and which have none. Empty without times and target.
-class KnownTimes {
-public:
-    KnownTimes(const OptionRequest& request, const std::vector<QuantSpec>& specs) : of_(request.latencies.get()) {
-        if (!of_ && !request.target) return;
-        for (const QuantSpec& spec : specs) canonical_.push_back(canonicalText(spec));
-        const auto products = modelProducts(*request.model);
-        products_.insert(products.begin(), products.end());
-    }
-    /// Adds the time of a tensor to the option. Null, or why it has none.
-    std::optional<std::string> add(const TensorInfo& tensor, UnitOption& option) const {
-        if (!of_ || !isProduct(tensor)) return {};
-        const std::string spec = option.spec == kKeep ? storedSpec(tensor) : canonical_[option.spec];
-        if (const auto* time = of_->find(tensor, spec)) {
-            constexpr double none = std::numeric_limits<double>::quiet_NaN();
-            option.ns += std::uint64_t(std::llround(time->ns));
-            option.nsRange.low += time->ci ? time->ci->low : none,
-                option.nsRange.high += time->ci ? time->ci->high : none;
-            return {};
-        }
-        option.isTimed = false;
-        return fmt::format("no time of {} on {} at M = {} was measured.", shapeText(tensor.shape),
-                           escapeForPeople(of_->where.backend, 60), of_->m);
-    }
-    /// Products that a file holds, without those of units.
-    void addFixed(Options& out) const {
-        if (!of_) return;
-        std::set<const TensorInfo*> inUnits;
-        for (std::size_t u = 0; u < out.units.size(); ++u)
-            inUnits.insert(out.units.tensors(u).begin(), out.units.tensors(u).end());
-        for (const TensorInfo& tensor : out.model->tensors) {
-            if (!tensor.isWeight() || inUnits.contains(&tensor)) continue;
-            UnitOption kept{kKeep, 0, 0, 0, true};
-            out.fixedUntimed += add(tensor, kept).has_value();
-            out.fixedNs += kept.ns;
-            out.fixedNsRange.low += kept.nsRange.low, out.fixedNsRange.high += kept.nsRange.high;
-        }
-    }
-
-    /// A tensor of another rank is a product that no benchmark has a shape for.
-    bool isProduct(const TensorInfo& tensor) const { return tensor.shape.size() > 2 || products_.contains(&tensor); }
-    const std::string& canonical(std::size_t spec) const { return canonical_[spec]; }
-
-private:
-    const Latencies* of_;
-    std::vector<std::string> canonical_; ///< of each spec of the options
-    std::set<const TensorInfo*> products_;
-};
 
 /// Losses under the specs of the options.
 class KnownLosses {

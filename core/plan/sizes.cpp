@@ -26,7 +26,7 @@ std::optional<std::size_t> StoredSizes::find(const QuantSpec& spec) const {
     return found == specs.end() ? std::nullopt : std::optional(std::size_t(found - specs.begin()));
 }
 
-Result<StoredSizes> StoredSizes::of(std::shared_ptr<const Model> model, const Layout& layout, const Job& job) {
+Result<StoredSizes> StoredSizes::asStored(std::shared_ptr<const Model> model, const Layout& layout, const Job& job) {
     StoredSizes out;
     out.model = std::move(model), out.layout = &layout;
     out.keptMore_ = RareValues<std::uint64_t>(out.model->tensors.size());
@@ -77,7 +77,7 @@ Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const Tensor
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job) {
     const Layout* found = layout.empty() ? &layoutFor(example, specs) : findLayout(layout);
     if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
-    auto out = StoredSizes::of(std::move(model), *found, job);
+    auto out = StoredSizes::asStored(std::move(model), *found, job);
     if (!out) return out;
     for (const QuantSpec& spec : specs)
         if (auto done = out->add(spec, job); !done) return tl::unexpected(done.error());

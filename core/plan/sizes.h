@@ -24,15 +24,14 @@ public:
     std::uint64_t elements = 0, bytes = 0; ///< of all tensors of the file, `bytes` as they are
     std::vector<QuantSpec> specs;
 
-    /// Errors: those of planExport().
-    static Result<StoredSizes> of(std::shared_ptr<const Model> model, const Layout& layout, const Job& job);
+    /// Without a spec. Errors: those of planExport().
+    static Result<StoredSizes> asStored(std::shared_ptr<const Model> model, const Layout& layout, const Job& job);
     std::optional<std::size_t> find(const QuantSpec& spec) const; ///< index into `specs`
     /// Does nothing for a spec that is there. Errors: those of planExport().
     Result<void> add(const QuantSpec& spec, const Job& job);
 
-    std::uint64_t kept(const TensorInfo& tensor) const {
-        return tensor.bytes + keptMore_[indexOf(tensor)];
-    } ///< as it is
+    /// Bytes of a tensor as it is.
+    std::uint64_t kept(const TensorInfo& tensor) const { return tensor.bytes + keptMore_[indexOf(tensor)]; }
     StoredSize of(std::size_t spec, const TensorInfo& tensor) const;
 
 private:

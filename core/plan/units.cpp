@@ -165,11 +165,10 @@ void PlanUnits::keepOnly(const std::vector<bool>& wanted) {
     std::uint32_t units = 0, end = 0; // of those that stay
     for (std::size_t u = 0; u < wanted.size(); ++u) {
         if (!wanted[u]) continue;
-        const auto from = tensors(u); // behind the place that it goes to
+        const auto from = tensors(u); // not before the place that it goes to
         lockOf_.set(units, lockOf_[u]);
-        std::ranges::copy(from, tensors_.begin() + end);
         first_[units++] = end;
-        end += std::uint32_t(from.size());
+        for (const TensorInfo* tensor : from) tensors_[end++] = tensor;
     }
     first_[units] = end;
     first_.resize(units + 1), tensors_.resize(end);

@@ -215,7 +215,7 @@ private Q_SLOTS:
         QVERIFY(quiet());
         QCOMPARE(answer().options->target->backend, std::string("cpu"));
         for (std::size_t u = 0; u < answer().options->units.size(); ++u)
-            for (const plan::RefusedSpec& one : answer().options->refused[u]) {
+            for (const plan::RefusedSpec& one : answer().options->of.refused(u)) {
                 QVERIFY(!one.reason.empty());
                 QVERIFY(answer().rows[u].refused.find(one.reason) != std::string::npos);
             }

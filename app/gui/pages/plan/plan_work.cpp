@@ -36,7 +36,7 @@ std::optional<Losses> measuredRows(const std::shared_ptr<const Model>& model, co
 
 /// The NMSE under all wanted specs: what is known, then what the session has, then what must be measured.
 Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted, const Job& job) {
-    Losses out(request.model, {});
+    Losses out(request.model, std::vector<QuantSpec>());
     const bool isSame = request.before && request.before->model == request.model && request.before->nmse;
     if (isSame) out = *request.before->nmse;
     const auto has = [&](const QuantSpec& spec) { return out.find(spec).has_value(); };
