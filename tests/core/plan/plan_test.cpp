@@ -30,6 +30,7 @@ private Q_SLOTS:
     void oneDataIsOneUnit();
     void theFrontierIsTheBest();
     void slopesHoldForAnySpec();
+    void lossesByNameAndTogether();
     void rulesByName();
     void uniformAndRulesOfThumb();
     void whatCannotBePlanned();
@@ -302,6 +303,36 @@ void PlanTest::slopesHoldForAnySpec() {
         QCOMPARE(one->mean, 2.5 * nmse.of(tensor, s)->mean);
         QCOMPARE(*one->byChunk, 0.5 * nmse.of(tensor, s)->mean);
     }
+}
+
+/// A session file holds losses by name, and later specs join those that are known.
+void PlanTest::lossesByNameAndTogether() {
+    const auto request = requestOf(sampleModel());
+    const Losses all = lossesOf(request);
+    const TensorInfo& first = *request.tensors.front();
+    NamedLosses named = all.named();
+    QCOMPARE(named.of.size(), request.tensors.size());
+    named.of[first.name][1] = eval::Estimate{0.5, {}, 0.25};
+    named.of[first.name].resize(2); // of a file that lacks some
+    named.of["no such tensor"] = {eval::Estimate{1, {}, {}}};
+    Losses losses(request.model, named);
+    QVERIFY(losses.of(first, 0) && losses.of(first, 1) && !losses.of(first, 2));
+    QCOMPARE(losses.of(first, 0)->mean, all.of(first, 0)->mean);
+    QVERIFY(!losses.of(first, 0)->byChunk);
+    QCOMPARE(*losses.of(first, 1)->byChunk, 0.25);
+    QCOMPARE(losses.named().of.size(), request.tensors.size());
+
+    Losses more(request.model, {*parseSpec("int6")});
+    more.set(first, 0, {0.125, {}, {}});
+    more.setReason(*request.tensors.back(), "it holds NaN");
+    more.setReason(*request.tensors.back(), "of the second spec");
+    losses.append(more);
+    const auto at = losses.find(*parseSpec("int6"));
+    QVERIFY(at && !losses.find(*parseSpec("int5")));
+    QCOMPARE(losses.of(first, *at)->mean, 0.125);
+    QVERIFY(!losses.of(*request.tensors.back(), *at));
+    QCOMPARE(losses.reason(*request.tensors.back()), std::string("it holds NaN"));
+    QVERIFY(losses.reason(first).empty());
 }
 
 /// A book answers as the list of rules does, and lines keep what is the user's and what is the plan's.
