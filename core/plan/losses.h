@@ -29,7 +29,6 @@ public:
     Losses(std::shared_ptr<const Model> model, const NamedLosses& named);
     NamedLosses named() const; ///< of tensors that have a loss
 
-    const std::shared_ptr<const Model>& model() const { return model_; }
     const std::vector<QuantSpec>& specs() const { return specs_; }
     /// Index of the first spec that is equal; none: there is none.
     std::optional<std::size_t> find(const QuantSpec& spec) const;
