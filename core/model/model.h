@@ -30,9 +30,9 @@ struct TensorInfo {
     DType dtype = DType::F32;
     /// True: output channels are the last axis, as in [in, out]. False: the first (see output_axis.h).
     bool outputLast = false;
-    PackedTypeRef packed;   ///< block type of the stored elements; null: they are stored as `dtype`
-    std::uint32_t file = 0; ///< index into Model::files()
-    TensorShape shape;      ///< axes in NumPy order, C-contiguous; a scalar has none
+    PackedTypeRef packed = nullptr; ///< block type of the stored elements; null: they are stored as `dtype`
+    std::uint32_t file = 0;         ///< index into Model::files()
+    TensorShape shape;              ///< axes in NumPy order, C-contiguous; a scalar has none
     /// `bytes`: size of the data in the file; of the computed values if `derived` is set.
     std::uint64_t elements = 0, bytes = 0;
     std::uint64_t offset = 0; ///< of the tensor's first byte, in bytes from the start of the file

@@ -121,7 +121,8 @@ PlanUnits::PlanUnits(std::vector<const TensorInfo*> tensors, const std::vector<s
 
 std::string PlanUnits::name(std::size_t unit) const {
     const auto all = tensors(unit);
-    return all.size() == 1 ? all.front()->name : fmt::format("{} and {} more", all.front()->name, all.size() - 1);
+    const TensorName& first = all.front()->name;
+    return all.size() == 1 ? first.text() : fmt::format("{} and {} more", first, all.size() - 1);
 }
 
 std::optional<std::size_t> PlanUnits::rule(std::size_t unit) const {

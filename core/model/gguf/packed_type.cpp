@@ -119,7 +119,7 @@ const GgmlType* findGgmlType(std::uint32_t number) {
 }
 
 ByteRange bytesOfElements(const TensorInfo& tensor, std::uint64_t begin, std::uint64_t end) {
-    if (const auto* packed = tensor.packed)
+    if (const PackedType* packed = tensor.packed)
         return {begin / packed->elements * packed->bytes,
                 (end + packed->elements - 1) / packed->elements * packed->bytes};
     const std::uint64_t size = std::uint64_t(info(tensor.dtype).bits) / 8;

@@ -49,7 +49,7 @@ void UserFormats::savedAndKnown() {
     QVERIFY(!saveUserFormat(other, path("kept")));
     other.id = "nf4";
     QVERIFY(!saveUserFormat(other, path("kept")));
-    const TensorInfo info{"w", DType::F32, false, 0, nullptr, {1, 4}, 4, 16, 0};
+    const TensorInfo info{"w", DType::F32, false, nullptr, 0, {1, 4}, 4, 16, 0};
     const std::vector<float> x = {2, -0.9f, 0.62f, 0.1f};
     const auto quantized = quantizeTensor({&info, std::as_bytes(std::span(x)), nullptr}, *spec, Job());
     QCOMPARE(materialize(*quantized), (std::vector<float>{2, -0.8f, 0.6f, 0}));
