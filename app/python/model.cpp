@@ -83,7 +83,7 @@ std::string textOf(const LazyTensor& tensor) {
 
 void bindTensor(py::module_& module) {
     py::class_<LazyTensor>(module, "Tensor", "A tensor of a model. Its values are read when they are asked for.")
-        .def_property_readonly("name", [](const LazyTensor& t) { return t.info->name; })
+        .def_property_readonly("name", [](const LazyTensor& t) { return t.info->name.text(); })
         .def_property_readonly(
             "dtype", [](const LazyTensor& t) { return std::string(t.info->typeId()); },
             "The stored type as its file names it: \"BF16\", \"Q4_K\", \"bnb-nf4\".")

@@ -153,15 +153,15 @@ void MemoryTest::perTensor_data() {
     const auto add = [](const char* what, const char* words, int most, int code = 0, int part = 1) {
         QTest::newRow(what) << QString::fromLatin1(words).split(u' ') << most << code << part;
     };
-    add("inspect", "inspect IN --json /dev/null", 400);
+    add("inspect", "inspect IN --json /dev/null", 200);
     add("analyze", "analyze IN --spec nf4:block=4 --json /dev/null --csv /dev/null", 400);
     add("sweep", "sweep IN --spec nf4 --block 4 --json /dev/null --html /dev/null", 400);
-    add("audit", "audit IN --json /dev/null", 400);
-    add("diff", "diff IN IN --json /dev/null --md /dev/null", 500);     // two models
+    add("audit", "audit IN --json /dev/null", 250);
+    add("diff", "diff IN IN --json /dev/null --md /dev/null", 350);     // two models
     add("quantize", "quantize IN --spec int8 -o OUT.safetensors", 900); // two tensors are written for each
     add("dequantize", "dequantize IN -o OUT.safetensors", 500);         // pieces of headers count for few tensors
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 300);
-    add("statistics", "inspect IN --stats --json /dev/null", 400);
+    add("statistics", "inspect IN --stats --json /dev/null", 250);
     add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 900);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 250);
@@ -170,10 +170,10 @@ void MemoryTest::perTensor_data() {
     add("plan --json", "plan IN --spec int8 --spec nf4:block=4 --budget 14bpw --json /dev/null --csv /dev/null", 300);
     add("bench", "bench --model IN --spec int8 --shape 1 --backend cpu --seconds 0.01 --memory 128MiB", 400);
     // Refused, because there is no network: as soon as the tensors are listed.
-    add("eval", "eval IN --spec int8 --tokens TOKENS", 400, 1);
-    add("sensitivity", "sensitivity IN --spec int8 --tokens TOKENS", 400, 1);
-    add("capture", "capture IN --tokens TOKENS -o OUT.safetensors", 400, 1);
-    add("tokenize", "tokenize IN --text TOKENS", 400, 1);
+    add("eval", "eval IN --spec int8 --tokens TOKENS", 250, 1);
+    add("sensitivity", "sensitivity IN --spec int8 --tokens TOKENS", 250, 1);
+    add("capture", "capture IN --tokens TOKENS -o OUT.safetensors", 250, 1);
+    add("tokenize", "tokenize IN --text TOKENS", 250, 1);
 }
 
 /// A command that kept all rows in memory would need thousands of bytes per tensor.
