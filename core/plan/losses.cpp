@@ -27,14 +27,14 @@ Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job
     if (!analysis.units) analysis.options.detail = Detail::Sums;
     if (analysis.units) analysis.units->begin(weightOf(analysis));
     Losses out(request.model, request.specs);
-    std::size_t at = 0;                                                      // of the row's tensor
-    const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // in order, from one thread at a time
-        while (at < request.tensors.size() && request.tensors[at]->name != row->tensor) ++at;
-        if (at == request.tensors.size()) return;
+    const TensorInfo* tensor = nullptr;                                      // of the last row
+    const auto result = analyse(analysis, job, [&](const AnalysisRow& row) { // from one thread at a time
+        if (!tensor || tensor->name != row->tensor) tensor = request.model->find(row->tensor);
+        if (!tensor) return;
         if (const auto nmse = nmseMetric().value(*row))
-            out.set(*request.tensors[at], places.at(row->specAsTyped), {*nmse, {}, {}});
+            out.set(*tensor, places.at(row->specAsTyped), {*nmse, {}, {}});
         else
-            out.setReason(*request.tensors[at], row->reason);
+            out.setReason(*tensor, row->reason);
     });
     return result ? Result<Losses>(std::move(out)) : tl::unexpected(result.error());
 }

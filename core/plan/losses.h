@@ -59,7 +59,7 @@ private:
 /// What to measure losses on.
 struct LossRequest {
     std::shared_ptr<const Model> model;
-    std::vector<const TensorInfo*> tensors; ///< in the order of the model
+    std::vector<const TensorInfo*> tensors;
     std::vector<QuantSpec> specs;
     /// Text, context, chunks, cache and memory, for objectives that need a text; units, for all.
     eval::SensitivityPlan text;
