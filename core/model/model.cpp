@@ -135,6 +135,7 @@ Result<std::shared_ptr<const Model>> openModel(const std::string& path, const Mo
         auto model = sniffAndOpen(path, part);
         if (!model) return tl::unexpected(model.error());
         deriveLayers(**model);
+        assignRoles(**model);
         markOutputAxes(**model);
         return std::shared_ptr<const Model>(std::move(*model));
     } catch (const std::bad_alloc&) {

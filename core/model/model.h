@@ -7,6 +7,7 @@
 #include "core/model/dtype.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/tensor_name.h"
+#include "core/model/tensor_role.h"
 #include "core/model/tensor_shape.h"
 
 #include <cstdint>
@@ -23,8 +24,7 @@ namespace qs {
 class DerivedTensor;
 class MappedFile;
 
-/// One row of a model's list of tensors. A model can have a million rows, so a row is small: 64 bytes, plus the text of
-/// its name.
+/// One row of a model's list of tensors.
 struct TensorInfo {
     TensorName name; ///< UTF-8, as in the file, with escape sequences resolved
     DType dtype = DType::F32;
@@ -40,14 +40,15 @@ struct TensorInfo {
     /// derived_tensor.h). Then `bytes` counts computed bytes, and `file` is one of the files that they are computed
     /// from.
     std::shared_ptr<const DerivedTensor> derived = nullptr;
+    TensorRole role = TensorRole::Unknown; ///< what it is in the network; set when the model is opened
 
     const char* typeId() const; ///< name of the element type in its file format: "BF16", "Q4_K"
     /// Size of the last axis; 1 for a scalar.
     std::int64_t lastAxis() const { return shape.empty() ? 1 : shape.back(); }
-    /// True for tensors that are selected when there is no filter: float tensors with two or more axes.
-    bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2; }
+    /// True for tensors that a spec takes when there is no filter: float tensors with two or more axes, whose role is one
+    /// that is taken.
+    bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2 && rowOf(role).taken; }
 };
-static_assert(sizeof(TensorInfo) == 64);
 
 /// Access to the bytes of one tensor; valid while its Model exists. Values are little-endian and may be unaligned, so
 /// load them with memcpy.
