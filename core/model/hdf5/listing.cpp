@@ -15,10 +15,10 @@ using nlohmann::json;
 
 constexpr std::size_t kLongestText = 20'000, kMostDims = 32, kMostMetadata = 16;
 constexpr std::uint64_t kBombBytes = std::uint64_t(4) << 30, kBombRatio = 1000;
-constexpr std::uint64_t kMaxSize = std::uint64_t(INT64_MAX) / 8;
+constexpr std::uint64_t kMostHdf5Size = std::uint64_t(INT64_MAX) / 8;
 
 /// The types that the reader reports by name. Two opaque bytes are a type that only Keras's attribute "dtype" names.
-constexpr DType kTypes[] = {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8,  DType::I16, DType::I32,
+constexpr DType kHdf5Types[] = {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8,  DType::I16, DType::I32,
                             DType::I64, DType::U8,   DType::U16, DType::U32, DType::U64, DType::Bool};
 
 void readType(Fields& fields, Hdf5Row& row) {
@@ -35,7 +35,7 @@ void readType(Fields& fields, Hdf5Row& row) {
         row.reason = "holds opaque bytes";
     } else if (attribute == "bfloat16" && (id == "opaque2" || id == "U16" || id == "I16")) {
         row.dtype = DType::BF16; // NumPy has no bfloat16, so Keras stores it as two bytes with this attribute
-    } else if (known && std::find(std::begin(kTypes), std::end(kTypes), *known) != std::end(kTypes)) {
+    } else if (known && std::find(std::begin(kHdf5Types), std::end(kHdf5Types), *known) != std::end(kHdf5Types)) {
         row.dtype = *known;
     } else {
         fields.refuse("a type that HDF5 does not have");
@@ -46,10 +46,10 @@ void readShape(Fields& fields, Hdf5Row& row) {
     std::uint64_t most = std::uint64_t(info(row.dtype).bits) / 8;
     row.elements = 1;
     for (const auto& item : fields.array("shape", kMostDims)) {
-        if (!item.is_number_unsigned() || item.get<std::uint64_t>() > kMaxSize)
+        if (!item.is_number_unsigned() || item.get<std::uint64_t>() > kMostHdf5Size)
             return fields.refuse("a shape that is none");
         const auto dim = item.get<std::uint64_t>();
-        if (__builtin_mul_overflow(most, std::max<std::uint64_t>(dim, 1), &most) || most > kMaxSize)
+        if (__builtin_mul_overflow(most, std::max<std::uint64_t>(dim, 1), &most) || most > kMostHdf5Size)
             return fields.refuse("more elements than can be counted");
         row.elements *= dim;
         row.shape.push_back(std::int64_t(dim));

@@ -19,7 +19,7 @@ using nlohmann::json;
 
 constexpr double kWriteSeconds = 600;
 constexpr std::uint64_t kHeaderRoom = 1u << 20, kHeadersOfTensor = 2048;
-constexpr std::size_t kLongestName = 4000;
+constexpr std::size_t kLongestHdf5Name = 4000;
 
 /// The types that can be stored: those that HDF5 has, and the 8-bit floats that are stored as U8.
 const char* typeOf(DType dtype) {
@@ -45,7 +45,7 @@ Result<void> checkNames(const TensorsToWrite& tensors, const std::string& path) 
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const std::string name = tensors.nameOf(i);
         if (!names.insert(name).second) return wrong(name, "another has the same name");
-        if (name.size() > kLongestName) return wrong(name, "its name is too long");
+        if (name.size() > kLongestHdf5Name) return wrong(name, "its name is too long");
         for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
             end = name.find('/', at);
             const auto part = std::string_view(name).substr(at, end == std::string::npos ? end : end - at);
