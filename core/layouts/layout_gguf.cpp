@@ -103,6 +103,14 @@ Result<WrittenFiles> writeFile(const Model& model, std::vector<OutputShard> shar
     return WrittenFiles{{output}, *bytes, 0, 0};
 }
 
+/// llama.cpp computes with these in f32 alone (llama-graph.cpp, build_norm(); ggml_ssm_conv()).
+Result<void> holds(const TensorInfo& tensor) {
+    const bool isF32 = tensor.role == TensorRole::Norm || tensor.role == TensorRole::State;
+    if (isF32 || tensor.role == TensorRole::Vector)
+        return fail(fmt::format("llama.cpp takes a {} as it is, not quantized", rowOf(tensor.role).title));
+    return {};
+}
+
 Result<void> takesModel(const Model& model) {
     if (model.format != "gguf")
         return fail(
@@ -121,6 +129,7 @@ Layout ggufLayout() {
             .takes = "ggml's formats, mxfp4 and nvfp4 with dialect=ggml, f32, f16, bf16; several specs in one model",
             .accepts = accepts,
             .fields = fields,
+            .holds = holds,
             .describes = false,
             .takesModel = takesModel,
             .writeFiles = writeFile,

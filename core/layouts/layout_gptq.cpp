@@ -160,6 +160,13 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
          constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})}};
 }
 
+/// gptqmodel and vLLM match the beginning of a name with it.
+std::string patternOf(const std::string& module) {
+    std::string out;
+    for (const char c : module) out += c == '.' ? "\\." : std::string(1, c);
+    return out + "$";
+}
+
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
     const QuantSpec& first = taken.front().spec();
     const auto groupSize = [](const QuantSpec& spec) {
@@ -184,7 +191,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     nlohmann::ordered_json kept = nlohmann::ordered_json::object();
     bool whole = true; // every layer that transformers replaces
     for (const auto& module : keptModules(model, taken)) {
-        kept["-:" + module] = nlohmann::ordered_json::object();
+        kept["-:" + patternOf(module)] = nlohmann::ordered_json::object();
         whole = whole && module == "lm_head";
     }
     json["dynamic"] = std::move(kept);

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/layouts/linear_weights.h"
 
-#include "core/base/lists.h"
 #include "core/base/text.h"
-#include "core/model/norm_name.h"
 
-#include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -16,17 +12,6 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// Tables that are looked up, and weights of norms.
-bool isLookup(std::string_view name) {
-    std::string lower(moduleOf(name));
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return char(c >= 'A' && c <= 'Z' ? c + 32 : c); });
-    static constexpr std::array<std::string_view, 3> last = {"wte", "wpe", "shared"};
-    const std::string_view role = std::string_view(lower).substr(lower.rfind('.') + 1);
-    return role.find("embed") != role.npos || saysNorm(role) || contains(last, role) ||
-           (role.empty() && lower.find("embed") != lower.npos);
-}
-
 } // namespace
 
 std::string_view moduleOf(std::string_view tensorName) {
@@ -34,7 +19,7 @@ std::string_view moduleOf(std::string_view tensorName) {
 }
 
 Result<void> isLinearWeight(const TensorInfo& tensor) {
-    if (isLookup(tensor.name)) return fail("an embedding stays in its own dtype, because loaders look for its rows");
+    if (const char* why = rowOf(tensor.role).why; *why) return fail(why);
     if (tensor.shape.size() != 2)
         return fail(fmt::format("{} is not the matrix of a linear layer, the only kind that loaders replace",
                                 shapeText(tensor.shape)));
@@ -84,8 +69,9 @@ std::vector<std::string> keptModules(const Model& model, std::span<const TakenTe
     for (const TensorInfo& tensor : model.tensors) {
         const std::string module(moduleOf(tensor.name));
         head |= module == "lm_head";
-        if (tensor.isWeight() && tensor.name.ends_with(kWeight) && isLinearWeight(tensor) &&
-            !quantized.contains(tensor.name))
+        // In some versions of loaders a router is a linear layer too.
+        const bool isModule = tensor.shape.size() == 2 && (isLinearWeight(tensor) || tensor.role == TensorRole::Router);
+        if (info(tensor.dtype).quantizable && tensor.name.ends_with(kWeight) && isModule && !quantized.contains(tensor.name))
             kept.push_back(module);
     }
     if (!head) kept.emplace_back("lm_head"); // tied to the embedding, which is not quantized

@@ -5,6 +5,7 @@
 #include "core/layouts/layout.h"
 #include "core/layouts/stored.h"
 #include "core/model/conventions/convention.h"
+#include "core/model/output_axis.h"
 #include "core/model/safetensors/safetensors.h"
 
 #include <algorithm>
@@ -61,6 +62,8 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.title = model->title;
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
+    assignRoles(served->model); // the folder's config.json names the architecture
+    markOutputAxes(served->model);
     // The files keep the paths that the user opened: reports hash those, outputs must not replace them, and an output
     // has as many files. A single decoded file takes the path of the first.
     auto& files = served->model.files;

@@ -53,6 +53,7 @@ Result<std::shared_ptr<const Model>> namedMatrices(const ForeignRecipe& recipe) 
     }
     if (model->tensors.empty()) return needsModel("the recipe names no tensor");
     sortByName(*model);
+    assignRoles(*model);
     return std::shared_ptr<const Model>(std::move(model));
 }
 

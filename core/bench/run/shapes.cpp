@@ -31,20 +31,15 @@ const BenchmarkRow* fastest(std::span<const BenchmarkRow> rows, const Asked& ask
     return best;
 }
 
-bool isEmbedding(const std::string& role) { return role.find("embed") != std::string::npos || role == "wte"; }
-
 } // namespace
 
 std::vector<const TensorInfo*> modelProducts(const Model& model) {
-    const bool head = std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
-        return tensor.isWeight() && placeOf(tensor.name).role == "lm_head";
-    });
+    const bool hasHead =
+        std::ranges::any_of(model.tensors, [](const TensorInfo& one) { return one.role == TensorRole::Head; });
     std::vector<const TensorInfo*> out;
     for (const auto& tensor : model.tensors) {
         if (!tensor.isWeight() || tensor.shape.size() != 2 || tensor.elements == 0) continue;
-        const std::string role = placeOf(tensor.name).role;
-        if (role.find("pos") != std::string::npos && isEmbedding(role)) continue;
-        if (head && isEmbedding(role)) continue;
+        if (hasHead && tensor.role == TensorRole::Embedding) continue; // else it is the head too
         out.push_back(&tensor);
     }
     return out;

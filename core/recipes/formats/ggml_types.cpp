@@ -49,10 +49,10 @@ Result<std::string> ggmlTypeOf(const QuantSpec& spec, const char* program) {
 }
 
 Result<void> isQuantizedByLlama(const TensorInfo& tensor, const std::string& name) {
-    (void)tensor;
     if (!name.ends_with("weight")) return fail("llama-quantize leaves names without weight at the end");
-    for (const char* part : {"_norm.weight", "ffn_gate_inp.weight", "position_embd", "pos_embd", "token_types",
-                             "ssm_conv1d", "time_mix_first", "time_mix_w1", "time_mix_w2", "attn_rel_b"})
+    if (const RoleRow& role = rowOf(tensor.role); !role.taken)
+        return fail(fmt::format("llama-quantize leaves a {} as it is", role.title));
+    for (const char* part : {"altup", "laurel", "per_layer_model_proj"}) // small ones
         if (name.find(part) != name.npos) return fail(fmt::format("llama-quantize leaves {} as it is", part));
     return {};
 }
