@@ -8,6 +8,7 @@
 
 #include <QRegularExpression>
 
+#include <ctime>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -140,6 +141,9 @@ public:
             if (!match.isValid())
                 return fail(fmt::format("The tokenizer's pattern {} takes more than {} steps on this text.",
                                         quotedName(text_), kMostSteps));
+            if (const double seconds = PatternTime::passed(); seconds > 0)
+                return fail(fmt::format("The tokenizer's pattern {} takes more than {:.3g} s on this text.",
+                                        quotedName(text_), seconds));
             if (!match.hasMatch()) break;
             // An empty match cuts the text, except at the end of the match before it.
             const bool isEmpty = match.capturedLength() == 0;
@@ -159,7 +163,31 @@ private:
     std::string text_;
 };
 
+thread_local const PatternTime* timeOfText = nullptr;
+
+double cpuOfThread() {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return double(used.tv_sec) + double(used.tv_nsec) * 1e-9;
+}
+
 } // namespace
+
+PatternTime::PatternTime(std::size_t textBytes)
+    : limit_(limit(textBytes)), cpuAtStart_(cpuOfThread()), outer_(timeOfText) {
+    timeOfText = this;
+}
+
+PatternTime::~PatternTime() { timeOfText = outer_; }
+
+double PatternTime::passed() {
+    if (!timeOfText) return 0;
+    // The clock of the wall is read without a system call. While it is within the limit, the processor is too.
+    const std::chrono::duration<double> sinceStart = std::chrono::steady_clock::now() - timeOfText->start_;
+    const bool isOver =
+        sinceStart.count() > timeOfText->limit_ && cpuOfThread() - timeOfText->cpuAtStart_ > timeOfText->limit_;
+    return isOver ? timeOfText->limit_ : 0;
+}
 
 PatternPtr characterPattern(bool (*is)(std::uint16_t flags), bool single) {
     return std::make_shared<CharacterPattern>(is, single);

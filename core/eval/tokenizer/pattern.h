@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -35,11 +36,30 @@ class Pattern {
 public:
     virtual ~Pattern() = default;
     using Found = Callee<void(std::size_t begin, std::size_t end)>;
-    /// Calls `found` with every match from left to right. Matches are not empty and do not overlap. Error: the limit of
-    /// steps is reached.
+    /// Calls `found` with every match from left to right. Matches are not empty and do not overlap. Error: a limit of
+    /// steps or of time is reached.
     virtual Result<void> matches(std::string_view text, Found found) const = 0;
 };
 using PatternPtr = std::shared_ptr<const Pattern>;
+
+/// Limits the processor time that regular expressions take for one text. A match has a limit of steps, but a text may
+/// have a match at each byte. It holds for the thread that made it, until its end; without one only matches are limited.
+class PatternTime {
+public:
+    explicit PatternTime(std::size_t textBytes);
+    ~PatternTime();
+    PatternTime(const PatternTime&) = delete;
+    PatternTime& operator=(const PatternTime&) = delete;
+    /// Seconds for a text of so many bytes: far more than any tokenizer in use needs.
+    static double limit(std::size_t textBytes) { return 2 + double(textBytes) * 4e-6; }
+    /// The limit in seconds if this thread has passed it; else 0.
+    static double passed();
+
+private:
+    double limit_, cpuAtStart_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    const PatternTime* outer_;
+};
 
 /// Matches characters for which is(flags) is true: runs of them or, with `single`, each character.
 PatternPtr characterPattern(bool (*is)(std::uint16_t flags), bool single);

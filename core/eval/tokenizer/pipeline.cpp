@@ -124,6 +124,7 @@ public:
     }
     Result<std::vector<std::int32_t>> encode(std::string_view text, const Job& job) const override {
         if (auto fine = check(text, job); !fine) return tl::unexpected(fine.error());
+        const PatternTime time(text.size());
         Run run(parts_, false, job);
         if (auto done = run.text(text); !done) return tl::unexpected(done.error());
         return std::move(run.ids);
@@ -131,6 +132,7 @@ public:
     Result<std::vector<PlacedToken>> encodePlaced(std::string_view text, const Job& job) const override {
         if (auto fine = check(text, job); !fine) return tl::unexpected(fine.error());
         if (text.size() > 0xFFFFFFFFu) return fail("The text has 4 GiB or more, too much for places in it.");
+        const PatternTime time(text.size());
         Run run(parts_, true, job);
         if (auto done = run.text(text); !done) return tl::unexpected(done.error());
         return std::move(run.placed);

@@ -76,7 +76,7 @@ Result<std::shared_ptr<const Tokenizer>> ofGguf(const Model& model) {
 /// text, as in Llama.
 Result<std::shared_ptr<const Tokenizer>> ofSentencePiece(const std::filesystem::path& folder) {
     const std::string path = (folder / "tokenizer.model").string();
-    const auto bytes = readCompanion(path, kMostTokenizer);
+    const auto bytes = readFileOfModel(path, kMostTokenizer);
     if (!bytes) return tl::unexpected(bytes.error());
     const auto config = readCompanionTree((folder / "tokenizer_config.json").string());
     if (!config) return tl::unexpected(config.error());
@@ -90,6 +90,7 @@ Result<std::shared_ptr<const Tokenizer>> parseTokenizer(std::string_view text, c
     const std::string place = shownPath(path);
     const auto tree = readJsonTree(text, kMostTokenizer);
     if (!tree) return fail(fmt::format("{} {}.", place, tree.error().message), path);
+    const PatternTime time(text.size()); // the texts of added tokens are normalized
     auto parts = readParts(*tree);
     if (!parts) return fail(fmt::format("{} {}.", place, parts.error().message), path);
     parts->path = path;
@@ -104,7 +105,7 @@ Result<std::shared_ptr<const Tokenizer>> tokenizerOf(const Model& model) {
     const auto exists = [&](const char* name) { return std::filesystem::exists(folder / name, error); };
     if (!exists("tokenizer.json") && exists("tokenizer.model")) return ofSentencePiece(folder);
     const std::string path = (folder / "tokenizer.json").string();
-    const auto text = readCompanion(path, kMostTokenizer);
+    const auto text = readFileOfModel(path, kMostTokenizer);
     if (!text) return tl::unexpected(text.error());
     return parseTokenizer(*text, path);
 }

@@ -39,6 +39,8 @@ private Q_SLOTS:
     void unknownPartsAreRefusedByName();
     void damagedFilesAreRefused();
     void aPatternThatExplodesEndsWithASentence();
+    void manySlowMatchesEndWithASentence();
+    void linksOutOfTheFolder();
     void tokenFiles();
 };
 
@@ -153,6 +155,40 @@ void TokenizerTest::aPatternThatExplodesEndsWithASentence() {
     const auto ids = (*tokenizer)->encode(std::string(5000, 'a') + "c", Job());
     QVERIFY(!ids);
     QVERIFY2(QString::fromStdString(ids.error().message).contains(QLatin1String("steps")), ids.error().message.c_str());
+}
+
+/// Each match stays below the limit of steps; there are very many of them.
+void TokenizerTest::manySlowMatchesEndWithASentence() {
+    json tree = json::parse(textOf(kTokenizers + QStringLiteral("gpt2.json")));
+    const json slow = {{"type", "Split"}, {"behavior", "Isolated"}, {"pattern", {{"Regex", "(a+)+$|a{18}b"}}}};
+    const json words = {{"type", "Split"}, {"behavior", "Removed"}, {"pattern", {{"Regex", " +"}}}};
+    std::string text;
+    for (int i = 0; i < 15'000; ++i) text += "aaaaaaaaaaaaaaaaaab ";
+    for (const json& steps : {json::array({slow}), json::array({words, slow})}) { // the limit is one for all pieces
+        tree["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", steps}};
+        const auto tokenizer = parseTokenizer(tree.dump(), "t.json");
+        QVERIFY2(tokenizer, tokenizer ? "" : tokenizer.error().message.c_str());
+        const auto ids = (*tokenizer)->encode(text, Job());
+        QVERIFY(!ids);
+        QVERIFY2(
+            QString::fromStdString(ids.error().message).contains(QLatin1String("takes more than 3.2 s on this text")),
+            ids.error().message.c_str());
+    }
+}
+
+void TokenizerTest::linksOutOfTheFolder() {
+    QTemporaryDir dir, other;
+    const QString secret = other.filePath(QStringLiteral("secret.json"));
+    QVERIFY(QFile::copy(kTokenizers + QStringLiteral("gpt2.json"), secret));
+    Model model;
+    model.folder = dir.path().toStdString();
+    for (const char* name : {"tokenizer.model", "tokenizer.json"}) {
+        QVERIFY(QFile::link(secret, dir.filePath(QLatin1String(name))));
+        const auto tokenizer = tokenizerOf(model);
+        QVERIFY(!tokenizer);
+        QVERIFY2(QString::fromStdString(tokenizer.error().message).contains(QLatin1String("out of the model's folder")),
+                 tokenizer.error().message.c_str());
+    }
 }
 
 void TokenizerTest::tokenFiles() {
