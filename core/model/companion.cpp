@@ -2,7 +2,7 @@
 #include "core/model/companion.h"
 
 #include "core/base/text.h"
-#include "core/model/mapped_file.h"
+#include "core/model/output/confined_folder.h"
 
 #include <cerrno>
 #include <fmt/format.h>
@@ -28,10 +28,16 @@ Result<std::string> readCompanion(const std::string& path, std::size_t most) {
     return textOf(**file, most);
 }
 
+Result<std::string> readFileOfModel(const std::string& path, std::size_t most) {
+    const auto file = openInItsFolder(path, FileAccess::Pread);
+    if (!file) return tl::unexpected(file.error());
+    return textOf(**file, most);
+}
+
 Result<nlohmann::json> readCompanionTree(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return nlohmann::json();
-    const auto text = readCompanion(path);
+    const auto text = readFileOfModel(path);
     if (!text) return tl::unexpected(text.error());
     auto tree = readJsonTree(*text);
     if (!tree) return fail(fmt::format("{} {}.", shownPath(path), tree.error().message), path);

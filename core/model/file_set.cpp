@@ -43,10 +43,10 @@ std::shared_ptr<Model> newModel(const std::string& path, const char* format) {
     return model;
 }
 
-Result<void> addSafetensors(Model& model, const std::string& path, const ModelPart* part) {
-    auto mapping = MappedFile::open(path);
-    if (!mapping) return tl::unexpected(mapping.error());
-    const MappedFile& file = **mapping;
+Result<void> addSafetensors(Model& model, const std::string& path, Result<std::shared_ptr<MappedFile>> opened,
+                            const ModelPart* part) {
+    if (!opened) return tl::unexpected(opened.error());
+    const MappedFile& file = **opened;
     std::vector<std::byte> scratch;
     const auto start = file.read(0, std::min<std::size_t>(file.size(), 4096), scratch);
     if (const auto is = notSafetensors(start, file.size(), path); !is.empty())
@@ -67,7 +67,7 @@ Result<void> addSafetensors(Model& model, const std::string& path, const ModelPa
 
     const auto number = std::uint32_t(model.files.size());
     for (auto& tensor : header->tensors) tensor.file = number;
-    model.files.push_back({file.path(), file.size(), *mapping, std::move(header->metadata)});
+    model.files.push_back({file.path(), file.size(), *opened, std::move(header->metadata)});
     addTensors(model, std::move(header->tensors));
     std::move(header->warnings.begin(), header->warnings.end(), std::back_inserter(model.warnings));
     return {};
@@ -133,7 +133,8 @@ Result<std::shared_ptr<Model>> openSafetensors(const std::string& path) { return
 
 Result<std::shared_ptr<Model>> openPartOfSafetensors(const std::string& path, const ModelPart* part) {
     auto model = newModel(path, "safetensors");
-    if (auto added = addSafetensors(*model, path, part); !added) return tl::unexpected(added.error());
+    if (auto added = addSafetensors(*model, path, MappedFile::open(path), part); !added)
+        return tl::unexpected(added.error());
     sortByName(*model);
     return model;
 }

@@ -16,8 +16,10 @@ std::string titleOfFolder(const std::filesystem::path& folder);
 
 /// An empty model with path, format and title set.
 std::shared_ptr<Model> newModel(const std::string& path, const char* format);
-/// Maps a safetensors file, reads its header and adds its tensors to the model. `part`: null means all tensors.
-Result<void> addSafetensors(Model& model, const std::string& path, const ModelPart* part = nullptr);
+/// Reads the header of a safetensors file and adds its tensors to the model. `opened`: the file, or why it is not
+/// opened. `part`: null means all tensors.
+Result<void> addSafetensors(Model& model, const std::string& path, Result<std::shared_ptr<MappedFile>> opened,
+                            const ModelPart* part = nullptr);
 /// Appends tensors to the model. If the model has no list yet, not even an empty one with room, the list is moved.
 void addTensors(Model& model, std::vector<TensorInfo> tensors);
 /// Stable; digits inside names compare as numbers.

@@ -9,6 +9,7 @@
 #include "core/model/hdf5/again.h"
 #include "core/model/hdf5/hdf5.h"
 #include "core/model/mapped_file.h"
+#include "core/model/output/confined_folder.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -51,8 +52,10 @@ Result<Shards> shardsOf(const nlohmann::json& tree) {
 }
 
 Result<void> addShard(Model& model, const std::string& path) {
-    auto mapping = openWhole(path);
+    auto mapping = openInItsFolder(path);
     if (!mapping) return tl::unexpected(mapping.error());
+    if (const auto why = notWhole((*mapping)->size(), path); !why.empty())
+        return fail(fmt::format("{} {}.", shownPath(path), why), path, 0);
     std::vector<std::byte> head(std::min<std::size_t>((*mapping)->size(), 4096));
     (*mapping)->readInto(0, head);
     if (const auto is = looksLikeHdf5(head) ? std::string() : foreignFile(head); !is.empty())

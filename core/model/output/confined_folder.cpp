@@ -2,6 +2,7 @@
 #include "core/model/output/confined_folder.h"
 
 #include "core/base/tensor_name.h"
+#include "core/base/text.h"
 #include "core/process/descriptor.h"
 
 #include <cerrno>
@@ -24,6 +25,8 @@ constexpr std::uint64_t kInside = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
 constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
 int openInside(int folder, const std::string& name, int flags, std::uint64_t resolve) {
+    // A file that lies in the folder itself and is no link needs no openat2(), which older kernels and containers lack.
+    if ((flags & O_NOFOLLOW) && name.find('/') == std::string::npos) return ::openat(folder, name.c_str(), flags);
     open_how how{};
     how.flags = std::uint64_t(flags);
     how.resolve = resolve;
@@ -110,6 +113,15 @@ tl::expected<std::shared_ptr<MappedFile>, std::string> ConfinedFolder::tryOpen(c
     if (there.get() < 0 || ::fstat(there.get(), &status) != 0 || !S_ISREG(status.st_mode))
         return refused("it is no regular file");
     return mapped(openInside(cache.get(), blob, kRead | O_NOFOLLOW, kInside));
+}
+
+Result<std::shared_ptr<MappedFile>> openInItsFolder(const std::string& path, FileAccess access) {
+    const fs::path whole = fs::path(path).lexically_normal();
+    const fs::path folder = whole.has_parent_path() ? whole.parent_path() : fs::path(".");
+    auto file = ConfinedFolder(folder.string()).tryOpen(whole.filename().string(), access);
+    if (!file) return fail(fmt::format("{} is not opened: {}.", shownPath(path), file.error()), path);
+    if (!*file) return fail(fmt::format("{} does not exist.", shownPath(path)), path);
+    return std::move(*file);
 }
 
 } // namespace qs

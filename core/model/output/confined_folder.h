@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// Opens files whose names come from another file. They must lie in that file's folder, whatever the name says. The
+// Opens files whose names come from another file, or are those of a model's folder. They must lie in that file's folder, whatever the name says. The
 // kernel enforces this (openat2 with RESOLVE_BENEATH). A symbolic link may point to a regular file in the folder, or
 // into the "blobs" folder of its Hugging Face cache. It may point nowhere else.
 
@@ -23,5 +23,11 @@ public:
 private:
     std::string folder_;
 };
+
+/// Opens a file of a model's folder by its path: a shard, config.json, a tokenizer. It must lie in its folder as above,
+/// so that a downloaded model cannot show other files of the user. Fails with one sentence, also if it does not exist.
+/// Not for a file that the user has named, who may name a link.
+Result<std::shared_ptr<MappedFile>> openInItsFolder(const std::string& path,
+                                                    FileAccess access = FileAccess::ByFileSystem);
 
 } // namespace qs

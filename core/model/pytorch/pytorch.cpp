@@ -198,15 +198,14 @@ bool looksLikePytorch(std::span<const std::byte> head) {
     return isTorchLegacy(head);
 }
 
-Result<void> addPytorch(Model& model, const std::string& path) {
-    auto mapping = MappedFile::open(path);
-    if (!mapping) return tl::unexpected(mapping.error());
-    const MappedFile& file = **mapping;
+Result<void> addPytorch(Model& model, const std::string& path, Result<std::shared_ptr<MappedFile>> opened) {
+    if (!opened) return tl::unexpected(opened.error());
+    const MappedFile& file = **opened;
     const auto refused = [&](std::string_view is) { return fail(fmt::format("{} {}.", shownPath(path), is), path, 0); };
     if (const auto is = notWhole(file.size(), path); !is.empty()) return refused(is);
     std::vector<std::byte> head(std::min<std::size_t>(file.size(), 4096));
     file.readInto(0, head);
-    Loader loader(model, *mapping);
+    Loader loader(model, *opened);
     if (memberText(head).starts_with("PK\3\4")) return loader.addZip();
     if (isTorchLegacy(head)) return loader.addLegacy();
     const auto is = foreignFile(head);
@@ -215,7 +214,7 @@ Result<void> addPytorch(Model& model, const std::string& path) {
 
 Result<std::shared_ptr<Model>> openPytorch(const std::string& path) {
     auto model = newModel(path, "pytorch");
-    if (auto added = addPytorch(*model, path); !added) return tl::unexpected(added.error());
+    if (auto added = addPytorch(*model, path, MappedFile::open(path)); !added) return tl::unexpected(added.error());
     sortByName(*model);
     dropDuplicates(*model);
     return model;

@@ -10,7 +10,7 @@ namespace qs {
 /// `head`: the first bytes of the file, up to 4096.
 bool looksLikePytorch(std::span<const std::byte> head);
 Result<std::shared_ptr<Model>> openPytorch(const std::string& path);
-/// Maps one file and adds its tensors to the model, unsorted.
-Result<void> addPytorch(Model& model, const std::string& path);
+/// Adds the tensors of one file to the model, unsorted. `opened`: the file, or why it is not opened.
+Result<void> addPytorch(Model& model, const std::string& path, Result<std::shared_ptr<MappedFile>> opened);
 
 } // namespace qs

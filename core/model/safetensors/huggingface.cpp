@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Opens folders in the Hugging Face layout. Symbolic links are followed: in the hub's cache every file is a link into
-// ../../blobs/.
+// Opens folders in the Hugging Face layout. In the hub's cache every file is a symbolic link into ../../blobs/. Such links
+// are followed, and no others that lead out of the folder.
 #include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/model/file_format.h"
 #include "core/model/file_set.h"
 #include "core/model/foreign_file.h"
+#include "core/model/output/confined_folder.h"
 #include "core/model/pytorch/pytorch.h"
 #include "core/model/safetensors/safetensors.h"
 #include "core/model/tfjs/tfjs.h"
@@ -117,6 +118,12 @@ tl::unexpected<Error> nothingToOpen(const std::string& path, const FolderList& l
     return fail(fmt::format("{} holds no safetensors file.", shownPath(path)), path);
 }
 
+/// Checks a file that has a loader of its own, which would follow its link.
+Result<void> staysInside(const std::string& folder, const std::string& name) {
+    const auto file = openInItsFolder((fs::path(folder) / name).string());
+    return file ? Result<void>() : tl::unexpected(file.error());
+}
+
 } // namespace
 
 Result<std::shared_ptr<Model>> openHuggingFaceFolder(const std::string& path) {
@@ -138,6 +145,7 @@ Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const M
     std::shared_ptr<Model> model;
     std::vector<std::string> unread; // weights and indexes in the folder that are not read
     if (!index.empty()) {
+        if (auto inside = staysInside(folder, index); !inside) return tl::unexpected(inside.error());
         auto opened = openPartOfIndex((fs::path(folder) / index).string(), part);
         if (!opened) return opened;
         model = *opened;
@@ -148,6 +156,8 @@ Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const M
             const bool isSharded = has(list->opening, kTorchIndex),
                        isTorch = isSharded || has(list->opening, kTorchFile);
             if (!isTorch && !has(list->opening, kTfjsFile)) return nothingToOpen(folder, *list);
+            const char* chosen = isSharded ? kTorchIndex : isTorch ? kTorchFile : kTfjsFile;
+            if (auto inside = staysInside(folder, chosen); !inside) return tl::unexpected(inside.error());
             auto opened = isSharded ? openSafetensorsIndex((fs::path(folder) / kTorchIndex).string())
                           : isTorch ? openPytorch((fs::path(folder) / kTorchFile).string())
                                     : openTfjs((fs::path(folder) / kTfjsFile).string());
@@ -165,7 +175,8 @@ Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const M
                 unread.push_back(name);
                 continue;
             }
-            if (auto added = addSafetensors(*model, (fs::path(folder) / name).string(), part); !added)
+            const auto path = (fs::path(folder) / name).string();
+            if (auto added = addSafetensors(*model, path, openInItsFolder(path), part); !added)
                 return tl::unexpected(added.error());
             shards = std::max(shards, shardCount(name));
         }

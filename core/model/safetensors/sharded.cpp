@@ -4,6 +4,7 @@
 #include "core/model/file_set.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
+#include "core/model/output/confined_folder.h"
 #include "core/model/pytorch/pytorch.h"
 #include "core/model/safetensors/safetensors.h"
 
@@ -101,7 +102,9 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
         fileOf.push_back(int(model->files.size()));
         const bool isTorch = shard.ends_with(".bin");
         if (isTorch) model->format = "pytorch";
-        if (auto added = isTorch ? addPytorch(*model, place.string()) : addSafetensors(*model, place.string(), part);
+        auto opened = openInItsFolder(place.string());
+        if (auto added = isTorch ? addPytorch(*model, place.string(), std::move(opened))
+                                 : addSafetensors(*model, place.string(), std::move(opened), part);
             !added)
             return tl::unexpected(added.error());
     }

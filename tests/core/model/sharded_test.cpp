@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Sharded models, Hugging Face folders, and the Hugging Face cache with its symbolic links.
+#include "core/model/companion.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
 #include "core/model/safetensors/safetensors.h"
@@ -32,6 +33,7 @@ private Q_SLOTS:
     void variants();
     void nothingInTheFolder_data();
     void nothingInTheFolder();
+    void linksOutOfTheFolder();
     void loopsOfLinks();
 
 private:
@@ -311,6 +313,44 @@ void ShardedTest::nothingInTheFolder() {
     const QString why = refusal(path_);
     QVERIFY2(why.contains(says.contains(QLatin1Char('%')) ? says.arg(path_) : says) && why.startsWith(path_),
              qPrintable(why));
+}
+
+/// A downloaded folder cannot show other files of the user. A link that the user names is another matter.
+void ShardedTest::linksOutOfTheFolder() {
+    QTemporaryDir other;
+    const auto elsewhere = [&](const char* name, const QByteArray& bytes) {
+        QFile file(other.filePath(QString::fromUtf8(name)));
+        if (!file.open(QIODevice::WriteOnly) || file.write(bytes) != bytes.size()) qFatal("not written");
+        return file.fileName();
+    };
+    const QString weights = elsewhere("secret.safetensors", smallFile("a"));
+    const auto linked = [&](const char* name, const QString& target) {
+        const QString link = path_ + QLatin1Char('/') + QString::fromUtf8(name);
+        QFile::remove(link);
+        if (!QFile::link(target, link)) qFatal("not linked");
+        return link;
+    };
+    const QString says = QStringLiteral("is not opened: it is a symlink out of the model's folder");
+    const QString single = linked("model.safetensors", weights);
+    QVERIFY2(refusal(path_).contains(says), qPrintable(refusal(path_)));
+    QVERIFY(open(single));
+    QVERIFY(QFile::remove(single));
+
+    putShards();
+    const QString indexPath = put(QStringLiteral("model.safetensors.index.json"), index());
+    linked("model-00001-of-00002.safetensors", weights);
+    for (const QString& path : {path_, indexPath}) QVERIFY2(refusal(path).contains(says), qPrintable(refusal(path)));
+    putShards();
+    QVERIFY(open(path_));
+    linked("model.safetensors.index.json", elsewhere("index.json", index()));
+    QVERIFY2(refusal(path_).contains(says), qPrintable(refusal(path_)));
+
+    const auto config =
+        readCompanionTree(linked("config.json", elsewhere("config.json", R"({"model_type": "secret"})")).toStdString());
+    QVERIFY(!config && text(config.error().message).contains(says));
+    linked("config.json", QStringLiteral("inside.json"));
+    put(QStringLiteral("inside.json"), "{}");
+    QVERIFY(readCompanionTree((path_ + QStringLiteral("/config.json")).toStdString()));
 }
 
 void ShardedTest::loopsOfLinks() {
