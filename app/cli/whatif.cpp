@@ -22,7 +22,8 @@ struct WhatifOptions {
 Result<void> runWhatif(const WhatifOptions& options) {
     const auto spec = parseSpec(options.spec);
     if (!spec) return tl::unexpected(spec.error());
-    auto tensor = labTensor(options.path, options.tensor, false);
+    auto tensor = labTensor(options.path, options.tensor, false,
+                            [](const TensorInfo& info) { return value::whatIfNeed(info.elements); });
     if (!tensor) return tl::unexpected(tensor.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
     const Job& job = processJob();

@@ -21,6 +21,10 @@ namespace {
 
 using Rows = Result<std::vector<WhatIfRow>>;
 
+/// The tensor, its codes and its decoded values; of the largest result, twice as long as the tensor: the same again for
+/// the original and for the decoded values.
+constexpr std::uint64_t kBytesPerValue = 56;
+
 std::optional<std::int64_t> number(std::string_view text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -189,6 +193,12 @@ Rows runTake(const WhatIfSubject& s, const std::string& argument, const Job& job
     if (!axis || *axis < -64 || *axis > 64 || !places)
         return refused(s, "take", "write axis / places, for example 0 / 0,2,4");
     const std::vector<std::int64_t> indices(places->begin(), places->end());
+    const auto along = std::size_t(*axis < 0 ? *axis + std::int64_t(s.w.rank()) : *axis);
+    if (along < s.w.rank() && s.w.shape[along] > 0) // each place is a copy of a part of the tensor
+        if (auto fits = fitsMemory(
+                whatIfNeed(s.w.values.size() / std::uint64_t(s.w.shape[along]) * std::uint64_t(indices.size())));
+            !fits)
+            return refused(s, "take", fits.error().sentence());
     return again(
         s, "take", [&](const Tensor& t) { return take(t, indices, int(*axis)); }, job);
 }
@@ -288,9 +298,14 @@ constexpr WhatIfOperation kOperations[] = {
 
 } // namespace
 
+MemoryNeed whatIfNeed(std::uint64_t values) {
+    return {"A comparison of operations", [](std::uint64_t count) { return kBytesPerValue * count; }, values, "values"};
+}
+
 std::span<const WhatIfOperation> whatIfOperations() { return kOperations; }
 
 Result<WhatIfSubject> whatIfSubject(Tensor w, const QuantSpec& spec, const Job& job) {
+    if (auto fits = fitsMemory(whatIfNeed(w.values.size())); !fits) return tl::unexpected(fits.error());
     auto codes = quantized(w, spec, job);
     if (!codes) return tl::unexpected(codes.error());
     const auto bytes = storedSize(spec, w.shape, w.dtype);

@@ -5,6 +5,7 @@
 
 #include "core/base/column.h"
 #include "core/base/job.h"
+#include "core/base/machine_memory.h"
 #include "core/value/deviation.h"
 #include "core/value/operand.h"
 
@@ -31,6 +32,8 @@ struct WhatIfSubject {
     Tensor decoded;
     std::uint64_t bytes = 0;
 };
+/// Memory of the operations on a tensor of so many values. The subject asks for it, and so should who reads the tensor.
+MemoryNeed whatIfNeed(std::uint64_t values);
 Result<WhatIfSubject> whatIfSubject(Tensor w, const QuantSpec& spec, const Job& job);
 
 struct WhatIfOperation {

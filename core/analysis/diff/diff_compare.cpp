@@ -75,15 +75,16 @@ private:
     }
 };
 
-/// Loads rows [first, first + count) of the part from where they are in `whole`, row by row. `stored`: columns of
-/// `whole`.
+/// Loads columns [left, left + columns) of rows [first, first + count) of the part from where they are in `whole`, row by
+/// row. `stored`: columns of `whole`. `left` is 0 in a transposed tensor.
 void loadPlaced(const TensorView& whole, std::int64_t stored, const Placement& placement, std::int64_t first,
-                std::int64_t count, std::int64_t columns, std::vector<float>& scratch, float* out) {
+                std::int64_t count, std::int64_t left, std::int64_t columns, std::vector<float>& scratch, float* out) {
     if (!placement.transposed && placement.rows == Placement::Rows::InOrder && stored == columns)
         return loadF32(whole, std::uint64_t((placement.offset + first) * stored), std::size_t(count * columns), out);
     if (!placement.transposed) {
         for (std::int64_t r = 0; r < count; ++r)
-            loadF32(whole, std::uint64_t(placement.rowOf(first + r) * stored), std::size_t(columns), out + r * columns);
+            loadF32(whole, std::uint64_t(placement.rowOf(first + r) * stored + left), std::size_t(columns),
+                    out + r * columns);
         return;
     }
     scratch.resize(std::size_t(count));
@@ -134,7 +135,7 @@ double sampledNmse(const Pairing& pairing, const Placement& placement) {
     for (std::int64_t i = 0; i < std::min(kSampledRows, part.rows); ++i) {
         const std::int64_t row = i * part.rows / std::min(kSampledRows, part.rows);
         loadF32(*p, std::uint64_t(row * part.columns), std::size_t(columns), x.data());
-        loadPlaced(*w, whole.columns, placement, row, 1, columns, scratch, y.data());
+        loadPlaced(*w, whole.columns, placement, row, 1, 0, columns, scratch, y.data());
         sums.add(x.data(), y.data(), std::size_t(columns));
     }
     return sums.a > 0 ? sums.error / sums.a : sums.error > 0 ? INFINITY : 0.0;
@@ -171,20 +172,24 @@ struct Room {
     std::vector<float> x, y, scratch;
 };
 
-/// Compares bands of rows of the part with the same rows at the placement.
+/// Compares bands of rows of the part with the same rows at the placement. A row that is longer than a band is cut: its
+/// length is that of the file, and memory must not be.
 class Bands {
 public:
     Bands(const TensorView& part, const TensorView& whole, const Placement& placement)
         : part_(part), whole_(whole), placement_(placement), matrix_(*part.info), stored_(*whole.info),
-          band_(std::max<std::int64_t>(1, kBand / std::max<std::int64_t>(1, matrix_.columns))) {}
-    std::size_t count() const { return std::size_t((matrix_.rows + band_ - 1) / band_); }
+          band_(std::max<std::int64_t>(1, kBand / std::max<std::int64_t>(1, matrix_.columns))),
+          wide_(std::min(kBand, std::max<std::int64_t>(1, matrix_.columns))),
+          across_((matrix_.columns + wide_ - 1) / wide_) {}
+    std::size_t count() const { return std::size_t((matrix_.rows + band_ - 1) / band_ * across_); }
 
     template<class Add> void compare(std::size_t i, Room& room, const Add& add) const {
-        const std::int64_t at = std::int64_t(i) * band_, rows = std::min(band_, matrix_.rows - at);
-        const auto n = std::size_t(rows * matrix_.columns);
+        const std::int64_t at = std::int64_t(i) / across_ * band_, left = std::int64_t(i) % across_ * wide_;
+        const std::int64_t rows = std::min(band_, matrix_.rows - at), columns = std::min(wide_, matrix_.columns - left);
+        const auto n = std::size_t(rows * columns);
         if (room.x.size() < n) room.x.resize(n), room.y.resize(n);
-        loadF32(part_, std::uint64_t(at * matrix_.columns), n, room.x.data());
-        loadPlaced(whole_, stored_.columns, placement_, at, rows, matrix_.columns, room.scratch, room.y.data());
+        loadF32(part_, std::uint64_t(at * matrix_.columns + left), n, room.x.data());
+        loadPlaced(whole_, stored_.columns, placement_, at, rows, left, columns, room.scratch, room.y.data());
         add(room.x.data(), room.y.data(), n);
     }
 
@@ -192,7 +197,8 @@ private:
     const TensorView &part_, &whole_;
     const Placement& placement_;
     const Matrix matrix_, stored_;
-    const std::int64_t band_;
+    const std::int64_t band_;          ///< rows of a band
+    const std::int64_t wide_, across_; ///< columns of a piece; pieces of a row. `band_` is 1 where there are several
 };
 
 /// Compares tiles for a transposed tensor, so that both tensors are read in pieces of rows. The transposed tile is

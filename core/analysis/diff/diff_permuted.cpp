@@ -12,6 +12,8 @@
 namespace qs {
 namespace {
 
+/// The most rows or columns that a permutation is looked for in. Each of them takes memory, columns in each worker.
+constexpr std::int64_t kMostPermuted = std::int64_t(1) << 21;
 constexpr std::int64_t kPermutedBand = std::int64_t(1) << 16; ///< elements that a worker holds at a time
 
 /// Hash of a value's bits; 0 and -0 have the same hash.
@@ -101,7 +103,8 @@ bool inOrder(const std::vector<std::size_t>& places) { return std::ranges::is_so
 
 Result<std::optional<Permuted>> findPermutation(const Pairing& pairing, const Job& job) {
     const Matrix matrix(*pairing.part);
-    if (pairing.part->shape != pairing.whole->shape || matrix.rows * matrix.columns < 2)
+    if (pairing.part->shape != pairing.whole->shape || matrix.rows * matrix.columns < 2 ||
+        std::max(matrix.rows, matrix.columns) > kMostPermuted)
         return std::optional<Permuted>();
     const auto p = pairing.partModel->view(*pairing.part), w = pairing.wholeModel->view(*pairing.whole);
     if (!p) return tl::unexpected(p.error());

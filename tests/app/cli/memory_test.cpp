@@ -25,6 +25,7 @@ private Q_SLOTS:
     void inspect_data();
     void inspect();
     void analyze();
+    void longRows();
     void perTensor_data();
     void perTensor();
     void exportInParts();
@@ -143,6 +144,34 @@ QString experts(const QTemporaryDir& folder, int tensors) {
 }
 
 } // namespace
+
+/// A row may be as long as its file. Memory must not grow with it.
+void MemoryTest::longRows() {
+    if (kSanitized) QSKIP("the sanitizer's own memory is many times the program's");
+    QTemporaryDir folder;
+    constexpr qint64 columns = qint64(1) << 25;
+    std::vector<std::string> files;
+    for (const char* as : {"a.safetensors", "b.safetensors"}) {
+        const auto path = put(folder.path(), name(as),
+                              madeFile("{" +
+                                       entry("w", "BF16", "[1," + QByteArray::number(columns) + "]",
+                                             "[0," + QByteArray::number(2 * columns) + "]") +
+                                       "}"));
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadWrite) && file.resize(file.size() + 2 * columns)); // zeros that take no disk
+        if (as[0] == 'b') QVERIFY(file.seek(file.size() - 7) && file.write("\x3f") == 1);
+        files.push_back(path.toStdString());
+    }
+    for (const auto& arguments : std::initializer_list<std::vector<std::string>>{{"diff", files[0], files[1]},
+                                                                                 {"verify", files[0], files[1]}}) {
+        std::vector<std::string> call = {clitest::binary().toStdString()};
+        call.insert(call.end(), arguments.begin(), arguments.end());
+        const auto peak = clitest::peakOf(call);
+        const auto taken = peak.bytes - baseline_;
+        qInfo("%s takes %.1f MiB", arguments[0].c_str(), double(taken) / kMiB);
+        QVERIFY2(taken <= 96 * kMiB, qPrintable(name("%1 MiB").arg(taken / kMiB)));
+    }
+}
 
 void MemoryTest::perTensor_data() {
     QTest::addColumn<QStringList>("arguments");
