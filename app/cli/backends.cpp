@@ -75,7 +75,12 @@ Result<void> runBackends(const BackendsOptions& options) {
     const auto sources = backendSources(options.plugins);
     if (options.check) return check(options, sources);
     std::vector<BackendRow> rows;
-    auto listed = listBackends(sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); });
+    auto listed = listBackends(
+        sources, processJob(), [&](const BackendRow& row) { rows.push_back(row); }, Deadlines{},
+        [](const std::string& ids) {
+            note(fmt::format("waiting for {}, which may take minutes to start and is ended then; Ctrl-C stops.",
+                             escapeForPeople(ids, 200)));
+        });
     if (!listed) return listed;
     std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.source < b.source; });
     const Table table = makeTable({}, backendColumns(), rows);

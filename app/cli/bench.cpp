@@ -7,6 +7,7 @@
 #include "core/base/byte_count.h"
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/bench/backend/source_named.h"
 #include "core/bench/report/bench_report.h"
 #include "core/bench/report/bench_table.h"
 #include "core/bench/run/machine_load.h"
@@ -73,23 +74,9 @@ Result<void> addSpecs(BenchmarkPlan& plan, const BenchOptions& options) {
     return {};
 }
 
-/// Asks each user plugin for its backend id. Until it answers, its file name is the id. An id that another backend
-/// already has is not taken.
-void askNames(std::vector<BackendSource>& sources) {
-    for (auto& source : sources) {
-        if (source.shipped) continue; // includes PJRT plugins: the backend pjrt runs them
-        const auto answer = probeBackend(source, Deadlines{}, processJob());
-        const bool taken =
-            answer && std::ranges::any_of(sources, [&](const auto& other) { return other.id == answer->id; });
-        if (answer && !answer->id.empty() && !taken) source.id = answer->id;
-    }
-}
-
 Result<void> addBackends(BenchmarkPlan& plan, const BenchOptions& options) {
     auto sources = backendSources(options.plugins);
-    askNames(sources);
-    std::string known;
-    for (const auto& source : sources) known += (known.empty() ? "" : ", ") + source.id;
+    const auto silent = askNames(sources, processJob());
     std::set<std::string> asked;
     for (const auto& id : options.backends) {
         const bool exists = std::ranges::any_of(sources, [&](const auto& s) { return s.id == id; });
@@ -97,10 +84,9 @@ Result<void> addBackends(BenchmarkPlan& plan, const BenchOptions& options) {
             for (auto& source : sources) // the user wants this backend with options only, so the plain one is removed
                 if (source.id == own->base && source.shipped) source.named = false;
             sources.push_back(std::move(*own));
-        } else if (!exists)
-            return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "
-                                    "openblas:coretype=default.",
-                                    escapeForPeople(id, 60), escapeForPeople(known, 200)));
+        } else if (!exists) {
+            return noSuchBackend(id, sources, silent);
+        }
         asked.insert(id);
     }
     for (const auto& source : sources) {

@@ -50,6 +50,7 @@ Result<void> CommandLine::run() const {
         for (const auto& place : part().places) runFiles().reads(place, "the records");
         addPaths(*declared, runFiles());
         if (auto fine = runFiles().apart(); !fine) return fine;
+        if (auto fine = hasNoEmptyValue(*declared); !fine) return fine;
         return command();
     }
     return fail("no command was given.");
@@ -61,6 +62,9 @@ Result<void> runCommand(std::vector<std::string> words, const std::vector<std::s
     CommandLine line;
     try {
         line.parse(std::move(words));
+    } catch (const CLI::Success&) { // the words ask for help or for the version
+        return fail(fmt::format("The records are of {} with --help, which computes nothing.",
+                                escapeForPeople(name.empty() ? "no command" : name, 40)));
     } catch (const CLI::ParseError& problem) {
         return fail(escapeForPeople(
             fmt::format("The records are of {}: {}", name.empty() ? "no command" : name, problem.what()), 250));

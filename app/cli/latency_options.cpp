@@ -59,7 +59,7 @@ Result<void> LatencyOptions::ask(plan::OptionRequest& request, const Job& job) c
     if (target.empty()) return plugin.empty() ? Result<void>() : fail("--plugin is for --target: give that too.");
     const std::vector<std::string> plugins = plugin.empty() ? std::vector<std::string>() : std::vector{plugin};
     if (auto fine = pluginsExist(plugins); !fine) return fine;
-    auto source = sourceNamed(target, backendSources(plugins));
+    auto source = sourceNamed(target, backendSources(plugins), job);
     if (!source) return tl::unexpected(source.error());
     auto answers = plan::askTarget({std::move(*source),
                                     request.model,

@@ -8,6 +8,7 @@
 #include "app/cli/usage_error.h"
 #include "core/base/job_scope.h"
 #include "core/base/text.h"
+#include "core/process/begin_program.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <clocale>
 #include <cstdio>
+#include <iostream>
 #include <new>
 
 namespace {
@@ -74,6 +76,7 @@ int runAsRank(const qs::cli::CommandLine& line, const qs::cli::Mpi& mpi) {
 } // namespace
 
 int main(int argc, char** argv) {
+    qs::beginProgram();
     std::setlocale(LC_CTYPE, "C.UTF-8"); // needed for the width of characters; numbers keep the format of the C locale
     for (const auto& problem : qs::loadUserFormats()) complain("not taken as a format: " + problem, 0);
     for (const auto& problem : qs::loadTrained(qs::userFormatsFolder()))
@@ -83,7 +86,10 @@ int main(int argc, char** argv) {
     try {
         line.parse(words);
     } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) return line.app().exit(e);
+        if (e.get_exit_code() == 0) {
+            const int code = line.app().exit(e);
+            return std::cout.flush() ? code : complain("The standard output could not be written.", 1);
+        }
         return complain(qs::cli::usageSentence(line, words, e), 2);
     }
     if (const char* problem = qs::forcedIsaProblem()) return complain(std::string(problem) + ".", 2);

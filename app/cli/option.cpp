@@ -6,7 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fmt/format.h>
 #include <map>
+#include <type_traits>
 
 namespace qs::cli {
 namespace {
@@ -109,6 +111,17 @@ void addPaths(const CLI::App& command, RunFiles& files) {
     for (const CLI::App* inner : command.get_subcommands()) addPaths(*inner, files);
 }
 
+Result<void> hasNoEmptyValue(const CLI::App& command) {
+    for (const CLI::Option* declared : command.get_options()) {
+        if (declared->get_positional() || declared->get_expected_max() == 0) continue;
+        for (const std::string& value : declared->results())
+            if (value.empty()) return fail(fmt::format("{} is given without a value.", declared->get_name()));
+    }
+    for (const CLI::App* inner : command.get_subcommands())
+        if (auto fine = hasNoEmptyValue(*inner); !fine) return fine;
+    return {};
+}
+
 Option Option::type(const std::string& name) const { return Option(declared_->type_name(name)); }
 Option Option::required() const { return Option(declared_->required()); }
 Option Option::showDefault() const { return Option(declared_->capture_default_str()); }
@@ -136,7 +149,12 @@ Option Option::role(OptionRole role) const {
 bool Option::given() const { return declared_->count() > 0; }
 
 template<class T> Option option(CLI::App& app, const std::string& name, T& into, const std::string& text) {
-    return Option(app.add_option(name, into, text));
+    CLI::Option* declared = app.add_option(name, into, text);
+    if constexpr (!std::is_same_v<T, std::string> && !std::is_same_v<T, std::vector<std::string>>)
+        declared->check([](const std::string& value) { // which CLI11 takes for 0
+            return std::string(value.empty() ? "it takes a number, not ''" : "");
+        });
+    return Option(declared);
 }
 template Option option(CLI::App&, const std::string&, std::string&, const std::string&);
 template Option option(CLI::App&, const std::string&, std::vector<std::string>&, const std::string&);

@@ -74,6 +74,9 @@ std::vector<std::string> ownWordsOf(const CLI::App& command);
 /// input folder is left out. Error: an input file cannot be read.
 Result<std::string> settingsOf(const CLI::App& command);
 
+/// Error: an option was given with an empty value. That is no way to leave it out.
+Result<void> hasNoEmptyValue(const CLI::App& command);
+
 /// Declares an option. A `name` without dashes is a positional argument. `into` holds the default and must outlive
 /// parsing; option.cpp lists the types that it can have.
 template<class T> Option option(CLI::App& app, const std::string& name, T& into, const std::string& text);

@@ -38,7 +38,7 @@ Result<void> ServingOptions::check() const {
 Result<std::shared_ptr<eval::LinearServer>> ServingOptions::open(const Job& job) const {
     const std::vector<std::string> plugins = plugin.empty() ? std::vector<std::string>() : std::vector{plugin};
     if (auto fine = pluginsExist(plugins); !fine) return tl::unexpected(fine.error());
-    auto source = sourceNamed(backend, backendSources(plugins));
+    auto source = sourceNamed(backend, backendSources(plugins), job);
     if (!source) return tl::unexpected(source.error());
     serve::ServingChoice choice;
     choice.source = std::move(*source), choice.variant = variant, choice.act = act;

@@ -163,7 +163,7 @@ Result<void> print(std::string_view text) {
 
 static void say(const char* before, std::string_view sentence) {
     clearProgress();
-    const std::string line = before + oneSentence(sentence) + "\n";
+    const std::string line = oneSentence(before + std::string(sentence)) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
 }
 

@@ -8,6 +8,7 @@
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
 #include "core/model/companion.h"
+#include "core/process/begin_program.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/spec/forced_isa.h"
 #include "core/quant/spec/trained.h"
@@ -72,6 +73,7 @@ void leaveHostileSettings() {
 } // namespace
 
 int main(int argc, char** argv) {
+    beginProgram();
     qInstallMessageHandler(onMessage);
     QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
     QCoreApplication::setApplicationName(QStringLiteral("QuantScope"));

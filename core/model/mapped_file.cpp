@@ -38,7 +38,7 @@ struct Slot {
     std::atomic<bool> faulted{false};
 };
 static_assert(std::atomic<std::uintptr_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
-constexpr int kSlots = 8192;
+constexpr int kSlots = 1 << 15; ///< below the number of mappings that Linux gives to a process (65,530)
 std::array<Slot, kSlots> slots;
 struct sigaction previousAction;
 std::size_t pageSize = 4096;
@@ -91,10 +91,13 @@ void catchBusErrors() {
     });
 }
 
+/// The search begins behind the slot that was taken last, so that opening many files does not pass all before each.
 int takeSlot() {
+    static std::atomic<unsigned> last{0};
     for (int i = 0; i < kSlots; ++i) {
+        const unsigned at = ++last % unsigned(kSlots);
         bool expected = false;
-        if (slots[std::size_t(i)].taken.compare_exchange_strong(expected, true)) return i;
+        if (slots[at].taken.compare_exchange_strong(expected, true)) return int(at);
     }
     return -1;
 }
@@ -182,17 +185,14 @@ Result<std::shared_ptr<MappedFile>> MappedFile::ofDescriptor(int fd, const std::
 
     catchBusErrors();
     const int index = takeSlot();
-    if (index < 0)
-        return fail(
-            fmt::format("{} is not opened: {} files are open already, the most at a time.", shownPath(path), kSlots),
-            path);
-    auto& slot = slots[std::size_t(index)];
-    void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
-    if (data == MAP_FAILED) {
-        const int error = errno;
-        slot.taken.store(false);
-        return cannotRead(path, error);
+    void* data = index < 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+    if (data == MAP_FAILED) { // no slot, no address space (ulimit -v), or a file system without mappings
+        if (index >= 0) slots[std::size_t(index)].taken.store(false);
+        mapped->fd_ = file.release();
+        mapped->size_ = size;
+        return mapped;
     }
+    auto& slot = slots[std::size_t(index)];
     mapped->slot_ = index;
     mapped->data_ = static_cast<const std::byte*>(data);
     mapped->size_ = size;

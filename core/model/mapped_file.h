@@ -2,8 +2,8 @@
 #pragma once
 // A file with random access. Files on local disks are mapped. If a mapped file is truncated, the SIGBUS is caught: zero
 // pages replace the missing part and a flag is set. Files on network, FUSE and removable file systems are read with
-// pread, because there a page can fail or block long after opening. A byte that pread cannot read is zero, and the same
-// flag is set.
+// pread, because there a page can fail or block long after opening. So are files that cannot be mapped: very many are
+// already, or the address space is limited. A byte that pread cannot read is zero, and the same flag is set.
 
 #include "core/base/result.h"
 

@@ -190,6 +190,8 @@ struct AskedBackend {
     std::string id, plugin;
 };
 AskedBackend askedAs(const BackendSource& source);
+/// True for the ids of the shipped backends, also of those that this build lacks.
+bool isShippedId(std::string_view id);
 /// One of `sources` with own options: "openblas:coretype=default", "pjrt:topology=v6e:1x1,chips_per_host_bounds=1,1,1".
 /// nullopt: there is no source with that id, or the options are invalid.
 std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<const BackendSource> sources);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -11,7 +12,8 @@
 namespace qs {
 namespace {
 
-constexpr std::size_t kAtOnce = 4; ///< each may start a vendor runtime
+constexpr std::size_t kAtOnce = 4;         ///< each may start a vendor runtime
+constexpr std::chrono::seconds kSilent{4}; ///< no row for so long: the user hears which are waited for
 
 BackendRow failed(BackendRow row, const Failure& failure) {
     // A failure code of a plugin that works otherwise means that it does not run here.
@@ -64,7 +66,16 @@ std::vector<BackendRow> rowsOf(const BackendSource& source, std::size_t index, c
 } // namespace
 
 Result<void> listBackends(std::span<const BackendSource> sources, const Job& job,
-                          const std::function<void(const BackendRow&)>& onRow, const Deadlines& deadlines) {
+                          const std::function<void(const BackendRow&)>& onRow, const Deadlines& deadlines,
+                          const std::function<void(const std::string& ids)>& onWait) {
+    std::vector<bool> known(sources.size());
+    bool isWaitSaid = !onWait;
+    const auto unknownIds = [&] {
+        std::string ids;
+        for (std::size_t i = 0; i < sources.size(); ++i)
+            if (!known[i]) ids += (ids.empty() ? "" : ", ") + sources[i].id;
+        return ids;
+    };
     std::atomic<std::size_t> nextSource{0};
     std::mutex mutex;
     std::condition_variable ready;
@@ -82,9 +93,17 @@ Result<void> listBackends(std::span<const BackendSource> sources, const Job& job
     for (std::size_t answered = 0; answered < sources.size(); ++answered) {
         job.progress({double(answered), double(sources.size()), "Asking the backends", answered, sources.size()});
         std::unique_lock lock(mutex);
-        ready.wait(lock, [&] { return !done.empty(); });
+        const auto any = [&] { return !done.empty(); };
+        if (!isWaitSaid && !ready.wait_for(lock, kSilent, any)) {
+            isWaitSaid = true;
+            lock.unlock();
+            onWait(unknownIds());
+            lock.lock();
+        }
+        ready.wait(lock, any);
         const auto rows = std::move(done.front());
         done.pop_front();
+        known[rows.front().source] = true;
         lock.unlock();
         if (!job.cancelled())
             for (const auto& row : rows) onRow(row);

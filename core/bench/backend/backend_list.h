@@ -23,8 +23,10 @@ struct BackendRow {
 const Columns<BackendRow>& backendColumns();
 
 /// Probes every source and opens those that are available, a few at a time. `onRow` is called from this thread. A
-/// plugin that fails gives a row; only a cancelled job is an error.
+/// plugin that fails gives a row; only a cancelled job is an error. `onWait` is called once, with the ids that have not
+/// answered after some seconds: opening one may take minutes.
 Result<void> listBackends(std::span<const BackendSource> sources, const Job& job,
-                          const std::function<void(const BackendRow&)>& onRow, const Deadlines& deadlines = {});
+                          const std::function<void(const BackendRow&)>& onRow, const Deadlines& deadlines = {},
+                          const std::function<void(const std::string& ids)>& onWait = {});
 
 } // namespace qs

@@ -114,16 +114,43 @@ std::optional<BackendSource> sourceWithOptions(std::string_view text, std::span<
     }
 }
 
-Result<BackendSource> sourceNamed(const std::string& id, std::span<const BackendSource> sources) {
-    std::string known;
-    for (const BackendSource& source : sources) {
-        if (id.empty() ? source.named : source.id == id) return source;
-        known += (known.empty() ? "" : ", ") + source.id;
+bool isShippedId(std::string_view id) {
+    return std::ranges::any_of(kShipped, [&](const Shipped& shipped) { return shipped.id == id; });
+}
+
+std::vector<std::string> askNames(std::vector<BackendSource>& sources, const Job& job) {
+    std::vector<std::string> silent;
+    for (auto& source : sources) {
+        if (source.shipped) continue; // includes PJRT plugins: the backend pjrt runs them
+        const auto answer = probeBackend(source, Deadlines{}, job);
+        if (!answer) silent.push_back(source.id + ": " + answer.error().reason);
+        const bool taken =
+            answer && std::ranges::any_of(sources, [&](const auto& other) { return other.id == answer->id; });
+        if (answer && !answer->id.empty() && !taken) source.id = answer->id;
     }
-    if (auto own = sourceWithOptions(id, sources)) return *own;
+    return silent;
+}
+
+tl::unexpected<Error> noSuchBackend(const std::string& id, std::span<const BackendSource> sources,
+                                    std::span<const std::string> silent) {
+    std::string known;
+    for (const BackendSource& source : sources) known += (known.empty() ? "" : ", ") + source.id;
     return fail(fmt::format("There is no backend '{}'; the backends are {}, each also with options, as in "
-                            "openblas:coretype=default.",
-                            escapeForPeople(id, 60), escapeForPeople(known, 200)));
+                            "openblas:coretype=default{}.",
+                            escapeForPeople(id, 60), escapeForPeople(known, silent.empty() ? 200 : 100),
+                            silent.empty() ? "" : "; " + escapeForPeople(silent.front(), 200)));
+}
+
+Result<BackendSource> sourceNamed(const std::string& id, std::vector<BackendSource> sources, const Job& job) {
+    const auto found = [&]() -> std::optional<BackendSource> {
+        for (const BackendSource& source : sources)
+            if (id.empty() ? source.named : source.id == id) return source;
+        return sourceWithOptions(id, sources);
+    };
+    if (auto known = found()) return *known;
+    const auto silent = askNames(sources, job);
+    if (auto known = found()) return *known;
+    return noSuchBackend(id, sources, silent);
 }
 
 std::vector<BackendSource> backendSources(std::span<const std::string> plugins, const Options& options) {
@@ -172,6 +199,8 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         const auto path = fs::absolute(plugin, error);
         source.path = error ? plugin : path.lexically_normal().string();
         source.id = source.base = fs::path(plugin).filename().string();
+        if (std::ranges::any_of(sources, [&](const auto& other) { return other.id == source.id; }))
+            source.id = source.base = source.path; // a file may be called as a backend, or as another file
         source.options = options;
         source.shipped = false;
         sources.push_back(std::move(source));

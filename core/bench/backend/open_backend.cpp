@@ -16,6 +16,10 @@ Outcome<ProbeResult> probeBackend(const BackendSource& source, const Deadlines& 
     auto probe = valueFrom<ProbeResult>(fields);
     if (!fields.problem() && source.shipped && probe.id != source.base)
         fields.refuse("it calls itself '" + probe.id + "'");
+    if (!fields.problem() && !source.shipped && isShippedId(probe.id))
+        return tl::unexpected(Failure{RowState::Declined,
+                                      "calls itself '" + probe.id + "', which is a backend of this program",
+                                      "give it an id of its own"});
     if (fields.problem()) return tl::unexpected((*session)->refuse("probe", *fields.problem()));
     if (!source.path.empty()) probe.isolation = 1; // always for a loaded library
     return probe;

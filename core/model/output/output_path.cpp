@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <random>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 namespace qs {
 namespace fs = std::filesystem;
@@ -35,10 +37,25 @@ Result<OutputPath> outputPath(const std::string& path) {
     return OutputPath{absolute.string(), folder.string()};
 }
 
+std::string partialStem(const std::string& path) {
+    constexpr std::string_view infix = ".partial-";
+    constexpr std::size_t longest = NAME_MAX - infix.size() - kPartialDigits;
+    const auto slash = path.rfind('/') + 1;
+    std::string name = path.substr(slash);
+    if (name.size() > longest) {
+        const std::string end = fmt::format("~{:016x}", XXH3_64bits(name.data(), name.size()));
+        std::size_t kept = longest - end.size();
+        while (kept > 0 && (static_cast<unsigned char>(name[kept]) & 0xc0) == 0x80) --kept; // whole characters
+        name = name.substr(0, kept) + end;
+    }
+    return path.substr(0, slash) + name + std::string(infix);
+}
+
 std::string partialName(const std::string& path) {
+    const std::string stem = partialStem(path);
     std::random_device random;
     for (;;) {
-        std::string name = fmt::format("{}.partial-{:08x}", path, random());
+        std::string name = fmt::format("{}{:0{}x}", stem, random(), kPartialDigits);
         struct stat status {};
         if (::lstat(name.c_str(), &status) != 0) return name;
     }

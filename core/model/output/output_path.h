@@ -18,6 +18,10 @@ Result<OutputPath> outputPath(const std::string& path);
 
 /// A name beside `path` that does not exist yet: "PATH.partial-3f9a01c2".
 std::string partialName(const std::string& path);
+/// The beginning of such names, with its folder: "PATH.partial-". Of a name that would be too long for a file system the
+/// end is replaced by a hash.
+std::string partialStem(const std::string& path);
+constexpr std::size_t kPartialDigits = 8; ///< hexadecimal digits behind it
 
 /// Calls fsync on the folder, so that a rename in it survives a power failure.
 Result<void> syncFolder(const std::string& folder);

@@ -22,8 +22,6 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kInfix = ".partial-";
-constexpr std::size_t kDigits = 8;
 
 /// The text includes the host name, because a lock on a network file system may be visible on one machine only.
 std::string markerText() {
@@ -84,12 +82,12 @@ int takeStale(const std::string& folder) {
 /// Paths of folders whose names are those of partial folders of the target.
 std::vector<std::string> partialsOf(const std::string& target) {
     const auto slash = target.rfind('/');
-    const std::string folder = target.substr(0, slash + 1), start = target.substr(slash + 1) + std::string(kInfix);
+    const std::string folder = target.substr(0, slash + 1), start = partialStem(target).substr(slash + 1);
     std::vector<std::string> found;
     std::error_code failed;
     for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
         const std::string name = it->path().filename().string();
-        if (name.size() != start.size() + kDigits || !name.starts_with(start)) continue;
+        if (name.size() != start.size() + kPartialDigits || !name.starts_with(start)) continue;
         if (name.find_first_not_of("0123456789abcdef", start.size()) == std::string::npos)
             found.push_back(folder + name);
     }
@@ -141,6 +139,8 @@ void PartialFolder::markReplaced(const std::string& old) {
 void PartialFolder::unmark(const std::string& folder) { ::unlink(markerOf(folder).c_str()); }
 
 void removeStalePartials(const std::string& target) {
+    // A folder that is being written is new and has none. Listing it for each of its files would take the square of them.
+    if (::access((target.substr(0, target.rfind('/') + 1) + kWritingMarker).c_str(), F_OK) == 0) return;
     for (const auto& folder : partialsOf(target)) {
         const int fd = takeStale(folder);
         if (fd < 0) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Exit codes. Every error message must be one sentence of at most 500 bytes.
 #include "app/cli/command.h"
+#include "app/cli/command_line.h"
 #include "app/cli/option.h"
 #include "cli_run.h"
 #include "tests/support/test_program.h"
@@ -264,18 +265,72 @@ private Q_SLOTS:
         const QString out = path("o.safetensors");
         const std::vector<std::pair<QStringList, const char*>> wrong = {
             {{s("inspect"), s("")}, "No file was named"},
-            {{s("analyze"), good_, s("--spec"), s("")}, "the format is missing"},
-            {{s("analyze"), good_, s("--spec"), s("nf4"), s("--json"), s("")}, "--json names no file"},
-            {{s("inspect"), good_, s("--json"), s("")}, "--json names no file"},
-            {{s("formats"), s("--json"), s("")}, "--json names no file"},
-            {{s("quantize"), good_, s("--spec"), s("nf4"), s("-o"), s("")}, "No output file was named"},
-            {{s("quantize"), good_, s("--spec"), s("nf4"), s("--layout"), s(""), s("-o"), out}, "no layout ''"}};
+            {{s("analyze"), good_, s("--spec"), s("")}, "--spec is given without a value"},
+            {{s("analyze"), good_, s("--spec"), s("nf4"), s("--json"), s("")}, "--json is given without a value"},
+            {{s("inspect"), good_, s("--json"), s("")}, "--json is given without a value"},
+            {{s("formats"), s("--json"), s("")}, "--json is given without a value"},
+            {{s("recipe"), s("show"), good_, s("--json=")}, "--json is given without a value"},
+            {{s("analyze"), good_, s("--spec"), s("nf4"), s("--tensor"), s("")}, "--tensor is given without a value"},
+            {{s("eval"), good_, s("--text"), s("")}, "--text is given without a value"},
+            {{s("quantize"), good_, s("--spec"), s("nf4"), s("-o"), s("")}, "--output is given without a value"},
+            {{s("quantize"), good_, s("--spec"), s("nf4"), s("--layout"), s(""), s("-o"), out},
+             "--layout is given without a value"}};
         for (const auto& [arguments, says] : wrong) {
             const auto ran = run(arguments);
             QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains(says), ran.err.constData());
             QVERIFY(ran.out.isEmpty());
         }
         QCOMPARE(entries(dir_.path()).size(), 2);
+        for (const char* number : {"--chunks", "--ctx"}) { // CLI11 alone would take 0
+            const auto ran = run({s("eval"), good_, s("--text"), kText, s(number), s("")});
+            QVERIFY2(ran.code == 2 && isSentence(ran.err) && ran.err.contains("it takes a number, not ''"),
+                     ran.err.constData());
+        }
+    }
+
+    /// A file of the user never gets the number of a closed standard descriptor, and output that is lost is an error.
+    void closedDescriptors() {
+        const auto ranWith = [&](const char* closed) {
+            QProcess shell;
+            shell.start(s("/bin/sh"), {s("-c"), s("exec \"$0\" inspect \"$1\" ") + s(closed), binary(), good_});
+            if (!shell.waitForFinished(60'000)) qFatal("it hangs");
+            return Ran{shell.exitCode(), shell.readAllStandardOutput(), shell.readAllStandardError()};
+        };
+        const auto whole = ranWith("");
+        QCOMPARE(whole.code, 0);
+        for (const char* closed : {"<&-", "2>&-", "<&- 2>&-"}) {
+            const auto ran = ranWith(closed);
+            QCOMPARE(ran.code, 0);
+            QCOMPARE(ran.out, whole.out);
+        }
+        for (const char* closed : {">&-", "<&- >&-"}) {
+            const auto ran = ranWith(closed);
+            QVERIFY2(ran.code == 1 && isSentence(ran.err), ran.err.constData());
+            QVERIFY(ran.err.contains("The standard output could not be written: Bad file descriptor"));
+        }
+        QCOMPARE(ranWith("<&- >&- 2>&-").code, 1);
+    }
+
+    /// A limit of file sizes ends no command by a signal: the folder of an export does not stay half written.
+    void limitOfFileSizes() {
+        QTemporaryDir dir;
+        QProcess shell;
+        shell.start(s("/bin/bash"), {s("-c"), s("ulimit -f 4; exec \"$0\" quantize \"$1\" --spec int8 -o \"$2\""),
+                                     binary(), kSample, dir.filePath(s("out"))});
+        QVERIFY(shell.waitForFinished(60'000));
+        QCOMPARE(shell.exitStatus(), QProcess::NormalExit);
+        const auto err = shell.readAllStandardError();
+        QVERIFY2(shell.exitCode() == 1 && isSentence(err), err.constData());
+        QCOMPARE(entries(dir.path()), QStringList());
+    }
+
+    void recordsOfACallForHelp() {
+        for (const auto& words : std::vector<std::vector<std::string>>{{"analyze", "--help"}, {"--version"}}) {
+            const auto done = qs::cli::runCommand(words, {});
+            QVERIFY(!done);
+            QVERIFY2(done.error().message.find("--help, which computes nothing") != std::string::npos,
+                     done.error().message.c_str());
+        }
     }
 
     void longNamesAreElided() {

@@ -8,6 +8,7 @@
 #include "tests/support/test_program.h"
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -51,6 +52,7 @@ private Q_SLOTS:
     void init() { folder_ = std::make_unique<QTemporaryDir>(); }
     void nothingBeforeCommit();
     void replacesAtOnceAndKeepsTheMode();
+    void longestNames();
     void refusedTargets();
     void notWritableFolder();
     void fullDisk_data();
@@ -102,6 +104,37 @@ void AtomicFileTest::replacesAtOnceAndKeepsTheMode() {
     QCOMPARE(bytesOf(text(at("out"))), QByteArray("new"));
     QCOMPARE(modeOf(at("out")), mode_t(0604));
     QCOMPARE(names(), QStringList{QStringLiteral("out")});
+}
+
+/// There is no room for the ending of a partial folder behind such a name.
+void AtomicFileTest::longestNames() {
+    for (const std::string& name : {std::string(254, 'n'), std::string(255, 'n'), "\u00e4" + std::string(252, 'n'),
+                                    std::string(120, 'n') + std::string(60, '\xc3') + std::string(1, 'x')}) {
+        for (const char* content : {"one", "two"}) {
+            const auto done = writeWholeFile(at(name.c_str()), content);
+            QVERIFY2(done, done ? "" : done.error().message.c_str());
+            QCOMPARE(bytesOf(QString::fromLocal8Bit(at(name.c_str()).c_str())), QByteArray(content));
+        }
+        QCOMPARE(names().size(), 1);
+        QCOMPARE(::unlink(at(name.c_str()).c_str()), 0);
+        for (int i = 0; i < 2; ++i) {
+            auto folder = AtomicFolder::create(at(name.c_str()));
+            QVERIFY2(folder, folder ? "" : folder.error().message.c_str());
+            QVERIFY(writeWholeFile(folder->partialPath() + "/file", "x"));
+            QVERIFY(folder->commit());
+        }
+        QCOMPARE(names().size(), 1);
+        std::filesystem::remove_all(at(name.c_str()));
+    }
+    // What a killed writer left under the shortened name is found again.
+    const std::string name(254, 'n');
+    QVERIFY(killedAfter([&](const auto& ready) {
+        auto folder = AtomicFolder::create(at(name.c_str()));
+        if (folder) ready();
+    }));
+    QCOMPARE(names().size(), 1);
+    QVERIFY(writeWholeFile(at(name.c_str()), "whole"));
+    QCOMPARE(names().size(), 1);
 }
 
 void AtomicFileTest::refusedTargets() {

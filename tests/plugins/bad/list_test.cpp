@@ -4,6 +4,7 @@
 #include "bad_source.h"
 
 #include "core/bench/backend/backend_list.h"
+#include "core/bench/backend/source_named.h"
 #include "plugins/elf/elf_library.h"
 #include "tests/support/files.h"
 #include "tests/support/test_program.h"
@@ -23,13 +24,13 @@ namespace {
 bool elfDefines(const std::string& path, const std::string& symbol) { return readElfLibrary(path).defines(symbol); }
 
 const std::pair<const char*, const char*> kExpected[] = {
-    {"bad", "available"},          {"bad_crash", "crashed"},         {"bad_hang", "hung"},
-    {"bad_abort", "crashed"},      {"bad_exit", "crashed"},          {"bad_noise", "available"},
-    {"bad_wire", "crashed"},       {"bad_state", "crashed"},         {"bad_query", "crashed"},
-    {"bad_load", "crashed"},       {"bad_table_null", "declined"},   {"bad_table_major", "declined"},
-    {"bad_table_tiny", "crashed"}, {"bad_table_huge", "crashed"},    {"bad_table_old", "available"},
-    {"bad_table_id", "crashed"},   {"bad_table_symbol", "declined"}, {"bad_table_library", "unavailable"},
-    {"nowhere", "unavailable"},
+    {"bad", "available"},           {"bad_crash", "crashed"},         {"bad_hang", "hung"},
+    {"bad_abort", "crashed"},       {"bad_exit", "crashed"},          {"bad_noise", "available"},
+    {"bad_wire", "crashed"},        {"bad_state", "crashed"},         {"bad_query", "crashed"},
+    {"bad_load", "crashed"},        {"bad_table_null", "declined"},   {"bad_table_major", "declined"},
+    {"bad_table_tiny", "crashed"},  {"bad_table_huge", "crashed"},    {"bad_table_old", "available"},
+    {"bad_table_id", "crashed"},    {"bad_table_symbol", "declined"}, {"bad_table_library", "unavailable"},
+    {"bad_table_ours", "declined"}, {"nowhere", "unavailable"},
 };
 std::string pathOf(const char* library) { return wholePath(q(QS_BAD_DIR "/") + q(library) + q(".so")).toStdString(); }
 } // namespace
@@ -183,6 +184,41 @@ private Q_SLOTS:
             if (!available) QCOMPARE(q(row.backend), q(kExpected[i].first) + q(".so"));
         }
         QVERIFY(q(rows[2].front().reason).startsWith(q("hung in probe for 4 s")));
+    }
+    /// One that hangs is named while the others are known.
+    void waitedForAreNamed() {
+        const std::vector<BackendSource> sources = {badSource("open:hang"), badSource({}, "bad_crash")};
+        Deadlines deadlines = patient();
+        deadlines.open = deadlines.longestOpen = 6;
+        std::size_t rows = 0;
+        std::vector<std::string> waited;
+        QVERIFY(listBackends(
+            sources, {}, [&](const BackendRow&) { ++rows; }, deadlines,
+            [&](const std::string& ids) {
+                QCOMPARE(rows, std::size_t(1));
+                waited.push_back(ids);
+            }));
+        QCOMPARE(rows, std::size_t(2));
+        QCOMPARE(waited, std::vector<std::string>{"bad.so"});
+    }
+    /// A plugin that fails is the reason why its id is not known.
+    void idsOfPlugins() {
+        const auto refusal = [](const char* id, const char* library) {
+            const auto found = sourceNamed(id, backendSources(std::vector{pathOf(library)}));
+            return found ? q("found ") + q(found->id) : q(found.error().message);
+        };
+        QCOMPARE(refusal("bad", "bad"), q("found bad"));
+        QCOMPARE(refusal("bad.so", "bad"), q("found bad.so"));
+        QVERIFY2(refusal("mine", "bad_crash").contains(q("bad_crash.so: crashed in probe (SIGSEGV)")),
+                 qPrintable(refusal("mine", "bad_crash")));
+        QVERIFY2(
+            refusal("mine", "bad_table_ours").contains(q("calls itself 'cpu', which is a backend of this program")),
+            qPrintable(refusal("mine", "bad_table_ours")));
+        QTemporaryDir dir; // a file may be called as a backend
+        const QString file = dir.filePath(q("cpu"));
+        QVERIFY(QFile::copy(q(pathOf("bad")), file));
+        const auto sources = backendSources(std::vector{file.toStdString()});
+        QCOMPARE(q(sources.back().id), file);
     }
     void needsConfig() {
         std::vector<BackendRow> rows;
