@@ -267,6 +267,7 @@ Run declareBench(CLI::App& app) {
             "Rows of x, columns of y, length of the sums (default: 1x4096x4096);\n"
             "with --model a number alone is an M of all its shapes, and one of them takes\n"
             "its values");
+    addAs(app);
     option(app, "--model", options->model, "Take shapes and values from a checkpoint, and add up one pass over it")
         .type("PATH")
         .reads();

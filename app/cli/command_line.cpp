@@ -3,6 +3,7 @@
 
 #include "app/cli/option.h"
 #include "app/cli/selection.h"
+#include "app/cli/terminal.h"
 #include "app/cli/units.h"
 #include "core/base/lists.h"
 #include "core/base/text.h"
@@ -51,7 +52,10 @@ Result<void> CommandLine::run() const {
         addPaths(*declared, runFiles());
         if (auto fine = runFiles().apart(); !fine) return fine;
         if (auto fine = hasNoEmptyValue(*declared); !fine) return fine;
-        return command();
+        leftOut().clear();
+        auto done = command();
+        for (const std::string& sentence : leftOut()) note(sentence);
+        return done;
     }
     return fail("no command was given.");
 }

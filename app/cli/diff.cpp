@@ -113,6 +113,7 @@ Result<void> runDiff(const DiffOptions& options) {
 
 Run declareDiff(CLI::App& app) {
     auto options = std::make_shared<DiffOptions>();
+    addAs(app);
     option(app, "A", options->a, "A weight file, a sharded index, or a Hugging Face folder")
         .required()
         .type("")

@@ -104,6 +104,7 @@ Result<void> list(const RecipeOptions& options) {
 
 void addRecipe(CLI::App& app, RecipeOptions& options, const char* model) {
     option(app, "FILE", options.path, "A recipe of any of `recipe formats`").required().type("").reads();
+    addAs(app);
     option(app, "--model", options.model, model).type("PATH").reads();
 }
 

@@ -3,9 +3,11 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/select.h"
 #include "core/layouts/serve.h"
+#include "core/model/conventions/convention.h"
 
 #include <filesystem>
 #include <fmt/format.h>
@@ -17,7 +19,26 @@ RunFiles& runFiles() {
     return files;
 }
 
+std::string& asConvention() {
+    static std::string id;
+    return id;
+}
+
+std::vector<std::string>& leftOut() {
+    static std::vector<std::string> sentences;
+    return sentences;
+}
+
+Option addAs(CLI::App& app) {
+    return option(app, "--as", asConvention(),
+                  "Read layers that can be read so as stored by this convention, whatever the\n"
+                  "files say (ids: command conventions)")
+        .type("CONVENTION")
+        .check([](const std::string& id) { return findConvention(id) ? std::string() : unknownConvention(id); });
+}
+
 Option addPath(CLI::App& app, std::string& path) {
+    addAs(app);
     return option(app, "PATH", path, "A weight file, a sharded index, or a Hugging Face folder")
         .required()
         .type("")
@@ -35,11 +56,12 @@ Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
 Result<std::shared_ptr<const Model>> open(const std::string& path) {
     auto model = [&] {
         const EndsAtOnce reading;
-        return openModel(path);
+        return openModel(path, {.as = asConvention()});
     }();
     if (!model) return model;
     runFiles().reads(**model);
     if (auto fine = runFiles().apart(); !fine) return tl::unexpected(fine.error());
+    if (auto sentence = leftOutSentence(**model); !sentence.empty()) addOnce(leftOut(), std::move(sentence));
     constexpr std::size_t most = 10;
     const auto& warnings = (*model)->warnings;
     for (std::size_t i = 0; i < warnings.size() && i < most; ++i) warn(warnings[i]);

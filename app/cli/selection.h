@@ -8,7 +8,12 @@
 
 namespace qs::cli {
 
+/// The option PATH, and --as (see addAs).
 Option addPath(CLI::App& app, std::string& path);
+/// Option --as: the convention that open() reads all models by. For commands without addPath().
+Option addAs(CLI::App& app);
+/// Sentences about what open() could not decode. The end of a command prints them.
+std::vector<std::string>& leftOut();
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
 /// Option --decoded: the dtype of decoded values on which errors are measured.
 Option addDecoded(CLI::App& app, std::string& decoded);

@@ -106,6 +106,7 @@ Result<void> compare(const VerifyOptions& options) {
 
 Run declareVerify(CLI::App& app) {
     auto options = std::make_shared<VerifyOptions>();
+    addAs(app);
     option(app, "ORIGINAL", options->first,
            "The model that an export was made from. Alone: what `quantize` or `export`\n"
            "wrote, checked by its certificate")

@@ -163,6 +163,7 @@ Result<Provenance> modelProvenance(const Model& model, const std::string& specs,
     lines.emplace_back(kSeeds, kNoSeeds);
     for (auto& line : machineProvenance()) lines.push_back(std::move(line));
     if (!commandLine.empty()) lines.emplace_back("command_line", commandLine);
+    if (auto sentence = leftOutSentence(model); !sentence.empty()) lines.emplace_back("left_out", std::move(sentence));
     return lines;
 }
 

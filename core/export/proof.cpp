@@ -91,7 +91,7 @@ public:
                                      return !key.starts_with(kStoredPrefix) ||
                                             names->has(key.substr(kStoredPrefix.size()));
                                  }};
-            const auto written = openModel(path_, &part);
+            const auto written = openModel(path_, {.part = &part});
             if (!written) return fail("the proof failed: " + written.error().sentence());
             if (auto done = range(**written, first, last); !done) return tl::unexpected(done.error());
         }

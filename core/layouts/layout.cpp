@@ -44,7 +44,9 @@ Result<std::function<bool(const TensorInfo&)>> tensorFilter(const std::string& r
                                 escapeForPeople(regex, 80), filter.errorString().toStdString(),
                                 filter.patternErrorOffset()));
     return Takes(
-        [filter](const TensorInfo& tensor) { return filter.match(QString::fromStdString(tensor.name)).hasMatch(); });
+        [filter](const TensorInfo& tensor) {
+            return tensor.role != TensorRole::Part && filter.match(QString::fromStdString(tensor.name)).hasMatch();
+        });
 }
 
 Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex) {

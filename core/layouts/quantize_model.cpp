@@ -223,6 +223,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
     if (layout->config && fileEnding(request.output).empty() && !hasConfig(model))
         kept.warnings.push_back("The source has no config.json: the one that was written says how the weights are "
                                 "quantized and nothing of the network, whose own loaders need too.");
+    if (auto sentence = leftOutSentence(model); !sentence.empty()) kept.warnings.push_back(std::move(sentence));
     result->skipped = std::move(kept.skipped);
     result->warnings.insert(result->warnings.begin(), kept.warnings.begin(), kept.warnings.end());
     return result;

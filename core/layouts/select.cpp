@@ -17,8 +17,12 @@ Result<std::vector<const TensorInfo*>> selectAny(const Model& model, const std::
         taken = std::move(*all);
         if (taken.empty())
             return fail(
-                fmt::format("{} holds no float tensor of rank 2 or more; choose among its {} tensors with --tensor.",
-                            escapeForPeople(model.path), model.tensors.size()),
+                model.undecoded.empty()
+                    ? fmt::format("{} holds no float tensor of rank 2 or more; choose among its {} tensors with "
+                                  "--tensor.",
+                                  escapeForPeople(model.path, 160), model.tensors.size())
+                    : fmt::format("{} holds no matrix that is decoded. {}", escapeForPeople(model.path, 160),
+                                  leftOutSentence(model)),
                 model.path);
         return taken;
     }
@@ -31,8 +35,10 @@ Result<std::vector<const TensorInfo*>> selectAny(const Model& model, const std::
     for (const auto& tensor : model.tensors)
         if (any.contains(&tensor)) taken.push_back(&tensor);
     if (taken.empty())
-        return fail(fmt::format("No tensor of {} matches --tensor {}; inspect lists its {} tensors.",
-                                escapeForPeople(model.path), escapeForPeople(filters.front()), model.tensors.size()),
+        return fail(fmt::format("No tensor of {} matches --tensor {}; inspect lists its {} tensors{}.",
+                                escapeForPeople(model.path, 160), escapeForPeople(filters.front(), 100),
+                                model.tensors.size(),
+                                model.undecoded.empty() ? "" : ". Parts of quantized layers are not taken"),
                     model.path);
     return taken;
 }

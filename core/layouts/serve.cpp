@@ -62,6 +62,9 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.title = model->title;
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
+    served->model.undecoded = model->undecoded;
+    served->model.contradictions = model->contradictions;
+    markParts(served->model);
     assignRoles(served->model); // the folder's config.json names the architecture
     markOutputAxes(served->model);
     // The files keep the paths that the user opened: reports hash those, outputs must not replace them, and an output

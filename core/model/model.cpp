@@ -130,11 +130,13 @@ std::uint64_t Model::totalBytes() const {
     return total;
 }
 
-Result<std::shared_ptr<const Model>> openModel(const std::string& path, const ModelPart* part) {
+Result<std::shared_ptr<const Model>> openModel(const std::string& path, const OpenOptions& options) {
+    const Convention* as = options.as.empty() ? nullptr : findConvention(options.as);
+    if (!options.as.empty() && !as) return fail(unknownConvention(options.as));
     try {
-        auto model = sniffAndOpen(path, part);
+        auto model = sniffAndOpen(path, options.part);
         if (!model) return tl::unexpected(model.error());
-        deriveLayers(**model);
+        deriveLayers(**model, as);
         assignRoles(**model);
         markOutputAxes(**model);
         return std::shared_ptr<const Model>(std::move(*model));

@@ -65,6 +65,29 @@ struct TensorView {
     void readInto(std::uint64_t begin, std::span<std::byte> into) const;
 };
 
+/// A convention (see conventions/convention.h) that a layer may be stored by.
+struct ConventionCandidate {
+    const char* convention;  ///< its id: "modelopt-nvfp4"
+    double plausibility = 0; ///< 0: the decoded values are no weights; 0.5: they do not tell; 1: they fit well
+    std::string reason;      ///< what speaks for or against it, as a clause
+};
+
+/// A quantized layer that is not decoded. Its tensors are listed as they are stored, with the role Part.
+struct UndecodedLayer {
+    std::string name;                            ///< "model.layers.0.self_attn.q_proj"
+    std::vector<std::string> parts;              ///< names of its tensors
+    std::string why;                             ///< as a clause: "nothing says how it is stored"
+    std::vector<ConventionCandidate> candidates; ///< the most plausible first; empty: none is known
+};
+
+/// Something that a checkpoint says of a layer and that its tensors contradict. The layer is decoded as is said.
+struct Contradiction {
+    std::string layer;      ///< name of the tensor
+    std::string says;       ///< "config.json says sym: true and GPTQ"
+    std::string holds;      ///< "its zero points are 9, not 8"
+    const char* fits = "";  ///< id of the convention that would fit; "" if none is known
+};
+
 /// One opened file of a model.
 struct ModelFile {
     std::string path;       ///< absolute
@@ -82,6 +105,8 @@ public:
     std::vector<TensorInfo> tensors; ///< sorted by name; digits inside names compare as numbers
     /// One sentence each: a missing shard, a tensor that the index does not list, a wrong total_size.
     std::vector<std::string> warnings;
+    std::vector<UndecodedLayer> undecoded;
+    std::vector<Contradiction> contradictions;
     std::string folder; ///< folder of the checkpoint; "" if a single file was opened
 
     /// Null if there is no tensor of this name.
@@ -101,9 +126,19 @@ struct ModelPart {
     std::function<bool(std::string_view key)> hasMetadata;
 };
 
+struct OpenOptions {
+    const ModelPart* part = nullptr; ///< null: all tensors. Formats without FileFormat::openPart list all tensors.
+    /// Id of a convention: layers that can be read by it are, whatever the checkpoint says of them. "": as it says.
+    std::string as = {};
+};
+
 /// Opens a file, an index of shards, or a folder. The first bytes decide the format; the name decides only if they do
-/// not. Errors name the path. `part`: null means all tensors. Formats without FileFormat::openPart list all tensors.
-Result<std::shared_ptr<const Model>> openModel(const std::string& path, const ModelPart* part = nullptr);
+/// not. Errors name the path.
+Result<std::shared_ptr<const Model>> openModel(const std::string& path, const OpenOptions& options = {});
+
+/// One sentence about the quantized layers that are not decoded, for a command that leaves them out: how many, why, and
+/// what would decode them. "" if there are none.
+std::string leftOutSentence(const Model& model);
 
 /// What a tensor name says about its place in the network: "model.layers.3.self_attn.q_proj.weight" is layer 3, group
 /// "layers.3", role "q_proj". Layer -1: outside the stack of layers (embedding, head, final norm).

@@ -187,13 +187,13 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
             if (checkpoint.find(name + std::string(state))) return; // handled through its quant_state
         if (end == kEnds[3] && checkpoint.find(name + ".absmax")) return;
     }
-    checkpoint.take(kBnb4Convention, name, readLayer(checkpoint, name));
+    checkpoint.take(kBnb4Convention, name, Evidence::Said, readLayer(checkpoint, name));
 }
 
 constexpr const char* kTypes[] = {"bnb-nf4", "bnb-fp4"};
 
 } // namespace
 
-const Convention kBnb4Convention = {"bitsandbytes-4bit", "bitsandbytes 4-bit", kTypes, kEnds, take};
+const Convention kBnb4Convention = {"bitsandbytes-4bit", "bitsandbytes 4-bit", "its tensor quant_state", kTypes, kEnds, take};
 
 } // namespace qs

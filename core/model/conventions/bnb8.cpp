@@ -69,13 +69,13 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    checkpoint.take(kBnb8Convention, module + ".weight", readLayer(checkpoint, module));
+    checkpoint.take(kBnb8Convention, module + ".weight", Evidence::Said, readLayer(checkpoint, module));
 }
 
 constexpr const char* kTypes[] = {"LLM.int8"};
 
 } // namespace
 
-const Convention kBnb8Convention = {"bitsandbytes-int8", "LLM.int8", kTypes, kEnds, take};
+const Convention kBnb8Convention = {"bitsandbytes-int8", "LLM.int8", "its tensor SCB beside bytes", kTypes, kEnds, take};
 
 } // namespace qs

@@ -7,7 +7,10 @@
 #include "core/model/companion.h"
 #include "core/model/conventions/attention.h"
 #include "core/model/conventions/convention.h"
+#include "core/model/conventions/module_rules.h"
+#include "core/model/conventions/plausible.h"
 #include "core/model/conventions/schemes.h"
+#include "core/model/conventions/undecoded.h"
 #include "core/model/file_set.h"
 
 #include <algorithm>
@@ -52,7 +55,7 @@ fs::path folderOfConfig(const Model& model) {
 std::vector<std::string> configPaths(const Model& model) {
     std::vector<std::string> paths;
     if (model.files.empty()) return paths;
-    for (const char* name : {"config.json", "quantize_config.json", "quant_config.json"}) {
+    for (const char* name : {"config.json", "quantize_config.json", "quant_config.json", "hf_quant_config.json"}) {
         auto path = (folderOfConfig(model) / name).string();
         std::error_code failed;
         if (fs::exists(path, failed)) paths.push_back(std::move(path));
@@ -91,6 +94,8 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     if (const auto said = metadata.find(kConfigKey); said != metadata.end() && said->second.size() <= kMostJson)
         if (const auto tree = readJsonTree(said->second)) take("its metadata", *tree);
     const bool isOwn = !config.file.empty();
+    if (const auto said = metadata.find("_quantization_metadata"); said != metadata.end())
+        if (const auto tree = readJsonTree(said->second)) config.comfyLayers = valueAt(*tree, "layers");
     if (const auto tree = readCompanionTree((folder / "config.json").string()); !tree)
         config.problem = tree.error().message;
     else if (tree->is_object()) {
@@ -103,22 +108,36 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
     }
     // Settings files of early writers. They do not name the method.
     for (const auto& [name, method] :
-         {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq")}) {
+         {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq"),
+          std::pair("hf_quant_config.json", "modelopt")}) {
         if (!config.file.empty()) break;
         const auto tree = readCompanionTree((folder / name).string());
         if (!tree) {
             config.problem = tree.error().message;
             continue;
         }
-        take(name, *tree);
+        take(name, tree->is_object() && tree->contains("quantization") ? (*tree)["quantization"] : *tree);
         if (!config.file.empty() && config.method.empty()) config.method = method;
     }
     return config;
 }
 
-Checkpoint::Checkpoint(const Model& model)
-    : model_(model), config_(readCheckpointConfig(model)), schemes_(std::make_shared<Schemes>(config_.quantization)),
-      taken_(model.tensors.size()), budget_(model, 0) {}
+Checkpoint::Checkpoint(const Model& model, const Convention* as)
+    : model_(model), as_(as), config_(readCheckpointConfig(model)),
+      schemes_(std::make_shared<Schemes>(config_.quantization)),
+      rules_(std::make_shared<ModuleRules>(config_.quantization)), taken_(model.tensors.size()), budget_(model, 0) {}
+
+bool Checkpoint::isAsked(const Convention& convention) const {
+    return as_ && std::string_view(as_->id) == convention.id;
+}
+
+bool Checkpoint::hasMarker(std::string_view end) const {
+    const auto known = markers_.find(end);
+    if (known != markers_.end()) return known->second;
+    const bool has =
+        std::ranges::any_of(model_.tensors, [&](const TensorInfo& tensor) { return tensor.name.ends_with(end); });
+    return markers_.emplace(std::string(end), has).first->second;
+}
 
 const TensorInfo* Checkpoint::find(std::string_view name) const {
     const TensorInfo* found = model_.find(name);
@@ -165,10 +184,26 @@ Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Laye
     return {};
 }
 
-void Checkpoint::take(const Convention& convention, const std::string& name,
+void Checkpoint::take(const Convention& convention, const std::string& name, Evidence evidence,
                       Result<std::shared_ptr<const Layer>> layer) {
+    if (isAsked(convention)) evidence = Evidence::Said;
+    UndecodedLayer& undecoded = undecoded_[std::string(moduleName(name))];
+    if (layer && evidence != Evidence::Said) {
+        auto [plausibility, reason] = plausibilityOf(**layer);
+        if (evidence == Evidence::Alike || plausibility < kLeastPlausible) {
+            undecoded.candidates.push_back({convention.id, plausibility, std::move(reason)});
+            for (auto& field : (*layer)->fields())
+                if (!contains(undecoded.parts, field)) undecoded.parts.push_back(std::move(field));
+            return;
+        }
+    }
+    if (!layer && evidence == Evidence::Alike && !undecoded.candidates.empty()) return; // another explains it
     const auto added = std::move(layer).and_then([&](auto&& read) { return add(name, std::move(read)); });
-    if (added) return;
+    if (added) {
+        undecoded_.erase(std::string(moduleName(name)));
+        return;
+    }
+    undecoded.why = added.error().message;
     const auto same = std::ranges::find_if(
         refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
@@ -177,12 +212,46 @@ void Checkpoint::take(const Convention& convention, const std::string& name,
         refused_.push_back({convention.title, name, added.error().message, 1});
 }
 
+/// One warning for all layers with the same candidates.
+void Checkpoint::sayCandidates(Model& model) const {
+    std::map<std::string, std::pair<std::string, std::size_t>> first; // candidates: first layer, how many
+    for (const auto& [name, layer] : undecoded_) {
+        if (layer.candidates.empty()) continue;
+        std::string all;
+        for (const auto& one : layer.candidates) all += (all.empty() ? "" : " or ") + std::string(one.convention);
+        auto& seen = first.try_emplace(all, name, 0).first->second;
+        ++seen.second;
+    }
+    for (const auto& [candidates, seen] : first)
+        model.warnings.push_back(
+            fmt::format("{}{} could be stored as {}, and nothing in the checkpoint says which, so it is listed as "
+                        "it is stored; --as CONVENTION chooses.",
+                        quotedName(seen.first),
+                        seen.second > 1 ? fmt::format(" and {} more layers", seen.second - 1) : "", candidates));
+}
+
 void Checkpoint::finish(Model& model) {
     for (const auto& refused : refused_)
         model.warnings.push_back(fmt::format(
             "{} looks like {} but is listed as it is stored: {}{}.", quotedName(refused.first), refused.convention,
             refused.why, refused.count > 1 ? fmt::format(" (so are {} others)", refused.count - 1) : ""));
-    if (!refused_.empty() && !config_.problem.empty()) model.warnings.push_back(config_.problem);
+    for (const TensorInfo& layer : layers_) undecoded_.erase(std::string(moduleName(layer.name)));
+    sayCandidates(model);
+    for (auto& [name, layer] : undecoded_) {
+        layer.name = name;
+        if (layer.why.empty()) layer.why = "nothing in the checkpoint says which convention stores it";
+        std::ranges::stable_sort(layer.candidates, std::greater(), &ConventionCandidate::plausibility);
+        model.undecoded.push_back(std::move(layer));
+    }
+    if (!contradictions_.empty()) {
+        const Contradiction& one = contradictions_.front();
+        model.warnings.push_back(fmt::format(
+            "{}{}: {}, but {}{}.", quotedName(one.layer),
+            contradictions_.size() > 1 ? fmt::format(" and {} more layers", contradictions_.size() - 1) : "", one.says,
+            one.holds, *one.fits ? fmt::format("; --as {} reads it so", one.fits) : ""));
+    }
+    model.contradictions = std::move(contradictions_);
+    if (!undecoded_.empty() && !config_.problem.empty()) model.warnings.push_back(config_.problem);
     if (layers_.empty()) return;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < model.tensors.size(); ++i)

@@ -3,9 +3,11 @@
 // Used while the quantized layers of a model are recognised: its stored tensors and the quantization settings.
 
 #include "core/base/json_tree.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/conventions/layer.h"
 #include "core/model/list_budget.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -20,6 +22,8 @@ struct CheckpointConfig {
     std::string problem;         ///< message, if a settings file could not be read
     std::optional<DType> dtype;  ///< torch_dtype or dtype, if it is F32, F16 or BF16
     std::string modelType;       ///< model_type: "gpt2"
+    /// From the metadata `_quantization_metadata` of ComfyUI: settings of layers by their name; null if there is none.
+    nlohmann::json comfyLayers;
 };
 /// Reads the settings. A file's own metadata is used before config.json beside it.
 CheckpointConfig readCheckpointConfig(const Model& model);
@@ -27,14 +31,18 @@ CheckpointConfig readCheckpointConfig(const Model& model);
 std::vector<std::string> configPaths(const Model& model);
 
 class Schemes;
-struct Convention;
+class ModuleRules;
 
 class Checkpoint {
 public:
-    explicit Checkpoint(const Model& model);
+    /// `as`: the convention that the user chose; null: none.
+    Checkpoint(const Model& model, const Convention* as);
 
     const CheckpointConfig& config() const { return config_; }
-    const Schemes& schemes() const { return *schemes_; } ///< from config_groups
+    const Schemes& schemes() const { return *schemes_; }   ///< from config_groups
+    const ModuleRules& rules() const { return *rules_; }    ///< from `dynamic` and `extra_config`
+    bool isAsked(const Convention& convention) const;       ///< the user chose it
+    bool hasMarker(std::string_view end) const;             ///< a tensor has a name with this end
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
     const TensorInfo*
     find(std::string_view name) const; ///< null if there is none, if a layer has taken it, or if it is computed
@@ -44,9 +52,13 @@ public:
     Result<Field> field(const std::string& name, std::initializer_list<DType> dtypes,
                         std::span<const std::int64_t> shape) const;
 
-    /// Adds a layer of `convention`, which replaces its fields in the model. If it could not be read, its name is in use,
-    /// a field belongs to two layers, or the layers take too much memory: records why its tensors are not decoded.
-    void take(const Convention& convention, const std::string& name, Result<std::shared_ptr<const Layer>> layer);
+    /// Adds a layer of `convention`, which replaces its fields in the model. With evidence Alike, and no choice of the
+    /// user, it is kept as a candidate. If it could not be read, its name is in use, a field belongs to two layers, or
+    /// the layers take too much memory: records why its tensors are not decoded.
+    void take(const Convention& convention, const std::string& name, Evidence evidence,
+              Result<std::shared_ptr<const Layer>> layer);
+    /// Adds what the tensors of a layer contradict.
+    void contradict(Contradiction what) { contradictions_.push_back(std::move(what)); }
 
     /// Puts the layers into the model and adds a warning per convention for what was refused.
     void finish(Model& model);
@@ -58,13 +70,19 @@ private:
         std::string first, why;
         std::size_t count;
     };
+    void sayCandidates(Model& model) const;
     const Model& model_;
+    const Convention* as_;
     CheckpointConfig config_;
     std::shared_ptr<const Schemes> schemes_;
+    std::shared_ptr<const ModuleRules> rules_;
+    mutable std::map<std::string, bool, std::less<>> markers_;
     std::vector<bool> taken_; ///< for each tensor: a layer has taken it
     ListBudget budget_;
     std::vector<TensorInfo> layers_;
     std::vector<Refused> refused_;
+    std::map<std::string, UndecodedLayer> undecoded_; ///< by their names
+    std::vector<Contradiction> contradictions_;
 };
 
 } // namespace qs

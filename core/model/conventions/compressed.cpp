@@ -238,10 +238,32 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
     return fail(fmt::format("{} is {}, not I32 or U8", quotedName(codes->name), codes->typeId()));
 }
 
+/// Methods whose layers have the fields of compressed-tensors, with 8-bit floats.
+constexpr std::string_view kFp8Methods[] = {"fbgemm_fp8", "fp8", "modelopt", "quark"};
+
+/// Scales of ComfyUI are in tiles of 128 x 4, so their axes are multiples of these.
+bool canBeTiles(const TensorInfo& scales) {
+    return scales.shape.size() == 2 && scales.shape[0] % 128 == 0 && scales.shape[1] % 4 == 0;
+}
+
+Evidence evidenceOf(const Checkpoint& checkpoint, const std::string& module, const Result<RowCoding>& read) {
+    const std::string& method = checkpoint.config().method;
+    if (method == "compressed-tensors" || !checkpoint.schemes().empty()) return Evidence::Said;
+    if (!read) return Evidence::Alike;
+    const RowCoding& coding = *read;
+    if (checkpoint.find(module + ".weight_packed")) return Evidence::Shaped;
+    const TensorInfo& scales = coding.fields[1].info;
+    const DType codes = coding.fields[0].info.dtype;
+    const bool isFloat = codes == DType::F8_E4M3 || codes == DType::F8_E5M2;
+    if (isFloat && coding.scaleCoding == ScaleCoding::Plain)
+        return contains(kFp8Methods, method) ? Evidence::Said : Evidence::Shaped;
+    return isFloat && !canBeTiles(scales) ? Evidence::Shaped : Evidence::Alike;
+}
+
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    // ModelOpt uses some of these field names with another meaning.
-    for (const char* theirs : {".weight_scale_2", ".pre_quant_scale"})
+    // ModelOpt and ComfyUI use some of these field names with another meaning.
+    for (const char* theirs : {".weight_scale_2", ".pre_quant_scale", ".comfy_quant"})
         if (checkpoint.find(module + theirs)) return;
     // A layer with weight_packed is handled through that field, all others through weight_scale.
     if (end == kEnds[1] && checkpoint.find(module + ".weight_packed")) return;
@@ -249,11 +271,15 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     // Fields for quantized inputs belong to the layer, but the weights do not depend on them.
     for (const char* more : {".input_scale", ".input_zero_point", ".input_global_scale"})
         if (coding) addColumns(checkpoint, *coding, module + more);
-    checkpoint.take(kCompressedConvention, module + ".weight", std::move(coding).map(rowCodedLayer));
+    const Evidence evidence = evidenceOf(checkpoint, module, coding);
+    checkpoint.take(kCompressedConvention, module + ".weight", evidence, std::move(coding).map(rowCodedLayer));
 }
 
 } // namespace
 
-const Convention kCompressedConvention = {"compressed-tensors", "compressed-tensors", kTypes, kEnds, take};
+const Convention kCompressedConvention = {"compressed-tensors", "compressed-tensors",
+                                          "quant_method compressed-tensors or config_groups; without one, names that only "
+                                          "it gives, or 8-bit floats with plain scales",
+                                          kTypes, kEnds, take};
 
 } // namespace qs

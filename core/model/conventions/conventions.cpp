@@ -1,72 +1,64 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/conventions/convention.h"
 
-#include "core/base/tensor_name.h"
+#include "core/base/rows.h"
 #include "core/base/text.h"
 #include "core/model/conventions/checkpoint.h"
+#include "core/model/conventions/undecoded.h"
+#include "core/model/derived_tensor.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <vector>
 
 namespace qs {
+
+std::span<const Convention> conventions() {
+    // Those that a marker tensor proves come first: their fields have the names of others too.
+    static const Convention all[] = {
+        kComfyFp8,           kComfyNvfp4,         kComfyMxfp8,        kComfyInt8,
+        kComfyInt8Rotated,   kComfyInt4Rotated,   kComfyW4A8,         kComfySvdQuant,
+        kComfyAwq,           kComfyScaledFp8,     kBnb4Convention,    kBnb8Convention,
+        kGptqConvention,     kGptq2Convention,    kAwqConvention,     kCompressedConvention,
+        kMlxConvention,      kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
+        kHqqConvention,      kModelOptConvention};
+    return all;
+}
+
+const Convention* findConvention(std::string_view id) { return rowOf(conventions(), id); }
+
+std::string unknownConvention(std::string_view id) {
+    std::string ids;
+    for (const Convention& one : conventions()) ids += (ids.empty() ? "" : ", ") + std::string(one.id);
+    return fmt::format("there is no convention '{}' ({})", escapeForPeople(id, 40), ids);
+}
+
 namespace {
 
-/// Conventions that are recognised by a field name but not decoded.
-struct Undecoded {
-    std::string_view end;
-    const char* title;
-    const char* fields;
-};
-constexpr Undecoded kUndecoded[] = {
-    {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"}};
-
-/// How many layers of such a convention were seen, and the first of them.
-struct Seen {
-    std::string first;
-    std::size_t count = 0;
-};
-
-/// Adds a warning per undecoded convention. Returns true if there was one.
-bool sayUndecoded(const std::vector<Seen>& seen, Model& model) {
-    bool any = false;
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (seen[i].count == 0) continue;
-        any = true;
-        const auto others = seen[i].count - 1;
-        model.warnings.push_back(fmt::format(
-            "{} is a layer of {} ({}), which this version does not decode: its parts are listed as they are "
-            "stored{}.",
-            quotedName(seen[i].first), kUndecoded[i].title, kUndecoded[i].fields,
-            others > 0 ? fmt::format(", and those of {} more", others) : ""));
-    }
-    return any;
+bool isOf(const TensorInfo& tensor, const Convention& convention) {
+    return tensor.derived && std::ranges::any_of(convention.types, [&](const char* type) {
+               return std::string_view(type) == tensor.derived->typeId();
+           });
 }
 
 } // namespace
 
-std::span<const Convention> conventions() {
-    static const Convention all[] = {
-        kBnb4Convention, kBnb8Convention,      kGptqConvention,        kAwqConvention, kCompressedConvention,
-        kMlxConvention,  kFp8BlocksConvention, kMxfp4BlocksConvention, kHqqConvention, kModelOptConvention};
-    return all;
-}
-
-void deriveLayers(Model& model) {
-    if (model.format == "onnx") return; // in ONNX the graph decides what tensors mean, not their names
-    // One pass over all names, because there may be a million. Then each convention takes its layers.
+void deriveLayers(Model& model, const Convention* as) {
+    if (model.format == "onnx") { // in ONNX the graph decides what tensors mean, not their names
+        markParts(model);
+        return;
+    }
+    // One pass over all names, because there may be many. Then each convention takes its layers.
     struct Hit {
         const TensorInfo* field;
         std::string_view end;
     };
     const auto rows = conventions();
     std::vector<std::vector<Hit>> hits(rows.size());
-    std::vector<Seen> seen(std::size(kUndecoded));
     bool any = false;
     for (const TensorInfo& tensor : model.tensors) {
         if (tensor.packed || tensor.derived) continue;
-        for (std::size_t i = 0; i < seen.size(); ++i)
-            if (tensor.name.ends_with(kUndecoded[i].end) && seen[i].count++ == 0)
-                seen[i].first = tensor.name.substr(0, tensor.name.size() - kUndecoded[i].end.size());
         for (std::size_t c = 0; c < rows.size(); ++c)
             for (const std::string_view end : rows[c].ends)
                 if (tensor.name.ends_with(end)) {
@@ -75,25 +67,25 @@ void deriveLayers(Model& model) {
                     break;
                 }
     }
+    CheckpointConfig config;
     if (any) {
-        Checkpoint checkpoint(model);
-        for (std::size_t c = 0; c < rows.size(); ++c)
+        std::vector<std::size_t> order(rows.size());
+        std::iota(order.begin(), order.end(), std::size_t(0));
+        std::ranges::stable_partition(order, [&](std::size_t c) { return as && std::string_view(rows[c].id) == as->id; });
+        Checkpoint checkpoint(model, as);
+        for (const std::size_t c : order)
             for (const Hit& hit : hits[c])
                 if (checkpoint.find(hit.field->name)) rows[c].take(checkpoint, *hit.field, hit.end);
         checkpoint.finish(model);
-        sayUndecoded(seen, model);
-        return;
+        config = checkpoint.config();
+    } else if (model.format == "safetensors" || model.format == "safetensors-index" || model.format == "huggingface") {
+        config = readCheckpointConfig(model);
     }
-    if (sayUndecoded(seen, model)) return;
-    // No tensor belongs to a convention. But config.json may still say that the weights are quantized; then warn.
-    const bool isSafetensors =
-        model.format == "safetensors" || model.format == "safetensors-index" || model.format == "huggingface";
-    const auto config = isSafetensors ? readCheckpointConfig(model) : CheckpointConfig();
-    if (!config.method.empty())
+    addUndecoded(model, config);
+    markParts(model);
+    if (as && std::ranges::none_of(model.tensors, [&](const TensorInfo& tensor) { return isOf(tensor, *as); }))
         model.warnings.push_back(
-            fmt::format("{} says that the weights are quantized by '{}', but none is stored in a way "
-                        "that this version decodes; they are listed as they are stored.",
-                        config.file, escapeForPeople(config.method, 60)));
+            fmt::format("{} has no layer that can be read as {}.", shownPath(model.path), as->id));
 }
 
 } // namespace qs

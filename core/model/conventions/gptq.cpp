@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The formats of GPTQ (auto-gptq, gptqmodel) and AWQ (autoawq, layout "gemm"). Both have qweight, qzeros and scales;
+// The formats of GPTQ (auto-gptq, gptqmodel, auto-round) and AWQ (autoawq, layout "gemm"). All have qweight, qzeros and scales;
 // the shape of qweight tells which one it is.
 #include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/input_coded.h"
+#include "core/model/conventions/module_rules.h"
 #include "core/model/conventions/row_coded.h"
 
 #include "core/base/text.h"
@@ -32,21 +33,70 @@ bool isAwq(const Parts& parts) { return parts.codes->shape[1] == parts.zeros->sh
 
 /// Inputs per group. The group_size in the config is used; without it, the number of inputs divided by the number of
 /// groups.
-Result<std::uint64_t> groupSize(const Checkpoint& checkpoint, std::int64_t inputs, std::int64_t groups) {
-    const auto& config = checkpoint.config().quantization;
+Result<std::uint64_t> groupSize(const Checkpoint& checkpoint, const std::string& module, std::int64_t inputs,
+                                std::int64_t groups) {
     std::int64_t group = inputs % groups == 0 ? inputs / groups : 0;
-    if (const auto said = countAt(config, "group_size"); said && *said > 0 && *said <= std::uint64_t(inputs))
-        group = std::int64_t(*said);
-    else if (const auto whole = config.is_object() ? config.find("group_size") : config.end();
-             whole != config.end() && whole->is_number_integer() && *whole == -1)
+    if (const auto said = checkpoint.rules().numberAt(module, "group_size"); said && *said > 0 && *said <= inputs)
+        group = *said;
+    else if (said && *said == -1)
         group = inputs;
     if (group == 0 || groupsOf(inputs, group) != groups)
         return fail(fmt::format("{} inputs in groups of {} are not {} rows of scales", inputs, group, groups));
     return std::uint64_t(group);
 }
 
-Result<std::shared_ptr<const Layer>> readGptq(const Checkpoint& checkpoint, const std::string& module,
-                                              const Parts& parts) {
+/// How words and zero points are stored.
+enum class Packing { Gptq, Gptq2, Awq };
+
+/// What the settings say of the packing. AutoRound names it in packing_format; its older versions in `backend`.
+/// Source: auto-round:`auto_round/inference/{backend,convert_model}.py`.
+Result<Packing> packingSaid(const Checkpoint& checkpoint) {
+    const auto& config = checkpoint.config();
+    const auto& settings = config.quantization;
+    if (config.method == "auto-round" || config.method == "auto_round" || config.method == "intel/auto-round") {
+        std::string format = textAt(settings, "packing_format");
+        if (format.empty()) format = textAt(settings, "backend");
+        const auto names = [&](std::string_view part) { return format.find(part) != std::string::npos; };
+        if (format.empty() || format == "auto" || names("auto_gptq") || (names("gptq") && !names("gptqmodel")))
+            return Packing::Gptq;
+        if (names("awq")) return Packing::Awq;
+        if (format == "auto_round" || names("gptqmodel") || names("exllamav2") || names("triton"))
+            return Packing::Gptq2; // zero points as they are
+        return fail(fmt::format("its packing_format '{}' is not one of GPTQ or AWQ", escapeForPeople(format, 40)));
+    }
+    if (config.method == "awq") return Packing::Awq;
+    if (!config.method.empty() && config.method != "gptq")
+        return fail(fmt::format("{} says it is '{}'", config.file, escapeForPeople(config.method, 40)));
+    const std::string format = textAt(settings, "checkpoint_format");
+    if (!format.empty() && format != "gptq" && format != "gptq_v2")
+        return fail(fmt::format("its checkpoint_format '{}' is not gptq or gptq_v2", escapeForPeople(format, 40)));
+    return format == "gptq_v2" ? Packing::Gptq2 : Packing::Gptq;
+}
+
+/// Symmetric codes have the zero point in their middle. Another one, in all groups of the first outputs, says that the
+/// file is of the other version of GPTQ than it says.
+void compareZeros(Checkpoint& checkpoint, const std::string& module, const InputCoding& coding) {
+    if (coding.bits == 3 || !checkpoint.rules().at(module, "sym").is_boolean() ||
+        !checkpoint.rules().at(module, "sym").get<bool>())
+        return;
+    const unsigned bits = coding.bits, mask = (1u << bits) - 1, middle = 1u << (bits - 1);
+    const auto words = coding.fields[1].words(0, 1);
+    unsigned least = mask, most = 0;
+    for (unsigned i = 0; i < 32 / bits; ++i) {
+        const unsigned zero = ((words[0] >> (i * bits)) + (coding.addsOne ? 1 : 0)) & mask;
+        least = std::min(least, zero), most = std::max(most, zero);
+    }
+    if (least != most || (most != middle - 1 && most != middle + 1)) return;
+    const bool isOther = most == (coding.addsOne ? middle + 1 : middle - 1);
+    checkpoint.contradict({module + ".weight",
+                           fmt::format("{} says sym: true and {}", checkpoint.config().file,
+                                       coding.addsOne ? "GPTQ" : "GPTQ v2"),
+                           fmt::format("its zero points decode to {}, not to {}", most, middle),
+                           !isOther ? "" : coding.addsOne ? kGptq2Convention.id : kGptqConvention.id});
+}
+
+Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts,
+                             Packing packing) {
     const auto& config = checkpoint.config();
     const std::int64_t outputs = parts.scales->shape[1], groups = parts.scales->shape[0];
     if (parts.codes->shape[1] != outputs || parts.zeros->shape[0] != groups)
@@ -58,18 +108,11 @@ Result<std::shared_ptr<const Layer>> readGptq(const Checkpoint& checkpoint, cons
         outputs % 32 != 0 || parts.codes->shape[0] % bits != 0)
         return fail(fmt::format("qzeros {} beside {} outputs are not of 2, 3, 4 or 8 bits",
                                 shapeText(parts.zeros->shape), outputs));
-    if (const auto said = countAt(config.quantization, "bits"); said && *said != std::uint64_t(bits))
+    if (const auto said = checkpoint.rules().numberAt(module, "bits"); said && *said != bits)
         return fail(fmt::format("{} says {} bits, but its shapes say {}", config.file, *said, bits));
-    if (config.quantization.is_null())
-        return fail("config.json beside it does not say which of the two GPTQ formats it is (quantization_config)");
-    if (!config.method.empty() && config.method != "gptq")
-        return fail(fmt::format("{} says it is '{}'", config.file, escapeForPeople(config.method, 40)));
-    const std::string format = textAt(config.quantization, "checkpoint_format");
-    if (!format.empty() && format != "gptq" && format != "gptq_v2")
-        return fail(fmt::format("its checkpoint_format '{}' is not gptq or gptq_v2", escapeForPeople(format, 40)));
 
     const std::int64_t inputs = parts.codes->shape[0] * 32 / bits;
-    const auto group = groupSize(checkpoint, inputs, groups);
+    const auto group = groupSize(checkpoint, module, inputs, groups);
     if (!group) return tl::unexpected(group.error());
     InputCoding coding;
     coding.fields = {checkpoint.field(*parts.codes), checkpoint.field(*parts.zeros), checkpoint.field(*parts.scales)};
@@ -80,19 +123,19 @@ Result<std::shared_ptr<const Layer>> readGptq(const Checkpoint& checkpoint, cons
         if (!read) return tl::unexpected(read.error());
         coding.order = std::move(*read);
         coding.fields.push_back(std::move(*order));
-    } else if (flagAt(config.quantization, "desc_act", false)) {
+    } else if (const auto& said = checkpoint.rules().at(module, "desc_act"); said.is_boolean() && said.get<bool>()) {
         return fail(fmt::format("{}.g_idx is missing, and {} says desc_act", escapeForPeople(module, 80), config.file));
     }
     coding.type = kGptqTypes[bits == 8 ? 3 : bits - 2];
-    coding.addsOne = format != "gptq_v2";
+    coding.addsOne = packing == Packing::Gptq;
     coding.description = fmt::format("GPTQ{}, {} bits, groups of {} inputs{}", coding.addsOne ? "" : " v2", bits,
                                      *group, coding.order.empty() ? "" : " in an order of their own (desc_act)");
     coding.outputs = outputs, coding.inputs = inputs;
     coding.bits = unsigned(bits), coding.group = *group;
-    return inputCodedLayer(std::move(coding));
+    return coding;
 }
 
-Result<std::shared_ptr<const Layer>> readAwq(const Checkpoint& checkpoint, const Parts& parts) {
+Result<InputCoding> readAwq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts) {
     const auto& config = checkpoint.config();
     const std::int64_t inputs = parts.codes->shape[0], outputs = parts.codes->shape[1] * 8;
     const std::int64_t groups = parts.scales->shape[0];
@@ -101,12 +144,12 @@ Result<std::shared_ptr<const Layer>> readAwq(const Checkpoint& checkpoint, const
                                 shapeText(parts.codes->shape), shapeText(parts.zeros->shape),
                                 shapeText(parts.scales->shape)));
     for (const char* key : {"bits", "w_bit"})
-        if (const auto said = countAt(config.quantization, key); said && *said != 4)
+        if (const auto said = checkpoint.rules().numberAt(module, key); said && *said != 4)
             return fail(fmt::format("{} says {} bits, but AWQ's container has 4", config.file, *said));
     const std::string version = textAt(config.quantization, "version");
     if (!version.empty() && version != "gemm" && version != "GEMM")
         return fail(fmt::format("its version '{}' is not gemm", escapeForPeople(version, 40)));
-    const auto group = groupSize(checkpoint, inputs, groups);
+    const auto group = groupSize(checkpoint, module, inputs, groups);
     if (!group) return tl::unexpected(group.error());
     InputCoding coding;
     coding.type = kAwqTypes[0];
@@ -115,7 +158,7 @@ Result<std::shared_ptr<const Layer>> readAwq(const Checkpoint& checkpoint, const
     coding.fields = {checkpoint.field(*parts.codes), checkpoint.field(*parts.zeros), checkpoint.field(*parts.scales)};
     coding.group = *group;
     coding.isAwq = true;
-    return inputCodedLayer(std::move(coding));
+    return coding;
 }
 
 Result<Parts> partsOf(const Checkpoint& checkpoint, const std::string& module) {
@@ -129,20 +172,61 @@ Result<Parts> partsOf(const Checkpoint& checkpoint, const std::string& module) {
     return parts;
 }
 
+struct Read {
+    const Convention* convention;
+    Evidence evidence;
+    Result<InputCoding> coding;
+};
+
+/// Which of the formats it is: as the user says; else as the settings say, if the shapes agree. Without settings only
+/// AWQ is known by its shapes: the versions of GPTQ look alike.
+Read readLayer(const Checkpoint& checkpoint, const std::string& module) {
+    const auto parts = partsOf(checkpoint, module);
+    if (!parts) return {&kGptqConvention, Evidence::Said, tl::unexpected(parts.error())};
+    const bool awqShape = isAwq(*parts);
+    for (const auto& [convention, packing] : {std::pair(&kGptqConvention, Packing::Gptq),
+                                              std::pair(&kGptq2Convention, Packing::Gptq2)})
+        if (checkpoint.isAsked(*convention) && !awqShape)
+            return {convention, Evidence::Said, readGptq(checkpoint, module, *parts, packing)};
+    const auto& convention = awqShape ? kAwqConvention : kGptqConvention;
+    const bool isSaid = !checkpoint.config().quantization.is_null();
+    if (!isSaid && awqShape) return {&kAwqConvention, Evidence::Shaped, readAwq(checkpoint, module, *parts)};
+    if (!isSaid)
+        return {&kGptqConvention, Evidence::Alike, readGptq(checkpoint, module, *parts, Packing::Gptq)};
+    const auto packing = packingSaid(checkpoint);
+    if (!packing) return {&convention, Evidence::Said, tl::unexpected(packing.error())};
+    // Early AWQ exports have settings without a method, which are taken for GPTQ's.
+    if (awqShape && (*packing == Packing::Awq || checkpoint.config().method.empty() || checkpoint.isAsked(convention)))
+        return {&kAwqConvention, Evidence::Said, readAwq(checkpoint, module, *parts)};
+    if (awqShape || *packing == Packing::Awq)
+        return {&convention, Evidence::Said,
+                fail(fmt::format("{} says it is '{}', but its shapes are those of {}", checkpoint.config().file,
+                                 escapeForPeople(checkpoint.config().method, 40), convention.title))};
+    return {*packing == Packing::Gptq2 ? &kGptq2Convention : &kGptqConvention, Evidence::Said,
+            readGptq(checkpoint, module, *parts, *packing)};
+}
+
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    const auto parts = partsOf(checkpoint, module);
-    const bool awq = parts && isAwq(*parts);
-    auto layer = !parts ? tl::unexpected(parts.error())
-                 : awq  ? readAwq(checkpoint, *parts)
-                        : readGptq(checkpoint, module, *parts);
-    checkpoint.take(awq ? kAwqConvention : kGptqConvention, module + ".weight", std::move(layer));
+    Read read = readLayer(checkpoint, module);
+    const std::string name = module + ".weight";
+    if (read.coding && read.convention != &kAwqConvention) compareZeros(checkpoint, module, *read.coding);
+    if (read.coding && read.evidence == Evidence::Alike) { // the other version is as likely
+        auto other = *read.coding;
+        other.addsOne = !other.addsOne;
+        checkpoint.take(kGptq2Convention, name, Evidence::Alike, inputCodedLayer(std::move(other)));
+    }
+    checkpoint.take(*read.convention, name, read.evidence, std::move(read.coding).map(inputCodedLayer));
 }
 
 } // namespace
 
-const Convention kGptqConvention = {"gptq", "GPTQ", kGptqTypes, kEnds, take};
-// Layers are taken by the row above, because both formats have the same field names.
-const Convention kAwqConvention = {"awq", "AWQ", kAwqTypes, {}, nullptr};
+const Convention kGptqConvention = {"gptq", "GPTQ", "quant_method gptq or auto-round, and the shapes of qweight and qzeros",
+                                    kGptqTypes, kEnds, take};
+// Layers of these are taken by the row above, because all three have the same field names.
+const Convention kGptq2Convention = {
+    "gptq-v2", "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format", {}, {}, nullptr};
+const Convention kAwqConvention = {
+    "awq", "AWQ", "quant_method awq or auto-round, or the shapes of qweight and qzeros", kAwqTypes, {}, nullptr};
 
 } // namespace qs

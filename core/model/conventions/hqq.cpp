@@ -240,7 +240,7 @@ Result<Coding> readLayer(const Checkpoint& checkpoint, const std::string& module
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    checkpoint.take(kHqqConvention, module + ".weight",
+    checkpoint.take(kHqqConvention, module + ".weight", Evidence::Said,
                     readLayer(checkpoint, module, field).map([](const Coding& coding) -> std::shared_ptr<const Layer> {
                         return std::make_shared<const HqqLayer>(coding);
                     }));
@@ -248,6 +248,6 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 } // namespace
 
-const Convention kHqqConvention = {"hqq", "HQQ", kTypes, kEnds, take};
+const Convention kHqqConvention = {"hqq", "HQQ", "its settings, which are tensors", kTypes, kEnds, take};
 
 } // namespace qs

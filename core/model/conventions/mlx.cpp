@@ -103,11 +103,11 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     const TensorInfo* codes = checkpoint.find(module + ".weight");
     if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of another kind
-    checkpoint.take(kMlxConvention, module + ".weight", readLayer(checkpoint, module, *codes));
+    checkpoint.take(kMlxConvention, module + ".weight", Evidence::Said, readLayer(checkpoint, module, *codes));
 }
 
 } // namespace
 
-const Convention kMlxConvention = {"mlx", "MLX", kTypes, kEnds, take};
+const Convention kMlxConvention = {"mlx", "MLX", "bits and group_size in quantization of config.json, and words of U32", kTypes, kEnds, take};
 
 } // namespace qs

@@ -33,7 +33,7 @@ std::shared_ptr<const Model> model(const QTemporaryDir& folder, int tensors) {
 /// Changes the first byte of the first field of a tensor.
 void flipByteOf(const QString& path, const std::string& name) {
     const ModelPart part{[&](std::string_view field) { return field.starts_with(name); }, [](auto) { return false; }};
-    const auto model = openModel(path.toStdString(), &part);
+    const auto model = openModel(path.toStdString(), {.part = &part});
     if (!model) qFatal("%s", model.error().message.c_str());
     if ((*model)->tensors.empty()) qFatal("%s is not in the file", name.c_str());
     const TensorInfo& tensor = (*model)->tensors.front();
@@ -174,7 +174,7 @@ private Q_SLOTS:
         for (const char digit : std::string_view("0123456789")) {
             const ModelPart part{[&](std::string_view name) { return name == "bias" || name[end(name)] == digit; },
                                  [](std::string_view) { return true; }};
-            const auto some = openModel(out.toStdString(), &part);
+            const auto some = openModel(out.toStdString(), {.part = &part});
             QVERIFY(some);
             QCOMPARE((*some)->tensors.size(), std::size_t(kMany / 10 + 1));
             for (const TensorInfo& tensor : (*some)->tensors) {

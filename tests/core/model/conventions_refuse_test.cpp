@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/model.h"
-#include "made_file.h"
+#include "made_layer.h"
 #include "tests/support/test_program.h"
 
 #include <functional>
@@ -15,66 +15,7 @@ using namespace qs;
 
 namespace {
 
-struct Stored {
-    QByteArray name, dtype, shape, data;
-};
-struct Layer {
-    std::vector<Stored> fields;
-    QByteArray config; ///< empty: no config.json
-
-    Stored& field(const char* end) {
-        for (auto& field : fields)
-            if (field.name.endsWith(end)) return field;
-        qFatal("no field %s", end);
-    }
-    void drop(const char* end) {
-        std::erase_if(fields, [&](const Stored& field) { return field.name.endsWith(end); });
-    }
-    void set(const char* end, const QByteArray& dtype, const QByteArray& shape, const QByteArray& data) {
-        auto& it = field(end);
-        it.dtype = dtype, it.shape = shape, it.data = data;
-    }
-    /// Replaces a text in the JSON of a quant_state.
-    void state(const QByteArray& from, const QByteArray& to) {
-        auto& it = field("quant_state.bitsandbytes__nf4");
-        if (!it.data.contains(from)) qFatal("%s", it.data.constData());
-        it.data.replace(from, to);
-        it.shape = '[' + QByteArray::number(it.data.size()) + ']';
-    }
-    void put32(const char* end, int at, std::uint32_t value) {
-        for (int i = 0; i < 4; ++i) field(end).data[4 * at + i] = char(value >> (8 * i));
-    }
-};
 using Change = std::function<void(Layer&)>;
-
-Layer layerOf(const char* folder, const char* name) {
-    const QString path = QStringLiteral(QS_TEST_DATA "/conventions/") + QLatin1String(folder);
-    const auto model = openModel(path.toStdString());
-    const TensorInfo* tensor = model ? (*model)->find(name) : nullptr;
-    if (!tensor || !tensor->derived) qFatal("%s has no layer %s", folder, name);
-    const QByteArray file = bytesOf(path + QStringLiteral("/model.safetensors"));
-    Layer layer;
-    for (const auto& part : tensor->derived->parts())
-        layer.fields.push_back({QByteArray::fromStdString(part.name), info(part.dtype).id,
-                                QByteArray::fromStdString(wholeShapeText(part.shape)),
-                                file.mid(qsizetype(part.offset), qsizetype(part.bytes))});
-    if (QFile::exists(path + QStringLiteral("/config.json")))
-        layer.config = bytesOf(path + QStringLiteral("/config.json"));
-    return layer;
-}
-
-QString write(const QString& folder, const Layer& layer) {
-    QByteArray header, data;
-    for (const auto& field : layer.fields) {
-        const auto begin = data.size();
-        data += field.data;
-        header += (header.isEmpty() ? "" : ",") +
-                  entry(field.name, field.dtype, field.shape,
-                        '[' + QByteArray::number(begin) + ',' + QByteArray::number(data.size()) + ']');
-    }
-    if (!layer.config.isEmpty()) put(folder, QStringLiteral("config.json"), layer.config);
-    return put(folder, QStringLiteral("model.safetensors"), madeFile("{" + header + "}", data));
-}
 
 constexpr const char* kQ = "model.layers.0.self_attn.q_proj.weight";
 constexpr const char* kK = "model.layers.0.self_attn.k_proj.weight";
@@ -156,9 +97,9 @@ void ConventionsRefuseTest::lies_data() {
     row("an order of tiles", "only 0 (rows)", [](Layer& l) { l.field("weight_format").data[0] = 3; });
 
     folder = "gptq_v1", name = kQ;
-    row("no config.json", "does not say which of the two", [](Layer& l) { l.config.clear(); });
-    row("config.json is not JSON", "does not say which of the two", [](Layer& l) { l.config = "{"; });
-    row("config.json with a key twice", "does not say which of the two",
+    row("no config.json", "could be stored as", [](Layer& l) { l.config.clear(); });
+    row("config.json is not JSON", "could be stored as", [](Layer& l) { l.config = "{"; });
+    row("config.json with a key twice", "could be stored as",
         [](Layer& l) { l.config.replace("\"torch_dtype\"", "\"architectures\": 1, \"torch_dtype\""); });
     row("another format", "is not gptq or gptq_v2",
         [](Layer& l) { l.config.replace("\"desc_act\"", "\"checkpoint_format\": \"marlin\", \"desc_act\""); });

@@ -13,6 +13,7 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <algorithm>
 #include <set>
 
 using namespace qs;
@@ -52,8 +53,10 @@ void ConventionsTest::decodesAsItsWriter() {
     QVERIFY2(model, model ? "" : model.error().message.c_str());
     QVERIFY2((*model)->warnings.empty(), (*model)->warnings.empty() ? "" : (*model)->warnings.front().c_str());
     const auto expected = QJsonDocument::fromJson(bytesOf(folder + QStringLiteral("/values.json"))).object();
-    QCOMPARE((*model)->tensors.size(), std::size_t(expected.size()) + 1); // plus one for the norm, which is not
-                                                                          // quantized
+    const auto weights =
+        std::ranges::count_if((*model)->tensors, [](const auto& one) { return one.role != TensorRole::Part; });
+    QCOMPARE(weights, expected.size() + 1); // plus one for the norm, which is not quantized
+    QVERIFY((*model)->undecoded.empty());
     const std::map<QString, const char*> types{
         {QStringLiteral("float32"), "F32"}, {QStringLiteral("float16"), "F16"}, {QStringLiteral("bfloat16"), "BF16"}};
     for (const QString& name : expected.keys()) {
@@ -119,6 +122,15 @@ void ConventionsTest::knownAndNotDecoded_data() {
                                  {"l.0.weight_scale_2", "F32", "[]"},
                                  {"l.0.pre_quant_scale", "BF16", "[32]"}}
         << QByteArray("{}") << QByteArray("\"l.0\" is a layer of NVIDIA ModelOpt (AWQ)");
+    QTest::newRow("TensorRT-LLM, scales in an order of its kernels")
+        << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
+                                 {"l.0.weights_block_scaling_factor_interleaved", "U8", "[512]"},
+                                 {"l.0.activation_scaling_factor", "F32", "[1]"}}
+        << QByteArray("{}") << QByteArray("\"l.0\" is a layer of TensorRT-LLM");
+    QTest::newRow("nobody's codes beside scales")
+        << QList<QByteArrayList>{{"l.0.weight", "I8", "[4,16]"}, {"l.0.scales", "F32", "[4,2]"}} << QByteArray("{}")
+        << QByteArray("\"l.0\" is a quantized layer in a way of storing that this version does not know (I8 codes beside "
+                      ".scales)");
     QTest::newRow("ModelOpt, 4-bit integers under 8-bit floats")
         << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
                                  {"l.0.weight_scale", "F32", "[4,2]"},
@@ -149,7 +161,13 @@ void ConventionsTest::knownAndNotDecoded() {
     const auto model = openModel(at.path().toStdString());
     QVERIFY2(model, model ? "" : model.error().message.c_str());
     QCOMPARE((*model)->tensors.size(), std::size_t(fields.size()));
-    for (const auto& tensor : (*model)->tensors) QVERIFY(!tensor.derived);
+    for (const auto& tensor : (*model)->tensors) {
+        QVERIFY(!tensor.derived);
+        QVERIFY2(tensor.role == TensorRole::Part && !tensor.isWeight(), tensor.name.c_str());
+    }
+    QCOMPARE((*model)->undecoded.size(), std::size_t(1));
+    QCOMPARE((*model)->undecoded[0].name, std::string("l.0"));
+    QCOMPARE((*model)->undecoded[0].parts.size(), std::size_t(fields.size()));
     QCOMPARE((*model)->warnings.size(), std::size_t(1));
     const auto warning = QByteArray::fromStdString((*model)->warnings[0]);
     QVERIFY2(warning.contains(says) && warning.endsWith('.'), warning);

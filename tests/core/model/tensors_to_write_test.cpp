@@ -162,7 +162,7 @@ private Q_SLOTS:
             for (const bool even : {true, false}) {
                 const ModelPart part{[&](std::string_view name) { return (name.back() % 2 == 0) == even; },
                                      [&](std::string_view key) { return key == "quantscope.t1"; }};
-                const auto opened = openModel(from, &part);
+                const auto opened = openModel(from, {.part = &part});
                 QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
                 QVERIFY((*opened)->warnings.empty());
                 seen += (*opened)->tensors.size();

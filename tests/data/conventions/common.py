@@ -20,12 +20,12 @@ def weight(layer, part, rows=24, columns=None):
     return name, sample[name][:rows, :columns].contiguous()
 
 
-def checkpoint(folder, tensors, values, quantization=None, extra=None):
-    """`values`: the tensors as the peer decodes them."""
+def checkpoint(folder, tensors, values, quantization=None, extra=None, metadata=None):
+    """`values`: the tensors as the peer decodes them. `metadata`: more of the file's."""
     folder = OUT / folder
     folder.mkdir(parents=True, exist_ok=True)
     tensors = dict(tensors, **{"model.norm.weight": sample["model.norm.weight"]})
-    save_file({n: t.contiguous() for n, t in tensors.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    save_file({n: t.contiguous() for n, t in tensors.items()}, folder / "model.safetensors", metadata={"format": "pt"} | (metadata or {}))
     (folder / "model.safetensors").chmod(0o644)
     rows = {}
     for name, plain in values.items():

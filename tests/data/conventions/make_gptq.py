@@ -57,3 +57,28 @@ for layer, dtype in enumerate((np.float16, np.float16)):
     values[f"{path}.weight"] = torch.from_numpy(wide.astype(dtype).T.copy())
 checkpoint("awq_gemm", tensors, values, {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True,
                                          "version": "gemm"})
+
+
+def mixed(folder, layers, config):
+    """`layers`: path, bits and group size of each; no g_idx."""
+    tensors, values = {}, {}
+    for path, bits, group in layers:
+        inputs, outputs = 128, 32
+        codes = random.integers(0, 2**bits, (inputs, outputs))
+        zeros = random.integers(1, 2**bits, (inputs // group, outputs))
+        scales = random.uniform(0.001, 0.02, zeros.shape).astype(np.float16)
+        tensors |= {f"{path}.qweight": stream(codes, bits, 0), f"{path}.qzeros": stream(zeros - 1, bits, 1),
+                    f"{path}.scales": torch.from_numpy(scales)}
+        order = np.arange(inputs) // group
+        plain = scales[order].astype(np.float32) * (codes - zeros[order]).astype(np.float32)
+        values[f"{path}.weight"] = torch.from_numpy(plain.astype(np.float16).T.copy())
+    checkpoint(folder, tensors, values, config)
+
+
+# Settings of single modules, as GPTQModel and AutoRound write them.
+mixed("gptq_dynamic", [("model.layers.0.self_attn.q_proj", 4, 32), ("model.layers.0.mlp.down_proj", 8, 64)],
+      {"quant_method": "gptq", "bits": 4, "group_size": 32, "sym": False, "desc_act": False, "checkpoint_format": "gptq",
+       "dynamic": {"-:.*\\.gate$": {}, "+:.*down_proj.*": {"bits": 8, "group_size": 64}}})
+mixed("auto_round", [("model.layers.0.self_attn.q_proj", 4, 32), ("model.layers.0.mlp.down_proj", 8, 64)],
+      {"quant_method": "auto-round", "packing_format": "auto_round:auto_gptq", "bits": 4, "group_size": 32, "sym": False,
+       "data_type": "int", "extra_config": {"model.layers.0.mlp.down_proj": {"bits": 8, "group_size": 64}}})

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/model/conventions/undecoded.h"
+
+#include "core/base/lists.h"
+#include "core/base/tensor_name.h"
+#include "core/base/text.h"
+#include "core/model/list_budget.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace qs {
+namespace {
+
+/// The end of a name that a part of a quantized layer has.
+struct PartEnd {
+    std::string_view end;
+    bool isCertain; ///< false: other tensors have it too, so it counts beside codes only
+};
+constexpr PartEnd kPartEnds[] = {
+    {".weight_scale", true},
+    {".weight_scale_2", true},
+    {".weight_scale_inv", true},
+    {"_scale_inv", true},
+    {".weight_packed", true},
+    {".weight_shape", true},
+    {".weight_zero_point", true},
+    {".weight_g_idx", true},
+    {".weight_global_scale", true},
+    {".input_scale", true},
+    {".input_zero_point", true},
+    {".input_global_scale", true},
+    {".output_scale", true},
+    {".activation_scale", true},
+    {".pre_quant_scale", true},
+    {".weights_scaling_factor", true},
+    {".weights_scaling_factor_2", true},
+    {".weights_block_scaling_factor", true},
+    {".weights_block_scaling_factor_interleaved", true},
+    {".activation_scaling_factor", true},
+    {".prequant_scaling_factor", true},
+    {".qweight", true},
+    {".qzeros", true},
+    {".g_idx", true},
+    {".absmax", true},
+    {".quant_map", true},
+    {".nested_absmax", true},
+    {".nested_quant_map", true},
+    {".quant_state.bitsandbytes__nf4", true},
+    {".quant_state.bitsandbytes__fp4", true},
+    {".SCB", true},
+    {".weight_format", true},
+    {".W_q", true},
+    {".comfy_quant", true},
+    {".scale_weight", true},
+    {".scale_input", true},
+    {".weight_s_rel", true},
+    {".weight_s_channel", true},
+    {".weight_codebook", true},
+    {".weight_correction", true},
+    {".weight_zeros", true},
+    {".weight_proj_down", true},
+    {".weight_proj_up", true},
+    {".weight_smooth_factor", true},
+    {".wscales", true},
+    {".smooth_factor", false},
+    {".proj_down", false},
+    {".proj_up", false},
+    {".scale", false},
+    {".scales", false},
+    {".scale2", false},
+    {".zero", false},
+    {".zeros", false},
+    {".zero_point", false},
+    {".zero_points", false},
+    {".biases", false},
+    {".shift", false},
+    {"._scale", false},
+    {"._shift", false},
+    {"_scale", false},
+    {"_scales", false},
+    {"_zeros", false},
+    {"_zero_point", false},
+};
+/// Ends of the names of codes, behind the name of their layer.
+constexpr std::string_view kCodeEnds[] = {".qweight", ".weight_packed", ".W_q",    "_blocks", ".blocks",
+                                          ".codes",   ".packed",        "._data",  "_qdata",  ".weight"};
+/// Tensors of a file that mark how its layers are stored.
+constexpr std::string_view kMarkers[] = {"scaled_fp8"};
+
+/// Conventions that are known but not decoded.
+struct KnownKind {
+    std::string_view end;
+    const char *title, *fields;
+};
+constexpr KnownKind kKnownKinds[] = {
+    {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"},
+    {".weights_scaling_factor", "TensorRT-LLM", "P.weight beside P.weights_scaling_factor"},
+    {".weights_block_scaling_factor_interleaved", "TensorRT-LLM", "scales in an order of its kernels"},
+};
+
+bool isCodeType(DType dtype) {
+    switch (dtype) {
+    case DType::Bool:
+    case DType::F16:
+    case DType::BF16:
+    case DType::F32:
+    case DType::F64:
+    case DType::C64:
+    case DType::I64:
+    case DType::U64: return false;
+    default: return true;
+    }
+}
+
+const PartEnd* partEnd(std::string_view name) {
+    const PartEnd* longest = nullptr;
+    for (const PartEnd& one : kPartEnds)
+        if (name.size() > one.end.size() && name.ends_with(one.end) &&
+            (!longest || one.end.size() > longest->end.size()))
+            longest = &one;
+    return longest;
+}
+
+/// The tensors of one module that may be parts of a layer.
+struct Group {
+    std::vector<TensorInfo*> certain, uncertain, codes;
+};
+
+std::map<std::string, Group> groupsIn(Model& model) {
+    std::map<std::string, Group> groups;
+    for (TensorInfo& tensor : model.tensors) {
+        if (tensor.derived || tensor.packed) continue;
+        const std::string_view name = tensor.name;
+        const PartEnd* part = partEnd(name);
+        std::string_view module = part ? name.substr(0, name.size() - part->end.size()) : name;
+        bool isCodes = isCodeType(tensor.dtype) && tensor.elements > 1 && !part;
+        for (const std::string_view end : kCodeEnds)
+            if (isCodeType(tensor.dtype) && name.size() > end.size() && name.ends_with(end)) {
+                module = name.substr(0, name.size() - end.size());
+                isCodes = true;
+                break;
+            }
+        if (!part && !isCodes) continue;
+        Group& group = groups[std::string(moduleName(module))];
+        (isCodes ? group.codes : part->isCertain ? group.certain : group.uncertain).push_back(&tensor);
+        if (isCodes && part) group.certain.push_back(&tensor);
+    }
+    return groups;
+}
+
+const KnownKind* knownKind(const Group& group) {
+    for (const KnownKind& kind : kKnownKinds)
+        for (const TensorInfo* part : group.certain)
+            if (part->name.ends_with(kind.end)) return &kind;
+    return nullptr;
+}
+
+/// How many layers were found for a reason, and the first.
+struct Seen {
+    std::string first, sentence;
+    std::size_t count = 0;
+};
+
+class Finder {
+public:
+    Finder(Model& model, const CheckpointConfig& config) : model_(model), config_(config), budget_(model, 0) {
+        for (std::size_t i = 0; i < model.undecoded.size(); ++i) known_[model.undecoded[i].name] = i;
+    }
+
+    void find() {
+        for (auto& [module, group] : groupsIn(model_)) {
+            for (TensorInfo* part : group.certain) part->role = TensorRole::Part;
+            const bool isLayer = !group.codes.empty() && (!group.certain.empty() || !group.uncertain.empty());
+            if (isLayer || known_.contains(module) || isNamedByConfig(group)) add(module, group);
+        }
+        for (TensorInfo& tensor : model_.tensors)
+            for (const std::string_view marker : kMarkers)
+                if (tensor.name.ends_with(marker)) tensor.role = TensorRole::Part;
+        for (const auto& [reason, seen] : seen_)
+            model_.warnings.push_back(fmt::format(
+                "{} {}{}.", quotedName(seen.first), seen.sentence,
+                seen.count > 1 ? fmt::format(", and those of {} more", seen.count - 1) : ""));
+    }
+
+private:
+    /// Codes without a scale in a checkpoint that says that it is quantized.
+    bool isNamedByConfig(const Group& group) const {
+        return !config_.method.empty() && std::ranges::any_of(group.codes, [](const TensorInfo* codes) {
+            return codes->shape.size() >= 2 && codes->name.ends_with(".weight") && codes->dtype != DType::F8_E4M3 &&
+                   codes->dtype != DType::F8_E5M2;
+        });
+    }
+
+    void add(const std::string& module, const Group& group) {
+        const auto known = known_.find(module);
+        UndecodedLayer fresh;
+        UndecodedLayer& layer = known == known_.end() ? fresh : model_.undecoded[known->second];
+        std::uint64_t memory = sizeof(UndecodedLayer) + ListBudget::heap(module.size());
+        for (const auto* list : {&group.codes, &group.certain, &group.uncertain})
+            for (TensorInfo* part : *list) {
+                part->role = TensorRole::Part;
+                memory += sizeof(std::string) + ListBudget::heap(part->name.size());
+                if (!contains(layer.parts, std::string(part->name))) layer.parts.emplace_back(part->name);
+            }
+        if (known != known_.end()) return;
+        layer.name = module;
+        explain(layer, group);
+        if (budget_.take(memory)) model_.undecoded.push_back(std::move(layer));
+    }
+
+    void explain(UndecodedLayer& layer, const Group& group) {
+        std::string key, sentence;
+        if (const KnownKind* kind = knownKind(group)) {
+            key = kind->title;
+            layer.why = fmt::format("it is stored as {}, which this version does not decode", kind->title);
+            sentence = fmt::format("is a layer of {} ({}), which this version does not decode: its parts are listed as "
+                                   "they are stored",
+                                   kind->title, kind->fields);
+        } else {
+            const TensorInfo* codes = group.codes.front();
+            std::string beside;
+            for (const auto* list : {&group.certain, &group.uncertain})
+                for (const TensorInfo* part : *list)
+                    if (part != codes && beside.empty())
+                        beside = fmt::format(" beside {}", std::string_view(part->name).substr(layer.name.size()));
+            key = codes->typeId() + beside;
+            const std::string method =
+                config_.method.empty() ? "" : fmt::format("{} says '{}'", config_.file, escapeForPeople(config_.method, 40));
+            layer.why = fmt::format("{} codes{} are no way of storing that this version knows{}", codes->typeId(), beside,
+                                    method.empty() ? "" : "; " + method);
+            sentence = fmt::format("is a quantized layer in a way of storing that this version does not know ({} codes{}{}): "
+                                   "its parts are listed as they are stored",
+                                   codes->typeId(), beside, method.empty() ? "" : "; " + method);
+        }
+        Seen& seen = seen_[key];
+        if (seen.count++ == 0) seen.first = layer.name, seen.sentence = std::move(sentence);
+    }
+
+    Model& model_;
+    const CheckpointConfig& config_;
+    ListBudget budget_;
+    std::map<std::string, std::size_t, std::less<>> known_;
+    std::map<std::string, Seen> seen_;
+};
+
+} // namespace
+
+std::string_view moduleName(std::string_view tensorName) {
+    constexpr std::string_view end = ".weight";
+    if (tensorName.ends_with(end)) tensorName.remove_suffix(end.size());
+    return tensorName;
+}
+
+void addUndecoded(Model& model, const CheckpointConfig& config) {
+    Finder(model, config).find();
+    // No layer is quantized in a way that is recognised, but the settings say that the weights are.
+    const bool hasLayers = !model.undecoded.empty() ||
+                           std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) { return bool(tensor.derived); });
+    if (!config.method.empty() && !hasLayers)
+        model.warnings.push_back(
+            fmt::format("{} says that the weights are quantized by '{}', but none is stored in a way "
+                        "that this version decodes; they are listed as they are stored.",
+                        config.file, escapeForPeople(config.method, 60)));
+}
+
+void markParts(Model& model) {
+    for (const UndecodedLayer& layer : model.undecoded)
+        for (const std::string& part : layer.parts)
+            if (const TensorInfo* found = model.find(part))
+                model.tensors[std::size_t(found - model.tensors.data())].role = TensorRole::Part;
+}
+
+std::string leftOutSentence(const Model& model) {
+    if (model.undecoded.empty()) return {};
+    const UndecodedLayer& first = model.undecoded.front();
+    std::string choice;
+    for (const ConventionCandidate& one : first.candidates)
+        choice += (choice.empty() ? "; --as " : " or --as ") + std::string(one.convention);
+    if (!choice.empty()) choice += " decodes it";
+    const std::size_t count = model.undecoded.size();
+    return fmt::format("Left out: {} quantized layer{} that {} not decoded. {} {}: {}{}.", count, count == 1 ? "" : "s",
+                       count == 1 ? "is" : "are", count == 1 ? "It is" : "The first is", quotedName(first.name),
+                       escapeForPeople(first.why, 200), choice);
+}
+
+} // namespace qs

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A convention is taken on proof. Layers whose proof is removed are not decoded; they have candidates, and the user may
+// choose one. Parts of layers are never weights.
+#include "core/model/conventions/convention.h"
+#include "made_layer.h"
+#include "real_file.h"
+#include "tests/support/test_program.h"
+
+#include <algorithm>
+
+using namespace qs;
+
+class ConventionsProofTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void withoutProof_data();
+    void withoutProof();
+    void chosenByTheUser_data() { withoutProof_data(); }
+    void chosenByTheUser();
+    void implausibleValues();
+    void unknownFormat();
+    void labelOfTheOtherVersion_data();
+    void labelOfTheOtherVersion();
+    void partsAreNoWeights();
+    void unknownChoice();
+};
+
+namespace {
+
+constexpr const char* kDown = "model.layers.0.mlp.down_proj.weight";
+
+bool has(const UndecodedLayer& layer, const std::string& convention) {
+    return std::ranges::any_of(layer.candidates, [&](const auto& one) { return one.convention == convention; });
+}
+
+std::string warningsOf(const Model& model) {
+    std::string all;
+    for (const auto& warning : model.warnings) all += warning + "\n";
+    return all;
+}
+
+} // namespace
+
+void ConventionsProofTest::withoutProof_data() {
+    QTest::addColumn<QByteArray>("folder");
+    QTest::addColumn<QByteArray>("layer");
+    QTest::addColumn<QByteArray>("itself");
+    QTest::addColumn<QByteArray>("another"); ///< also a candidate; "": none
+    const auto row = [](const char* title, const char* folder, const char* layer, const char* itself,
+                        const char* another) {
+        QTest::newRow(title) << QByteArray(folder) << QByteArray(layer) << QByteArray(itself) << QByteArray(another);
+    };
+    row("ComfyUI mxfp8", "comfy_kinds", "blocks.3.proj.weight", "comfyui-mxfp8", "");
+    row("ComfyUI int8", "comfy_kinds", "blocks.5.proj.weight", "comfyui-int8", "compressed-tensors");
+    row("ComfyUI int8, rotated", "comfy_kinds", "blocks.7.proj.weight", "comfyui-int8-rotated", "comfyui-int8");
+    row("ComfyUI nvfp4 of whole tiles", "comfy_metadata", "blocks.1.proj.weight", "comfyui-nvfp4", "modelopt-nvfp4");
+    row("ModelOpt nvfp4", "modelopt_nvfp4", kDown, "modelopt-nvfp4", "");
+    row("GPTQ", "gptq_v1", "model.layers.2.self_attn.q_proj.weight", "gptq", "gptq-v2");
+    row("compressed-tensors int8", "ct_groups", "model.layers.0.self_attn.q_proj.weight", "compressed-tensors",
+        "comfyui-int8");
+}
+
+void ConventionsProofTest::withoutProof() {
+    QFETCH(QByteArray, folder);
+    QFETCH(QByteArray, layer);
+    QFETCH(QByteArray, itself);
+    QFETCH(QByteArray, another);
+    Layer made = layerOf(folder.constData(), layer.constData());
+    made.config.clear();
+    std::erase_if(made.fields, [](const Stored& field) { return field.name.endsWith(".comfy_quant"); });
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->tensors.size(), made.fields.size());
+    for (const TensorInfo& tensor : model->tensors) {
+        QVERIFY2(!tensor.derived, tensor.name.c_str());
+        QVERIFY2(tensor.role == TensorRole::Part && !tensor.isWeight(), tensor.name.c_str());
+    }
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    const UndecodedLayer& found = model->undecoded.front();
+    QCOMPARE(found.parts.size(), made.fields.size());
+    QVERIFY2(has(found, itself.toStdString()), warningsOf(*model).c_str());
+    QVERIFY2(another.isEmpty() || has(found, another.toStdString()), warningsOf(*model).c_str());
+    QVERIFY(std::ranges::is_sorted(found.candidates, std::greater(), &ConventionCandidate::plausibility));
+    for (const auto& one : found.candidates) QVERIFY(findConvention(one.convention) && !one.reason.empty());
+    const auto sentence = leftOutSentence(*model);
+    QVERIFY2(sentence.starts_with("Left out: 1 quantized layer that is not decoded.") &&
+                 sentence.find("--as " + itself.toStdString()) != std::string::npos && sentence.size() <= 500,
+             sentence.c_str());
+    QVERIFY(warningsOf(*model).find("could be stored as") != std::string::npos);
+}
+
+void ConventionsProofTest::chosenByTheUser() {
+    QFETCH(QByteArray, folder);
+    QFETCH(QByteArray, layer);
+    QFETCH(QByteArray, itself);
+    const auto original = opened(QStringLiteral(QS_TEST_DATA "/conventions/") + QLatin1String(folder));
+    Layer made = layerOf(folder.constData(), layer.constData());
+    made.config.clear();
+    std::erase_if(made.fields, [](const Stored& field) { return field.name.endsWith(".comfy_quant"); });
+    QTemporaryDir at;
+    const auto model = openModel(write(at.path(), made).toStdString(), {.as = itself.toStdString()});
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    const TensorInfo* chosen = (*model)->find(layer.toStdString());
+    QVERIFY2(chosen && chosen->derived, warningsOf(**model).c_str());
+    QVERIFY((*model)->undecoded.empty());
+    QCOMPARE(valuesOf(**model, *chosen), valuesOf(*original, *original->find(layer.toStdString())));
+}
+
+// A scale that makes the weights 5,000 times too large refutes the only convention that fits.
+void ConventionsProofTest::implausibleValues() {
+    Layer made = layerOf("comfy_scaled", "model.diffusion_model.blocks.0.proj.weight");
+    QTemporaryDir at;
+    QVERIFY(opened(write(at.path(), made))->undecoded.empty()); // the name of its scales proves it
+    const float one = 1;
+    made.set(".scale_weight", "F32", "[]", QByteArray(reinterpret_cast<const char*>(&one), 4));
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(model->undecoded[0].candidates.size(), std::size_t(1));
+    QCOMPARE(model->undecoded[0].candidates[0].plausibility, 0.0);
+}
+
+void ConventionsProofTest::unknownFormat() {
+    for (const auto& [text, says] : {std::pair("{\"format\": \"int3_new\"}", "says format 'int3_new'"),
+                                     std::pair("{\"format\": ", "is no JSON object")}) {
+        Layer made = layerOf("comfy_kinds", "blocks.4.proj.weight");
+        made.set(".comfy_quant", "U8", '[' + QByteArray::number(qstrlen(text)) + ']', text);
+        QTemporaryDir at;
+        const auto model = opened(write(at.path(), made));
+        QCOMPARE(model->tensors.size(), made.fields.size());
+        QCOMPARE(model->undecoded.size(), std::size_t(1));
+        QVERIFY2(warningsOf(*model).find(says) != std::string::npos, warningsOf(*model).c_str());
+    }
+}
+
+void ConventionsProofTest::labelOfTheOtherVersion_data() {
+    QTest::addColumn<QByteArray>("label");
+    QTest::addColumn<int>("stored");
+    QTest::addColumn<bool>("sym");
+    QTest::addColumn<QByteArray>("fits"); ///< "-": nothing contradicts
+    QTest::newRow("v1") << QByteArray("gptq") << 7 << true << QByteArray("-");
+    QTest::newRow("v2") << QByteArray("gptq_v2") << 8 << true << QByteArray("-");
+    QTest::newRow("v2 labelled v1") << QByteArray("gptq") << 8 << true << QByteArray("gptq-v2");
+    QTest::newRow("v1 labelled v2") << QByteArray("gptq_v2") << 7 << true << QByteArray("gptq");
+    QTest::newRow("not symmetric") << QByteArray("gptq") << 8 << false << QByteArray("-");
+}
+
+void ConventionsProofTest::labelOfTheOtherVersion() {
+    QFETCH(QByteArray, label);
+    QFETCH(int, stored);
+    QFETCH(bool, sym);
+    QFETCH(QByteArray, fits);
+    Layer made = layerOf("gptq_dynamic", "model.layers.0.self_attn.q_proj.weight");
+    made.config.replace("\"checkpoint_format\": \"gptq\"", "\"checkpoint_format\": \"" + label + "\"");
+    if (sym) made.config.replace("\"sym\": false", "\"sym\": true");
+    made.field(".qzeros").data.fill(char(stored | stored << 4));
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QVERIFY(model->tensors.front().derived);
+    QCOMPARE(model->contradictions.size(), std::size_t(fits == "-" ? 0 : 1));
+    if (fits == "-") return;
+    QCOMPARE(model->contradictions[0].fits, fits.constData());
+    QVERIFY2(warningsOf(*model).find(stored == 8 ? "its zero points decode to 9, not to 8" : "decode to 7, not to 8") !=
+                 std::string::npos,
+             warningsOf(*model).c_str());
+    const auto chosen = openModel(at.path().toStdString(), {.as = fits.toStdString()});
+    QVERIFY(chosen && (*chosen)->tensors.front().derived && (*chosen)->contradictions.empty());
+}
+
+// Scales of a layer that could not be read are float matrices, but no weights; a matrix beside them is one.
+void ConventionsProofTest::partsAreNoWeights() {
+    Layer made = layerOf("auto_round", "model.layers.0.self_attn.q_proj.weight");
+    made.config.replace("auto_round:auto_gptq", "auto_round:something_new");
+    made.fields.push_back({"model.norm.scale", "F32", "[4,4]", zeros(64)});
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    for (const TensorInfo& tensor : model->tensors) {
+        const bool isPart = tensor.name != "model.norm.scale";
+        QVERIFY2((tensor.role == TensorRole::Part) == isPart, tensor.name.c_str());
+    }
+    QVERIFY(!model->find("model.layers.0.self_attn.q_proj.scales")->isWeight());
+    QVERIFY2(warningsOf(*model).find("packing_format 'auto_round:something_new'") != std::string::npos,
+             warningsOf(*model).c_str());
+}
+
+void ConventionsProofTest::unknownChoice() {
+    const auto model = openModel(QS_TEST_DATA "/conventions/gptq_v1", {.as = "gptq3"});
+    QVERIFY(!model && model.error().message.find("no convention 'gptq3'") != std::string::npos);
+}
+
+QS_TEST(ConventionsProofTest)
+#include "conventions_proof_test.moc"
