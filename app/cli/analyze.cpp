@@ -14,6 +14,7 @@
 #include "core/analysis/proxy_trust.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 #include "core/quant/encode/solved.h"
 #include "core/solve/solver.h"
 #include "core/value/tensor.h"
@@ -81,6 +82,7 @@ Result<void> printBelow(const AnalyzeOptions& options, const AnalysisPlan& plan,
                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
     if (plan.options.solve) text += fmt::format("Codes are those of solver {}.\n", escapeForPeople(options.solver, 80));
     for (const std::string& sentence : below.saidRemarks()) text += sentence + "\n";
+    if (const std::string remark = quantizedSource(*plan.model).sentence(); !remark.empty()) text += remark + "\n";
     return print(below.reasons.text(*plan.model) + "\n" + tableText(sums) + text);
 }
 

@@ -7,6 +7,7 @@
 #include "app/cli/units.h"
 #include "core/analysis/audit/audit_limits.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 
 #include <fmt/format.h>
 
@@ -21,13 +22,14 @@ struct AuditOptions {
     std::string commandLine;
 };
 
-Result<void> printFindings(const AuditResult& result) {
+Result<void> printFindings(const Model& model, const AuditResult& result) {
     std::string text;
     if (!result.findings.empty()) {
         std::vector<std::string_view> ids = {"severity", "check", "tensor", "evidence"};
         if (narrowTerminal()) std::erase(ids, "check");
         text = tableText(withColumns(makeTable({}, findingColumns(), result.findings), ids), 200) + "\n";
     }
+    if (const std::string remark = quantizedSource(model).sentence(); !remark.empty()) text += remark + "\n";
     return print(text + fmt::format("{} tensors, {} read once in {}: {}.\n", result.tensors, bytesText(result.bytes),
                                     durationText(result.seconds), findingsText(result.findings)));
 }
@@ -45,11 +47,11 @@ Result<void> runAudit(const AuditOptions& options) {
         auto report = auditReport(**model, *result, options.commandLine, processJob());
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
-            if (auto done = printFindings(*result); !done) return done;
+            if (auto done = printFindings(**model, *result); !done) return done;
         auto paths = pathsOf(model->get());
         paths.push_back(options.path);
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
-    } else if (auto done = printFindings(*result); !done) {
+    } else if (auto done = printFindings(**model, *result); !done) {
         return done;
     }
     const auto limits = parseLimits(options.failOn, auditLimits());

@@ -12,6 +12,7 @@
 #include "core/base/release.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
+#include "core/model/quantized_source.h"
 #include "core/plan/report.h"
 
 #include <algorithm>
@@ -220,7 +221,7 @@ Result<void> runPlan(PlanCommand& options) {
         if (auto written = writeWholeFile(options.output, text); !written) return written;
     }
     if (!options.outputs.standardOutput())
-        if (auto done = printPlan(record); !done) return done;
+        if (auto done = printPlan(record, quantizedSource(**model).sentence()); !done) return done;
     if (!options.outputs.any()) return {};
     auto paths = pathsOf(model->get());
     paths.insert(paths.end(), {options.path, record.text.path, options.latency.latency, options.latency.plugin});

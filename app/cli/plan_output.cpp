@@ -17,7 +17,7 @@ constexpr std::size_t kMostPrinted = 40;
 
 } // namespace
 
-Result<void> printPlan(const plan::PlanRecord& record) {
+Result<void> printPlan(const plan::PlanRecord& record, const std::string& remark) {
     // Rows are made of those units only that are printed: a model may have a million.
     const auto lossOf = [&](std::uint32_t unit) -> std::optional<double> {
         const plan::UnitOption option = record.options->of[unit][record.plan.picked[unit]];
@@ -41,6 +41,7 @@ Result<void> printPlan(const plan::PlanRecord& record) {
         text += fmt::format("... and {} more tensors; --csv and --json have them all.\n", all - kMostPrinted);
     for (const auto& remark : record.options->remarks) text += remark + "\n";
     text += fmt::format("\nBy {}: {}.\n", record.objective->title, plan::planSummary(record));
+    if (!remark.empty()) text += remark + "\n";
     if (!record.recipes.empty())
         text += "\n" + tableText(makeTable({}, plan::besideColumns(),
                                            plan::besideRows(record.plan, record.recipes, *record.options)));

@@ -8,7 +8,8 @@
 namespace qs::cli {
 
 /// The tensors with the largest losses, what there is to say, and the tables beside them.
-Result<void> printPlan(const plan::PlanRecord& record);
+/// `remark`: a sentence to end with; "": none.
+Result<void> printPlan(const plan::PlanRecord& record, const std::string& remark);
 /// Writes every requested file. Pages have all rows in memory, JSON and CSV only where there are few: a model may have a
 /// million tensors. `paths`: see OutputFiles::write().
 Result<void> writePlan(const OutputFiles& outputs, const Model& model, const plan::PlanRecord& record,

@@ -9,6 +9,7 @@
 #include "app/cli/units.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ struct SweepOptions {
 };
 
 /// Prints the frontier of each class. With a single class, prints all points.
-Result<void> printPoints(const SweepResult& result) {
+Result<void> printPoints(const Model& model, const SweepResult& result) {
     std::vector<SweepPoint> shown;
     for (const auto& point : result.points)
         if (point.frontier || result.classes.size() == 1) shown.push_back(point);
@@ -48,6 +49,7 @@ Result<void> printPoints(const SweepResult& result) {
                 : "\nFrontier: no other spec has fewer bits and no more error.\n";
     if (refused)
         text += fmt::format("{} points without figures: a tensor refuses the spec; --json gives reasons.\n", refused);
+    if (const std::string remark = quantizedSource(model).sentence(); !remark.empty()) text += remark + "\n";
     return print(text + sweepRemark(result) + "\n");
 }
 
@@ -89,12 +91,12 @@ Result<void> runSweep(const SweepOptions& options) {
         if (job.cancelled()) return cancelledError();
         if (!report) return tl::unexpected(report.error());
         if (!options.outputs.standardOutput())
-            if (auto done = printPoints(*result); !done) return done;
+            if (auto done = printPoints(**model, *result); !done) return done;
         auto paths = pathsOf(model->get());
         paths.push_back(options.path);
         paths.insert(paths.end(), options.evidence.files.begin(), options.evidence.files.end());
         if (auto done = options.outputs.write(std::move(*report), paths); !done) return done;
-    } else if (auto done = printPoints(*result); !done)
+    } else if (auto done = printPoints(**model, *result); !done)
         return done;
     if (std::ranges::none_of(result->points, [](const SweepPoint& p) { return p.complete(); })) {
         const auto& first = result->points.front();

@@ -26,6 +26,7 @@ void takeKeptTimes(Session& session, Task& task) {
 
 BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session_(session), task_(&session.tasks()) {
     for (Task* task : {&task_, &question_}) task->setInterval(100);
+    task_.setKept([this] { return run_.rows.empty() ? QString() : tr("%1 rows are kept").arg(run_.rows.size()); });
     for (const Task* task : {&task_, &question_, &restoring_}) connect(task, &Task::failed, this, &BenchRun::failed);
     for (auto news : {&BenchRun::rowsChanged, &BenchRun::finished}) connect(&task_, &Task::over, this, news);
     connect(&question_, &Task::over, this, &BenchRun::answersChanged);
@@ -35,9 +36,22 @@ BenchRun::BenchRun(Session& session, QObject* parent) : QObject(parent), session
     });
     connect(&session, &Session::jobCancelled, this, &BenchRun::stopAsking);
     connect(&session, &Session::modelChanged, this, [this] {
-        // the rows stay
+        if (plan_.model && plan_.model != session_.model()) return forget();
+        // rows at shapes that were typed are of no model: they stay
         if (!texts_.empty() && session_.model() && !session_.restored(QLatin1String(kBenchKept))) keep();
     });
+}
+
+void BenchRun::forget() {
+    for (Task* task : {&task_, &question_, &restoring_}) task->drop();
+    plan_ = {}, run_ = {};
+    texts_.clear(), answers_.clear();
+    restored_.reset();
+    complete_ = false;
+    ++number_;
+    Q_EMIT rowsChanged();
+    Q_EMIT answersChanged();
+    Q_EMIT finished();
 }
 
 /// Called on the thread that measured, because converting many rows takes time.

@@ -57,7 +57,8 @@ private:
         Texts texts;
     };
     static std::shared_ptr<Done> doneOf(BenchmarkRun run);
-    void keep(); ///< hands the rows to the session, for session files
+    void forget(); ///< rows at the shapes of another model, and what runs for it
+    void keep();   ///< hands the rows to the session, for session files
     void finish(Done& done);
     Session& session_;
     BenchmarkPlan plan_;

@@ -44,6 +44,9 @@ void Decision::clear() {
     setPlan(nullptr);
     budget_.reset();
     start_ = {};
+    benchRows_.reset();
+    benchWish_.clear();
+    layout_.clear();
 }
 
 } // namespace qs::gui

@@ -10,6 +10,7 @@
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/banner.h"
+#include "app/gui/widgets/escape_key.h"
 #include "app/gui/widgets/focus_keeper.h"
 #include "app/gui/widgets/job_lane.h"
 #include "app/gui/widgets/keys_dialog.h"
@@ -18,6 +19,7 @@
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/rail.h"
 #include "app/gui/widgets/refusal_banner.h"
+#include "app/gui/widgets/source_banner.h"
 #include "app/gui/widgets/tensor_browser.h"
 #include "app/gui/widgets/top_bar.h"
 #include "core/base/text.h"
@@ -51,8 +53,8 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
     : QMainWindow(parent), session_(session), history_(new SpecHistory(session, this)),
       saver_(new SessionSaver(session, *history_, this)), top_(new TopBar(session)),
       browser_(new TensorBrowser(session)), banner_(new Banner), refusal_(new RefusalBanner(session)),
-      stack_(new QStackedWidget), splitter_(new QSplitter(Qt::Horizontal)), lane_(new JobLane(session)),
-      peek_(new Peek(session, this)) {
+      source_(new SourceBanner(session)), stack_(new QStackedWidget), splitter_(new QSplitter(Qt::Horizontal)),
+      lane_(new JobLane(session)), peek_(new Peek(session, this)), escape_(new EscapeKey(*this)) {
     setAcceptDrops(true);
     setMinimumSize(1280, 680); // smaller windows have no room for the spec bar and two columns of cards
     resize(1440, 900);
@@ -60,7 +62,7 @@ MainWindow::MainWindow(Session& session, QWidget* parent)
 
     auto* area = new QWidget;
     auto* areaColumn = spaced(new QVBoxLayout(area), 0);
-    addWidgets(*areaColumn, {banner_, refusal_});
+    addWidgets(*areaColumn, {banner_, source_, refusal_});
     areaColumn->addWidget(stack_, 1);
     splitter_->addWidget(browser_);
     splitter_->addWidget(area);
@@ -127,6 +129,7 @@ void MainWindow::showPage(const QString& id) {
     stack_->setCurrentWidget(widget);
     top_->setSpecVisible(page->usesSpecBar);
     refusal_->setWanted(page->usesSpecBar);
+    source_->setWanted(page->usesSpecBar || page->usesBrowser);
     browser_->setVisible(page->usesBrowser && browserWanted_ && session_.model());
 }
 
@@ -171,10 +174,13 @@ void MainWindow::peek() {
 }
 
 void MainWindow::cancel() {
-    if (session_.busy())
-        session_.cancelJobs();
-    else if (browser_->isVisible())
-        browser_->clearFilter();
+    if (escape_->closesSomething()) return;
+    const auto stop = [this] { session_.cancelJobs(); };
+    if (!session_.busy()) {
+        if (browser_->isVisible()) browser_->clearFilter();
+    } else if (mayStop(session_, *this, tr("Stop the work?"), tr("Stop"), stop)) {
+        stop();
+    }
 }
 
 void MainWindow::showKeys() { showKeysDialog(*this); }
@@ -227,6 +233,12 @@ void MainWindow::saveTo(QSettings& settings) const {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+    const auto quit = [this] {
+        quits_ = true;
+        close();
+    };
+    if (!quits_ && isVisible() && !mayStop(session_, *this, tr("Quit, and stop the work?"), tr("Quit"), quit))
+        return event->ignore();
     QSettings settings;
     saveTo(settings);
     session_.cancelJobs();

@@ -12,7 +12,9 @@ class QStackedWidget;
 namespace qs::gui {
 
 class Banner;
+class EscapeKey;
 class RefusalBanner;
+class SourceBanner;
 class JobLane;
 class Peek;
 class Rail;
@@ -38,7 +40,9 @@ public:
     void setBrowserWanted(bool wanted);
     void step(int by); ///< selects the tensor `by` rows below (negative: above)
     void peek();
-    void cancel(); ///< Esc: cancels jobs; without jobs, clears the filter
+    /// Esc: closes what is open; with nothing open it stops the work, and asks first if that has run for long; without
+    /// work it clears the filter.
+    void cancel();
     void showKeys();
     void openMenu();
     void restoreFrom(const QSettings& settings);
@@ -62,12 +66,15 @@ private:
     TensorBrowser* browser_;
     Banner* banner_;
     RefusalBanner* refusal_;
+    SourceBanner* source_;
     QStackedWidget* stack_;
     QSplitter* splitter_;
     JobLane* lane_;
     Peek* peek_;
+    EscapeKey* escape_;
     QHash<QString, QWidget*> made_; ///< a page is created when it is first shown
     bool browserWanted_ = true;
+    bool quits_ = false; ///< the user wants it, whatever runs
 };
 
 } // namespace qs::gui

@@ -171,6 +171,13 @@ private:
             session_.setSpec(session_.specB());
             session_.setSpecB(a);
         }));
+        auto* clear = add(m, QStringLiteral("Clear &recipe"), {}, [this] { session_.clearRecipe(); });
+        clear->setObjectName(QStringLiteral("clearRecipe"));
+        clear->setToolTip(QStringLiteral("Spec A for every tensor, in the place of the rules; Undo takes it back"));
+        const auto allow = [this, clear] { clear->setEnabled(session_.model() && session_.hasRecipe()); };
+        allow();
+        for (auto signal : {&Session::modelChanged, &Session::rulesChanged})
+            QObject::connect(&session_, signal, clear, allow);
         ofModel(add(m, QStringLiteral("&Analyse the model under A"), Qt::Key_F5,
                     [this] { session_.analyseModel(session_.spec()); }));
         auto* decoded = ofModel(add(m, QStringLiteral("&Errors as the source's type"), {}, [this] {

@@ -4,6 +4,7 @@
 // because 100,000 names take longer than a frame; then shared and never changed.
 
 #include "core/model/model.h"
+#include "core/model/quantized_source.h"
 
 #include <QString>
 #include <QStringList>
@@ -54,6 +55,7 @@ struct ModelLayout {
     Weights weights; ///< float tensors of rank >= 2, sorted by name
     TensorOutline outline;
     RoleGrid grid;
+    QuantizedSource source; ///< whether the weights are stored quantized already
 
     /// The first weight in the order of the outline; null: there are no weights.
     const TensorInfo* firstWeight(const Model& model) const;

@@ -83,7 +83,8 @@ void ModelOpener::open(const QString& path) {
     const auto work = [path = path.toStdString()](const Job&) -> Result<OpenedModel> {
         auto model = openModel(path);
         if (!model) return tl::unexpected(model.error());
-        return OpenedModel{freedOnPool(*model), freedOnPool(layoutOf(**model)), hasStoredTensors(**model), {}, {}};
+        return OpenedModel{
+            freedOnPool(*model), freedOnPool(layoutOf(**model)), hasStoredTensors(**model), false, {}, {}};
     };
     opening_.run({}, work, [this](Result<OpenedModel> opened) {
         auto view = std::exchange(wanted_, {});
@@ -99,7 +100,7 @@ void ModelOpener::decode(const std::shared_ptr<const Model>& model, std::functio
     const auto work = [model](const Job& job) -> Result<OpenedModel> {
         auto served = servedModel(model, job);
         if (!served) return tl::unexpected(served.error());
-        return OpenedModel{freedOnPool(*served), freedOnPool(layoutOf(**served)), false, {}, {}};
+        return OpenedModel{freedOnPool(*served), freedOnPool(layoutOf(**served)), false, true, {}, {}};
     };
     decoding_.run("Decoding stored tensors", work, [this, view = std::move(view)](OpenedModel opened) {
         opened.view = view();

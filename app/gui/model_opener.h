@@ -17,6 +17,7 @@ struct OpenedModel {
     std::shared_ptr<const Model> model;
     std::shared_ptr<const ModelLayout> layout;
     bool stored = false; ///< some tensors were stored by `quantize` (codes and scales)
+    bool isSame = false; ///< the model that is open, with its stored tensors decoded: its recipe stays
     SessionState view;   ///< view to restore; path "": none
     struct Saved {
         SessionFile file;

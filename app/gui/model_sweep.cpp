@@ -22,6 +22,7 @@ struct ModelSweep::Mail {
 };
 
 ModelSweep::ModelSweep(TaskList& tasks, QObject* parent) : QObject(parent), task_(&tasks) {
+    task_.setKept([] { return QStringLiteral("what was measured is kept"); });
     connect(&task_, &Task::failed, this, &ModelSweep::failed);
     connect(&task_, &Task::over, this, &ModelSweep::next);
 }
@@ -116,6 +117,7 @@ void ModelSweep::ask(std::shared_ptr<const SessionRecipe> recipe) {
     std::erase_if(known_, [&](const auto& under) { // of earlier recipes: one is the session's
         return under->wanted.recipe && under->wanted.key != recipe->key;
     });
+    if (Under* under = find(recipe->key); under && under->wanted.recipe != recipe) takeSizes(*under, recipe);
     ask(Wanted{recipe->key, recipe->specs.empty() ? QuantSpec() : recipe->specs.front(), recipe});
 }
 
@@ -244,6 +246,23 @@ void ModelSweep::next() {
     if (grew) Q_EMIT rowsChanged(); // last: a listener may ask for another spec
 }
 
+AnalysisRow ModelSweep::sized(const Wanted& wanted, std::size_t weight, AnalysisRow row) const {
+    if (!wanted.recipe || wanted.recipe->sizes.bytes.empty() || row->status != Status::Ok) return row;
+    const std::uint64_t bytes = wanted.recipe->sizes.bytes[indexOf(*weights_[weight])];
+    if (bytes == row->bytesAfter || row->elements == 0) return row;
+    auto out = std::make_shared<TensorAnalysis>(*row);
+    out->bytesAfter = bytes, out->bpw = 8.0 * double(bytes) / double(out->elements);
+    return out;
+}
+
+void ModelSweep::takeSizes(Under& under, std::shared_ptr<const SessionRecipe> recipe) {
+    under.wanted.recipe = std::move(recipe);
+    const ModelRows before = std::exchange(under.rows, ModelRows(weights_.size()));
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+        if (const AnalysisRow& row = before.at(i)) under.rows.insert(i, sized(under.wanted, i, row));
+    Q_EMIT rowsChanged();
+}
+
 bool ModelSweep::takeKnown(Under& under) {
     const auto& recipe = under.wanted.recipe;
     if (!recipe) return false;
@@ -260,12 +279,13 @@ bool ModelSweep::takeKnown(Under& under) {
             auto kept = std::make_shared<TensorAnalysis>();
             const TensorInfo& tensor = *weights_[i];
             kept->tensor = tensor.name, kept->dtype = tensor.dtype, kept->shape = tensor.shape;
-            kept->elements = tensor.elements, kept->bytesBefore = kept->bytesAfter = storedBytes(tensor);
+            kept->elements = tensor.elements, kept->bytesBefore = storedBytes(tensor);
+            kept->bytesAfter = recipe->sizes.bytes.empty() ? kept->bytesBefore : recipe->sizes.bytes[indexOf(tensor)];
             kept->status = Status::Refused, kept->reason = "the recipe keeps it as it is";
             row = std::move(kept);
         }
         if (!row) continue;
-        under.rows.insert(i, std::move(row));
+        under.rows.insert(i, sized(under.wanted, i, std::move(row)));
         ++added;
     }
     return added > 0;
@@ -279,7 +299,7 @@ void ModelSweep::take(Mail mail) {
     for (auto& [index, row] : mail.rows) {
         auto& known = statistics_[indexOf(*weights_[index])];
         if (!known && row->statistics) known = std::make_shared<TensorStatistics>(*row->statistics);
-        under->rows.insert(index, withEffect(row, effects_.get()));
+        under->rows.insert(index, sized(under->wanted, index, withEffect(row, effects_.get())));
     }
     Q_EMIT rowsChanged();
 }

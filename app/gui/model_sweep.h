@@ -70,6 +70,9 @@ private:
     void measureAgain(const QuantSpec& first);
     void next();
     void take(Mail mail);
+    /// Under a recipe a row has the bytes of the recipe's layout.
+    AnalysisRow sized(const Wanted& wanted, std::size_t weight, AnalysisRow row) const;
+    void takeSizes(Under& under, std::shared_ptr<const SessionRecipe> recipe); ///< of the same recipe in another layout
     bool takeKnown(Under& under); ///< rows of a recipe that need no measurement; false: there are none
     Under* find(const std::string& key);
     const ModelRows& rowsOf(const std::string& key) const;

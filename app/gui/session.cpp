@@ -11,7 +11,6 @@
 #include <QCoreApplication>
 #include <QDir>
 #include <QFileInfo>
-#include <QScopedValueRollback>
 
 #include <fmt/format.h>
 
@@ -48,6 +47,9 @@ Session::Session(QObject* parent)
     follow(d->inspected);
     follow(d->output);
     connect(&d->rules, &SessionRules::recipeChanged, this, &Session::recipeChanged);
+    connect(&d->decision, &Decision::layoutChanged, this, [this] {
+        if (model_ && recipe()->isMixed()) judgeRecipe(); // other bytes
+    });
     connect(&d->rules, &SessionRules::judged, this, [this] {
         if (model_ && recipe()->isMixed()) d->settle.start();
     });
@@ -122,10 +124,7 @@ void Session::apply(const OpenedModel& opened) {
 }
 
 void Session::adopt(OpenedModel opened) {
-    {
-        const QScopedValueRollback replacing(d->replacing, true); // pages get one signal, for the new model
-        close();
-    }
+    const Left left = leave(opened.isSame);
     model_ = std::move(opened.model);
     layout_ = std::move(opened.layout);
     stored_ = opened.stored;
@@ -147,8 +146,10 @@ void Session::adopt(OpenedModel opened) {
     if (!tensor_) tensor_ = layout_->firstWeight(*model_);
     if (tensor_) selection_ = {tensor_};
 
+    if (!opened.isSame) Q_EMIT modelLeft();
     Q_EMIT modelChanged();
     judgeRecipe();
+    sayLeft(left);
     if (settings() != before) Q_EMIT specChanged();
     Q_EMIT tensorChanged();
     Q_EMIT selectionChanged();
@@ -168,13 +169,32 @@ void Session::adopt(OpenedModel opened) {
 }
 
 void Session::close() {
+    const bool had = model_ != nullptr;
+    const Left left = leave(false);
+    if (!had) return;
+    Q_EMIT modelLeft();
+    Q_EMIT modelChanged();
+    sayLeft(left);
+}
+
+/// After modelChanged(), so that no page sees the new rules with the old model.
+void Session::sayLeft(const Left& left) {
+    if (left.rules) Q_EMIT rulesChanged();
+    if (left.levels) Q_EMIT movedLevelsChanged();
+}
+
+Session::Left Session::leave(bool keepsRecipe) {
     d->settle.stop();
     d->sweep.setModel(nullptr, {});
     d->opener.stopDecoding();
     d->kept.clear();
     stored_ = false;
     d->rules.forgetModel();
-    const bool had = model_ != nullptr;
+    Left left;
+    if (!keepsRecipe) {
+        left.rules = d->rules.set(QString(), false);
+        left.levels = std::exchange(movedLevels_, {}) != MovedLevels();
+    }
     tensor_ = nullptr;
     selection_.clear();
     layout_ = std::make_shared<ModelLayout>();
@@ -184,7 +204,7 @@ void Session::close() {
     d->sweep.setEffects(nullptr);
     setInputs({});
     d->decision.clear();
-    if (had && !d->replacing) Q_EMIT modelChanged();
+    return left;
 }
 
 QStringList Session::recentFiles() const { return d->recent.paths(); }
@@ -256,7 +276,11 @@ void Session::specEdited(bool a, bool b) {
 const QString& Session::rules() const { return d->rules.text(); }
 bool Session::keepsRest() const { return d->rules.keepsRest(); }
 const std::shared_ptr<const SessionRecipe>& Session::recipe() const { return d->rules.recipe(); }
-void Session::judgeRecipe() { d->rules.judge(layout_, specA_); }
+void Session::judgeRecipe() { d->rules.judge(model_, layout_, specA_, findLayout(d->decision.layout().toStdString())); }
+
+const Layout& Session::countedLayout() const {
+    return recipe()->sizes.layout ? *recipe()->sizes.layout : defaultLayout(specA_);
+}
 
 void Session::setRules(const QString& rules, bool keepsRest) {
     if (!d->rules.set(rules, keepsRest)) return;
@@ -347,12 +371,13 @@ std::shared_ptr<const TensorStatistics> Session::statistics(const TensorInfo& te
 
 void Session::cancelJobs() {
     if (!busy()) return;
+    const QString kept = d->tasks.kept();
     d->opener.cancel();
     d->settle.stop();
     d->sweep.cancel();
     d->inspected.cancel();
     d->tasks.cancelAll();
-    Q_EMIT jobCancelled();
+    Q_EMIT jobCancelled(kept);
 }
 
 TaskList& Session::tasks() const { return d->tasks; }

@@ -42,7 +42,7 @@ public:
     // ---- the opened model
     /// on a worker thread, also for .qscope files; ends with modelChanged() or failed()
     void open(const QString& path);
-    void close();
+    void close(); ///< forgets all that belongs to the model; the specs and the view stay
     /// some tensors of the file were stored by `quantize` (codes and scales)
     bool hasStored() const { return stored_; }
     /// opens the same model with those tensors decoded; ends as open() does
@@ -81,8 +81,13 @@ public:
     void setRules(const QString& rules, bool keepsRest);
     /// The same with the user's own rules, or those of a plan, replaced. Nothing changes where a rule fits in no line.
     void setRules(const RuleLines& lines, bool keepsRest);
+    /// There are rules, or tensors without a rule stay as they are: spec A alone does not decide.
+    bool hasRecipe() const { return !rules().isEmpty() || keepsRest(); }
+    void clearRecipe() { setRules(QString(), false); } ///< spec A for all
     /// What the rules say of every weight; never null. Large models: a moment later than rules().
     const std::shared_ptr<const SessionRecipe>& recipe() const;
+    /// The layout whose bytes recipeRows() have: that of a mixed recipe, or else the default one of spec A.
+    const Layout& countedLayout() const;
     /// The rows of the model under the recipe, as modelRows().
     const ModelRows& recipeRows() const;
     void analyseRecipe(); ///< as analyseModel()
@@ -155,6 +160,8 @@ public:
 
 Q_SIGNALS:
     void modelChanged();
+    /// What belonged to the former model was forgotten: its recipe, its levels, its history. Before modelChanged().
+    void modelLeft();
     void failed(const QString& sentence); ///< shown in the window, which stays usable
     void opening(const QString& path);
     /// The checkpoint of a session file is open and its specs are set: the history can be restored.
@@ -173,8 +180,8 @@ Q_SIGNALS:
     void rowsChanged();    ///< modelRows() grew; at most 20 signals a second
     void jobProgress(const qs::Progress& progress, double secondsLeft); ///< of the background job
     void jobFinished(const QString& what, double seconds, double gigabytesPerSecond);
-    void jobCancelled();
-    void workEnded(); ///< work that the job lane showed has ended
+    void jobCancelled(const QString& kept); ///< TaskList::kept()
+    void workEnded();                       ///< work that the job lane showed has ended
     /// A page asks for another one by its id ("tensor"); the window then shows it.
     void pageChanged(const QString& id); ///< page() has changed
     void recentFilesChanged();           ///< also when formerRun() changed
@@ -182,6 +189,11 @@ Q_SIGNALS:
 private:
     struct Private;
     void adopt(OpenedModel opened);
+    struct Left { // what leave() has reset
+        bool rules = false, levels = false;
+    };
+    Left leave(bool keepsRecipe); ///< forgets the model and what belongs to it; emits nothing of it
+    void sayLeft(const Left& left);
     void apply(const OpenedModel& opened); ///< applies what the session file of the model held
     void judgeRecipe();                    ///< makes recipe() of the rules, spec A and the model
     void follow(ModelSweep& sweep);

@@ -32,7 +32,6 @@ struct Session::Private {
     ModelOutput output;
     SessionRules rules;
     QTimer settle;
-    bool replacing = false;
     FormerRun former;
 };
 

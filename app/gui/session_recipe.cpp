@@ -63,8 +63,8 @@ QString SessionRecipe::title(const QuantSpec& specA) const {
     return kept == 0 ? tr("recipe: %1").arg(count) : tr("recipe: %1, %2 tensors kept").arg(count).arg(kept);
 }
 
-std::shared_ptr<const SessionRecipe> sessionRecipe(const Weights& weights, const QString& rules, bool keepsRest,
-                                                   const QuantSpec& specA) {
+std::shared_ptr<SessionRecipe> sessionRecipe(const Weights& weights, const QString& rules, bool keepsRest,
+                                             const QuantSpec& specA) {
     auto out = std::make_shared<SessionRecipe>();
     if (!keepsRest) out->rest = specA;
     if (auto lines = parseRuleLines(rules.toStdString())) {
@@ -82,6 +82,12 @@ std::shared_ptr<const SessionRecipe> sessionRecipe(const Weights& weights, const
     if (!places.empty()) std::memcpy(places.data(), out->of.data(), places.size());
     out->key += places;
     return out;
+}
+
+void setSizes(SessionRecipe& recipe, const Model& model, const Weights& weights, const Layout* layout, const Job& job) {
+    if (!recipe.isMixed()) return;
+    const Layout& counted = layout ? *layout : countedLayout(weights.empty() ? nullptr : weights.front(), recipe.specs);
+    if (auto sizes = recipeSizes(model, recipe.asRecipe(), counted, job)) recipe.sizes = std::move(*sizes);
 }
 
 } // namespace qs::gui

@@ -4,7 +4,7 @@
 // model change, then shared and never changed.
 
 #include "app/gui/model_layout.h"
-#include "core/export/recipe.h"
+#include "core/export/recipe_sizes.h"
 #include "core/export/rule_book.h"
 
 namespace qs::gui {
@@ -17,6 +17,7 @@ struct SessionRecipe {
     std::vector<int> of;           ///< per weight: index into `specs`, -1: it stays as it is. Empty: all get `rest`
     int kept = 0;                  ///< weights that stay as they are
     std::string key;               ///< equal for equal `of` and `specs`; empty if `of` is
+    RecipeSizes sizes;             ///< of a recipe that is mixed, in the layout that the session counts; else empty
 
     /// Weights get different specs, or some are kept: the figures of spec A alone are not those of the recipe.
     bool isMixed() const { return !of.empty(); }
@@ -27,8 +28,11 @@ struct SessionRecipe {
     QString title(const QuantSpec& specA) const;
 };
 
-std::shared_ptr<const SessionRecipe> sessionRecipe(const Weights& weights, const QString& rules, bool keepsRest,
-                                                   const QuantSpec& specA);
+/// Without sizes.
+std::shared_ptr<SessionRecipe> sessionRecipe(const Weights& weights, const QString& rules, bool keepsRest,
+                                             const QuantSpec& specA);
+/// Counts what a mixed recipe takes. `layout`: the one that was chosen; null: countedLayout().
+void setSizes(SessionRecipe& recipe, const Model& model, const Weights& weights, const Layout* layout, const Job& job);
 
 /// A recipe that the page Plan starts from. It locks nothing: its specs are to choose from, and it stands beside the plan.
 struct PlanStart {

@@ -10,12 +10,16 @@ bool SessionRules::set(const QString& text, bool keepsRest) {
 }
 
 /// Without rules it is made at once: most sessions have none.
-void SessionRules::judge(const std::shared_ptr<const ModelLayout>& layout, const QuantSpec& specA) {
-    constexpr std::size_t kLittle = 4000; // weights whose recipe takes less than a few ms
+void SessionRules::judge(const std::shared_ptr<const Model>& model, const std::shared_ptr<const ModelLayout>& layout,
+                         const QuantSpec& specA, const Layout* files) {
+    constexpr std::size_t kLittle = 1000; // weights whose recipe takes less than a few ms
     const bool isPlain = text_.isEmpty() && !keepsRest_;
     using Made = std::shared_ptr<const SessionRecipe>;
-    const auto work = [layout, rules = text_, keeps = keepsRest_, a = specA](const Job&) -> Result<Made> {
-        return sessionRecipe(layout->weights, rules, keeps, a);
+    const auto work = [model, layout, rules = text_, keeps = keepsRest_, a = specA,
+                       files](const Job& job) -> Result<Made> {
+        auto made = sessionRecipe(layout->weights, rules, keeps, a);
+        if (model) setSizes(*made, *model, layout->weights, files, job);
+        return Made(std::move(made));
     };
     judging_.runOrNow(isPlain || layout->weights.size() <= kLittle, work, [this](const Result<Made>& made) {
         if (made) {

@@ -16,8 +16,9 @@ public:
     bool set(const QString& text, bool keepsRest); ///< false: they are the same
     /// What they say of every weight; never null.
     const std::shared_ptr<const SessionRecipe>& recipe() const { return recipe_; }
-    /// Makes recipe(). Large models: on a worker.
-    void judge(const std::shared_ptr<const ModelLayout>& layout, const QuantSpec& specA);
+    /// Makes recipe(), with its sizes in the layout of files (null: none was chosen). Large models: on a worker.
+    void judge(const std::shared_ptr<const Model>& model, const std::shared_ptr<const ModelLayout>& layout,
+               const QuantSpec& specA, const Layout* files);
     void forgetModel(); ///< recipe() is of no model until judge() is called
 
 Q_SIGNALS:

@@ -18,7 +18,7 @@ SpecHistory::SpecHistory(Session& session, QObject* parent) : QObject(parent), s
     for (auto signal : {&Session::specChanged, &Session::rulesChanged, &Session::movedLevelsChanged})
         connect(&session, signal, this, &SpecHistory::note);
     connect(&session.decision(), &Decision::budgetChanged, this, &SpecHistory::note);
-    connect(&session, &Session::modelChanged, this, &SpecHistory::forgetBudgets);
+    connect(&session, &Session::modelLeft, this, &SpecHistory::forget);
     QCoreApplication::instance()->installEventFilter(this);
 }
 
@@ -68,14 +68,9 @@ void SpecHistory::note() {
     Q_EMIT changed();
 }
 
-void SpecHistory::forgetBudgets() {
-    if (std::ranges::none_of(steps_, [](const Step& step) { return step.budget.has_value(); })) return;
-    for (Step& step : steps_) step.budget.reset();
-    for (std::size_t i = steps_.size() - 1; i > 0; --i) // steps that were changes of the budget alone
-        if (steps_[i] == steps_[i - 1]) {
-            steps_.erase(steps_.begin() + std::ptrdiff_t(i));
-            if (at_ >= i) --at_;
-        }
+void SpecHistory::forget() {
+    steps_ = {now()};
+    at_ = 0;
     sinceLast_.invalidate();
     Q_EMIT changed();
 }

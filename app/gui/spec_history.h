@@ -53,7 +53,7 @@ private:
     QString changeText(std::size_t from) const;
     Step now() const;
     void note();
-    void forgetBudgets(); ///< those of another model mean nothing
+    void forget(); ///< steps that belong to another model
     void go(std::size_t to);
     Session& session_;
     std::vector<Step> steps_;

@@ -14,6 +14,21 @@ void TaskList::remove(Task& task) {
     Q_EMIT ended();
 }
 
+QString TaskList::kept() const {
+    QStringList out;
+    for (const Task* task : shown_)
+        if (const QString one = task->kept_ ? task->kept_() : QString(); !one.isEmpty()) out << one;
+    return out.join(QStringLiteral("; "));
+}
+
+std::optional<TaskList::Work> TaskList::longest() const {
+    std::optional<Work> out;
+    for (const Task* task : shown_)
+        if (const qint64 ms = task->clock_.elapsed(); ms >= long_ && (!out || ms > out->milliseconds))
+            out = Work{QString::fromStdString(task->title_), task->kept_ ? task->kept_() : QString(), ms};
+    return out;
+}
+
 void TaskList::cancelAll() {
     const std::vector<QPointer<Task>> all(shown_.begin(), shown_.end());
     for (const auto& task : all)

@@ -34,6 +34,15 @@ class TaskList : public QObject {
 public:
     bool busy() const { return !shown_.empty(); }
     void cancelAll();
+    /// What a cancel keeps of all tasks, e.g. "4 of 30 plans are measured and kept"; "": nothing that they say.
+    QString kept() const;
+    struct Work {
+        QString title, kept; ///< kept: as above
+        qint64 milliseconds = 0;
+    };
+    /// The task that has run longest, if that is long: it is not stopped without a question.
+    std::optional<Work> longest() const;
+    void setLong(qint64 milliseconds) { long_ = milliseconds; } ///< for tests
 
 Q_SIGNALS:
     void progressed(const qs::Progress& progress, double secondsLeft); ///< secondsLeft < 0: unknown
@@ -44,6 +53,7 @@ private:
     void add(Task& task);
     void remove(Task& task);
     std::vector<Task*> shown_; ///< newest last
+    qint64 long_ = 10'000;     ///< ms
 };
 
 /// Messages from the work to the window: write() from any thread, take() on the window's thread.
@@ -108,6 +118,8 @@ public:
     void drop(); ///< ends the run; emits nothing
     /// of messages and progress; default 50
     void setInterval(int milliseconds) { poll_.setInterval(milliseconds); }
+    /// Says what is kept if the task is cancelled now, as a part of a sentence.
+    void setKept(std::function<QString()> kept) { kept_ = std::move(kept); }
     /// Changes progress reports of the work; called on any thread. Without it the title replaces Progress::what.
     void amendProgress(std::function<void(Progress&)> amend) { amend_ = std::move(amend); }
 
@@ -171,6 +183,7 @@ private:
     Job job_;
     std::function<void()> collect_;
     std::function<void(Progress&)> amend_;
+    std::function<QString()> kept_;
     std::shared_ptr<Said> said_;
     QTimer poll_;
     QElapsedTimer clock_;

@@ -159,6 +159,7 @@ std::shared_ptr<const ModelLayout> layoutOf(const Model& model) {
         if (tensor.isWeight()) layout->weights.push_back(&tensor);
     layout->outline = outlineOf(model);
     layout->grid = roleGrid(layout->weights);
+    layout->source = quantizedSource(model);
     return layout;
 }
 

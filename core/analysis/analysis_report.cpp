@@ -7,6 +7,7 @@
 #include "core/analysis/proxy_trust.h"
 #include "core/analysis/report_plots.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -33,6 +34,8 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
     Section section{.title = "Summary", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = true};
     section.note = (whole ? proxyRemark(nmseMetric(), std::nullopt) : proxyRemark(nmseMetric(), result.rows, true)) +
                    " A proxy says where to look first; only an evaluation of the model's output says what is lost.";
+    if (const std::string remark = quantizedSource(*plan.model).sentence(); !remark.empty())
+        section.note += " " + remark;
     const std::size_t refused =
         whole ? whole->refused : std::size_t(std::ranges::count_if(result.rows, [](const AnalysisRow& row) {
             return row->status != Status::Ok;
@@ -159,6 +162,8 @@ Result<Provenance> modelProvenance(const Model& model, const std::string& specs,
         lines.emplace_back("input_sha256",
                            several ? *hash + "  " + std::filesystem::path(file.path).filename().string() : *hash);
     }
+    if (auto remark = quantizedSource(model).sentence(); !remark.empty())
+        lines.emplace_back("source_quantized", std::move(remark));
     lines.emplace_back("specs", specs);
     lines.emplace_back(kSeeds, kNoSeeds);
     for (auto& line : machineProvenance()) lines.push_back(std::move(line));

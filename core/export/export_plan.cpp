@@ -244,7 +244,8 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
 }
 
 Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
-                         const std::function<void(const PlannedTensor& row)>& take, const Job& job) {
+                         const std::function<void(const PlannedTensor& row)>& take, const Job& job,
+                         const TensorInfo* only) {
     const auto layout = requestedLayout(request);
     if (!layout) return tl::unexpected(layout.error());
     std::string config;
@@ -258,6 +259,7 @@ Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
     if (!decider) return tl::unexpected(decider.error());
     for (const TensorInfo& tensor : model.tensors) {
         if (job.cancelled()) return cancelledError();
+        if (only && only != &tensor) continue;
         auto row = decider->of(tensor);
         const auto set = setBytes(model, **layout, layers, tensor, row.spec ? &*row.spec : nullptr, row.planned, job);
         if (!set) return tl::unexpected(set.error());

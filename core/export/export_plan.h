@@ -51,9 +51,10 @@ struct ExportPlan {
 /// Fails if a rule is not a regular expression, a spec is not valid, or the layout does not exist.
 Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request, const Job& job = {});
 /// Passes the row of each tensor, in the order of the model, without a list of them: a model may have a million. The rows
-/// are those of planExport(), and so are the errors.
+/// are those of planExport(), and so are the errors. `only`: the row of this tensor alone; null: all.
 Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
-                         const std::function<void(const PlannedTensor& row)>& take, const Job& job);
+                         const std::function<void(const PlannedTensor& row)>& take, const Job& job,
+                         const TensorInfo* only = nullptr);
 /// "42 of 75 tensors at 4.5000 bpw, 3.41 MiB"
 std::string summaryText(const ExportPlan& plan);
 /// The text of the column "becomes": the spec, "copied", or "refused: ..." with the reason.

@@ -21,12 +21,12 @@ public:
         std::vector<OutputShard> shards;
         for (const ModelFile& file : model_.files) {
             OutputShard& shard = shards.emplace_back(shardName(file), TensorsToWrite(*this));
+            shard.metadata = metadataToCopy(file);
+            std::erase_if(shard.metadata, [](const auto& entry) { return entry.first.starts_with(kStoredPrefix); });
             for (const auto& [key, text] : file.metadata) {
-                if (key == kConfigKey) continue; // of what is decoded now
-                const bool isStored = key.starts_with(kStoredPrefix);
-                if (!isStored) shard.metadata[key] = text;
                 // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
-                if (!isStored || model_.find(std::string_view(key).substr(kStoredPrefix.size()))) continue;
+                if (!key.starts_with(kStoredPrefix) || model_.find(std::string_view(key).substr(kStoredPrefix.size())))
+                    continue;
                 stored_.push_back({&file, &key, &text});
                 auto stored = storedOf(stored_.back());
                 if (!stored) return tl::unexpected(stored.error());

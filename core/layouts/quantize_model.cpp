@@ -103,8 +103,7 @@ private:
         for (std::size_t i = 0; i < taken_.size(); ++i)
             places_[std::size_t(originalOf(*taken_[i].tensor) - model_.tensors.data())] = std::uint32_t(i);
         for (const ModelFile& file : model_.files) {
-            OutputShard& shard = shards_.emplace_back(shardName(file), TensorsToWrite(*this), file.metadata);
-            shard.metadata.erase(kConfigKey);
+            OutputShard& shard = shards_.emplace_back(shardName(file), TensorsToWrite(*this), metadataToCopy(file));
             // A description of a tensor that the model has as it is says nothing; in the output it would.
             std::erase_if(shard.metadata, [&](const auto& entry) {
                 return entry.first.starts_with(kStoredPrefix) &&

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/copy_folder.h"
+#include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
@@ -24,6 +25,9 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
+/// Keys, or what keys begin with, that say how a file stores its tensors.
+constexpr std::string_view kAboutStorage[] = {
+    kConfigKey, "general.alignment", "general.file_type", "general.quantization_version", "quantize.", "split."};
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
 /// Where a tensor is in a list of shards.
@@ -218,6 +222,16 @@ Naming Finish::naming(const std::string& output) const {
     naming.before = before ? before : [output] { return removeCertificate(output); };
     naming.after = after;
     return naming;
+}
+
+std::map<std::string, std::string> metadataToCopy(const ModelFile& file) {
+    auto out = file.metadata;
+    std::erase_if(out, [](const auto& entry) {
+        return std::ranges::any_of(kAboutStorage, [&](std::string_view key) {
+            return key.ends_with('.') ? entry.first.starts_with(key) : entry.first == key;
+        });
+    });
+    return out;
 }
 
 std::string shardName(const ModelFile& file) {

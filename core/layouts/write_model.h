@@ -14,6 +14,9 @@ struct OutputShard {
     TensorsToWrite tensors;
     std::map<std::string, std::string> metadata;
 };
+/// The metadata of a source file that stays true in another kind of file. What says how the source stores its tensors
+/// ("general.file_type" of GGUF, its splits, settings of a quantized layer) is left out: of the output it would be wrong.
+std::map<std::string, std::string> metadataToCopy(const ModelFile& file);
 /// The shards as one file. Of metadata with the same key, the first counts.
 OutputShard inOne(std::vector<OutputShard> shards);
 /// The name of a file of the source, as a file of safetensors.

@@ -101,27 +101,38 @@ Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size
 
 namespace {
 
-/// Measures the contenders from `first` on. Those before it have their figures.
-Result<void> measure(const ProofRequest& request, PlanProof& proof, std::size_t first, const Job& job) {
+/// Those that have no figures yet, at most as many as the request wants now.
+std::vector<std::size_t> toMeasure(const ProofRequest& request, const PlanProof& proof) {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < proof.contenders.size(); ++i)
+        if (!proof.contenders[i].isMeasured() && (request.most == 0 || out.size() < request.most)) out.push_back(i);
+    return out;
+}
+
+/// Measures contenders that have no figures yet.
+Result<void> measure(const ProofRequest& request, PlanProof& proof, const std::vector<std::size_t>& which,
+                     const Job& job) {
     eval::EvaluationPlan plan = request.text;
     plan.changes.clear();
-    auto recipe = request.recipes.begin();
-    for (std::size_t i = first; i < proof.contenders.size(); ++i) {
+    for (const std::size_t i : which) {
         const Contender& one = proof.contenders[i];
         const std::string& name = one.mixture.name;
-        const bool isRecipe = one.kind == ContenderKind::Recipe;
-        plan.changes.push_back(eval::quantizedBy(
-            name, name, isRecipe ? (recipe++)->specs : specsOf(one.mixture, *request.options, request.locks)));
+        // recipes stand behind the plan, in the order of the request
+        plan.changes.push_back(eval::quantizedBy(name, name,
+                                                 one.kind == ContenderKind::Recipe
+                                                     ? request.recipes[i - 1].specs
+                                                     : specsOf(one.mixture, *request.options, request.locks)));
     }
     auto measured = eval::evaluate(request.model, plan, job);
     if (!measured) return tl::unexpected(measured.error());
     proof.tokens = measured->tokens, proof.chunks = measured->chunks;
     proof.scores.resize(proof.contenders.size());
     if (plan.units && !plan.units->isWhole()) return {};
-    for (std::size_t i = first; i < proof.contenders.size(); ++i) {
+    for (std::size_t k = 0; k < which.size(); ++k) {
+        const std::size_t i = which[k];
         Contender& one = proof.contenders[i];
-        one.reason = measured->reasons[i - first];
-        proof.scores[i] = std::make_shared<const std::vector<eval::TokenScore>>(std::move(measured->scores[i - first]));
+        one.reason = measured->reasons[k];
+        proof.scores[i] = std::make_shared<const std::vector<eval::TokenScore>>(std::move(measured->scores[k]));
         if (!one.reason.empty()) continue;
         one.summary = eval::summarize(*proof.scores[i]);
         if (i > 0 && proof.contenders.front().summary)
@@ -169,6 +180,9 @@ void judge(PlanProof& proof) {
     for (const Contender& one : proof.contenders)
         if (one.kind == ContenderKind::Recipe && one.againstPlan)
             proof.verdicts.push_back(verdictOnOther(one, proof.contenders.front()));
+    if (!proof.isWhole())
+        proof.verdicts.push_back(fmt::format("{} of {} plans are measured: the test is not complete.", proof.measured(),
+                                             proof.contenders.size()));
 }
 
 } // namespace
@@ -178,16 +192,22 @@ std::size_t PlanProof::draws() const {
         std::ranges::count_if(contenders, [](const Contender& one) { return one.kind == ContenderKind::Permuted; }));
 }
 
+std::size_t PlanProof::measured() const {
+    return std::size_t(std::ranges::count_if(contenders, &Contender::isMeasured));
+}
+
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job) {
     PlanProof out;
     const std::size_t first = std::min(request.draws, kUsualDraws);
     out.contenders = fixedContenders(request);
     addDraws(out.contenders, request, 0, first);
-    if (auto done = measure(request, out, 0, job); !done) return tl::unexpected(done.error());
-    if (request.draws > first) {
+    if (auto done = measure(request, out, toMeasure(request, out), job); !done) return tl::unexpected(done.error());
+    if (request.draws > first && request.most == 0) {
         const std::size_t known = out.contenders.size();
         addDraws(out.contenders, request, first, request.draws);
-        if (auto done = measure(request, out, known, job); !done) return tl::unexpected(done.error());
+        std::vector<std::size_t> more(out.contenders.size() - known); // those before may have been left out
+        std::iota(more.begin(), more.end(), known);
+        if (auto done = measure(request, out, more, job); !done) return tl::unexpected(done.error());
         sortDraws(out);
     }
     judge(out);
@@ -198,9 +218,10 @@ Result<PlanProof> moreDraws(const ProofRequest& request, const PlanProof& before
     if (before.scores.empty()) return provePlan(request, job);
     PlanProof out = before;
     addDraws(out.contenders, request, before.draws(), request.draws);
-    if (out.contenders.size() == before.contenders.size()) return out;
-    if (auto done = measure(request, out, before.contenders.size(), job); !done) return tl::unexpected(done.error());
-    const auto& newest = out.scores.back();
+    const auto which = toMeasure(request, out);
+    if (which.empty()) return out;
+    if (auto done = measure(request, out, which, job); !done) return tl::unexpected(done.error());
+    const auto& newest = out.scores[which.back()];
     if (newest && newest->size() != out.scores.front()->size()) return provePlan(request, job); // another text
     sortDraws(out);
     judge(out);

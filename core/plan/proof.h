@@ -21,6 +21,8 @@ struct Contender {
     std::optional<eval::ScoreSummary> summary;
     std::string reason;                                ///< why there are no figures
     std::optional<eval::PairedDifference> againstPlan; ///< its KL minus that of the plan; none for the plan itself
+    /// It has its figures, or a reason why it has none.
+    bool isMeasured() const { return summary || !reason.empty(); }
 };
 
 struct PlanProof {
@@ -29,7 +31,9 @@ struct PlanProof {
     std::optional<Chance> permuted, random;
     /// Of each contender, for more draws; empty in a proof that comes from a file.
     std::vector<std::shared_ptr<const std::vector<eval::TokenScore>>> scores = {};
-    std::size_t draws() const; ///< of each kind that were asked for
+    std::size_t draws() const;    ///< of each kind that were asked for
+    std::size_t measured() const; ///< contenders that were measured: all, unless the request had a limit
+    bool isWhole() const { return measured() == contenders.size(); }
     /// Sentences on what was found: against each kind of chance, the best uniform spec and each recipe.
     std::vector<std::string> verdicts;
 };
@@ -45,15 +49,18 @@ struct ProofRequest {
     std::size_t draws = kUsualDraws;       ///< of each kind of chance
     eval::EvaluationPlan text;             ///< chunks that no loss was measured on, and their units
     std::vector<KnownRecipe> recipes = {}; ///< to measure too, whatever their size
+    std::size_t most =
+        0; ///< contenders to measure now; the others stay without figures, and moreDraws() goes on. 0: all
 };
 /// The tokens behind the first `used` chunks, on which losses were measured. Error: too few are left.
 Result<eval::EvaluationPlan> heldOut(const eval::EvaluationText& text, std::size_t context, std::size_t used,
                                      std::size_t chunks);
 /// The first kUsualDraws draws are measured together, then the others: with units a proof of more draws finds the first.
+/// With a limit (ProofRequest::most) there are only the first.
 /// If units are left out, the result has contenders without figures. Errors: those of evaluate().
 Result<PlanProof> provePlan(const ProofRequest& request, const Job& job);
-/// The proof of the same request with fewer draws goes on to those of this one: only what it lacks is measured, and the
-/// result is that of provePlan(). A proof without scores, or of other tokens, begins anew.
+/// The proof of the same request with fewer draws, or one that a limit has cut short, goes on: only what it lacks is
+/// measured, and the result is that of provePlan(). A proof without scores, or of other tokens, begins anew.
 Result<PlanProof> moreDraws(const ProofRequest& request, const PlanProof& before, const Job& job);
 
 const Columns<Contender>& contenderColumns();

@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis_report.h"
 #include "core/export/rule_book.h"
+#include "core/model/quantized_source.h"
 #include "core/plan/frontier.h"
 #include "core/plan/heuristic.h"
 #include "core/plan/speed_report.h"
@@ -142,6 +143,8 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     report.data =
         makeTable({}, mixtureColumns(), withRows ? mixtureRows(record.plan, options) : std::vector<MixtureRow>());
     if (withRows) report.sections = planSections(record);
+    if (const std::string remark = quantizedSource(model).sentence(); withRows && !remark.empty())
+        report.sections.front().note += " " + remark;
     if (!record.losses->additivity.empty())
         report.more.emplace_back(
             "additivity", makeTable("Additivity of the losses", eval::additivityColumns(), record.losses->additivity));

@@ -2,25 +2,12 @@
 #include "core/plan/sizes.h"
 
 #include "core/base/text.h"
+#include "core/export/recipe_sizes.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace qs::plan {
-namespace {
-
-const Layout& layoutFor(const TensorInfo* example, const std::vector<QuantSpec>& specs) {
-    const auto all = layouts();
-    if (!example) return all.front();
-    const auto taken = [&](const Layout& layout) {
-        return std::ranges::count_if(
-            specs, [&](const QuantSpec& spec) { return layout.accepts(spec, example->shape).has_value(); });
-    };
-    return *std::ranges::max_element(all, [&](const Layout& a, const Layout& b) { return taken(a) < taken(b); });
-}
-
-} // namespace
-
 std::optional<std::size_t> StoredSizes::find(const QuantSpec& spec) const {
     const auto found = std::find(specs.begin(), specs.end(), spec);
     return found == specs.end() ? std::nullopt : std::optional(std::size_t(found - specs.begin()));
@@ -75,7 +62,7 @@ StoredSize StoredSizes::of(std::size_t spec, const TensorInfo& tensor) const {
 
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job) {
-    const Layout* found = layout.empty() ? &layoutFor(example, specs) : findLayout(layout);
+    const Layout* found = layout.empty() ? &countedLayout(example, specs) : findLayout(layout);
     if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
     auto out = StoredSizes::asStored(std::move(model), *found, job);
     if (!out) return out;

@@ -47,7 +47,7 @@ private:
     CommonTexts reasons_;
 };
 
-/// `layout`: its id; "" is the first layout that takes the most of the specs for the tensor. Errors: another id, those of
+/// `layout`: its id; "" is countedLayout(). Errors: another id, those of
 /// planExport().
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job);

@@ -16,10 +16,10 @@ std::string cellText(const Plot& plot, double v) {
     return fixedText(v, plot.cellDecimals);
 }
 
-/// The position on the colour bar, from 0 to 1.
+/// The position on the colour bar, from 0 to 1. Values beyond its ends have the colours of the ends.
 double placeOf(const Plot& plot, double v, double low, double high) {
     if (plot.logY) v = std::log2(v), low = std::log2(low), high = std::log2(high);
-    return high > low ? (v - low) / (high - low) : 0.5;
+    return high > low ? std::clamp((v - low) / (high - low), 0.0, 1.0) : 0.5;
 }
 /// The position in viridis. Its bright end means the worse values.
 double brightness(const Plot& plot, double t) { return plot.lowIsGood ? t : 1 - t; }

@@ -25,7 +25,10 @@ Banner::Banner(QWidget* parent)
     actions_->setSpacing(Theme::kSpace);
     row->addLayout(actions_);
     row->addWidget(close_);
-    connect(close_, &QToolButton::clicked, this, &QWidget::hide);
+    connect(close_, &QToolButton::clicked, this, [this] {
+        hide();
+        Q_EMIT closed();
+    });
     connect(&Theme::instance(), &Theme::changed, this, &Banner::tint);
     tint();
     hide();

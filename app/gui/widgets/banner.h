@@ -26,6 +26,9 @@ public:
     void offer(const QString& sentence, const std::vector<Action>& actions);
     QString text() const;
 
+Q_SIGNALS:
+    void closed(); ///< by its button
+
 protected:
     void paintEvent(QPaintEvent*) override;
 

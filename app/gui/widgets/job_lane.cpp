@@ -62,8 +62,9 @@ JobLane::JobLane(Session& session, QWidget* parent)
         if (!session_.laneBusy()) idle(QStringLiteral("Stopped: the reason is shown above"));
     });
     connect(&session, &Session::modelChanged, this, [this] { idle({}); });
-    connect(&session, &Session::jobCancelled, this,
-            [this] { idle(QStringLiteral("Cancelled; what was measured is kept")); });
+    connect(&session, &Session::jobCancelled, this, [this](const QString& kept) {
+        idle(kept.isEmpty() ? QStringLiteral("Cancelled") : QStringLiteral("Cancelled; ") + kept);
+    });
     connect(&session, &Session::workEnded, this, [this] {
         if (!session_.laneBusy() && bar_->isVisibleTo(this)) idle({});
     });

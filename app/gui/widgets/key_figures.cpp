@@ -103,8 +103,10 @@ void KeyFigures::refresh() {
         values_[at]->setFont(Theme::numbers(two ? 15 : 18));
         if (two) print(seconds_[at], of(b, i), i, true, b.why);
     }
-    setToolTip(whole ? QStringLiteral("Of all tensors quantized by %1").arg(session_.recipe()->title(session_.spec()))
-                     : QStringLiteral("Of the selected tensor"));
+    setToolTip(whole
+                   ? QStringLiteral("Of all tensors quantized by %1; bytes of the layout %2")
+                         .arg(session_.recipe()->title(session_.spec()), QString::fromUtf8(session_.countedLayout().id))
+                   : QStringLiteral("Of the selected tensor"));
 }
 
 QString KeyFigures::owner() const { return owner_; }

@@ -16,6 +16,7 @@ target_sources(qs_gui PRIVATE
   widgets/page_title.cpp
   widgets/peek.cpp
   widgets/rail.cpp
+  widgets/source_banner.cpp
   widgets/spec_bar.cpp
   widgets/spec_more.cpp
   widgets/tab_row.cpp
@@ -25,6 +26,7 @@ target_sources(qs_gui PRIVATE
   widgets/top_bar.cpp
   widgets/colour_scale.cpp
   widgets/finding_dialog.cpp
+  widgets/escape_key.cpp
   widgets/focus_keeper.cpp
   widgets/format_box.cpp
   widgets/inputs_button.cpp

@@ -315,6 +315,10 @@ void TensorBrowser::resizeEvent(QResizeEvent* event) {
 }
 
 bool TensorBrowser::eventFilter(QObject* watched, QEvent* event) {
+    // Esc clears the filter first; then it is the key of the window.
+    if (watched == filter_ && event->type() == QEvent::ShortcutOverride && !filter_->text().isEmpty() &&
+        static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape)
+        event->accept();
     if (watched == filter_ && event->type() == QEvent::KeyPress) {
         const int key = static_cast<QKeyEvent*>(event)->key();
         if (key == Qt::Key_Down || key == Qt::Key_Return) {

@@ -3,6 +3,7 @@
 
 #include "app/gui/session.h"
 #include "app/gui/theme.h"
+#include "app/gui/widgets/elided_label.h"
 #include "app/gui/widgets/key_figures.h"
 #include "app/gui/widgets/spec_bar.h"
 #include "core/base/text.h"
@@ -13,6 +14,7 @@
 #include <QLabel>
 #include <QLocale>
 #include <QPainter>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -66,6 +68,7 @@ QString aboutFiles(const Model& model) {
 
 TopBar::TopBar(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), title_(new QLabel), facts_(named(new QLabel, "modelFacts")),
+      recipe_(named(new ElidedLabel(Qt::ElideRight), "recipeInForce", "warn")), recipeLine_(recipeLine()),
       spec_(new SpecBar(session)), figures_(new KeyFigures(session)) {
     setFixedHeight(64);
     title_->setFont(Theme::words(14, QFont::DemiBold));
@@ -74,9 +77,10 @@ TopBar::TopBar(Session& session, QWidget* parent)
         label->setFixedWidth(212);
         label->setTextInteractionFlags(Qt::TextSelectableByMouse);
     }
-    auto* names = spaced(new QVBoxLayout, 4);
+    recipeLine_->setFixedWidth(212);
+    auto* names = spaced(new QVBoxLayout, 2);
     names->addStretch();
-    addWidgets(*names, {title_, facts_});
+    addWidgets(*names, {title_, facts_, recipeLine_});
     names->addStretch();
     auto* row = spaced(new QHBoxLayout(this), Theme::kMargin, {Theme::kMargin, 0, Theme::kMargin, 0});
     row->addLayout(names);
@@ -84,7 +88,36 @@ TopBar::TopBar(Session& session, QWidget* parent)
     row->addStretch();
     row->addWidget(figures_, 0, Qt::AlignVCenter);
     connect(&session, &Session::modelChanged, this, &TopBar::refresh);
+    for (auto signal : {&Session::modelChanged, &Session::rulesChanged, &Session::recipeChanged, &Session::specChanged})
+        connect(&session, signal, this, &TopBar::showRecipe);
     refresh();
+    showRecipe();
+}
+
+QWidget* TopBar::recipeLine() {
+    auto* line = new QWidget;
+    auto* row = spaced(new QHBoxLayout(line), 4);
+    recipe_->setFont(Theme::numbers(11));
+    recipe_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto* clear = named(new QToolButton, "recipeClear", "corner");
+    clear->setText(QStringLiteral("Clear"));
+    clear->setAccessibleName(QStringLiteral("Clear recipe"));
+    clear->setToolTip(QStringLiteral("Spec A for every tensor, in the place of the rules; Undo takes it back"));
+    clear->setFixedHeight(18);
+    connect(clear, &QToolButton::clicked, this, [this] { session_.clearRecipe(); });
+    row->addWidget(recipe_, 1);
+    row->addWidget(clear);
+    return line;
+}
+
+/// Shown while rules decide: the spec at the right of it is then not what every tensor gets.
+void TopBar::showRecipe() {
+    const bool shows = session_.model() && session_.hasRecipe();
+    recipeLine_->setVisible(shows);
+    if (!shows) return;
+    const auto& recipe = *session_.recipe();
+    recipe_->setText(recipe.isMixed() ? recipe.title(session_.spec()) : QStringLiteral("rules that change nothing"));
+    recipe_->setToolTip(recipe_->text());
 }
 
 void TopBar::setSpecVisible(bool visible) {
@@ -125,7 +158,7 @@ void TopBar::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     const int names = width() < 1240 ? 150 : 212;
     if (title_->width() == names) return;
-    for (auto* label : {title_, facts_}) label->setFixedWidth(names);
+    for (auto* widget : std::initializer_list<QWidget*>{title_, facts_, recipeLine_}) widget->setFixedWidth(names);
     refresh();
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
-// The bar above every page, 64 px: model, spec, key figures.
+// The bar above every page, 64 px: model, recipe where one is in force, spec, key figures.
 
 #include <QWidget>
 
 class QLabel;
+class QToolButton;
 
 namespace qs::gui {
 
@@ -24,8 +25,11 @@ protected:
 
 private:
     void refresh();
+    QWidget* recipeLine();
+    void showRecipe();
     Session& session_;
-    QLabel *title_, *facts_;
+    QLabel *title_, *facts_, *recipe_;
+    QWidget* recipeLine_;
     SpecBar* spec_;
     KeyFigures* figures_;
     QString titleText_, factsText_;

@@ -124,11 +124,13 @@ std::vector<plan::UnitChoice> UnitPopup::choices() const {
     if (const auto has = unit_.has(session_)) specs.add(*has);
     if (isPlanned) return unitChoices(unit_.tensors, specs.inOrder(), *plan->sizes, *plan->losses);
     std::vector<plan::UnitChoice> out{{{}, storedBytes(*tensor_), 0.0, {}}};
+    const Layout* counted = session_.recipe()->sizes.layout; // of a mixed recipe: its pages count this one
     for (const QuantSpec& spec : specs.inOrder()) {
         plan::UnitChoice one{spec, {}, {}, {}};
         const auto& row = session_.modelRows(spec).at(std::size_t(session_.weightIndex(tensor_)));
         if (row && row->status == Status::Ok)
-            one.bytes = row->bytesAfter, one.loss = nmseMetric().value(*row);
+            one.bytes = counted ? tensorBytes(*model_, *tensor_, spec, *counted) : row->bytesAfter,
+            one.loss = nmseMetric().value(*row);
         else if (row)
             one.reason = row->reason;
         out.push_back(std::move(one));

@@ -5,6 +5,7 @@
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/cell.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 #include "core/records/input_hash.h"
 #include "core/records/unit_run.h"
 
@@ -231,6 +232,7 @@ Result<Report> auditReport(const Model& model, const AuditResult& result, const 
     section.brief = true;
     section.text = fmt::format("{} tensors, {} read once in {}: {}.", result.tensors, bytesText(result.bytes),
                                durationText(result.seconds), findingsText(result.findings));
+    section.note = quantizedSource(model).sentence();
     if (!result.findings.empty())
         section.tables.push_back(withColumns(makeTable("Findings", findingColumns(), result.findings),
                                              {"severity", "title", "tensor", "evidence"}));

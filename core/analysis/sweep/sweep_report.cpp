@@ -3,6 +3,7 @@
 #include "core/analysis/sweep/sweep.h"
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -91,6 +92,8 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
     section.title = "Sweep";
     section.brief = true;
     section.note = sweepRemark(result) + " A class of tensors has figures only where all of its tensors were measured.";
+    if (const std::string remark = quantizedSource(*plan.model).sentence(); !remark.empty())
+        section.note += " " + remark;
     section.text = "A mark is a spec, a thin line joins the block sizes of one format, the heavy line is the frontier: "
                    "specs than which no other one has fewer bits and no more error.";
     for (const auto& choice : decodedAsChoices())

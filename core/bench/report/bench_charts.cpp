@@ -51,6 +51,18 @@ crossoversOf(const std::map<double, std::vector<std::pair<std::string, Point>>>&
     return out;
 }
 
+/// Nine tenths of the cells lie within, and all but the farthest.
+double reachOf(std::span<const double> cells) {
+    std::vector<double> factors;
+    for (const double one : cells)
+        if (std::isfinite(one) && one > 0) factors.push_back(std::max(one, 1 / one));
+    if (factors.empty()) return 2;
+    std::ranges::sort(factors);
+    const std::size_t n = factors.size();
+    const std::size_t place = n < 3 ? n : std::min(n - 1, std::size_t(std::ceil(0.9 * double(n))));
+    return std::max(2.0, factors[place - 1]);
+}
+
 } // namespace
 
 std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows, LatencyLines lines) {
@@ -109,7 +121,7 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
     };
     struct Cell {
         std::size_t map, shape, column, row;
-        double value;
+        double ns, value;
     };
     std::vector<Cell> cells;
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -128,19 +140,25 @@ std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows) {
         const std::size_t c = indexIn(map->columns, row.question.backend + " " + row.question.spec);
         // Threads that wait for each other on a busy machine make a baseline thousands of times as slow.
         cells.push_back({std::size_t(map - out.begin()), r, c, i,
+                         row.timing.medianNs.value_or(std::numeric_limits<double>::infinity()),
                          row.timing.busy ? kNoFigure : row.verdict.speedup.value_or(kNoFigure)});
     }
     for (auto& map : out) {
         map.cells.assign(map.shapes.size() * map.columns.size(), kNoFigure);
         map.rows.assign(map.cells.size(), -1);
     }
+    std::vector<std::vector<double>> least(out.size()); // nanoseconds
+    for (std::size_t m = 0; m < out.size(); ++m) least[m].assign(out[m].cells.size(), INFINITY);
     for (const auto& cell : cells) {
         auto& map = out[cell.map];
         const std::size_t at = cell.shape * map.columns.size() + cell.column;
-        if (map.rows[at] >= 0 && !(std::isnan(map.cells[at]) || cell.value > map.cells[at])) continue;
-        map.cells[at] = cell.value; // the best variant of each
+        // Not the largest ratio: a ratio of few rounds may be large by chance.
+        if (map.rows[at] >= 0 && !(cell.ns < least[cell.map][at])) continue;
+        least[cell.map][at] = cell.ns;
+        map.cells[at] = cell.value;
         map.rows[at] = int(cell.row);
     }
+    for (auto& map : out) map.reach = reachOf(map.cells);
     for (auto& map : out)
         map.busy = int(std::ranges::count_if(map.rows, [&](int row) {
             return row >= 0 && rows[std::size_t(row)].timing.busy && rows[std::size_t(row)].verdict.speedup;

@@ -27,14 +27,16 @@ enum class LatencyLines {
 std::vector<LatencyChart> latencyCharts(std::span<const BenchmarkRow> rows,
                                         LatencyLines lines = LatencyLines::Variants);
 
-/// Speed-up over openblas f32. Rows are shapes, columns are backend and spec; a cell has the best variant that is
-/// neither approximate nor experimental. One map per op, activation and cache state.
+/// Speed-up over openblas f32. Rows are shapes, columns are backend and spec; a cell has the variant with the least
+/// median that is neither approximate nor experimental. One map per op, activation and cache state.
 struct SpeedupMap {
     std::string title;
     std::vector<std::string> shapes, columns;
     std::vector<double> cells; ///< row-major; NaN if no speed-up is known, or it was timed on a busy machine
     std::vector<int> rows;     ///< index of the row of each cell; -1: nothing was asked
     int busy = 0;              ///< number of cells without a value because the machine was busy
+    /// Colours end at this factor, above and below 1; at least 2. One cell far beyond all others does not move it.
+    double reach = 2;
 };
 std::vector<SpeedupMap> speedupMaps(std::span<const BenchmarkRow> rows);
 

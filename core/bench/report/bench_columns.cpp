@@ -171,7 +171,8 @@ void addPreparation(Adding& t) {
               "Rounds repeated because a probe of the machine fell below 70 % of its best",
               [](const Row& r) { return r.timing.repeatedRounds; });
     t.text("busy", "Busy machine",
-           "Probes of the machine between the rounds mostly ran below 60 % of their best: the times are too long",
+           "Probes of the machine between the rounds mostly ran below 60 % of their best: the times are too long. Or "
+           "the rounds are too few, or differ too much, for a speed-up: see the reason",
            [](const Row& r) { return r.timing.busy; });
     t.add({"probe_read_gbps", "Probe, memory", "", Show::Significant, 4, kHigher,
            "Memory read while this was timed, GB/s: median over the rounds"},

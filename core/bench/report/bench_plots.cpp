@@ -58,6 +58,7 @@ std::vector<Plot> speedupPlots(const BenchmarkRun& run) {
         plot.cells = map.cells;
         plot.cellTitle = "Speed-up x: blue slower, orange faster";
         plot.logY = true;
+        plot.cellLow = 1 / map.reach, plot.cellHigh = map.reach;
         plot.emptyTitle =
             map.busy > 0 ? "no speed-up, or timed on a busy machine: see the table" : "no speed-up: see the table";
         out.push_back(std::move(plot));

@@ -23,6 +23,24 @@ double weightTraffic(const Operands& operands, const std::optional<std::int64_t>
     return said && *said > 0 ? std::max(0.75 * packed, double(*said)) : packed;
 }
 
+constexpr double kWidest = 2;           ///< ends of the interval of a speed-up, at most this factor apart
+constexpr double kContradiction = 1.25; ///< how far the ratio of the medians may lie outside of it
+
+/// Why a speed-up by rounds says little; "": it does not.
+std::string whyUnsteady(const SampleSummary& ratios, double ofMedians) {
+    if (!ratios.ci)
+        return fmt::format("unsteady: {} round{} of both {} too few for a speed-up", ratios.n, ratios.n == 1 ? "" : "s",
+                           ratios.n == 1 ? "is" : "are");
+    const auto& [low, high] = *ratios.ci;
+    if (high > kWidest * low)
+        return fmt::format("unsteady: the speed-up of the rounds lies between {} and {}", significantText(low, 3),
+                           significantText(high, 3));
+    if (ofMedians > kContradiction * high || ofMedians * kContradiction < low)
+        return fmt::format("unsteady: by rounds the speed-up is {}, by the medians of both rows {}",
+                           significantText(ratios.median, 3), significantText(ofMedians, 3));
+    return {};
+}
+
 } // namespace
 
 void remark(BenchmarkRow& row, const std::string& text) {
@@ -135,14 +153,18 @@ void refuseAboveTheRoof(BenchmarkRow& row) {
                       fixedText(*row.verdict.roofShare, 2), row.verdict.roofKind));
 }
 
-void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds) {
-    const auto ratios = ratioSummary(baselineRounds, row.timing.roundMedians);
+void fillSpeedup(BenchmarkRow& row, const BenchmarkRow& baseline) {
+    const auto ratios = ratioSummary(baseline.timing.roundMedians, row.timing.roundMedians);
     if (!ratios) {
         row.verdict.speedupReason = "no round has times of both";
         return;
     }
     row.verdict.speedup = ratios->median;
     row.verdict.speedupCi = ratios->ci;
+    if (const std::string why = whyUnsteady(*ratios, *baseline.timing.medianNs / *row.timing.medianNs); !why.empty()) {
+        row.timing.busy = true;
+        remark(row, why);
+    }
 }
 
 } // namespace qs

@@ -27,7 +27,9 @@ void shareOfRoofs(BenchmarkRow& row, const Operands& operands, const OpenedBacke
 bool aboveTheRoof(const BenchmarkRow& row);
 /// Above kMostOfRoof the row becomes invalid and loses its speeds.
 void refuseAboveTheRoof(BenchmarkRow& row);
-void fillSpeedup(BenchmarkRow& row, std::span<const double> baselineRounds);
+/// The median of the ratios of rounds, with its interval. Marks the row as busy where that says little: too few rounds,
+/// rounds that differ much, or a ratio that contradicts the medians of both rows.
+void fillSpeedup(BenchmarkRow& row, const BenchmarkRow& baseline);
 /// Removes all times and sets the reason.
 void dropTimes(BenchmarkRow& row, RowState status, std::string reason);
 

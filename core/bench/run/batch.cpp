@@ -191,13 +191,13 @@ private:
             else if (!baseline || *rows[i].timing.medianNs < *baseline->timing.medianNs)
                 baseline = &rows[i];
         }
-        const std::vector<double> rounds = baseline ? baseline->timing.roundMedians : std::vector<double>{};
+        const BenchmarkRow against = baseline ? *baseline : BenchmarkRow(); // rows are marked one after another
         for (auto& row : rows) {
             if (!row.timing.medianNs) continue;
-            if (baseline && baseline->timing.busy && !row.timing.busy)
+            if (baseline && against.timing.busy && !row.timing.busy)
                 row.verdict.speedupReason = "openblas f32 was timed on a busy machine";
             else if (baseline)
-                fillSpeedup(row, rounds);
+                fillSpeedup(row, against);
             else
                 row.verdict.speedupReason = why;
         }

@@ -68,10 +68,11 @@ struct BenchmarkRow {
         bool inCaches = false;
         std::uint32_t bufferSets = 1, iterations = 0, chain = 1; ///< per round
         std::optional<double> probeRead,
-            probeF32;                    ///< of the host, medians over these rounds: bytes, operations per second
-        std::size_t repeatedRounds = 0;  ///< because a probe fell below 70 % of its best
-        bool busy = false;               ///< most rounds were repeated: something else ran on the machine
-        std::string busyProbe;           ///< the slowest probe: "read_bw" or "f32"; empty: not busy
+            probeF32;                   ///< of the host, medians over these rounds: bytes, operations per second
+        std::size_t repeatedRounds = 0; ///< because a probe fell below 70 % of its best
+        /// Something else ran on the machine, or the rounds are too few or differ too much for a speed-up.
+        bool busy = false;
+        std::string busyProbe;           ///< the slowest probe: "read_bw" or "f32"; empty: no probe was slow
         std::optional<double> busyShare; ///< its share of its best, 0 to 1
     } timing;
 
@@ -91,7 +92,7 @@ struct BenchmarkRow {
 };
 /// A word in the form that a POSIX shell passes on unchanged: quoted if needed. Commands are made of such words.
 std::string shellWord(std::string_view text);
-/// "reading memory ran at 34 % of its best"; "" if the row is not busy.
+/// "reading memory ran at 34 % of its best"; "" if no probe was slow.
 std::string busyProbeText(const BenchmarkRow::Timing& timing);
 /// Appends to the reason.
 void remark(BenchmarkRow& row, const std::string& text);

@@ -18,6 +18,18 @@ SampleSummary ofSorted(const std::vector<double>& sorted) {
     return out;
 }
 
+/// The greatest rank k for which the k-th smallest and the k-th largest of n values bound the median with 95 %: at most
+/// 2.5 % of the outcomes of n coins have fewer than k heads. 0: none.
+std::size_t binomialRank(std::size_t n) {
+    double below = 0, ways = std::pow(0.5, double(n)); // below: fewer than `rank` heads; ways: `rank` heads
+    for (std::size_t rank = 0; rank <= n; ++rank) {
+        below += ways;
+        if (below > 0.025) return rank;
+        ways *= double(n - rank) / double(rank + 1);
+    }
+    return n;
+}
+
 } // namespace
 
 std::optional<std::pair<std::size_t, std::size_t>> medianRanks(std::size_t n) {
@@ -61,7 +73,12 @@ std::optional<SampleSummary> ratioSummary(std::span<const double> a, std::span<c
     std::vector<double> ratios;
     for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
         if (a[i] > 0 && b[i] > 0) ratios.push_back(a[i] / b[i]);
-    return summarize(std::span<const double>(ratios));
+    auto out = summarize(std::span<const double>(ratios));
+    if (!out || out->ci) return out;
+    std::ranges::sort(ratios);
+    if (const std::size_t rank = binomialRank(ratios.size()); rank > 0)
+        out->ci = Interval{ratios[rank - 1], ratios[ratios.size() - rank]};
+    return out;
 }
 
 Verdict compareTimes(const std::optional<Interval>& a, const std::optional<Interval>& b) {

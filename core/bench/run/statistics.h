@@ -25,7 +25,6 @@ inline constexpr std::size_t kLeastForInterval = 20;
 
 /// The 1-based ranks (n -+ 1.96 sqrt n) / 2 of the sorted samples that bound the median, rounded outwards; none if n <
 /// 20.
-/// < 20.
 std::optional<std::pair<std::size_t, std::size_t>> medianRanks(std::size_t n);
 /// nullopt if there are no samples.
 std::optional<SampleSummary> summarize(std::span<const double> samples);
@@ -40,7 +39,8 @@ double medianOf(std::vector<double> values);
 std::optional<Interval> roundInterval(std::span<const double> roundMedians);
 inline constexpr std::size_t kLeastRounds = 5;
 
-/// Speed-up of b over a: the median of a[i] / b[i] over rounds that have both.
+/// Speed-up of b over a: the median of a[i] / b[i] over rounds that have both. Its interval is that of the ratios; below
+/// kLeastForInterval rounds by the binomial distribution, from 6 on: fewer cannot bound a median with 95 %.
 std::optional<SampleSummary> ratioSummary(std::span<const double> a, std::span<const double> b);
 
 enum class Verdict { Faster, Slower, NoWinner };

@@ -4,6 +4,7 @@
 #include "core/eval/forward/rows.h"
 #include "core/eval/network/weight_values.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/quantized_source.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -11,10 +12,8 @@
 namespace qs::eval {
 
 std::size_t quantizedOf(std::span<const LayerMatrix> matrices) {
-    return std::size_t(std::ranges::count_if(matrices, [](const LayerMatrix& matrix) {
-        const TensorInfo& tensor = *matrix.tensor;
-        return tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
-    }));
+    return std::size_t(
+        std::ranges::count_if(matrices, [](const LayerMatrix& matrix) { return isStoredQuantized(*matrix.tensor); }));
 }
 
 Result<NetworkWeights> NetworkWeights::of(std::shared_ptr<const Model> model, Network& network) {

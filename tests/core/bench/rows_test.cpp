@@ -3,6 +3,7 @@
 #include "core/bench/report/bench_charts.h"
 #include "core/bench/report/bench_report.h"
 #include "core/bench/report/bench_table.h"
+#include "core/bench/report/figures.h"
 #include "core/bench/run/busy_rows.h"
 #include "fake_world.h"
 #include "tests/support/test_program.h"
@@ -19,6 +20,29 @@ std::string textOf(const Table& table) {
     std::string out;
     for (const auto& row : table.rows)
         for (std::size_t c = 0; c < row.size(); ++c) out += cellText(table.columns[c], row[c]) + '|';
+    return out;
+}
+
+BenchmarkRow timedRow(const char* spec, const char* variant, double ns, double speedup) {
+    BenchmarkRow row;
+    row.question.backend = "cpu", row.question.device = "cpu:0", row.question.spec = spec;
+    row.question.op = "matmul_t", row.question.act = "f32";
+    row.question.m = 4, row.question.n = 1536, row.question.k = 576;
+    row.answer.variant.id = variant;
+    row.verdict.status = RowState::Ok, row.verdict.speedup = speedup;
+    row.timing.medianNs = ns;
+    return row;
+}
+
+/// `rounds` rounds of `ns`, and before them `first` of `firstNs`.
+BenchmarkRow::Timing timesOf(std::size_t first, double firstNs, std::size_t rounds, double ns) {
+    BenchmarkRow::Timing out;
+    out.roundMedians.assign(first, firstNs);
+    out.roundMedians.insert(out.roundMedians.end(), rounds, ns);
+    std::vector<double> finite;
+    for (const double one : out.roundMedians)
+        if (std::isfinite(one)) finite.push_back(one);
+    out.medianNs = medianOf(finite);
     return out;
 }
 
@@ -52,6 +76,51 @@ private Q_SLOTS:
         QVERIFY(!row->verdict.speedup && row->verdict.speedupReason.find("libopenblas.so.0") != std::string::npos);
         QVERIFY(run.rows.front().verdict.status == RowState::Unavailable ||
                 run.rows.back().verdict.status == RowState::Unavailable);
+    }
+    /// Seen on a busy machine: a variant of 50.9 us with a ratio of 242 by three rounds, and one of 24.5 us with 17.
+    void aCellHasTheVariantWithTheLeastMedian() {
+        std::vector<BenchmarkRow> rows = {timedRow("nf4", "gemm", 50.9e3, 242.5),
+                                          timedRow("nf4", "gemv", 24.5e3, 16.95)};
+        auto maps = speedupMaps(rows);
+        QCOMPARE(maps[0].rows, std::vector<int>{1});
+        QCOMPARE(maps[0].cells, std::vector<double>{16.95});
+        // A busy row is too slow, never too fast: if it still has the least median, the cell is unknown.
+        rows[1].timing.busy = true;
+        maps = speedupMaps(rows);
+        QVERIFY(maps[0].rows[0] == 1 && std::isnan(maps[0].cells[0]) && maps[0].busy == 1);
+    }
+    void oneCellDoesNotRuleTheColours() {
+        std::vector<BenchmarkRow> rows;
+        for (const double speedup : {1.2, 0.8, 1.5, 2.5, 3.0, 0.5, 4.0, 1.1})
+            rows.push_back(timedRow(("int" + std::to_string(rows.size())).c_str(), "v", 1e3, speedup));
+        QCOMPARE(speedupMaps(rows)[0].reach, 3.0); // the farthest alone may lie beyond
+        rows.push_back(timedRow("nf4", "v", 1e3, 242.5));
+        QCOMPARE(speedupMaps(rows)[0].reach, 4.0);
+        QCOMPARE(speedupMaps(std::span(rows).first(1))[0].reach, 2.0);
+    }
+    /// A speed-up and the medians beside it may contradict each other only where the row is marked.
+    void unsteadyRoundsAreMarked() {
+        const double none = std::numeric_limits<double>::quiet_NaN();
+        const auto judged = [](const BenchmarkRow::Timing& baseline, const BenchmarkRow::Timing& times) {
+            BenchmarkRow base, row;
+            base.timing = baseline, row.timing = times;
+            fillSpeedup(row, base);
+            return row;
+        };
+        const auto steady = judged(timesOf(0, 0, 25, 400e3), timesOf(0, 0, 25, 25e3));
+        QVERIFY(!steady.timing.busy && *steady.verdict.speedup == 16 && steady.verdict.reason.empty());
+        QCOMPARE(*steady.verdict.speedupCi, (Interval{16, 16}));
+
+        const auto few = judged(timesOf(3, 12.3e6, 22, 412e3), timesOf(3, 50.9e3, 22, none));
+        QVERIFY(few.timing.busy && !few.verdict.speedupCi && *few.verdict.speedup > 241);
+        QVERIFY2(few.verdict.reason.find("3 rounds of both are too few") != std::string::npos,
+                 few.verdict.reason.c_str());
+        const auto contradicts = judged(timesOf(8, 12.3e6, 17, 412e3), timesOf(8, 50.9e3, 17, none));
+        QVERIFY2(contradicts.timing.busy && contradicts.verdict.reason.find("by the medians") != std::string::npos,
+                 contradicts.verdict.reason.c_str());
+        const auto wide = judged(timesOf(12, 2e6, 13, 412e3), timesOf(0, 0, 25, 50e3));
+        QVERIFY2(wide.timing.busy && wide.verdict.reason.find("lies between") != std::string::npos,
+                 wide.verdict.reason.c_str());
     }
     void oneBaselineRowForAllActivations() {
         World world;

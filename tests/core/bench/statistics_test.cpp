@@ -81,6 +81,16 @@ private Q_SLOTS:
         QCOMPARE(both.n, std::size_t(2));
         QCOMPARE(both.median, 3.0);
         QVERIFY(!ratioSummary(a, std::vector<double>{none}));
+        QVERIFY(!both.ci);
+        // Few rounds: by the binomial distribution. 5 cannot bound a median with 95 %; 6 do with both ends (96.9 %), 9
+        // with the second value and the last but one (96.1 %).
+        std::vector<double> slow, ones(9, 1);
+        for (const double ratio : {9, 1, 8, 2, 7}) slow.push_back(ratio);
+        QVERIFY(!ratioSummary(slow, ones)->ci);
+        slow.push_back(3);
+        QCOMPARE(*ratioSummary(slow, ones)->ci, (Interval{1, 9}));
+        for (const double ratio : {4, 5, 6}) slow.push_back(ratio);
+        QCOMPARE(*ratioSummary(slow, ones)->ci, (Interval{2, 8}));
     }
     void winners() {
         const Interval fast{1, 2}, slow{3, 4}, between{1.5, 3.5};

@@ -2,6 +2,7 @@
 // Exports against their originals: our own in every layout, those of other programs, a flipped bit, claims that are wrong.
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/serve.h"
+#include "core/model/file_format.h"
 #include "core/verify/candidates.h"
 #include "core/verify/verify.h"
 #include "tests/core/export/made_export.h"
@@ -111,6 +112,8 @@ class TestVerify : public QObject {
 private Q_SLOTS:
     void everyLayout_data();
     void everyLayout();
+    void claimsOfEveryLayout_data();
+    void claimsOfEveryLayout();
     void otherPrograms_data();
     void otherPrograms();
     void aFlippedBit();
@@ -182,6 +185,49 @@ void TestVerify::everyLayout() {
     for (const TensorProof& proof : proofs)
         if (!proof.spec.empty()) bytes += proof.bytesWritten;
     QCOMPARE(found.quantizedBytes, holdsCodes ? bytes : 0); // true bits per weight are those of the proof
+}
+
+/// Every layout with the first of some specs that it takes, from safetensors and from GGUF with quantized blocks, whose
+/// metadata says how that file stores its tensors.
+void TestVerify::claimsOfEveryLayout_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<bool>("fromGguf");
+    for (const Layout& layout : layouts())
+        for (const bool fromGguf : {false, true})
+            QTest::addRow("%s from %s", layout.id, fromGguf ? "gguf" : "safetensors")
+                << QString::fromLatin1(layout.id) << fromGguf;
+}
+
+void TestVerify::claimsOfEveryLayout() {
+    QFETCH(QString, layout);
+    QFETCH(bool, fromGguf);
+    QTemporaryDir folder, made;
+    std::shared_ptr<const Model> model = fromGguf ? smallGgufModel(folder) : smallModel(folder);
+    if (fromGguf) { // what llama-quantize would have made of it
+        QuantizeRequest q4{*parseSpec("q4_1"), "v_proj", "gguf", folder.filePath("q4.gguf").toStdString()};
+        QVERIFY(exportModel(*model, q4, Job{}, Beside::Nothing));
+        model = *openModel(q4.output);
+        QVERIFY(metadataOf(*model).contains("general.file_type"));
+    }
+    const Layout& wanted = *findLayout(layout.toStdString());
+    const std::array<std::int64_t, 2> shape = {64, 256};
+    std::optional<QuantSpec> spec;
+    for (const char* text : {"q8_0", "int8:dialect=bnb", "nf4:dialect=bnb", "int4:dialect=ct:block=32:scaletype=f16",
+                             "int4:dialect=mlx:block=32", "nf4:block=32", "int8"})
+        if (auto parsed = parseSpec(text); !spec && parsed && wanted.accepts(*parsed, shape)) spec = *parsed;
+    QVERIFY(spec);
+    const QString name = wanted.fileEnding                  ? QStringLiteral("out") + QLatin1String(wanted.fileEnding)
+                         : layout == QStringLiteral("gguf") ? QStringLiteral("out.gguf")
+                                                            : QStringLiteral("out");
+    const QuantizeRequest request{*spec, "v_proj", layout.toStdString(), made.filePath(name).toStdString()};
+    const auto exported = exportModel(*model, request, Job{}, Beside::Certificate);
+    if (!exported) { // names and rows of a GGUF file are those of its own programs, and the other way round
+        const bool isForeign = wanted.config != nullptr || layout == QStringLiteral("gguf");
+        QVERIFY2(isForeign && fromGguf != (layout == QStringLiteral("gguf")), exported.error().sentence().c_str());
+        return;
+    }
+    const Verification found = verified(model, request.output);
+    QVERIFY2(found.falseClaims() == 0 && !found.claims.empty(), told(found).c_str());
 }
 
 void TestVerify::otherPrograms_data() {

@@ -213,11 +213,12 @@ void SpeedupCard::explainBusy() {
     for (const int row : maps_[at].rows)
         if (row >= 0 && why.isEmpty()) why = QString::fromStdString(busyProbeText(rows[std::size_t(row)].timing));
     const auto all = std::count_if(maps_[at].rows.begin(), maps_[at].rows.end(), [](int row) { return row >= 0; });
-    busy_->setText((cells == all
-                        ? tr("All cells were timed while other programs used the machine")
-                        : tr("%1 of %2 cells were timed while other programs used the machine").arg(cells).arg(all)) +
-                   (why.isEmpty() ? QString() : tr(" (%1)").arg(why)) +
-                   tr(", so their ratios mean nothing. Close other programs, then time them again."));
+    busy_->setText(
+        (cells == all
+             ? tr("All cells were timed on a busy machine, or in too few rounds that agree")
+             : tr("%1 of %2 cells were timed on a busy machine, or in too few rounds that agree").arg(cells).arg(all)) +
+        (why.isEmpty() ? QString() : tr(" (%1)").arg(why)) +
+        tr(", so their ratios mean nothing. Close other programs, then time them again."));
     auto policy = busy_->sizePolicy(); // otherwise the width of this text would decide the heights of the cards
     policy.setHeightForWidth(false);
     busy_->setSizePolicy(policy);

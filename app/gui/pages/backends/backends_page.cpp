@@ -161,6 +161,7 @@ void BackendsPage::listen() {
         ask(true);
     });
     connect(&session_, &Session::modelChanged, this, [this] {
+        if (bench_->rows().empty()) showNoRow();
         if (isVisible()) bench_->takeRestored(plan_->sources());
     });
     connect(bench_, &BenchRun::rowsChanged, this, &BackendsPage::refresh);
@@ -242,15 +243,19 @@ void BackendsPage::start() {
     auto plan = plan_->plan();
     if (!plan) return;
     status_->say({});
+    showNoRow();
+    plan_->setRunning(true);
+    bench_->start(*plan);
+    askTimer_.stop();
+    if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the benchmark has ended
+}
+
+void BackendsPage::showNoRow() {
     shown_ = -1;
     detail_->clear();
     latency_->show(-1);
     speedup_->show(-1);
     roofline_->show(-1);
-    plan_->setRunning(true);
-    bench_->start(*plan);
-    askTimer_.stop();
-    if (bench_->asking()) asked_.clear(), bench_->stopAsking(); // asked again when the benchmark has ended
 }
 
 void BackendsPage::refreshMatrix() {

@@ -64,6 +64,7 @@ private:
     void refreshMatrix();
     void showQuarantine();
     void showRow(int row);
+    void showNoRow();
     void write(const ReportWriter& writer);
     void loadBaseline();
 

@@ -123,6 +123,7 @@ HeatMapData speedupPicture(const SpeedupMap& from) {
     map.unit = QObject::tr("speed-up");
     map.diverging = map.ratio = map.printValues = true;
     map.lowIsGood = false;
+    map.hi = std::log2(from.reach), map.lo = -map.hi;
     for (std::size_t i = 0; i < from.cells.size(); ++i) {
         map.values << (from.cells[i] > 0 ? float(std::log2(from.cells[i])) : std::numeric_limits<float>::quiet_NaN());
         map.absent << (from.rows[i] < 0);

@@ -38,7 +38,10 @@ protected:
     void resizeEvent(QResizeEvent* event) override;
     void showEvent(QShowEvent* event) override {
         PageInParts::showEvent(event);
-        session_.setComparing(true); // this page needs B
+        if (!session_.comparing()) {
+            turnedOn_ = true;
+            session_.setComparing(true); // this page needs B
+        }
         stages_->setActive(true);
     }
     void hideEvent(QHideEvent* event) override {
@@ -70,6 +73,7 @@ private:
     QWidget* differences_[4] = {};
     QGridLayout* grid_ = nullptr;
     bool narrow_ = false;
+    bool turnedOn_ = false; ///< this page has switched B on: it switches B off when it is left
     Card *figureCard_ = nullptr, *errorCard_ = nullptr, *mapCard_ = nullptr;
     FigureTable* figures_ = nullptr;
     PlotChart* errorDifference_ = nullptr;
@@ -109,6 +113,9 @@ void ComparePage::listen(QGridLayout* grid) {
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
         grid->setColumnStretch(2, !on ? 0 : narrow_ ? 6 : 5);
+    });
+    connect(&session_, &Session::pageChanged, this, [this] {
+        if (!session_.isOn(kComparePage) && std::exchange(turnedOn_, false)) session_.setComparing(false);
     });
     connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);

@@ -6,6 +6,10 @@
 namespace qs::gui {
 
 EvidenceEvaluation::EvidenceEvaluation(TaskList& tasks) : task_(&tasks), turn_(std::make_shared<std::mutex>()) {
+    task_.setKept([this] {
+        const EvidenceReach now = shared_ && shared_->keeps ? shared_->reach() : EvidenceReach();
+        return now.done == 0 ? QString() : tr("%1 of %2 chunks are kept").arg(now.done).arg(now.chunks);
+    });
     connect(&task_, &Task::cancelled, this, [this] {
         reach_ = shared_->keeps ? shared_->reach() : EvidenceReach();
         lookedUp_ = begun_;

@@ -76,6 +76,7 @@ EvidenceTensors::EvidenceTensors(Session& session, std::function<EvidenceSetting
         const auto cell = std::size_t(row * map_->data().columns + column);
         if (cell < weightOfCell_.size()) open(weightOfCell_[cell]);
     });
+    task_.setKept([] { return tr("what was finished is kept"); });
     connect(&task_, &Task::failed, this, [this](const QString& why) { status_->say(why, true); });
     connect(&task_, &Task::cancelled, this, [this] {
         cancelled_ = begun_;

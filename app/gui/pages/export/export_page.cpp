@@ -92,15 +92,12 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     shownTab_->addWidget(results());
     layout->addWidget(centre, 1);
     layout->addWidget(sidebar());
-    const QString empty =
-        tr("Nothing has been exported yet. An export is opened again, every value is compared with what "
-           "was analysed, and the certificate is shown here.");
-    proofCard_->setEmpty(empty);
-    filesCard_->setEmpty(tr("Each written file with its SHA-256."));
-
+    forget();
     planCard_->setMessage(tr("Open a model to see what an export of it would write."));
     choose(0);
 
+    connect(&session, &Session::modelLeft, this, &ExportPage::forget);
+    connect(&session, &Session::recipeChanged, this, &ExportPage::look); // another layout may be counted
     connect(&session, &Session::modelChanged, this, [this] {
         choose(0);
         look();
@@ -137,6 +134,27 @@ ExportPage::ExportPage(Session& session, QWidget* parent)
     look();
 }
 
+/// What belongs to another model: the layout that was chosen for it, its certificate.
+void ExportPage::forget() {
+    shown_.reset();
+    shownPath_.clear();
+    tensors_->setRows({});
+    files_->setRows({});
+    status_->say({});
+    for (Card* card : {proofCard_, filesCard_}) card->setNote({});
+    proofCard_->setEmpty(tr("Nothing has been exported yet. An export is opened again, every value is compared with "
+                            "what was analysed, and the certificate is shown here."));
+    filesCard_->setEmpty(tr("Each written file with its SHA-256."));
+}
+
+/// Until a layout is chosen, a mixed recipe is counted in the one that takes the most of its specs.
+void ExportPage::followCounted() {
+    if (!session_.decision().layout().isEmpty()) return;
+    const bool mixed = session_.recipe()->isMixed();
+    const QSignalBlocker quiet(layout_);
+    layout_->setCurrentIndex(mixed ? layout_->findData(QString::fromUtf8(session_.countedLayout().id)) : 0);
+}
+
 void ExportPage::keep() {
     KeptExport kept{layout_->currentData().toString().toStdString(), shownPath_.toStdString(), shown_};
     session_.keep(QLatin1String(kExportKept), [kept = std::move(kept)] { return keptExport(kept); });
@@ -152,6 +170,7 @@ void ExportPage::takeRestored() {
             if (const int at = layout_->findData(QString::fromStdString(kept.layout)); at >= 0) {
                 const QSignalBlocker quiet(layout_);
                 layout_->setCurrentIndex(at);
+                session_.decision().setLayout(QString::fromStdString(kept.layout));
             }
             look();
             if (kept.certificate) present(*kept.certificate, QString::fromStdString(kept.path));
@@ -225,6 +244,7 @@ QWidget* ExportPage::sidebar() {
 }
 
 void ExportPage::look() {
+    followCounted();
     const QuantSpec& spec = session_.spec();
     spec_->setText(QString::fromStdString(specText(spec)));
     const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());

@@ -59,8 +59,10 @@ private:
     void use(const PlanOffer& offer); ///< takes the offered layout or spec
     void openCertificate();
     void present(const Certificate& certificate, const QString& path);
-    void keep();         ///< stores layout and certificate for session files
-    void takeRestored(); ///< takes over what the opened session held, once
+    void forget();        ///< what belongs to another model
+    void followCounted(); ///< the layout that the session counts, until one is chosen
+    void keep();          ///< stores layout and certificate for session files
+    void takeRestored();  ///< takes over what the opened session held, once
     QString suggestedName() const;
 
     Session& session_;

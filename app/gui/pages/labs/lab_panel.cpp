@@ -40,6 +40,7 @@ LabPanel::LabPanel(Session& session, const LabInputs& inputs, QWidget* parent)
         read_.reset();
         drop();
         forget();
+        for (Card* card : cards_) card->setNote({}); // it says what the figures are of
         touch();
     });
     connect(&session, &Session::specChanged, this, &LabPanel::touch);

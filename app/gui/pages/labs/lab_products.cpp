@@ -7,6 +7,7 @@
 #include "app/gui/widgets/data_table.h"
 #include "app/gui/widgets/sketch.h"
 #include "core/base/lists.h"
+#include "core/eval/network/architecture.h"
 #include "core/model/conventions/attention.h"
 #include "core/quant/spec/formats.h"
 
@@ -25,6 +26,14 @@ namespace qs::gui {
 namespace {
 
 constexpr const char* kProductsKept = "lab-products"; // name in session files
+constexpr int kUsualHeads = 4, kUsualHeadSize = 64;   // where the model says nothing
+
+/// Of the network, where it is one that can be evaluated (GGUF too); else of config.json.
+AttentionSizes cacheSizes(const Model& model) {
+    if (const auto network = eval::readNetwork(model); network && network->headSize > 0)
+        return {network->keyValueHeads, network->headSize};
+    return attentionSizes(model);
+}
 
 } // namespace
 
@@ -104,14 +113,14 @@ void ProductsPanel::readConfig() {
     const auto model = session_.model();
     if (!model) return;
     Task::once(
-        this, [model](const Job&) -> Result<AttentionSizes> { return attentionSizes(*model); },
+        this, [model](const Job&) -> Result<AttentionSizes> { return cacheSizes(*model); },
         [this, model](Result<AttentionSizes> sizes) {
             if (!sizes || model != session_.model() || sizesGiven_) return;
-            const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value) {
-                if (value && *value <= box->maximum()) box->setValue(int(*value));
+            const auto set = [](QSpinBox* box, const std::optional<std::int64_t>& value, int usual) {
+                box->setValue(value && *value > 0 && *value <= box->maximum() ? int(*value) : usual);
             };
-            set(heads_, sizes->kvHeads);
-            set(dim_, sizes->headSize);
+            set(heads_, sizes->kvHeads, kUsualHeads); // not those of the model before
+            set(dim_, sizes->headSize, kUsualHeadSize);
         });
 }
 
@@ -159,9 +168,9 @@ QWidget* ProductsPanel::sidebar() {
         return box;
     };
     tokens_ = spin(tr("M, rows of X and G"), 8192, 256, "labRows", 0);
-    heads_ = spin(tr("KV heads"), 128, 4, "kvHeads", 1);
+    heads_ = spin(tr("KV heads"), 128, kUsualHeads, "kvHeads", 1);
     cacheTokens_ = spin(tr("KV tokens"), 16384, 512, "kvTokens", 2);
-    dim_ = spin(tr("KV head size"), 1024, 64, "kvDim", 3);
+    dim_ = spin(tr("KV head size"), 1024, kUsualHeadSize, "kvDim", 3);
     form->addRow(sizes);
     runButton_ = new QPushButton(tr("Run"));
     runButton_->setProperty("role", QStringLiteral("primary"));

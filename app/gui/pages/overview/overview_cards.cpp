@@ -83,9 +83,10 @@ void BytesCard::show(const OverviewPicture& picture) {
     const auto text = [](std::uint64_t n) { return QString::fromStdString(bytesText(n)); };
     setNote(!picture.model                          ? QString()
             : bytes.pending > 0 || bytes.after == 0 ? text(bytes.before)
-                                                    : tr("→ %1   %2×") // the bars show the bytes before
+                                                    : tr("→ %1   %2×   %3") // the bars show the bytes before
                                                           .arg(text(bytes.after))
-                                                          .arg(double(bytes.before) / double(bytes.after), 0, 'f', 2));
+                                                          .arg(double(bytes.before) / double(bytes.after), 0, 'f', 2)
+                                                          .arg(picture.countedIn));
 }
 
 } // namespace qs::gui

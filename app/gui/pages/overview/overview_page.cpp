@@ -269,6 +269,7 @@ void OverviewPage::refresh() {
     asked.rows = session_.recipeRows();
     asked.recipe = session_.recipe();
     asked.title = asked.recipe->title(session_.spec());
+    asked.countedIn = QString::fromUtf8(session_.countedLayout().id);
     asked.metric = &metric();
     using Drawn = std::shared_ptr<const OverviewPicture>;
     const auto work = [asked](const Job&) -> Result<Drawn> {

@@ -171,12 +171,15 @@ SqnrSpread sqnrSpread(const RoleGrid& grid, const ModelRows& rows) {
     return spread;
 }
 
-ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows) {
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const RecipeSizes& sizes) {
     ByteShares shares;
+    const auto keptBytes = [&](const TensorInfo& tensor) {
+        return sizes.bytes.empty() ? storedBytes(tensor) : sizes.bytes[std::size_t(&tensor - model.tensors.data())];
+    };
     std::map<std::string, std::uint64_t> before, kept, after;
     for (const auto& tensor : model.tensors) {
         before[tensor.typeId()] += storedBytes(tensor);
-        if (!tensor.isWeight()) kept[tensor.typeId()] += storedBytes(tensor);
+        if (!tensor.isWeight()) kept[tensor.typeId()] += keptBytes(tensor);
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const auto& row = rows.at(i);
@@ -185,7 +188,7 @@ ByteShares byteShares(const Model& model, const Weights& weights, const ModelRow
         else if (row->status == Status::Ok)
             after[row->specAsTyped] += row->bytesAfter;
         else
-            kept[weights[i]->typeId()] += storedBytes(*weights[i]);
+            kept[weights[i]->typeId()] += keptBytes(*weights[i]);
     }
     const auto add = [&shares](const QString& name, std::uint64_t bytes) {
         if (bytes > 0) shares.bars.push_back({name, double(bytes), QString::fromStdString(bytesText(bytes)), {}});
@@ -209,7 +212,7 @@ void OverviewPicture::work() {
     ranking = qs::gui::ranking(grid, rows, *metric);
     spread = sqnrSpread(grid, rows);
     share = errorShare(grid, rows);
-    if (model) bytes = byteShares(*model, layout->weights, rows);
+    if (model) bytes = byteShares(*model, layout->weights, rows, recipe->sizes);
     for (std::size_t weight = 0; weight < layout->weights.size(); ++weight) {
         const auto& row = rows.at(weight);
         if (row && row->isLarger() && ++larger == 1)

@@ -51,7 +51,8 @@ struct ByteShares {
     std::vector<RankedBar> bars;
     std::uint64_t before = 0, after = 0, pending = 0; ///< pending: bytes of tensors that are not measured yet
 };
-ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows);
+/// `sizes`: of the recipe, for what it keeps; without bytes: what is kept takes the bytes that it has.
+ByteShares byteShares(const Model& model, const Weights& weights, const ModelRows& rows, const RecipeSizes& sizes);
 
 struct SqnrSpread {
     PlotSeries bars;
@@ -66,7 +67,8 @@ struct OverviewPicture {
     std::shared_ptr<const ModelLayout> layout = std::make_shared<ModelLayout>();
     ModelRows rows;
     std::shared_ptr<const SessionRecipe> recipe = std::make_shared<SessionRecipe>();
-    QString title; ///< of the recipe
+    QString title;     ///< of the recipe
+    QString countedIn; ///< id of the layout that the bytes are of
     const Metric* metric = nullptr;
     RoleMap map;
     Ranking ranking;
@@ -79,7 +81,7 @@ struct OverviewPicture {
     int larger = 0;  ///< number of tensors that take more bits than in the source
     QString largest; ///< the first of those and the reason
 
-    void work(); ///< computes all other fields from the first six
+    void work(); ///< computes all other fields from the first seven
 };
 
 } // namespace qs::gui

@@ -7,6 +7,8 @@ namespace qs::gui {
 namespace {
 
 constexpr std::size_t kDrawsAtOnce = 5; ///< random plans of each kind, between two looks at the result
+/// Plans between two looks at the result. Fewer are kept sooner, and each time the stored model is evaluated once more.
+constexpr std::size_t kPlansAtOnce = 5;
 
 } // namespace
 
@@ -22,16 +24,24 @@ bool MeasuredPlans::canGoOn(const plan::MeasuredPlan& measured, const PlanAnswer
     return !measured.proof->scores.empty() && measured.plan().mixture.picked == answer.plan.picked;
 }
 
-/// A few draws at a time, so that what is known of chance is shown and kept while the others are drawn. The plan may
-/// change meanwhile: the draws are of the one that they began with.
+QString MeasuredPlans::kept() const {
+    if (!known_ || known_->measured() == 0) return {};
+    return tr("%1 of %2 plans are measured and kept").arg(known_->measured()).arg(known_->contenders.size());
+}
+
+/// A few plans at a time, so that what is known is shown and kept while the others are measured. The plan may change
+/// meanwhile: the draws are of the one that they began with.
 void MeasuredPlans::measure(MeasureRequest request) {
-    const std::size_t all = wanted_(), known = request.before ? request.before->proof->draws() : 0;
-    if (request.before && known >= all) return;
-    request.draws = std::min(all, request.before ? known + kDrawsAtOnce : plan::kUsualDraws);
-    drawn_ = known;
+    known_ = request.before ? request.before->proof : nullptr;
+    const bool isBegun = !known_ || !known_->isWhole();
+    const std::size_t all = wanted_(), draws = known_ ? known_->draws() : plan::kUsualDraws;
+    if (!isBegun && draws >= all) return;
+    request.draws = isBegun ? draws : std::min(all, draws + kDrawsAtOnce);
+    request.most = isBegun ? kPlansAtOnce : 0;
     measuring_.run(
-        request.before ? tr("Random plans of each kind: %1 of %2").arg(known).arg(all).toStdString()
-                       : std::string("Measuring the plan beside chance"),
+        !known_   ? std::string("Measuring the plan beside chance")
+        : isBegun ? tr("Measuring plans: %1 of %2").arg(known_->measured()).arg(known_->contenders.size()).toStdString()
+                  : tr("Random plans of each kind: %1 of %2").arg(draws).arg(all).toStdString(),
         [request](const Job& job) { return measurePlan(request, job); },
         [this, request](plan::MeasuredPlan measured) mutable {
             const auto before = std::ranges::find_if(all_, [&](const plan::MeasuredPlan& one) {
@@ -50,6 +60,7 @@ void MeasuredPlans::measure(MeasureRequest request) {
 
 void MeasuredPlans::clear() {
     measuring_.drop();
+    known_.reset();
     all_.clear();
 }
 

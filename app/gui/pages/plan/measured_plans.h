@@ -12,7 +12,9 @@ class MeasuredPlans : public QObject {
 public:
     /// `wanted`: how many random plans of each kind to draw; asked again after every few.
     MeasuredPlans(TaskList& tasks, std::function<std::size_t()> wanted)
-        : measuring_(&tasks), wanted_(std::move(wanted)) {}
+        : measuring_(&tasks), wanted_(std::move(wanted)) {
+        measuring_.setKept([this] { return kept(); });
+    }
 
     const Task& task() const { return measuring_; }
     bool running() const { return measuring_.running(); }
@@ -21,9 +23,10 @@ public:
     const plan::MeasuredPlan* of(const PlanAnswer& answer) const; ///< of this very plan; null: it was not measured
     /// More draws can join those that it has.
     static bool canGoOn(const plan::MeasuredPlan& measured, const PlanAnswer& answer);
-    /// Measures a plan, or draws more of what was measured before. Ends with a signal of task().
+    /// Measures a plan a few contenders at a time, or goes on with what was measured before. Ends with a signal of task().
     void measure(MeasureRequest request);
-    std::size_t drawn() const { return drawn_; } ///< draws that are kept if the measurement that runs is cancelled
+    /// What is kept if the measurement that runs is cancelled: "4 of 43 plans are measured and kept"; "": nothing.
+    QString kept() const;
     void set(std::vector<plan::MeasuredPlan> all) { all_ = std::move(all); } ///< of a session file
     void clear();                                                            ///< for another model
 
@@ -35,7 +38,7 @@ private:
     Task measuring_;
     std::function<std::size_t()> wanted_;
     std::vector<plan::MeasuredPlan> all_;
-    std::size_t drawn_ = 0;
+    std::shared_ptr<const plan::PlanProof> known_; ///< of the plan that is measured; null: nothing yet
 };
 
 } // namespace qs::gui

@@ -52,7 +52,12 @@ bool PlanChance::isInside(const plan::PlanProof& proof) {
     return (proof.permuted && proof.permuted->isInside()) || (proof.random && proof.random->isInside());
 }
 
+QString PlanChance::measuredText(const plan::PlanProof& proof) {
+    return tr("%1 of %2 measured").arg(proof.measured()).arg(proof.contenders.size());
+}
+
 QString PlanChance::briefVerdict(const plan::PlanProof& proof) {
+    if (!proof.isWhole()) return measuredText(proof);
     const auto& plan = proof.contenders.front();
     if (!plan.summary) return QString::fromStdString(oneSentence(plan.reason));
     const QString kl =
@@ -72,7 +77,10 @@ void PlanChance::setMeasured(const plan::MeasuredPlan* measured, double bpw) {
            "rules of thumb and random plans of equal bytes.");
     verdictCard_->setEmpty(measured ? QString() : empty);
     tableCard_->setEmpty(measured ? QString() : tr("Nothing was measured."));
-    if (!measured) return rows_->setRows({});
+    if (!measured) {
+        for (Card* card : {verdictCard_, tableCard_}) card->setNote({});
+        return rows_->setRows({});
+    }
     QString text;
     for (const std::string& verdict : measured->proof->verdicts)
         text += QString::fromStdString(verdict) + QStringLiteral("\n\n");
@@ -82,6 +90,7 @@ void PlanChance::setMeasured(const plan::MeasuredPlan* measured, double bpw) {
                 .arg(QFileInfo(QString::fromStdString(measured->textPath)).fileName());
     verdicts_->setText(text);
     verdictCard_->setNote(tr("plan of %1 bpw").arg(bpw, 0, 'f', 4));
+    tableCard_->setNote(measured->proof->isWhole() ? QString() : measuredText(*measured->proof));
     rows_->setRows(measured->proof->contenders);
     for (int i = 1; i < rows_->columnCount(); ++i) table_->resizeColumnToContents(i);
 }

@@ -21,7 +21,8 @@ public:
     void setMeasured(const plan::MeasuredPlan* measured, double bpw); ///< null: none
     QTableView* table() const { return table_; }
     QString verdicts() const;
-    /// The first sentence on chance, short; "" without a measurement.
+    static QString measuredText(const plan::PlanProof& proof); ///< "4 of 43 measured"
+    /// The first sentence on chance, short; measuredText() while plans are missing.
     static QString briefVerdict(const plan::PlanProof& proof);
     static bool isInside(const plan::PlanProof& proof); ///< inside the random band of either kind
 

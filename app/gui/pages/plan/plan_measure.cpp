@@ -21,7 +21,8 @@ Result<plan::MeasuredPlan> measurePlan(const MeasureRequest& request, const Job&
     if (!plan) return tl::unexpected(plan.error());
     plan->scored = request.text.scored;
     const plan::ProofRequest asked{model,          answer.options.get(), answer.recipe->lines.own, answer.plan,
-                                   answer.whole(), request.draws,        std::move(*plan),         answer.start};
+                                   answer.whole(), request.draws,        std::move(*plan),         answer.start,
+                                   request.most};
     const auto& before = request.before;
     const bool goesOn = before && before->textSha256 == text->sha256 && before->context == context &&
                         before->lossChunks == answer.ground->lossChunks;

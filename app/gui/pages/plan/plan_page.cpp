@@ -118,8 +118,8 @@ void PlanPage::connectWork() {
         keep();
     });
     connect(&measured_.task(), &Task::cancelled, this, [this] {
-        status_->say(measured_.drawn() > 0 ? tr("Cancelled. %1 draws of each kind are kept.").arg(measured_.drawn())
-                                           : tr("Cancelled: this plan was not measured."));
+        const QString kept = measured_.kept();
+        status_->say(kept.isEmpty() ? tr("Cancelled") : tr("Cancelled; %1. Measure goes on from there.").arg(kept));
     });
 }
 
@@ -275,10 +275,10 @@ void PlanPage::measure() {
     OutputText text = session_.output().text();
     if (text.path.empty()) text.path = session_.sampleText().toStdString();
     if (text.path.empty()) return session_.showPage(kEvidencePage);
-    MeasureRequest request{answer(), text, 0, {}};
+    MeasureRequest request{answer(), text, 0, {}, 0};
     if (const auto* now = measuredNow(); now && MeasuredPlans::canGoOn(*now, *answer())) {
         request.before = *now;
-        results_->chooseMoreThan(now->proof->draws());
+        if (now->proof->isWhole()) results_->chooseMoreThan(now->proof->draws());
     } else {
         results_->openChance();
     }

@@ -114,8 +114,9 @@ void PlanResults::draw(const State& state) {
     units_->setMessage(empty);
     chance_->setMeasured(shown, shown && answer ? shown->plan().mixture.bpw(*answer->options) : 0);
     const bool inside = now && PlanChance::isInside(*now->proof);
+    const bool lacks = answer && !(now && now->proof->isWhole());
     verdict_->setText(now ? PlanChance::briefVerdict(*now->proof) : answer ? tr("KL not measured") : QString());
-    verdict_->setProperty("role", inside || (answer && !now) ? QStringLiteral("warn") : QStringLiteral("muted"));
+    verdict_->setProperty("role", inside || lacks ? QStringLiteral("warn") : QStringLiteral("muted"));
     verdict_->style()->polish(verdict_);
 }
 
@@ -123,14 +124,17 @@ void PlanResults::drawButtons(const State& state) {
     const auto& [answer, now, shown, isGrounding, isMeasuring, hasText, goesOn, isInUse] = state;
     measure_->setVisible(!isMeasuring);
     stop_->setVisible(isMeasuring);
-    measure_->setText(goesOn ? tr("More draws") : hasText ? tr("Measure") : tr("Choose a text…"));
-    measure_->setToolTip(goesOn ? tr("Goes on drawing random plans in the background: p and the band follow")
-                         : hasText
-                             ? tr("KL of the plan on text that no loss was measured on, beside uniform specs, rules "
-                                  "of thumb and random plans")
-                             : tr("A plan is measured on the text of page Evidence"));
+    const bool isWhole = goesOn && now->proof->isWhole();
+    measure_->setText(isWhole ? tr("More draws") : hasText ? tr("Measure") : tr("Choose a text…"));
+    measure_->setToolTip(
+        isWhole ? tr("Goes on drawing random plans in the background: p and the band follow")
+        : goesOn
+            ? tr("Goes on: %1 of %2 plans are measured").arg(now->proof->measured()).arg(now->proof->contenders.size())
+        : hasText ? tr("KL of the plan on text that no loss was measured on, beside uniform specs, rules "
+                       "of thumb and random plans")
+                  : tr("A plan is measured on the text of page Evidence"));
     for (auto* button : {measure_, use_, export_}) button->setEnabled(answer != nullptr);
-    if (goesOn) measure_->setEnabled(now->proof->draws() < draws_->itemData(draws_->count() - 1).toULongLong());
+    if (isWhole) measure_->setEnabled(now->proof->draws() < draws_->itemData(draws_->count() - 1).toULongLong());
     draws_->setEnabled(answer && hasText);
     use_->setEnabled(answer && !isInUse);
     use_->setText(isInUse ? tr("In use") : tr("Use this plan"));

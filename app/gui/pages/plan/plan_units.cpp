@@ -94,6 +94,7 @@ void PlanUnits::setAnswer(std::shared_ptr<const PlanAnswer> answer) {
     if (!answer_) {
         rows_->setRows({});
         strip_->setData({});
+        tableCard_->setNote({});
         return;
     }
     rows_->setRows(answer_->rows);

@@ -77,6 +77,7 @@ SweepPage::SweepPage(Session& session, QWidget* parent)
 
 void SweepPage::connectSession() {
     task_.setInterval(100);
+    task_.setKept([this] { return result_ ? tr("classes that were finished are kept") : QString(); });
     status_->listenTo(task_);
     connect(&session_, &Session::modelChanged, this, &SweepPage::modelChanged);
     connect(&session_, &Session::selectionChanged, this, [this] {
