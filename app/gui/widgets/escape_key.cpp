@@ -61,9 +61,11 @@ bool mayStop(Session& session, QWidget& window, const QString& question, const Q
     box->setDefaultButton(no);
     box->setEscapeButton(no);
     QObject::connect(yesButton, &QPushButton::clicked, &window, stop);
-    QObject::connect(&session, &Session::workEnded, box, [&session, box] {
-        if (!session.tasks().longest()) box->close();
-    });
+    // Later: work that is done in steps ends a task and begins the next one.
+    const auto ended = [&session, box] {
+        if (!session.tasks().busy()) box->close();
+    };
+    QObject::connect(&session, &Session::workEnded, box, ended, Qt::QueuedConnection);
     box->open();
     return false;
 }

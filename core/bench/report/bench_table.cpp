@@ -88,7 +88,8 @@ std::string benchRemarks(const std::vector<BenchmarkRow>& rows) {
     const auto busy = std::ranges::count_if(rows, [](const auto& row) { return row.timing.busy; });
     if (busy)
         out += fmt::format(
-            "{} of {} rows were timed on a busy machine, and are too slow: close other programs, then run again\n",
+            "{} of {} rows were timed on a busy machine, or in rounds too few or too different for a ratio: close "
+            "other programs, then run again, or longer with --seconds\n",
             busy, rows.size());
     if (const auto count = rowsInCaches(rows))
         out += fmt::format("{} of {} rows are not cold: within the memory limit caches may hold the copies of the "

@@ -2,11 +2,13 @@
 // The export page: choose a layout, write and prove the model, show the certificate, and open an older certificate.
 #include "app/gui/output_check.h"
 #include "app/gui/pages/export/export_page.h"
+#include "app/gui/pages/overview/overview_rows.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/rule_editor.h"
 #include "artefacts.h"
-#include "core/export/recipe.h"
+#include "core/export/export_plan.h"
+#include "core/export/recipe_sizes.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
 
@@ -352,6 +354,52 @@ private Q_SLOTS:
         QTRY_VERIFY(write->isEnabled() && textOf(*page, "planHeadline").contains(QStringLiteral("quantized at")));
         session_->setRules(QString(), false);
         session_->setSpec(*parseSpec("nf4:block=64"));
+    }
+
+    /// One recipe has the same bits and bytes everywhere: on this page, in the rows and sums of the others, in a plan. They
+    /// are those of one layout, which is named. Ternary differs most: 2 bits in eformer's files, 1.6 in native ones.
+    void bytesAreThoseOfOneLayout() {
+        session_->decision().setLayout({});
+        session_->setRules(QStringLiteral("down_proj=ternary:scale=channel\nup_proj=int3\nlm_head=keep"), false);
+        const auto page = make();
+        auto* box = page->findChild<QComboBox*>(QStringLiteral("exportLayout"));
+        QCOMPARE(box->currentData().toString(), QStringLiteral("native")); // the only one that takes all of them
+        const auto measured = [&] { return session_->recipeRows().size() == qsizetype(session_->weights().size()); };
+        QVERIFY(QTest::qWaitFor(measured, 60'000));
+        for (const char* layout : {"native", "eformer", "native"}) {
+            session_->decision().setLayout(QLatin1String(layout));
+            QCOMPARE(box->currentData().toString(), QLatin1String(layout));
+            QCOMPARE(QLatin1String(session_->countedLayout().id), QLatin1String(layout));
+            QTRY_VERIFY(measured());
+            QTest::qWait(300); // rows in the other layout
+            const SessionRecipe& recipe = *session_->recipe();
+            QuantizeRequest request;
+            recipe.asRecipe().applyTo(request);
+            request.layout = layout, request.skipRefused = true;
+            const auto plan = planExport(*session_->model(), request);
+            QVERIFY(plan);
+            QCOMPARE(recipe.sizes.all, plan->bytes);
+            const auto shares =
+                byteShares(*session_->model(), session_->weights(), session_->recipeRows(), recipe.sizes);
+            const bool takesAll = std::string_view(layout) == "native";
+            if (takesAll) QCOMPARE(shares.after, plan->bytes);
+            for (std::size_t i = 0; i < session_->weights().size(); ++i) {
+                const TensorInfo& tensor = *session_->weights()[i];
+                const auto& row = session_->recipeRows().at(i);
+                const PlannedTensor& planned = plan->tensors[std::size_t(&tensor - session_->model()->tensors.data())];
+                if (planned.becomes != Becomes::Quantized) continue;
+                QCOMPARE(row->bytesAfter, planned.bytes);
+                QCOMPARE(row->bpw, 8.0 * double(planned.bytes) / double(tensor.elements));
+                QCOMPARE(tensorBytes(*session_->model(), tensor, *recipe.specOf(tensor), *findLayout(layout)),
+                         std::optional(planned.bytes));
+            }
+            const ModelRows& rows = session_->recipeRows();
+            if (takesAll)
+                QCOMPARE(8 * rows.bytesAfter() / rows.elements(),
+                         8 * double(plan->quantizedBytes) / double(plan->quantizedElements));
+        }
+        session_->setRules(QString(), false);
+        session_->decision().setLayout({});
     }
 
     /// Layers that are quantized in the source and that no rule selects are written as decoded values. The page says so

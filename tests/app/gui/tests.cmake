@@ -6,7 +6,7 @@ qs_add_tests(test_gui KIND windows LIBS qs_gui NEEDS quantscope quantscope-cli q
     ${gui}/codebook_page_test.cpp ${gui}/window_layout_test.cpp ${gui}/page_room_test.cpp ${gui}/given_inputs_test.cpp ${gui}/audit_page_test.cpp
     ${gui}/evidence_page_test.cpp ${gui}/evidence_resume_test.cpp ${gui}/evidence_runs_test.cpp ${gui}/evidence_kept_test.cpp ${gui}/sweep_page_test.cpp ${gui}/labs_page_test.cpp ${gui}/spec_bar_test.cpp ${gui}/spec_history_test.cpp
     ${gui}/tensor_browser_test.cpp ${gui}/tensor_selection_test.cpp ${gui}/main_window_test.cpp
-    ${gui}/window_keys_test.cpp ${gui}/window_work_test.cpp ${gui}/kept_results_test.cpp ${gui}/kept_lab_results_test.cpp
+    ${gui}/another_model_test.cpp ${gui}/window_keys_test.cpp ${gui}/window_work_test.cpp ${gui}/kept_results_test.cpp ${gui}/kept_lab_results_test.cpp
     ${gui}/compare_page_test.cpp ${gui}/backends_charts_test.cpp ${gui}/backends_page_test.cpp ${gui}/backends_plan_test.cpp
     ${gui}/conventions_test.cpp ${gui}/export_page_test.cpp ${gui}/report_page_test.cpp ${gui}/session_file_test.cpp
     ${gui}/shared_painting_test.cpp ${gui}/task_test.cpp ${gui}/theme_test.cpp ${gui}/recipe_dialogs_test.cpp)

@@ -17,7 +17,9 @@
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
+#include <QComboBox>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
 #include <QScrollBar>
@@ -25,6 +27,8 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTextBrowser>
+#include <QThread>
+#include <QTimer>
 #include <QToolButton>
 #include <QTreeView>
 
@@ -103,6 +107,86 @@ private Q_SLOTS:
         QVERIFY(keys && keys->isVisible());
         keepPicture(*keys, QStringLiteral("keys"));
         keys->close();
+    }
+
+    /// Real keys at the window: what is open is closed first. Work is stopped only when nothing is open, and work that has
+    /// run for long only after a question.
+    void escClosesWhatIsOpenFirst() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(openModel(session, samplePath()));
+        QVERIFY(everythingMeasured(session, session.spec()));
+        const auto esc = [&] { QTest::keyClick(window.windowHandle(), Qt::Key_Escape); };
+        Task work(&session.tasks());
+        bool cancelled = false;
+        connect(&work, &Task::cancelled, this, [&] { cancelled = true; });
+        const auto begin = [&] {
+            cancelled = false;
+            work.run(
+                "Measuring for hours",
+                [](const Job& job) -> Result<int> {
+                    while (!job.cancelled()) QThread::msleep(2);
+                    return cancelledError();
+                },
+                [](int) {});
+        };
+        work.setKept([] { return QStringLiteral("4 of 30 plans are kept"); });
+        begin();
+
+        auto* list = window.findChild<QComboBox*>(QStringLiteral("overviewMetric"));
+        if (!list)
+            for (auto* box : window.currentPage()->findChildren<QComboBox*>())
+                if (box->isVisible() && !box->isEditable()) list = box;
+        QVERIFY(list);
+        QTest::mouseClick(list, Qt::LeftButton);
+        QTRY_VERIFY(QApplication::activePopupWidget());
+        esc();
+        QTRY_VERIFY(!QApplication::activePopupWidget());
+        QVERIFY(work.running());
+        bool wasOpen = false;
+        QTimer::singleShot(100, this, [&] {
+            wasOpen = QApplication::activePopupWidget() != nullptr;
+            esc();
+        });
+        window.openMenu(); // returns when the menu has been closed
+        QVERIFY(wasOpen && work.running());
+        QTest::keyClick(&window, Qt::Key_F1); // a dialog
+        auto* keys = window.findChild<QWidget*>(QStringLiteral("keys"));
+        QVERIFY(keys && keys->isVisible());
+        window.activateWindow();
+        window.cancel(); // the key at the window, whose shortcut it is
+        QVERIFY(work.running() && !keys->isVisible());
+
+        session.tasks().setLong(0);
+        esc();
+        QTRY_VERIFY(window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+        auto* question = window.findChild<QMessageBox*>(QStringLiteral("stopQuestion"));
+        QVERIFY2(question->informativeText().contains(u"4 of 30 plans are kept"),
+                 qPrintable(question->informativeText()));
+        keepPicture(*question, QStringLiteral("stop-question"));
+        QTest::keyClick(question, Qt::Key_Escape); // Esc twice stops nothing
+        QTRY_VERIFY(!window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+        QVERIFY(work.running());
+        esc();
+        QTRY_VERIFY(window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+        QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("stopWork")), Qt::LeftButton);
+        QVERIFY(cancelled && !work.running());
+        QTRY_VERIFY(!window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+
+        begin(); // the window does not go away with it either
+        window.close();
+        QVERIFY(window.isVisible() && work.running());
+        QTRY_VERIFY(window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+        QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("goOn")), Qt::LeftButton);
+        QTRY_VERIFY(!window.findChild<QWidget*>(QStringLiteral("stopQuestion")));
+        QVERIFY(window.isVisible() && work.running());
+
+        session.tasks().setLong(10'000);
+        esc(); // short work is stopped at once
+        QVERIFY(cancelled && !work.running());
     }
 
     void everyPageHasAGuide() {

@@ -222,6 +222,22 @@ void ChanceTest::proofOfTheSample() {
     }
     QCOMPARE(more->random->rank, whole->random->rank);
     QCOMPARE(more->random->low, whole->random->low);
+    // With a limit, a few contenders at a time: each step keeps what is there, and the last one is the whole proof.
+    request.most = 3;
+    auto part = provePlan(request, Job());
+    QVERIFY(part && part->measured() == 3 && !part->isWhole());
+    QCOMPARE(part->contenders.size(), whole->contenders.size());
+    QVERIFY(part->verdicts.back().starts_with("3 of ") && part->verdicts.back().find("not complete") != std::string::npos);
+    for (std::size_t known = 3; !part->isWhole(); known += 3) {
+        const auto first = part->scores.front();
+        part = moreDraws(request, *part, Job());
+        QVERIFY(part && part->measured() == std::min(known + 3, part->contenders.size()));
+        QVERIFY(part->scores.front() == first); // not measured again
+    }
+    QCOMPARE(part->verdicts, whole->verdicts);
+    for (std::size_t i = 0; i < whole->contenders.size(); ++i)
+        QCOMPARE(part->contenders[i].summary->divergence.mean, whole->contenders[i].summary->divergence.mean);
+    request.most = 0;
     // No more than it has: nothing is measured. Without scores it begins anew.
     request.draws = 2;
     QCOMPARE(moreDraws(request, *more, Job())->contenders.size(), more->contenders.size());

@@ -84,6 +84,9 @@ private:
 
 ComparePage::ComparePage(Session& session, QWidget* parent)
     : PageInParts(parent), session_(session), stages_(new StagedRefresh(this)) {
+    connect(&session_, &Session::pageChanged, this, [this] {
+        if (!session_.isOn(kComparePage) && std::exchange(turnedOn_, false)) session_.setComparing(false);
+    });
     auto* layout = spaced(new QVBoxLayout(this), Theme::kSpace, Theme::kPageMargins);
     layout->addLayout(header());
     auto* grid = grid_ = new QGridLayout;
@@ -113,9 +116,6 @@ void ComparePage::listen(QGridLayout* grid) {
     connect(difference_, &QToolButton::toggled, this, [this, grid](bool on) {
         for (auto* widget : differences_) widget->setVisible(on);
         grid->setColumnStretch(2, !on ? 0 : narrow_ ? 6 : 5);
-    });
-    connect(&session_, &Session::pageChanged, this, [this] {
-        if (!session_.isOn(kComparePage) && std::exchange(turnedOn_, false)) session_.setComparing(false);
     });
     connect(&session_, &Session::currentStarted, this, [this] { loading(true); });
     connect(&session_, &Session::currentChanged, stages_, &StagedRefresh::askAll);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Another model begins anew: nothing that was decided or measured for the first one is left.
+#include "app/gui/main_window.h"
+#include "app/gui/page.h"
+#include "app/gui/pages/backends/backends_page.h"
+#include "app/gui/spec_edit.h"
+#include "app/gui/spec_history.h"
+#include "app/gui/theme.h"
+#include "opened_session.h"
+#include "settled_window.h"
+#include "tests/app/gui/artefacts.h"
+#include "tests/support/test_program.h"
+
+#include <QAction>
+#include <QComboBox>
+#include <QLabel>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QToolButton>
+
+using namespace qs;
+using namespace qs::gui;
+using namespace qs::test;
+
+class TestAnotherModel : public QObject {
+    Q_OBJECT
+    QTemporaryDir folder_;
+
+    /// Rules as a plan leaves them: of single tensors, and everything else stays as it is.
+    static void decide(Session& session) {
+        session.setRules(QStringLiteral("^model\\.embed_tokens\\.weight$=int8\n"
+                                        "^model\\.layers\\.0\\.mlp\\.up_proj\\.weight$=ternary"),
+                         true);
+        session.setMovedLevels({"nf4", {-1, 0, 1}, QStringLiteral("moved")});
+        session.decision().setBudget(4.5);
+        session.decision().setLayout(QStringLiteral("native"));
+    }
+    static bool isPlain(const Session& session) {
+        return session.rules().isEmpty() && !session.keepsRest() && !session.recipe()->isMixed() &&
+               session.movedLevels() == MovedLevels() && !session.decision().budget() &&
+               session.decision().layout().isEmpty() && !session.decision().benchRows();
+    }
+    static bool allMeasured(Session& session) {
+        if (!everythingMeasured(session, session.spec())) return false;
+        for (std::size_t i = 0; i < session.weights().size(); ++i)
+            if (session.recipeRows().at(i)->status != Status::Ok) return false;
+        return true;
+    }
+
+private Q_SLOTS:
+    void initTestCase() {
+        QCoreApplication::setOrganizationName(QStringLiteral("QuantScope"));
+        QCoreApplication::setApplicationName(QStringLiteral("QuantScopeTest"));
+        QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, folder_.path());
+        Theme::install(Theme::Mode::Dark);
+    }
+
+    void theRecipeOfTheFirstIsGone() {
+        const QString other = writeLayeredModel(folder_.filePath(QStringLiteral("other.safetensors")), 3, 64);
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(openModel(session, samplePath()));
+        decide(session);
+        QVERIFY(session.recipe()->isMixed());
+        auto* shown = window.findChild<QLabel*>(QStringLiteral("recipeInForce"));
+        QVERIFY(shown && shown->isVisible());
+        QVERIFY2(shown->text().startsWith(u"recipe: 2 specs"), qPrintable(shown->text()));
+        keepPicture(window, QStringLiteral("recipe-in-force"));
+
+        QVERIFY(openModel(session, other));
+        QVERIFY(isPlain(session));
+        QVERIFY(!shown->isVisible() && !window.history().canUndo());
+        QVERIFY(allMeasured(session));
+        QTest::keyClick(&window, Qt::Key_5); // keys change what is measured again
+        QCOMPARE(session.spec(), presets()[4]);
+        QVERIFY(allMeasured(session));
+        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier); // and undo does not bring the rules back
+        QVERIFY(isPlain(session));
+
+        // The same where the model is closed with Ctrl+W and opened again.
+        decide(session);
+        QTest::keyClick(&window, Qt::Key_W, Qt::ControlModifier);
+        QVERIFY(!session.model() && isPlain(session));
+        QVERIFY(openModel(session, other));
+        QVERIFY(isPlain(session) && allMeasured(session));
+        QVERIFY(settles(session, window));
+    }
+
+    void aRecipeCanBeCleared() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(openModel(session, samplePath()));
+        auto* clear = window.findChild<QToolButton*>(QStringLiteral("recipeClear"));
+        auto* action = window.findChild<QAction*>(QStringLiteral("clearRecipe"));
+        QVERIFY(clear && action && !clear->isVisible() && !action->isEnabled());
+        decide(session);
+        QVERIFY(clear->isVisible() && action->isEnabled());
+        QTest::mouseClick(clear, Qt::LeftButton);
+        QVERIFY(session.rules().isEmpty() && !session.keepsRest() && !session.recipe()->isMixed());
+        QVERIFY(!clear->isVisible() && !action->isEnabled());
+        QTest::keyClick(&window, Qt::Key_Z, Qt::ControlModifier);
+        QVERIFY(session.keepsRest() && session.recipe()->isMixed() && clear->isVisible());
+    }
+
+    /// A file of another program whose matrices are quantized: every page about the weights says so, until it is closed.
+    void aQuantizedSourceIsSaid() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(openModel(session, samplePath()));
+        auto* banner = window.findChild<QWidget*>(QStringLiteral("sourceQuantized"));
+        QVERIFY(banner && !banner->isVisible());
+        QVERIFY(openModel(session, QStringLiteral(QS_TEST_DATA "/conventions/bnb_4bit")));
+        QVERIFY(banner->isVisible());
+        QVERIFY2(banner->accessibleName().contains(u"are stored quantized already (bnb-nf4"),
+                 qPrintable(banner->accessibleName()));
+        keepPicture(window, QStringLiteral("source-quantized"));
+        for (const Qt::Key page : {Qt::Key_1, Qt::Key_2, Qt::Key_3}) {
+            QTest::keyClick(&window, page, Qt::AltModifier);
+            const PageTraits* shown = nullptr;
+            for (const PageTraits& one : pages())
+                if (session.isOn(one)) shown = &one;
+            QTRY_COMPARE(banner->isVisible(), shown->usesSpecBar || shown->usesBrowser);
+        }
+        session.showPage(kOverviewPage);
+        QTRY_VERIFY(banner->isVisible());
+        for (auto* button : banner->findChildren<QToolButton*>()) QTest::mouseClick(button, Qt::LeftButton);
+        QVERIFY(!banner->isVisible());
+        session.showPage(kPlanPage);
+        QTRY_VERIFY(session.isOn(kPlanPage));
+        QVERIFY(!banner->isVisible());
+    }
+
+    /// Compare needs B; the other pages have it only where the user wants it.
+    void compareLeavesTheToggleAsItWas() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(openModel(session, samplePath()));
+        QTest::keyClick(&window, Qt::Key_C);
+        QTRY_VERIFY(session.comparing());
+        QTest::keyClick(&window, Qt::Key_1, Qt::AltModifier);
+        QTRY_VERIFY(!session.isOn(kComparePage));
+        QVERIFY(!session.comparing());
+        QTest::keyClick(&window, Qt::Key_B);
+        QTest::keyClick(&window, Qt::Key_C);
+        QTRY_VERIFY(session.isOn(kComparePage));
+        QTest::keyClick(&window, Qt::Key_1, Qt::AltModifier);
+        QTRY_VERIFY(!session.isOn(kComparePage));
+        QVERIFY(session.comparing());
+    }
+};
+
+QS_TEST(TestAnotherModel)
+#include "another_model_test.moc"
