@@ -36,6 +36,9 @@
 #include <QTreeView>
 #include <QVBoxLayout>
 
+#include <algorithm>
+#include <functional>
+
 namespace qs::gui {
 namespace {
 
@@ -45,6 +48,33 @@ const PageTraits* findPage(const QString& id) {
     for (const auto& page : pages())
         if (id == QLatin1String(page.id)) return &page;
     return nullptr;
+}
+
+/// A button for each convention by which layers that are not decoded may be stored, the most plausible first.
+std::vector<Banner::Action> waysToOpen(Session& session) {
+    constexpr std::size_t kMost = 4;
+    std::vector<const ConventionCandidate*> ways;
+    for (const UndecodedLayer& layer : session.model()->undecoded)
+        for (const ConventionCandidate& one : layer.candidates) {
+            const auto same = std::ranges::find_if(ways, [&](const ConventionCandidate* known) {
+                return std::string_view(known->convention) == one.convention;
+            });
+            if (same == ways.end())
+                ways.push_back(&one);
+            else if (one.plausibility > (*same)->plausibility)
+                *same = &one;
+        }
+    std::ranges::stable_sort(ways, std::greater(), &ConventionCandidate::plausibility);
+    std::vector<Banner::Action> out;
+    for (std::size_t i = 0; i < std::min(kMost, ways.size()); ++i) {
+        const QString id = QString::fromUtf8(ways[i]->convention), path = QString::fromStdString(session.model()->path);
+        out.push_back({MainWindow::tr("Open as %1").arg(id),
+                       MainWindow::tr("%1 (plausibility %2)")
+                           .arg(QString::fromStdString(ways[i]->reason))
+                           .arg(ways[i]->plausibility, 0, 'f', 2),
+                       [&session, path, id] { session.open(path, id); }});
+    }
+    return out;
 }
 
 } // namespace
@@ -146,13 +176,14 @@ void MainWindow::followModel() {
     QString sentence;
     if (!model->warnings.empty()) sentence = QString::fromStdString(model->warnings.front());
     if (model->warnings.size() > 1) sentence += QStringLiteral(" (and %1 more)").arg(model->warnings.size() - 1);
-    if (session_.hasStored())
-        banner_->offer(QStringLiteral("Tensors of this file are stored quantized: what is listed are their codes and "
-                                      "scales. ") +
-                           sentence,
-                       {{QStringLiteral("Decode them"), {}, [this] { session_.decodeStored(); }}});
-    else if (!sentence.isEmpty())
-        banner_->say(sentence);
+    std::vector<Banner::Action> actions = waysToOpen(session_);
+    if (session_.hasStored()) {
+        sentence = QStringLiteral("Tensors of this file are stored quantized: what is listed are their codes and "
+                                  "scales. ") +
+                   sentence;
+        actions.insert(actions.begin(), {QStringLiteral("Decode them"), {}, [this] { session_.decodeStored(); }});
+    }
+    if (!sentence.isEmpty()) banner_->offer(sentence, actions);
 }
 
 void MainWindow::setBrowserWanted(bool wanted) {

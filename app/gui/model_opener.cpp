@@ -73,15 +73,15 @@ void ModelOpener::read(OpenedModel::Saved saved, const SessionState& view) {
     open(wanted_.path);
 }
 
-void ModelOpener::open(const QString& path) {
+void ModelOpener::open(const QString& path, const std::string& as) {
     if (looksLikeSession(path.toStdString())) return openSaved(path, {});
     decoding_.drop();
     if (path != wanted_.path) {
         wanted_ = {};
         saved_.reset();
     }
-    const auto work = [path = path.toStdString()](const Job&) -> Result<OpenedModel> {
-        auto model = openModel(path);
+    const auto work = [path = path.toStdString(), as](const Job&) -> Result<OpenedModel> {
+        auto model = openModel(path, {.as = as});
         if (!model) return tl::unexpected(model.error());
         return OpenedModel{
             freedOnPool(*model), freedOnPool(layoutOf(**model)), hasStoredTensors(**model), false, {}, {}};

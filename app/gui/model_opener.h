@@ -32,7 +32,8 @@ class ModelOpener : public QObject {
     Q_OBJECT
 public:
     ModelOpener(TaskList& tasks, std::function<void(OpenedModel)> opened);
-    void open(const QString& path);         ///< also opens .qscope files; ends with opened() or failed()
+    /// Also opens .qscope files; ends with opened() or failed(). `as`: see OpenOptions.
+    void open(const QString& path, const std::string& as = {});
     void restore(const SessionState& view); ///< opens the path or the session file of the view
     /// Opens the model again with its stored tensors decoded; calls `view` when it is ready.
     void decode(const std::shared_ptr<const Model>& model, std::function<SessionState()> view);

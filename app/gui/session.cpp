@@ -100,7 +100,7 @@ Session::~Session() { d->tasks.disconnect(this); }
 
 // ---- the opened model ----------------------------------------------------------------------------------------------
 
-void Session::open(const QString& path) { d->opener.open(path); }
+void Session::open(const QString& path, const QString& as) { d->opener.open(path, as.toStdString()); }
 void Session::restore(const SessionState& state) { d->opener.restore(state); }
 
 void Session::decodeStored() {

@@ -41,7 +41,8 @@ public:
 
     // ---- the opened model
     /// on a worker thread, also for .qscope files; ends with modelChanged() or failed()
-    void open(const QString& path);
+    /// `as`: id of the convention that quantized layers are read by, see OpenOptions; "": as the checkpoint says.
+    void open(const QString& path, const QString& as = {});
     void close(); ///< forgets all that belongs to the model; the specs and the view stay
     /// some tensors of the file were stored by `quantize` (codes and scales)
     bool hasStored() const { return stored_; }

@@ -14,6 +14,7 @@
 #include <QAction>
 #include <QComboBox>
 #include <QLabel>
+#include <QPushButton>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QToolButton>
@@ -137,6 +138,31 @@ private Q_SLOTS:
         session.showPage(kPlanPage);
         QTRY_VERIFY(session.isOn(kPlanPage));
         QVERIFY(!banner->isVisible());
+    }
+
+    /// Layers that nothing says the convention of: the window offers those that fit, and opens the file by the chosen one.
+    void layersWithoutProofAreOffered() {
+        const QString bare = folder_.filePath(QStringLiteral("bare.safetensors"));
+        QVERIFY(QFile::copy(QStringLiteral(QS_TEST_DATA "/conventions/gptq_v1/model.safetensors"), bare));
+        Session session;
+        MainWindow window(session);
+        window.show();
+        window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(openModel(session, bare));
+        QVERIFY(!session.model()->undecoded.empty());
+        QPushButton* way = nullptr;
+        for (auto* button : window.findChildren<QPushButton*>(QStringLiteral("bannerAction")))
+            if (button->isVisible() && button->text() == QStringLiteral("Open as gptq")) way = button;
+        QVERIFY(way);
+        QVERIFY2(way->toolTip().contains(u"plausibility"), qPrintable(way->toolTip()));
+        keepPicture(window, QStringLiteral("layers-without-proof"));
+        QSignalSpy changed(&session, &Session::modelChanged);
+        QTest::mouseClick(way, Qt::LeftButton);
+        QVERIFY(changed.wait(60'000));
+        QVERIFY(session.model()->undecoded.empty());
+        const auto* layer = session.model()->find("model.layers.2.self_attn.q_proj.weight");
+        QVERIFY(layer && layer->derived && layer->isWeight());
     }
 
     /// Compare needs B; the other pages have it only where the user wants it.
