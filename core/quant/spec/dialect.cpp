@@ -14,7 +14,8 @@ namespace {
 constexpr const Dialect* kDialects[] = {&kEformerDialect,   &kAqtDialect,           &kAqtMaxDialect,
                                         &kAqtHalvesDialect, &kQwixDialect,          &kCompressedTensorsDialect,
                                         &kMaxTextDialect,   &kBitsandbytes4Dialect, &kLlmInt8Dialect,
-                                        &kMlxDialect,       &kBitNetDialect,        &kGgmlDialect};
+                                        &kMlxDialect,       &kBitNetDialect,        &kGgmlDialect,
+                                        &kOcpDialect};
 
 bool definesFormat(const Dialect& dialect, const FormatTraits& format) {
     return dialect.defines && dialect.defines(format);

@@ -62,6 +62,9 @@ struct Dialect {
     bool zeroMaximumIsOne = false; ///< an absolute maximum of 0 counts as 1, before it is clipped
     bool dividesByScale = false;   ///< of codebooks: by the scale itself, not by scale + the least normal f32
     bool roundsExponentUp = false; ///< scaletype=e8m0: 2^ceil(log2 scale)
+    /// Of a format that is defined with scaletype=e8m0: a maximum of 1.75 or more times a power of two counts as the next
+    /// one; one of 0 has the least scale.
+    bool roundsMaximumUp = false;
     /// The scale of a bound before it is rounded to its type: what is least, and what replaces 0.
     float (*scaleOf)(const EncodePlan& plan, float bound) = nullptr; ///< null: bound / range
     float (*affineScale)(float scale) = nullptr;                     ///< of a zero point's range; null: 0 becomes 1

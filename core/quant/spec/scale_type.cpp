@@ -36,9 +36,12 @@ float finiteHalf(DType type, float value) {
 }
 
 float roundToExponent(const EncodePlan& plan, float scale, float bound) {
+    const int room = std::ilogb(plan.highest());
+    if (plan.dialect().roundsMaximumUp && plan.format().ownScale == OwnScale::E8m0)
+        return twoTo(int((std::bit_cast<std::uint32_t>(bound) + 0x200000u) >> 23) - 127 - room);
     if (bound == 0) return 1;
     if (plan.dialect().roundsExponentUp) return powerOfTwoAbove(scale);
-    return powerOfTwoBelow(bound, -std::ilogb(plan.highest()));
+    return powerOfTwoBelow(bound, -room);
 }
 
 bool hasPlainScales(const FormatTraits& f) {
@@ -203,9 +206,10 @@ float roundToE4m3(float x) {
     return std::bit_cast<float>((bits + 0x7ffffu + (bits >> 20 & 1)) & ~0xfffffu);
 }
 
+float largestOf(DType half) { return half == DType::F16 ? kLargestOfHalf : 0x1.fefffep127f; }
+
 float roundToHalf(DType type, float x) {
     std::uint16_t half = toHalf(type, x);
-    if (half == (type == DType::F16 ? 0x7c00 : 0x7f80)) --half;
     if (half == 0) ++half;
     return ofHalf(type, half);
 }

@@ -55,7 +55,9 @@ float powerOfTwoBelow(float x, int exponents);
 /// The nearest value of 8-bit e4m3 to x >= 0, half to even, saturating; what would be 0 is 0.125, as in
 /// compressed-tensors.
 float roundToE4m3(float x);
-/// The nearest F16 or BF16, finite and not 0.
+/// The largest f32 that a float type of 16 bits holds after rounding; what is larger is infinite there.
+float largestOf(DType half);
+/// The nearest F16 or BF16, not 0; infinite beyond largestOf().
 float roundToHalf(DType type, float x);
 
 /// What the native layout stores a scale as.

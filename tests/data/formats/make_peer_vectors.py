@@ -195,8 +195,8 @@ for name, x in tensors.items():
         for format in ("mxfp4", "mxfp8"):
             for keys in ("", ":scaletype=po2"):
                 qwix(name, x, f"{format}{keys}:dialect=qwix", format, "absmax", tiled_axes={1: 32}, **row)
-    save(f"{name}/mxfp4", *ocp(x, 32, ml_dtypes.float4_e2m1fn, 6.0))
-    save(f"{name}/mxfp8", *ocp(x, 32, ml_dtypes.float8_e4m3fn, 448.0))
+    save(f"{name}/mxfp4:dialect=ocp", *ocp(x, 32, ml_dtypes.float4_e2m1fn, 6.0))
+    save(f"{name}/mxfp8:dialect=ocp", *ocp(x, 32, ml_dtypes.float8_e4m3fn, 448.0))
     save(f"{name}/nvfp4", *nvfp4(x))
 
 for n, m in ((1, 2), (2, 4), (1, 4), (4, 8)):

@@ -19,11 +19,12 @@ float vllmScale(const EncodePlan& plan, float bound) {
 constinit const Dialect kCompressedTensorsDialect = {
     .id = "ct",
     .title = "compressed-tensors",
-    .source = "compressed-tensors quantization/utils/helpers.py, lifecycle/forward.py",
+    .source = "compressed-tensors 0.20.1 quantization/utils/helpers.py, mxfp_utils.py, lifecycle/forward.py",
     .takes = [](const FormatTraits& f) { return f.kind == FormatKind::Integer || f.ownScale != OwnScale::F32; },
     .defines = [](const FormatTraits& f) { return f.ownScale != OwnScale::F32; },
     .integers = IntegerLevels::All,
     .integerRange = [](float half) { return half - 0.5f; },
+    .roundsMaximumUp = true,
     .scaleOf = vllmScale,
     .affineScale = [](float scale) { return scale == 0 ? FLT_EPSILON : scale; },
 };

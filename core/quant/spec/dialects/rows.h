@@ -10,6 +10,7 @@ extern const Dialect kEformerDialect;
 extern const Dialect kAqtDialect, kAqtMaxDialect, kAqtHalvesDialect;
 extern const Dialect kQwixDialect;
 extern const Dialect kCompressedTensorsDialect;
+extern const Dialect kOcpDialect;
 extern const Dialect kMaxTextDialect;
 extern const Dialect kBitsandbytes4Dialect; ///< blocks of nf4 and fp4
 extern const Dialect kLlmInt8Dialect;       ///< bitsandbytes' rows of bytes
