@@ -3,11 +3,25 @@
 #include "core/quant/encode/encode_plan.h"
 #include "core/quant/spec/calibrations/rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace qs {
 namespace {
+
+/// Squares of magnitudes within these bounds, and sums of them, are ordinary f32.
+constexpr float kLeastSquared = 0x1p-50f, kMostSquared = 0x1p50f;
+
+/// The squared error and the energy of a group whose squares leave f32.
+void sumWide(const Run& run, const float* decoded, std::size_t group, double& error, double& energy) {
+    error = energy = 0;
+    for (std::size_t i = group * run.group; i < std::min(run.n, (group + 1) * run.group); ++i) {
+        const double x = double(run.x[i]), e = double(decoded[i]) - x;
+        if (run.skipNonFinite && !std::isfinite(x)) continue;
+        error += e * e, energy += x * x;
+    }
+}
 
 /// Calls `better(group, squared error, energy, clip)` for every group and every clip, in the order of the clips.
 template<class Better>
@@ -21,10 +35,22 @@ void tryClips(const EncodePlan& plan, const Run& run, std::span<const float> cli
     trial.given = params.data(), trial.givenStride = 1;
     RunOut out;
     out.groupSse = error.data(), out.groupSsw = energy.data();
+    std::vector<std::size_t> wide; // groups
+    for (std::size_t g = 0; g < groups; ++g)
+        if (const float most = std::max(-bounds[g].low, bounds[g].high);
+            most > kMostSquared || (most > 0 && most < kLeastSquared))
+            wide.push_back(g);
+    std::vector<float> decoded(wide.empty() ? 0 : run.n);
+    if (!wide.empty()) out.decoded = decoded.data();
     for (const float clip : clips) {
         for (std::size_t g = 0; g < groups; ++g) params[g] = plan.params({bounds[g].low * clip, bounds[g].high * clip});
         bestKernels().quantize(trial, out);
-        for (std::size_t g = 0; g < groups; ++g) better(g, error[g], energy[g], clip);
+        auto next = wide.begin();
+        for (std::size_t g = 0; g < groups; ++g) {
+            double lost = double(error[g]), all = double(energy[g]);
+            if (next != wide.end() && *next == g) sumWide(trial, decoded.data(), *next++, lost, all);
+            better(g, lost, all, clip);
+        }
     }
 }
 
@@ -42,8 +68,8 @@ void searchLeastError(const EncodePlan& plan, const Run& run, GroupBound* first)
     const std::span<GroupBound> bounds(first, (run.n + run.group - 1) / run.group);
     std::vector<float> chosen(bounds.size(), 1.0f);
     std::vector<double> least(bounds.size(), std::numeric_limits<double>::infinity());
-    tryClips(plan, run, grid, bounds, [&](std::size_t g, float error, float, float clip) {
-        if (double(error) < least[g]) least[g] = double(error), chosen[g] = clip;
+    tryClips(plan, run, grid, bounds, [&](std::size_t g, double error, double, float clip) {
+        if (error < least[g]) least[g] = error, chosen[g] = clip;
     });
     clipBounds(bounds, chosen);
 }
@@ -55,8 +81,8 @@ void searchBestRatio(const EncodePlan& plan, const Run& run, GroupBound* first) 
     const std::span<GroupBound> bounds(first, (run.n + run.group - 1) / run.group);
     std::vector<float> chosen(bounds.size(), 1.0f);
     std::vector<double> best(bounds.size(), 0.0);
-    tryClips(plan, run, grid, bounds, [&](std::size_t g, float error, float energy, float clip) {
-        const double ratio = double(std::log(1 + energy / error));
+    tryClips(plan, run, grid, bounds, [&](std::size_t g, double error, double energy, float clip) {
+        const double ratio = double(std::log(1 + float(energy / error)));
         if (ratio > best[g]) best[g] = ratio, chosen[g] = clip;
     });
     clipBounds(bounds, chosen);
