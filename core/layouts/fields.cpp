@@ -6,6 +6,8 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 namespace qs {
@@ -21,6 +23,11 @@ Result<void> writeCollected(MeasuredTensor& tensor, const OutputField& field, co
     };
     const auto done = writeFields(tensor, {&field, 1}, {&put, 1});
     return done && !all.empty() ? sink(all) : done;
+}
+
+/// The largest f32 that becomes a finite number of a float type.
+float largestIn(DType dtype) {
+    return dtype == DType::F16 || dtype == DType::BF16 ? largestOf(dtype) : std::numeric_limits<float>::max();
 }
 
 std::vector<std::uint8_t> scaleBytes(MeasuredTensor& tensor, DType dtype, std::uint64_t index,
@@ -95,7 +102,9 @@ TensorToWrite::Sink oneAfterAnother(const PutBytes& put) {
     };
 }
 
-Result<void> putFloats(const PutBytes& put, DType dtype, std::span<const float> values) {
+Result<void> putFloats(const MeasuredTensor& tensor, const PutBytes& put, DType dtype, std::span<const float> values) {
+    const float most = bestKernels().absMax(values.data(), values.size(), false);
+    if (!(most <= largestIn(dtype))) return tl::unexpected(tensor.overflow());
     std::vector<std::byte> bytes(values.size() * std::size_t(info(dtype).bits) / 8);
     if (bytes.empty()) return {};
     appendAs(dtype, values.data(), values.size(), bytes.data());
@@ -111,11 +120,11 @@ OutputField codeField(std::string name, DType dtype, TensorShape shape, SlabCode
 
 OutputField floatsOfScales(std::string name, DType dtype, TensorShape shape, float (*of)(const GroupParams&)) {
     OutputField field{std::move(name), dtype, std::move(shape)};
-    field.fromScales = [dtype, of](MeasuredTensor&, const PutBytes& put) -> TakeScales {
-        return [dtype, of, sink = oneAfterAnother(put)](std::span<const GroupParams> params) {
+    field.fromScales = [dtype, of](MeasuredTensor& from, const PutBytes& put) -> TakeScales {
+        return [&from, dtype, of, sink = oneAfterAnother(put)](std::span<const GroupParams> params) {
             std::vector<float> values(params.size());
             std::transform(params.begin(), params.end(), values.begin(), of);
-            return putFloats([&](std::uint64_t, std::span<const std::byte> bytes) { return sink(bytes); }, dtype,
+            return putFloats(from, [&](std::uint64_t, std::span<const std::byte> bytes) { return sink(bytes); }, dtype,
                              values);
         };
     };
@@ -168,7 +177,7 @@ OutputField measuredField(std::string name, std::int64_t count,
             {count},
             [of = std::move(of)](MeasuredTensor& tensor, SlabScales&, const PutBytes& put) -> Result<void> {
                 const auto pass = tensor.pass();
-                return pass ? putFloats(put, DType::F32, of(**pass)) : tl::unexpected(pass.error());
+                return pass ? putFloats(tensor, put, DType::F32, of(**pass)) : tl::unexpected(pass.error());
             }};
 }
 
@@ -218,6 +227,8 @@ SlabCoder valueCoder(const MeasuredTensor& tensor, DType dtype) {
                 out.decoded = decoded.data();
                 encode(range.run, out);
                 if (solved) applyColumnScales(solved->columnScales, range.begin, decoded.data(), range.n);
+                const float most = bestKernels().absMax(decoded.data(), range.n, true);
+                if (std::isfinite(most) && most > largestIn(dtype)) encode.sayOverflow();
                 appendAs(dtype, decoded.data(), range.n, at);
             }};
 }

@@ -46,7 +46,8 @@ std::vector<TensorToWrite> tensorsToWrite(const std::shared_ptr<MeasuredTensor>&
 
 /// A sink that puts bytes one after another.
 TensorToWrite::Sink oneAfterAnother(const PutBytes& put);
-Result<void> putFloats(const PutBytes& put, DType dtype, std::span<const float> values);
+/// Fails where a value is not finite in its type.
+Result<void> putFloats(const MeasuredTensor& tensor, const PutBytes& put, DType dtype, std::span<const float> values);
 
 // Fields that several layouts have. `name` is the whole name.
 

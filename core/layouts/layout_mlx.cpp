@@ -70,13 +70,9 @@ TakeScales takeParameters(const MeasuredTensor& tensor, const PutBytes& put, DTy
                 if (!zero) return tl::unexpected(zero.error());
                 value *= -float(*zero);
             }
-            if (type == DType::F16 && std::abs(value) > 65504)
-                return fail(
-                    fmt::format("tensor '{}' has a scale or bias beyond the range of float16: use scaletype=bf16",
-                                escapeForPeople(tensor.info().name, 80)));
             values.push_back(value);
         }
-        return putFloats([&](std::uint64_t, auto bytes) { return sink(bytes); }, type, values);
+        return putFloats(tensor, [&](std::uint64_t, auto bytes) { return sink(bytes); }, type, values);
     };
 }
 

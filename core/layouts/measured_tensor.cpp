@@ -34,14 +34,14 @@ Result<const TensorPass*> MeasuredTensor::pass() {
     scales_ = pass_->scales();
     pass_->refuseNonFinite(nonFinite_);
     const auto& shared = pass_->shared();
-    if (nonFinite_ && !areUsable(*plan_, shared)) {
-        nonFinite_->store(true, std::memory_order_relaxed);
-        return advise(fmt::format("a scale of tensor '{}' overflows f32 under {}", escapeForPeople(info().name, 80),
-                                  specText(spec())),
-                      {spec().format});
-    }
+    if (!areUsable(*plan_, shared)) return tl::unexpected(overflow());
     warnings_ = passWarnings(*plan_, shared, info().elements);
     return &*pass_;
+}
+
+Error MeasuredTensor::overflow() const {
+    if (nonFinite_) nonFinite_->store(true, std::memory_order_relaxed);
+    return overflowError(info(), spec());
 }
 
 Result<std::vector<GroupParams>> measureScales(MeasuredTensor& tensor) {

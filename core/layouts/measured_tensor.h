@@ -29,6 +29,8 @@ public:
 
     /// The pass, with its scales measured. The first call makes it.
     Result<const TensorPass*> pass();
+    /// The error of a scale or value that is not finite in the type in which it is stored.
+    Error overflow() const;
     /// Frees the pass and its file descriptor. Measurements of the whole tensor stay.
     void dropPass() { pass_.reset(); }
     /// Frees all that was measured.

@@ -2,6 +2,7 @@
 #include "core/layouts/refused_tensors.h"
 
 #include "core/base/text.h"
+#include "core/layouts/model_fields.h"
 #include "core/layouts/offers.h"
 #include "core/layouts/refused_filter.h"
 #include "core/layouts/serve.h"
@@ -16,25 +17,54 @@
 namespace qs {
 namespace {
 
-/// Why a taken tensor cannot be written; "" when it can.
-Result<std::string> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
-                            NonFinites when, const Job& job) {
-    if (auto ok = checkWritable(tensor, spec, layout); !ok) return ok.error().sentence();
-    if (spec.effectiveNan() == NanPolicy::Skip || when == NonFinites::WhileWritten) return std::string();
+constexpr float kSurelyHeld = 16384; ///< no scale of smaller values overflows a type of 16 bits
+constexpr int kMostTrials = 24;      ///< writings of a tensor in the search of what fits
+
+/// Why the fields of a tensor cannot be written; they go nowhere.
+Result<void> tryWriting(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
+                        const Job& job) {
+    const auto view = model.view(tensor);
+    if (!view) return tl::unexpected(view.error());
+    auto measured = MeasuredTensor::of(*view, spec, job);
+    if (!measured) return tl::unexpected(measured.error());
+    auto made = inLayout(layout, std::move(*measured));
+    if (!made) return tl::unexpected(made.error());
+    const std::vector<PutBytes> nowhere(made->fields.list.size(),
+                                        [](std::uint64_t, std::span<const std::byte>) { return Result<void>(); });
+    return writeFields(made->tensor, made->fields.list, nowhere);
+}
+
+/// Why a taken tensor cannot be written.
+struct Refusal {
+    std::string why = {};   ///< "": it can
+    bool overflows = false; ///< what it becomes is not finite
+};
+Result<Refusal> refusal(const Model& model, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout,
+                        NonFinites when, const Job& job) {
+    if (auto ok = checkWritable(tensor, spec, layout); !ok) return Refusal{ok.error().sentence()};
+    if (when == NonFinites::WhileWritten) return Refusal();
     const auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     const auto found = countNotTaken(forScan(*view, kReadBytes), spec, job);
     if (!found) return tl::unexpected(found.error());
-    return found->any() ? notTakenError(tensor, spec, *found).sentence() : std::string();
+    if (found->any() && spec.effectiveNan() != NanPolicy::Skip)
+        return Refusal{notTakenError(tensor, spec, *found).sentence()};
+    const auto calibration = spec.effectiveCalibration().arguments;
+    const float factor = calibration.empty() ? 1.0f : std::max(1.0f, float(calibration.front()));
+    if (found->largest * factor <= kSurelyHeld) return Refusal();
+    const auto tried = tryWriting(model, tensor, spec, layout, job);
+    if (!tried && tried.error().cancelled) return tl::unexpected(tried.error());
+    return tried ? Refusal() : Refusal{tried.error().sentence(), true};
 }
 
 /// The same; a field of a stored tensor is refused too, because its reader needs it as it is. `fields`: storedFields()
 /// of the model.
-Result<std::string> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
-                               const std::map<std::string, std::string>& fields, const Job& job) {
+Result<Refusal> whyRefused(const Model& model, const TakenTensor& taken, const Layout& layout, NonFinites when,
+                           const std::map<std::string, std::string>& fields, const Job& job) {
     const auto part = fields.find(taken.tensor->name);
     if (part != fields.end())
-        return fmt::format("tensor '{}' {}", escapeForPeople(taken.tensor->name, 80), partReason(part->second));
+        return Refusal{
+            fmt::format("tensor '{}' {}", escapeForPeople(taken.tensor->name, 80), partReason(part->second))};
     return refusal(model, *taken.tensor, taken.spec(), layout, when, job);
 }
 
@@ -56,28 +86,40 @@ std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& requ
     return specsThatFit(*wanted, tensors, &layout);
 }
 
+/// Specs near this one under which what the tensor becomes is finite.
+std::vector<QuantSpec> finiteNear(const Model& model, const TakenTensor& refused, const Layout& layout,
+                                  const Job& job) {
+    int trials = 0;
+    return specsNear(refused.spec(), [&](const QuantSpec& spec) {
+        return layout.accepts(spec, refused.tensor->shape) && ++trials <= kMostTrials &&
+               tryWriting(model, *refused.tensor, spec, layout, job);
+    });
+}
+
 } // namespace
 
 Result<void> checkAll(const Model& model, const QuantizeRequest& request, const std::vector<TakenTensor>& taken,
                       const Layout& layout, NonFinites when, const Job& job) {
     std::vector<const TensorInfo*> refused, all;
-    std::string first;
+    Refusal first;
+    const TakenTensor* firstTaken = nullptr;
     const auto fields = storedFields(model);
     for (const TakenTensor& one : taken) {
         if (job.cancelled()) return cancelledError();
         all.push_back(one.tensor);
         auto why = whyRefused(model, one, layout, when, fields, job);
         if (!why) return tl::unexpected(why.error());
-        if (why->empty()) continue;
-        if (refused.empty()) first = std::move(*why);
+        if (why->why.empty()) continue;
+        if (refused.empty()) first = std::move(*why), firstTaken = &one;
         refused.push_back(one.tensor);
     }
     if (refused.empty()) return {};
     if (when == NonFinites::WhileWritten) return checkAll(model, request, taken, layout, NonFinites::Before, job);
-    first += offersText(offersFor(model, request, taken, *refused.front(), layout));
+    first.why += offersText(first.overflows ? finiteNear(model, *firstTaken, layout, job)
+                                            : offersFor(model, request, taken, *refused.front(), layout));
     const std::string filter = filterWithout(model, all, refused);
     std::string message = fmt::format("{}: {} of {} tensors cannot be quantized, nothing was written; {}",
-                                      escapeForPeople(model.path, 160), refused.size(), taken.size(), first);
+                                      escapeForPeople(model.path, 160), refused.size(), taken.size(), first.why);
     if (!filter.empty()) message += fmt::format("; --tensor '{}' leaves them out", filter);
     return fail(std::move(message));
 }
@@ -90,10 +132,10 @@ Result<void> skipRefused(const Model& model, const Layout& layout, std::vector<T
         if (job.cancelled()) return cancelledError();
         auto why = whyRefused(model, one, layout, NonFinites::Before, fields, job);
         if (!why) return tl::unexpected(why.error());
-        if (why->empty())
+        if (why->why.empty())
             fine.push_back(std::move(one));
         else
-            kept.skipped.push_back({one.tensor->name, std::move(*why)});
+            kept.skipped.push_back({one.tensor->name, std::move(why->why)});
     }
     if (fine.empty())
         return fail(fmt::format("{}: all {} tensors are refused, nothing was written; {}",

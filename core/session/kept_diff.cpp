@@ -15,6 +15,7 @@ struct RowKept {
     DiffRow row;
     std::string a, b; ///< tensor names in the two models; empty if missing there
     int order = 0;
+    std::optional<std::uint64_t> nonFiniteEqual = {}; ///< none: of an earlier version, which did not count them
 };
 struct DiffKept {
     std::string other;
@@ -44,6 +45,7 @@ template<class Io> static void fields(Io& io, RowKept& one) {
     io("elements", row.elements);
     io("differing", row.differing);
     io("non_finite", row.nonFinite);
+    io("non_finite_equal", one.nonFiniteEqual);
     io("error", row.errorPower);
     io("power", row.power);
     io("other_power", row.otherPower);
@@ -74,7 +76,7 @@ std::string keptDiff(const KeptDiff& diff) {
             all.times.push_back(source.mtimeNs);
         }
     for (const auto& row : diff.result.rows) {
-        all.rows.push_back({row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows)});
+        all.rows.push_back({row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows), row.nonFiniteEqual});
         all.rows.back().row.a = all.rows.back().row.b = nullptr;
     }
     all.bytes = diff.result.bytes, all.seconds = diff.result.seconds;
@@ -109,6 +111,7 @@ Result<KeptDiff> diffKept(const std::string& text, const std::shared_ptr<const M
         if ((!row.a && !one.a.empty()) || (!row.b && !one.b.empty()) || (!row.a && !row.b)) return fail(changed);
         if (one.order < 0 || one.order >= kept::kOrders) return fail("the kept comparison is damaged: an order");
         row.placement.rows = Placement::Rows(one.order);
+        row.nonFiniteEqual = one.nonFiniteEqual.value_or(0);
         diff.result.rows.push_back(std::move(row));
     }
     return diff;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <limits>
 
 namespace qs {
 namespace {
@@ -63,7 +64,13 @@ Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out)
     }
     const auto found = deriving.of(row);
     if (!found) return tl::unexpected(found.error());
-    out.spec = found->spec, out.reason = found->reason;
+    out.spec = found->spec;
+    if (!found->reason.empty()) out.reason = found->reason;
+    if (row.nonFiniteInB > 0 && (found->spec.empty() || found->isExact())) {
+        out.derives = Derives::Differs, out.differing = row.nonFiniteInB;
+        out.reason = row.reason;
+        return {};
+    }
     if (found->spec.empty()) return {};
     out.derives = found->isExact() ? Derives::Exact : Derives::Differs;
     out.differing = found->differences.differing;
@@ -128,7 +135,10 @@ std::size_t Verification::falseClaims() const {
 std::optional<double> Verification::largestNmse() const {
     std::optional<double> most;
     for (const VerifiedTensor& row : tensors)
-        if (row.nmse && (!most || *row.nmse > *most)) most = row.nmse;
+        if (row.nonFinite > 0)
+            return std::numeric_limits<double>::infinity();
+        else if (row.nmse && (!most || *row.nmse > *most))
+            most = row.nmse;
     return most;
 }
 
@@ -160,7 +170,7 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
         if (row.b)
             if (auto set = sizes.set(one); !set) return set;
         if (row.status == DiffStatus::Equal || row.status == DiffStatus::Different) {
-            one.nmse = row.nmse();
+            one.nmse = row.nmse(), one.nonFinite = row.nonFinite;
             if (auto done = derive(row, deriving, one); !done) return done;
         }
         if (row.b && row.b->elements != row.elements) one.bytes = one.bytes * row.elements / row.b->elements;

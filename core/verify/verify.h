@@ -29,10 +29,11 @@ struct VerifiedTensor {
     std::string spec;     ///< the spec that it derives from, or comes nearest to; "keep" for a copy; "" if not known
     Derives derives = Derives::Unknown;
     VerifyStatus status = VerifyStatus::Ok;
-    std::optional<double> nmse; ///< ||exported - original||^2 / ||original||^2
+    std::optional<double> nmse; ///< ||exported - original||^2 / ||original||^2; none where values are NaN or Inf
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;     ///< size in the export: codes, scales and all else that decoding needs
     std::uint64_t differing = 0; ///< number of values that differ from those of the spec
+    std::uint64_t nonFinite = 0; ///< number of values that are NaN or Inf on one side and others on the other side
     bool isQuantized = false;    ///< true: it is stored in fewer bits than a float has
     std::string reason;          ///< what differs, or why nothing is known
     std::optional<double> bpw() const;
@@ -58,6 +59,7 @@ struct Verification {
     std::size_t count(Derives derives) const;
     std::size_t count(VerifyStatus status) const;
     std::size_t falseClaims() const;
+    /// Infinite where a tensor has a NaN or Inf on one side and another value on the other side.
     std::optional<double> largestNmse() const;
 };
 

@@ -95,7 +95,10 @@ std::string verificationText(const Verification& found) {
                         found.count(Derives::Differs), found.count(Derives::Unknown));
     if (const auto missing = found.count(VerifyStatus::Missing); missing > 0)
         text += fmt::format(" {} are missing.", missing);
-    if (const auto most = found.largestNmse()) text += fmt::format(" Largest NMSE: {}.", scientificText(*most, 3));
+    if (const auto most = found.largestNmse())
+        text += std::isfinite(*most)
+                    ? fmt::format(" Largest NMSE: {}.", scientificText(*most, 3))
+                    : std::string(" NaN or Inf stands where the other side has numbers: there is no largest NMSE.");
     if (!found.claims.empty())
         text += found.falseClaims()
                     ? fmt::format(" {} of {} claims do not hold.", found.falseClaims(), found.claims.size())
@@ -125,6 +128,11 @@ const Columns<VerifiedTensor>& verifiedColumns() {
           "Values that are not those of the spec"},
          [](const T& t) -> Value {
              return t.derives == Derives::Unknown ? Value{} : Value{std::int64_t(t.differing)};
+         }},
+        {{"nonfinite", "Non-finite", "", Show::Integer, 0, Direction::LowerIsBetter,
+          "Values that are NaN or Inf on one side and others on the other side"},
+         [](const T& t) -> Value {
+             return t.status == VerifyStatus::Ok ? Value{std::int64_t(t.nonFinite)} : Value{};
          }},
         {{"status", "Status", "", Show::Text, 0, Direction::None, ""},
          [](const T& t) -> Value { return std::string(verifyStatusId(t.status)); }},
@@ -161,7 +169,8 @@ Result<Report> verifyReport(const VerifyRequest& request, const Verification& fo
     for (const auto& [key, value] : *other)
         if (key.starts_with("input")) report.provenance.emplace_back(key, value);
     report.data = makeTable({}, verifiedColumns(), found.tensors);
-    report.more = {{"claims", makeTable({}, claimColumns(), found.claims)}, {"summary", summaryTable(found)}};
+    report.summary = summaryTable(found);
+    report.more = {{"claims", makeTable({}, claimColumns(), found.claims)}};
     Section section;
     section.title = "Verification";
     section.brief = true;

@@ -49,12 +49,15 @@ struct DiffRow {
     std::string aligned; ///< how the pair was found: "name", "canonical name", "part of" or "values"
     Placement placement; ///< of the smaller tensor in the larger one
     bool inA = false;    ///< true: A is fused and the row is about a part of it
-    /// `nonFinite`: values that differ because one of them is NaN or Inf.
-    std::uint64_t elements = 0, differing = 0, nonFinite = 0;
+    /// `nonFinite`: values that differ because one of them is NaN or Inf; `nonFiniteInB`: those that are in B.
+    /// `nonFiniteEqual`: NaN and Inf with equal bits.
+    std::uint64_t elements = 0, differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0;
+    /// False: the sums below leave values out, and no figure is made of them.
+    bool isWhole() const { return nonFinite + nonFiniteEqual == 0; }
     /// Sums over all finite pairs: (B - A)^2, A^2, B^2 and A B. Then the largest |B - A|.
     double errorPower = 0, power = 0, otherPower = 0, product = 0;
     double maxAbs = 0;
-    std::string reason;                   ///< why there are no figures; "" if there are
+    std::string reason;                   ///< why some figures are missing; "" if none is
     std::optional<double> nmse() const;   ///< ||B - A||^2 / ||A||^2
     std::optional<double> sqnrDb() const; ///< in dB; empty if nothing differs
     std::optional<double> cosine() const; ///< of A and B as vectors

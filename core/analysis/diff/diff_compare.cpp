@@ -6,6 +6,7 @@
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ constexpr std::int64_t kHeads[] = {128, 64, 32, 96, 80,  256, 8,   16,  24,  40,
 
 struct Sums {
     double error = 0, a = 0, b = 0, product = 0, most = 0;
-    std::uint64_t differing = 0, nonFinite = 0;
+    std::uint64_t differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0;
 
     void add(const float* x, const float* y, std::size_t n) {
         double errors[kLanes] = {}, as[kLanes] = {}, bs[kLanes] = {}, products[kLanes] = {}, mosts[kLanes] = {};
@@ -53,6 +54,7 @@ struct Sums {
         error += other.error, a += other.a, b += other.b, product += other.product;
         most = std::max(most, other.most);
         differing += other.differing, nonFinite += other.nonFinite;
+        nonFiniteInB += other.nonFiniteInB, nonFiniteEqual += other.nonFiniteEqual;
     }
 
 private:
@@ -65,8 +67,9 @@ private:
     void addOne(float x, float y) {
         const double v = double(x), w = double(y), e = w - v;
         if (!std::isfinite(e)) {
-            const bool same = x == y || (std::isnan(x) && std::isnan(y));
+            const bool same = std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
             differing += !same, nonFinite += !same;
+            nonFiniteInB += !same && !std::isfinite(y), nonFiniteEqual += same;
             return;
         }
         error += e * e, a += v * v, b += w * w, product += v * w;
@@ -301,12 +304,16 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     }
     row.elements = pairing.part->elements;
     row.differing = all.differing, row.nonFinite = all.nonFinite;
+    row.nonFiniteInB = all.nonFiniteInB, row.nonFiniteEqual = all.nonFiniteEqual;
     row.errorPower = all.error, row.power = all.a, row.otherPower = all.b, row.product = all.product;
     row.maxAbs = all.most;
     row.status = all.differing ? DiffStatus::Different : DiffStatus::Equal;
-    if (all.nonFinite)
+    if (all.nonFinite > 0)
+        row.reason = fmt::format("{} values are NaN or Inf in one of them and others there: no error of all values",
+                                 all.nonFinite);
+    else if (all.nonFiniteEqual > 0)
         row.reason =
-            fmt::format("{} values are NaN or Inf in one of them alone: there is no largest error", all.nonFinite);
+            fmt::format("{} values are NaN or Inf, the same in both: no error of all values", all.nonFiniteEqual);
     return {};
 }
 

@@ -5,6 +5,7 @@
 #include "core/base/decibel.h"
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -41,15 +42,15 @@ std::string placementText(const Placement& placement) {
 }
 
 std::optional<double> DiffRow::nmse() const {
-    if (!(power > 0) || (status != DiffStatus::Equal && status != DiffStatus::Different)) return std::nullopt;
+    if (!isWhole() || !(power > 0) || (status != DiffStatus::Equal && status != DiffStatus::Different)) return std::nullopt;
     return errorPower / power;
 }
 
 std::optional<double> DiffRow::sqnrDb() const { return qs::sqnrDb(nmse()); }
 
 std::optional<double> DiffRow::cosine() const {
-    if (!(power > 0) || !(otherPower > 0)) return std::nullopt;
-    return product / std::sqrt(power * otherPower);
+    if (!isWhole() || !(power > 0) || !(otherPower > 0)) return std::nullopt;
+    return std::clamp(product / std::sqrt(power) / std::sqrt(otherPower), -1.0, 1.0);
 }
 
 const Columns<DiffRow>& diffColumns() {
@@ -91,9 +92,16 @@ const Columns<DiffRow>& diffColumns() {
             &DiffRow::cosine);
         add({"max_abs", "Max error", "", Show::Significant, 4, Direction::LowerIsBetter, "Largest |B - A|"},
             [measured](const DiffRow& r) -> Value { // the maximum over only the finite values would be misleading
-                return measured(r) && r.nonFinite == 0 ? Value(r.maxAbs) : Value();
+                return measured(r) && r.isWhole() ? Value(r.maxAbs) : Value();
             });
-        add({"reason", "Reason", "", Show::Text, 0, none, "Why there are no figures"}, &DiffRow::reason);
+        add({"nonfinite", "Non-finite", "", Show::Integer, 0, Direction::LowerIsBetter,
+             "Values that are NaN or Inf in one of them and others there; they are among the differing"},
+            [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.nonFinite)) : Value(); });
+        add({"nonfinite_equal", "Non-finite, equal", "", Show::Integer, 0, none, "NaN and Inf with equal bits in both"},
+            [measured](const DiffRow& r) -> Value {
+                return measured(r) ? Value(std::int64_t(r.nonFiniteEqual)) : Value();
+            });
+        add({"reason", "Reason", "", Show::Text, 0, none, "Why figures are missing"}, &DiffRow::reason);
         return out;
     }();
     return columns;

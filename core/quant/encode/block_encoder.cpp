@@ -13,6 +13,8 @@ namespace qs {
 namespace {
 
 constexpr std::size_t kPiece = 4096; ///< elements that go through all steps while they are in the first-level cache
+/// Blocks of smaller values have scales that f16 holds: no scale of ggml is larger than the largest magnitude.
+constexpr float kSurelyHeld = 32768;
 
 RunOut from(const RunOut& out, std::size_t element, std::size_t group) {
     RunOut part = out;
@@ -55,7 +57,8 @@ Result<void> checkBlocks(const QuantSpec& spec, std::int64_t features) {
 }
 
 const float* BlockEncoder::finite(const float* x, std::size_t n) {
-    if (std::isfinite(bestKernels().absMax(x, n, false))) return x;
+    largest_ = bestKernels().absMax(x, n, false);
+    if (std::isfinite(largest_)) return x;
     finite_.assign(x, x + n);
     for (std::size_t begin = 0; begin < n; begin += codec_->elements) {
         float low = 0, high = 0;
@@ -68,10 +71,20 @@ const float* BlockEncoder::finite(const float* x, std::size_t n) {
     return finite_.data();
 }
 
+void BlockEncoder::encode(const float* x, std::size_t n, std::uint8_t* bytes) {
+    const std::size_t blocks = n / codec_->elements;
+    codec_->encode(finite(x, n), blocks, bytes);
+    if (!overflow_ || largest_ <= kSurelyHeld) return;
+    std::vector<float> decoded(n);
+    codec_->decode(bytes, blocks, decoded.data());
+    if (!std::isfinite(bestKernels().absMax(decoded.data(), n, false)))
+        overflow_->store(true, std::memory_order_relaxed);
+}
+
 void BlockEncoder::pack(const Run& run, std::uint8_t* bytes) {
     for (std::size_t at = 0; at < run.n; at += kPiece) {
         const std::size_t n = std::min(kPiece, run.n - at);
-        codec_->encode(finite(run.x + at, n), n / codec_->elements, bytes + blockBytes(*codec_, at));
+        encode(run.x + at, n, bytes + blockBytes(*codec_, at));
     }
 }
 
@@ -91,7 +104,7 @@ void BlockEncoder::piece(const Run& run, const RunOut& out) {
         for (auto* buffer : {&decoded_, &errors_, &places_}) buffer->resize(n);
         codes_.resize(n), scales_.resize(n);
     }
-    codec_->encode(finite(run.x, n), blocks, bytes_.data());
+    encode(run.x, n, bytes_.data());
     codec_->decode(bytes_.data(), blocks, decoded_.data());
     codec_->codes(bytes_.data(), blocks, codes_.data());
     codec_->scales(bytes_.data(), blocks, scales_.data());

@@ -5,6 +5,8 @@
 #include "core/quant/spec/spec.h"
 #include "kernels/kernel_set.h"
 
+#include <atomic>
+#include <memory>
 #include <vector>
 
 namespace qs {
@@ -25,11 +27,16 @@ public:
     /// What KernelSet::quantize gives; a scale is that of its group, and valueBins are places among the levels.
     void operator()(const Run& run, const RunOut& out);
     void pack(const Run& run, std::uint8_t* bytes); ///< the blocks as they are stored
+    /// From now on, blocks of finite values that decode to NaN or Inf set `met`: their scale overflows its type.
+    void watchOverflow(std::shared_ptr<std::atomic<bool>> met) { overflow_ = std::move(met); }
 
 private:
     void piece(const Run& run, const RunOut& out);
     const float* finite(const float* x, std::size_t n);
+    void encode(const float* x, std::size_t n, std::uint8_t* bytes);
     const BlockCodec* codec_;
+    std::shared_ptr<std::atomic<bool>> overflow_;
+    float largest_ = 0; ///< magnitude of the last values; NaN and Inf where there are
     std::vector<std::uint8_t> bytes_, codes_;
     std::vector<float> finite_, decoded_, scales_, errors_, places_;
 };

@@ -85,8 +85,8 @@ void RunEncoder::params(const Run& run, GroupParams* out) {
     const std::size_t groups = (run.n + run.group - 1) / run.group;
     if (plan_->isPlain()) {
         for (std::size_t begin = 0; begin < run.n; begin += run.group)
-            *out++ = paramsOfGroup(run, inputType_, run.x + begin, std::min(run.group, run.n - begin));
-        return;
+            out[begin / run.group] = paramsOfGroup(run, inputType_, run.x + begin, std::min(run.group, run.n - begin));
+        return watchGroups(run, out, 1);
     }
     bounds_.resize(groups);
     plan_->bounds(run, bounds_.data());
@@ -94,10 +94,72 @@ void RunEncoder::params(const Run& run, GroupParams* out) {
     if (groups > 0 && run.n - (groups - 1) * run.group < multipliedBlock_)
         out[groups - 1].scale = std::max(out[groups - 1].scale, kLeastAbsMax);
     nest(run.index, out, groups);
+    watchGroups(run, out, 1);
 }
 
-void RunEncoder::operator()(const Run& asked, const RunOut& out) {
-    if (blocks_.codec()) return blocks_(asked, out);
+void RunEncoder::watchOverflow(std::shared_ptr<std::atomic<bool>> met, bool given) {
+    blocks_.watchOverflow(met);
+    overflow_ = std::move(met), watchesGiven_ = given;
+}
+
+void RunEncoder::sayOverflow() const {
+    if (overflow_) overflow_->store(true, std::memory_order_relaxed);
+}
+
+/// Whether the values of a group decode to finite ones; true too where they are not finite themselves.
+bool RunEncoder::staysFinite(const Run& run, std::size_t begin, const GroupParams& params) {
+    Run one = run;
+    one.x += begin, one.index += begin;
+    one.n = one.group = std::min(run.group, run.n - begin);
+    one.given = &params, one.givenStride = 0;
+    const auto absMax = bestKernels().absMax;
+    if (!std::isfinite(absMax(one.x, one.n, plan_->run().skipNonFinite))) return true;
+    std::vector<float> decoded(one.n);
+    RunOut out;
+    out.decoded = decoded.data();
+    encode(one, out);
+    return std::isfinite(absMax(decoded.data(), one.n, false));
+}
+
+void RunEncoder::watchGroups(const Run& run, const GroupParams* params, std::size_t stride) {
+    if (!overflow_) return;
+    for (std::size_t begin = 0; begin < run.n; begin += run.group, params += stride)
+        if (!plan_->decodesFinite(*params) && !staysFinite(run, begin, *params)) return sayOverflow();
+}
+
+/// The scales that a kernel found by itself; of f16 and bf16, which have none, the values.
+void RunEncoder::watchPlain(const Run& run, const RunOut& out) {
+    if (run.levelCount == 0) {
+        const bool isHalf = run.encoder == Encoder::RoundF16 || run.encoder == Encoder::RoundBf16;
+        const float most = isHalf ? bestKernels().absMax(run.x, run.n, run.skipNonFinite) : 0;
+        if (std::isfinite(most) && most > largestOf(run.encoder == Encoder::RoundF16 ? DType::F16 : DType::BF16))
+            sayOverflow();
+        return;
+    }
+    for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
+        if (plan_->decodesFinite({out.scales[g], 1})) continue;
+        const auto found = params(run, run.x + begin, std::min(run.group, run.n - begin));
+        if (!staysFinite(run, begin, found)) return sayOverflow();
+    }
+}
+
+void RunEncoder::operator()(const Run& run, const RunOut& out) {
+    if (blocks_.codec()) return blocks_(run, out);
+    if (!overflow_) return encode(run, out);
+    if (run.given) {
+        if (watchesGiven_) watchGroups(run, run.given, run.givenStride);
+        return encode(run, out);
+    }
+    RunOut watched = out;
+    if (plan_->isPlain() && !watched.scales) {
+        scalesOfRun_.resize((run.n + run.group - 1) / run.group);
+        watched.scales = scalesOfRun_.data();
+    }
+    encode(run, watched);
+    if (plan_->isPlain()) watchPlain(run, watched);
+}
+
+void RunEncoder::encode(const Run& asked, const RunOut& out) {
     Run run = asked;
     if (!run.given && !plan_->isPlain()) {
         params_.resize((run.n + run.group - 1) / run.group);
@@ -227,9 +289,8 @@ void RunEncoder::altered(const Run& asked, const RunOut& out) {
     reserve(asked.n);
     Run run = asked;
     if (!run.given) {
-        params_.clear();
-        for (std::size_t begin = 0; begin < run.n; begin += run.group)
-            params_.push_back(params(run, run.x + begin, std::min(run.group, run.n - begin)));
+        params_.resize((run.n + run.group - 1) / run.group);
+        params(run, params_.data());
         run.given = params_.data(), run.givenStride = 1;
     }
     std::copy_n(run.x, run.n, normalized_.data());

@@ -9,6 +9,7 @@
 #include "core/quant/encode/tensor_scales.h"
 #include "kernels/kernel_set.h"
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -31,8 +32,17 @@ public:
     /// The parameters of all groups of a run, in order.
     void params(const Run& run, GroupParams* out);
     BlockEncoder& blocks() { return blocks_; } ///< of formats with a codec
+    /// From now on, a group of finite values that decodes to NaN or Inf sets `met`: its scale overflows its type.
+    /// `given`: groups whose scale comes with the run are looked at too.
+    void watchOverflow(std::shared_ptr<std::atomic<bool>> met, bool given);
+    /// Says that what becomes of a run is not finite in the type in which it is stored.
+    void sayOverflow() const;
 
 private:
+    void encode(const Run& run, const RunOut& out);
+    void watchGroups(const Run& run, const GroupParams* params, std::size_t stride);
+    void watchPlain(const Run& run, const RunOut& out);
+    bool staysFinite(const Run& run, std::size_t begin, const GroupParams& params);
     void inInputType(const Run& run, const RunOut& out);
     void columns(const Run& run, const RunOut& out);
     void altered(const Run& run, const RunOut& out);
@@ -56,6 +66,9 @@ private:
     std::shared_ptr<const TensorScales> scales_;
     std::optional<Sparsity> sparsity_;
     std::optional<std::uint64_t> seed_; ///< of random rounding
+    std::shared_ptr<std::atomic<bool>> overflow_;
+    bool watchesGiven_ = false;
+    std::vector<float> scalesOfRun_;
     std::vector<GroupParams> params_;
     std::vector<GroupBound> bounds_;
     std::vector<float> normalized_, decoded_;

@@ -148,6 +148,13 @@ float EncodePlan::typed(float scale, float bound) const {
     return scaleType_->round ? scaleType_->round(*this, scale, bound) : scale;
 }
 
+bool EncodePlan::decodesFinite(const GroupParams& p) const {
+    const float most = run_.levelCount ? std::max(-run_.levels[0], run_.levels[run_.levelCount - 1]) : 1.0f;
+    const float zero = encoder_ == Encoder::RoundAffine ? std::fabs(p.aux) : 0.0f;
+    const float sum = (std::max(most, 1.0f) + zero) * std::fabs(p.scale) + std::fabs(p.bias);
+    return std::isfinite(sum) && std::isfinite(p.aux);
+}
+
 GroupParams EncodePlan::params(GroupBound bound) const {
     if (!std::isfinite(bound.low) || !std::isfinite(bound.high)) return {bound.high, bound.high};
     if (dialect_->params) return dialect_->params(*this, bound);

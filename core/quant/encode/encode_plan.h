@@ -40,6 +40,10 @@ public:
     /// Levels, encoder and policy for runs whose scales are given, as searches try them.
     const Run& trial() const { return trial_; }
 
+    /// Whether every level of such a group decodes to a finite value. False also where only levels that no value of the
+    /// group gets are beyond f32.
+    bool decodesFinite(const GroupParams& params) const;
+
     /// KernelSet::quantize finds these scales by itself.
     bool isPlain() const { return plain_; }
     /// All bounds must be known before any scale is: see withTensorBound().

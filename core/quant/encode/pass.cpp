@@ -170,7 +170,10 @@ Result<void> TensorPass::measureTensor(const Job& job) {
 }
 
 std::vector<RunEncoder> TensorPass::encoders(DType source) const {
-    return std::vector<RunEncoder>(workerCount(), RunEncoder(plan_, source, scales_));
+    RunEncoder one(plan_, source, scales_);
+    const bool isSure = std::ranges::all_of(shared_, [&](const GroupParams& p) { return plan_->decodesFinite(p); });
+    one.watchOverflow(overflow_, !isSure && areUsable(*plan_, shared_));
+    return std::vector<RunEncoder>(workerCount(), one);
 }
 
 std::uint64_t TensorPass::groupOf(std::uint64_t element) const {
@@ -284,6 +287,10 @@ Result<void> TensorPass::run(std::uint64_t first, std::uint64_t last, const Job&
     if (job.cancelled()) return cancelledError();
     if (nonFinite_ && nonFinite_->load(std::memory_order_relaxed))
         return fail(tensorPlace(*view_.info) + " holds values that are not taken");
+    if (overflow_->load(std::memory_order_relaxed)) {
+        if (nonFinite_) nonFinite_->store(true, std::memory_order_relaxed);
+        return tl::unexpected(overflowError(*view_.info, plan_->spec()));
+    }
     return allWasRead();
 }
 

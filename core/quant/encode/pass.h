@@ -48,7 +48,7 @@ public:
     const std::shared_ptr<const TensorScales>& scales() const { return scales_; }
     /// scaletype=u8dq: what its scales are relative to; else null.
     const NestedGrid* nested() const { return scales_ && scales_->nested ? &*scales_->nested : nullptr; }
-    /// One for each worker.
+    /// One for each worker. A run ends with an error where finite values get codes that decode to NaN or Inf.
     std::vector<RunEncoder> encoders(DType source) const;
     /// Whether each range sees the scales of its own groups, which follow each other as the elements do.
     bool measuresInOrder() const { return shared_.empty() && grid_.contiguous && elements_ > 0 && !longGroups_; }
@@ -57,7 +57,7 @@ public:
     /// The scales of such a pass, at most about `most` groups at a time.
     Result<void> eachParams(DType source, std::uint64_t most, const Job& job,
                             const std::function<Result<void>(std::span<const GroupParams>)>& take) const;
-    /// A NaN, an Inf or what is beyond largestTaken() sets it and ends a run with an error.
+    /// A NaN, an Inf, what is beyond largestTaken() or a scale that overflows sets it and ends a run with an error.
     void refuseNonFinite(std::shared_ptr<std::atomic<bool>> met) { nonFinite_ = std::move(met); }
     /// What codes are decoded with; empty for Identity.
     std::span<const float> levels() const { return {run_.levels, std::size_t(run_.levelCount)}; }
@@ -79,6 +79,7 @@ private:
     std::shared_ptr<const LearnedLevels> learned_;
     std::shared_ptr<const TensorScales> scales_;
     std::shared_ptr<std::atomic<bool>> nonFinite_;
+    std::shared_ptr<std::atomic<bool>> overflow_ = std::make_shared<std::atomic<bool>>(false); ///< see encoders()
     float largestTaken_;
     std::uint64_t elements_ = 0, segments_ = 0, unitsPerSegment_ = 0;
     std::uint64_t segment_ = 0, unit_ = 1; ///< elements
@@ -113,12 +114,15 @@ std::string whyNotQuantizable(const TensorInfo& tensor);
 struct NotTaken {
     std::uint64_t nan = 0, inf = 0;
     std::uint64_t beyond = 0; ///< finite, but larger than largestTaken()
+    float largest = 0;        ///< magnitude of the finite values
     bool any() const { return nan + inf + beyond > 0; }
 };
 Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, const Job& job);
 /// "tensor 'NAME'", or "the tensor" of one without a name.
 std::string tensorPlace(const TensorInfo& tensor);
 Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTaken& found);
+/// The error of finite values whose codes do not decode to finite ones.
+Error overflowError(const TensorInfo& tensor, const QuantSpec& spec);
 /// Scales and what the encoder needs are numbers; a ternary threshold that overflowed is one that nothing reaches.
 bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params);
 

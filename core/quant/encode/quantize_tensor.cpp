@@ -50,6 +50,13 @@ Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTa
         .value();
 }
 
+Error overflowError(const TensorInfo& tensor, const QuantSpec& spec) {
+    return fail(fmt::format("{} has values so large that a scale or a value overflows under {}, and NaN or Inf would be "
+                            "written",
+                            tensorPlace(tensor), specText(spec)))
+        .value();
+}
+
 bool areUsable(const EncodePlan& plan, std::span<const GroupParams> params) {
     const bool threshold = plan.run().statistic == GroupStatistic::HalfStd;
     return std::ranges::all_of(params, [threshold](const GroupParams& p) {
@@ -63,8 +70,11 @@ Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, co
     plain.format = "f32";
     const auto grid = scaleGrid(plain, view.info->shape);
     std::atomic<std::uint64_t> nan{0}, inf{0}, beyond{0};
+    std::vector<float> most(workerCount(), 0.0f);
     const auto done = forEachRange(view, plain, *grid, job, [&](const PassRange& range) {
-        if (bestKernels().absMax(range.x, range.n, false) <= largest) return;
+        const auto absMax = bestKernels().absMax;
+        most[range.worker] = std::max(most[range.worker], absMax(range.x, range.n, true));
+        if (absMax(range.x, range.n, false) <= largest) return;
         for (std::size_t i = 0; i < range.n; ++i) {
             const float x = range.x[i];
             if (std::fabs(x) <= largest) continue;
@@ -72,7 +82,7 @@ Result<NotTaken> countNotTaken(const TensorView& view, const QuantSpec& spec, co
         }
     });
     if (!done) return tl::unexpected(done.error());
-    return NotTaken{nan, inf, beyond};
+    return NotTaken{nan, inf, beyond, *std::ranges::max_element(most)};
 }
 
 Result<QuantizedTensor> quantizeTensor(const TensorView& view, const QuantSpec& spec, const Job& job) {
@@ -122,7 +132,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan&
 
     auto encoders = pass->encoders(view.info->dtype);
     std::vector<std::uint64_t> finite(kMaxPieces);
-    std::atomic<bool> overflowed{false};
+    std::atomic<bool> overflowed{!areUsable(*plan, pass->shared())};
     const auto done = pass->run(0, pass->units(), job, [&](const PassRange& range) {
         ErrorSums sums;
         RunOut wanted;
@@ -141,16 +151,18 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan&
         wanted.sums = &sums;
         encoders[range.worker](range.run, wanted);
         finite[range.piece] += std::uint64_t(sums.n);
-        if (std::isnan(sums.se2)) overflowed.store(true, std::memory_order_relaxed);
+        if (!std::isfinite(sums.se2)) overflowed.store(true, std::memory_order_relaxed);
     });
-    if (!done) return tl::unexpected(done.error());
+    if (!done && done.error().cancelled) return tl::unexpected(done.error());
     std::uint64_t counted = 0;
     for (const std::uint64_t n : finite) counted += n;
-    if ((counted != view.info->elements || overflowed) && spec.effectiveNan() == NanPolicy::Refuse) {
+    if ((!done || counted != view.info->elements || overflowed) && spec.effectiveNan() == NanPolicy::Refuse) {
         const auto found = countNotTaken(view, spec, job);
         if (!found) return tl::unexpected(found.error());
         if (found->any()) return tl::unexpected(notTakenError(*view.info, spec, *found));
     }
+    if (!done) return tl::unexpected(done.error());
+    if (overflowed) return tl::unexpected(overflowError(*view.info, spec));
     out.warnings = passWarnings(*plan, pass->shared(), view.info->elements);
     return out;
 }

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Weights so large that a scale overflows its type: a file of finite values, or none and a spec that fits.
+#include "core/layouts/serve.h"
+#include "core/quant/spec/dialect.h"
+#include "core/quant/spec/scale_type.h"
+#include "core/verify/verify.h"
+#include "tests/core/export/made_export.h"
+#include "tests/core/model/made_gguf.h"
+#include "tests/support/test_program.h"
+
+#include <QFile>
+
+using namespace qs;
+using namespace qs::test;
+
+namespace {
+
+constexpr const char* kName = "model.layers.0.mlp.down_proj.weight";
+constexpr std::int64_t kRows = 32, kColumns = 256;
+
+/// A matrix of ordinary weights and one that is not.
+std::vector<float> withLarge(float large) {
+    std::vector<float> values = normal(std::size_t(kRows * kColumns), 7);
+    values[std::size_t(3 * kColumns + 163)] = large;
+    return values;
+}
+
+std::shared_ptr<const Model> gguf(const QTemporaryDir& folder, float large) {
+    const auto values = withLarge(large);
+    MadeGguf file;
+    file.keys = {kv("general.architecture", String, str("llama"))};
+    file.tensors = {{"blk.0.ffn_down.weight", {kColumns, kRows}, 0, 0}};
+    file.data = QByteArray(reinterpret_cast<const char*>(values.data()), qsizetype(values.size() * sizeof(float)));
+    QFile out(folder.filePath("in.gguf"));
+    if (!out.open(QIODevice::WriteOnly) || out.write(file.bytes()) < 0) qFatal("not written");
+    out.close();
+    const auto model = openModel(folder.filePath("in.gguf").toStdString());
+    if (!model) qFatal("%s", model.error().message.c_str());
+    return *model;
+}
+
+/// Every format in every dialect, and the first dialect with every type of scales.
+std::vector<QuantSpec> allSpecs() {
+    std::vector<QuantSpec> out;
+    const auto add = [&](const std::string& text) {
+        if (auto spec = parseSpec(text)) out.push_back(std::move(*spec));
+    };
+    for (const FormatTraits& format : formats()) {
+        for (const auto dialect : dialectIds(format)) add(std::string(format.id) + ":dialect=" + std::string(dialect));
+        add(format.id);
+        for (const auto type : scaleTypeIds(format)) add(std::string(format.id) + ":scaletype=" + std::string(type));
+        add(std::string(format.id) + ":scale=tensor");
+        add(std::string(format.id) + ":nan=skip");
+    }
+    return out;
+}
+
+/// How many values of a written model are NaN or Inf, as its reader decodes it.
+std::size_t nonFinite(const std::string& path) {
+    auto written = openModel(path);
+    if (!written) qFatal("%s", written.error().message.c_str());
+    const auto model = servedModel(*written, {});
+    if (!model) qFatal("%s", model.error().message.c_str());
+    std::size_t found = 0;
+    for (const TensorInfo& tensor : (*model)->tensors) {
+        if (!info(tensor.dtype).quantizable) continue;
+        std::vector<float> values(tensor.elements);
+        loadF32(*(*model)->view(tensor), 0, values.size(), values.data());
+        for (const float value : values) found += !std::isfinite(value);
+    }
+    return found;
+}
+
+} // namespace
+
+class OverflowTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void nothingNonFinite_data();
+    void nothingNonFinite();
+    void valuesThatOnlyRoundingPushesOut();
+    void whatFitsIsOffered();
+    void foreignNonFinitesAreDifferences();
+};
+
+void OverflowTest::nothingNonFinite_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<float>("large");
+    for (const Layout& layout : layouts())
+        for (const float large : {3e6f, 1e30f, 3.3e38f})
+            QTest::addRow("%s, %g", layout.id, double(large)) << QString::fromLatin1(layout.id) << large;
+}
+
+void OverflowTest::nothingNonFinite() {
+    QFETCH(QString, layout);
+    QFETCH(float, large);
+    const Layout& row = *findLayout(layout.toStdString());
+    const QTemporaryDir folder;
+    const auto model = row.takesModel ? gguf(folder, large) : opened(folder, {f32(kName, {kRows, kColumns}, withLarge(large))});
+    int written = 0, refused = 0;
+    for (const QuantSpec& spec : allSpecs()) {
+        if (!row.accepts(spec, model->tensors.front().shape)) continue;
+        const QString out = folder.filePath(QStringLiteral("out") + QLatin1String(row.fileEnding ? row.fileEnding : ".safetensors"));
+        QFile::remove(out);
+        QuantizeRequest request;
+        request.spec = spec, request.layout = row.id, request.output = out.toStdString();
+        const auto done = quantizeModel(*model, request, {});
+        const std::string what = specText(spec) + (done ? "" : ": " + done.error().sentence());
+        if (!done) {
+            ++refused;
+            QVERIFY2(!QFile::exists(out), what.c_str());
+            QVERIFY2(what.find("overflow") != what.npos, what.c_str());
+            continue;
+        }
+        ++written;
+        const std::size_t wrong = nonFinite(out.toStdString());
+        QVERIFY2(wrong == 0, (std::to_string(wrong) + " values under " + what).c_str());
+    }
+    QVERIFY(written + refused > 0);
+}
+
+// 65504 is the largest F16: a level times a scale may be larger.
+void OverflowTest::valuesThatOnlyRoundingPushesOut() {
+    const QTemporaryDir folder;
+    std::vector<std::uint16_t> halves(64 * 64, 0x3c00);
+    halves[7] = 0x7bff; // 65504
+    const auto model = opened(folder, {made("a.weight", DType::F16, {64, 64}, halves)});
+    int written = 0;
+    for (const QuantSpec& spec : allSpecs()) {
+        if (!findLayout("plain")->accepts(spec, model->tensors.front().shape)) continue;
+        const QString out = folder.filePath("out.safetensors");
+        QFile::remove(out);
+        if (!quantizeModel(*model, request(specText(spec).c_str(), "plain", out), {})) continue;
+        ++written;
+        QVERIFY2(nonFinite(out.toStdString()) == 0, specText(spec).c_str());
+    }
+    QVERIFY(written > 20);
+}
+
+void OverflowTest::whatFitsIsOffered() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {f32(kName, {kRows, kColumns}, withLarge(1e30f))});
+    const auto done = quantizeModel(*model, request("q4_0", "native", folder.filePath("out.safetensors")), {});
+    QVERIFY(!done);
+    const std::string said = done.error().sentence();
+    QVERIFY2(said.size() <= 500, said.c_str());
+    QVERIFY2(said.find("1 of 1 tensors cannot be quantized, nothing was written") != said.npos, said.c_str());
+    const auto at = said.find("what fits: ");
+    QVERIFY2(at != said.npos, said.c_str());
+    const auto spec = parseSpec(said.substr(at + 11, said.find_first_of(" ,;", at + 11) - at - 11));
+    QVERIFY2(spec.has_value(), said.c_str());
+    QVERIFY(quantizeModel(*model, request(specText(*spec).c_str(), "native", folder.filePath("out.safetensors")), {}));
+}
+
+// A file that another program wrote with NaN is no exact export, and no limit takes it.
+void OverflowTest::foreignNonFinitesAreDifferences() {
+    const QTemporaryDir folder;
+    auto values = withLarge(1);
+    const auto original = opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "a.safetensors");
+    values[5] = NAN, values[6] = INFINITY;
+    const auto exported = opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "b.safetensors");
+    const auto found = verifyExport({original, exported, ""}, {});
+    QVERIFY2(found.has_value(), found ? "" : found.error().message.c_str());
+    const VerifiedTensor& row = found->tensors.back();
+    QCOMPARE(row.nonFinite, std::uint64_t(2));
+    QVERIFY(!row.nmse && row.derives == Derives::Differs && !row.reason.empty());
+    QCOMPARE(*found->largestNmse(), std::numeric_limits<double>::infinity());
+    QVERIFY(!brokenLimit(*found, *parseLimits({"nmse>0.01"}, verifyLimits())).empty());
+    const VerifiedTensor& same = found->tensors.front();
+    QVERIFY(same.nonFinite == 0 && !same.nmse && same.derives == Derives::Exact);
+}
+
+QS_TEST(OverflowTest)
+#include "overflow_test.moc"
