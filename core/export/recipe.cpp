@@ -2,6 +2,7 @@
 #include "core/export/recipe.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/export/rule_book.h"
 #include "core/model/companion.h"
 
@@ -136,7 +137,7 @@ Result<std::vector<TensorRule>> parseRules(const std::string& lines) {
             if (!spec) return failAt(fmt::format("Line {}", number), spec.error());
             return wrong("it is not REGEX=SPEC");
         }
-        const QRegularExpression regex(QString::fromStdString(rule->regex));
+        const QRegularExpression regex(wideText(rule->regex));
         if (!regex.isValid())
             return wrong(fmt::format("'{}' is not a regular expression: {} at character {}",
                                      escapeForPeople(rule->regex, 80), regex.errorString().toStdString(),
@@ -162,9 +163,9 @@ Result<std::string> rulesText(const std::vector<TensorRule>& rules) {
 }
 
 const TensorRule* firstRule(const std::vector<TensorRule>& rules, const std::string& tensor) {
-    const QString name = QString::fromStdString(tensor);
+    const QString name = wideText(tensor);
     for (const TensorRule& rule : rules)
-        if (QRegularExpression(QString::fromStdString(rule.regex)).match(name).hasMatch()) return &rule;
+        if (QRegularExpression(wideText(rule.regex)).match(name).hasMatch()) return &rule;
     return nullptr;
 }
 
@@ -190,9 +191,9 @@ std::vector<TensorRule> withoutRuleFor(std::vector<TensorRule> rules, const std:
 std::vector<std::string> unmatchedRules(const Recipe& recipe, const Model& model) {
     std::vector<std::string> out;
     for (const TensorRule& rule : recipe.rules) {
-        const QRegularExpression regex(QString::fromStdString(rule.regex));
+        const QRegularExpression regex(wideText(rule.regex));
         const bool matches = std::ranges::any_of(model.tensors, [&](const TensorInfo& tensor) {
-            return regex.match(QString::fromStdString(tensor.name)).hasMatch();
+            return regex.match(wideText(tensor.name)).hasMatch();
         });
         if (!matches) out.push_back(rule.regex);
     }

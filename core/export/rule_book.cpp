@@ -2,6 +2,7 @@
 #include "core/export/rule_book.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/export/recipe.h"
 
 #include <QRegularExpression>
@@ -34,7 +35,7 @@ struct RuleBook::Pages {
 };
 
 std::string regexOfName(const std::string& tensor) {
-    return '^' + QRegularExpression::escape(QString::fromStdString(tensor)).toStdString() + '$';
+    return '^' + QRegularExpression::escape(wideText(tensor)).toStdString() + '$';
 }
 
 Result<RuleBook> RuleBook::of(std::vector<TensorRule> rules) {
@@ -46,7 +47,7 @@ Result<RuleBook> RuleBook::of(std::vector<TensorRule> rules) {
             pages->byName.emplace(std::move(*name), i);
             continue;
         }
-        QRegularExpression regex(QString::fromStdString(text));
+        QRegularExpression regex(wideText(text));
         if (!regex.isValid())
             return fail(fmt::format("The rule '{}' is not a regular expression: {} at character {}.",
                                     escapeForPeople(text, 80), regex.errorString().toStdString(),
@@ -62,7 +63,7 @@ const TensorRule* RuleBook::first(const std::string& tensor) const {
     if (!pages_) return nullptr;
     const auto named = pages_->byName.find(tensor);
     const std::size_t byName = named == pages_->byName.end() ? pages_->rules.size() : named->second;
-    const QString name = pages_->others.empty() ? QString() : QString::fromStdString(tensor);
+    const QString name = pages_->others.empty() ? QString() : wideText(tensor);
     for (const auto& [at, regex] : pages_->others) {
         if (at > byName) break;
         if (regex.match(name).hasMatch()) return &pages_->rules[at];

@@ -3,6 +3,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 
 #include <QRegularExpression>
 #include <array>
@@ -38,14 +39,14 @@ const Layout& defaultLayout(const QuantSpec& spec) {
 Result<std::function<bool(const TensorInfo&)>> tensorFilter(const std::string& regex) {
     using Takes = std::function<bool(const TensorInfo&)>;
     if (regex.empty()) return Takes([](const TensorInfo& tensor) { return tensor.isWeight(); });
-    const QRegularExpression filter(QString::fromStdString(regex));
+    const QRegularExpression filter(wideText(regex));
     if (!filter.isValid())
         return fail(fmt::format("the tensor filter '{}' is not a regular expression: {} at character {}",
                                 escapeForPeople(regex, 80), filter.errorString().toStdString(),
                                 filter.patternErrorOffset()));
     return Takes(
         [filter](const TensorInfo& tensor) {
-            return tensor.role != TensorRole::Part && filter.match(QString::fromStdString(tensor.name)).hasMatch();
+            return tensor.role != TensorRole::Part && filter.match(wideText(tensor.name)).hasMatch();
         });
 }
 

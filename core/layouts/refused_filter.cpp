@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/layouts/refused_filter.h"
 
+#include "core/base/wide_text.h"
+
 #include <QRegularExpression>
 #include <set>
 
@@ -12,7 +14,7 @@ constexpr int kLongest = 220; ///< an error sentence has 500 bytes
 /// The name as a pattern; with `digits` any number stands for every number in it.
 QString pattern(const std::string& name, bool digits) {
     QString escaped =
-        QRegularExpression::escape(QString::fromStdString(name)).replace(QStringLiteral("\\_"), QStringLiteral("_"));
+        QRegularExpression::escape(wideText(name)).replace(QStringLiteral("\\_"), QStringLiteral("_"));
     static const QRegularExpression number(QStringLiteral("[0-9]+"));
     return digits ? escaped.replace(number, QStringLiteral("\\d+")) : escaped;
 }
@@ -53,7 +55,7 @@ std::string filterWithout(const Model& model, const std::vector<const TensorInfo
             bool wrong = !filter.isValid();
             for (const TensorInfo& tensor : model.tensors) {
                 if (wrong) break;
-                if (!filter.match(QString::fromStdString(tensor.name)).hasMatch()) continue;
+                if (!filter.match(wideText(tensor.name)).hasMatch()) continue;
                 good.contains(&tensor) ? void(++right) : void(wrong = true);
             }
             if (!wrong && right > 0) return candidate.toStdString();

@@ -3,6 +3,7 @@
 #include "core/layouts/taken_tensors.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/quant/encode/pass.h"
 
 #include <QRegularExpression>
@@ -50,7 +51,7 @@ struct Rule {
 Result<std::vector<Rule>> compiled(const std::vector<TensorRule>& rules) {
     std::vector<Rule> out;
     for (const TensorRule& rule : rules) {
-        QRegularExpression regex(QString::fromStdString(rule.regex));
+        QRegularExpression regex(wideText(rule.regex));
         if (!regex.isValid())
             return fail(fmt::format("the rule '{}' is not a regular expression: {} at character {}",
                                     escapeForPeople(rule.regex, 80), regex.errorString().toStdString(),
@@ -146,7 +147,7 @@ Result<Ask> askOf(const QuantizeRequest& request) {
         if (!takes(tensor)) return {};
         AskedTensor one{&tensor, request.keepsRest ? nullptr : &request.spec, !request.tensorRegex.empty()};
         for (const Rule& rule : rules)
-            if (rule.regex.match(QString::fromStdString(tensor.name)).hasMatch()) {
+            if (rule.regex.match(wideText(tensor.name)).hasMatch()) {
                 one.spec = rule.said->spec ? &*rule.said->spec : nullptr;
                 one.named = true;
                 break;

@@ -3,6 +3,7 @@
 
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/plan/known_times.h"
 #include "core/plan/layout_demands.h"
 
@@ -56,7 +57,7 @@ public:
         if (!units) return tl::unexpected(units.error());
         out_.units = std::move(*units);
         out_.fixedBytes = sizes_.bytes;
-        for (const SizeLimit& limit : request_.limits) limits_.emplace_back(QString::fromStdString(limit.regex));
+        for (const SizeLimit& limit : request_.limits) limits_.emplace_back(wideText(limit.regex));
         refused_.resize(out_.choices);
         isUntimed_.resize(out_.specs.size());
         together_ = refusedTogether(request_, sizes_, out_.units);
@@ -137,7 +138,7 @@ private:
         std::vector<std::size_t> out;
         for (std::size_t i = 0; i < limits_.size(); ++i)
             if (std::ranges::any_of(out_.units.tensors(unit), [&](const TensorInfo* tensor) {
-                    return limits_[i].match(QString::fromStdString(tensor->name)).hasMatch();
+                    return limits_[i].match(wideText(tensor->name)).hasMatch();
                 }))
                 out.push_back(i);
         return out;

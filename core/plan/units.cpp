@@ -2,6 +2,7 @@
 #include "core/plan/options.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/export/rule_book.h"
 
 #include <QRegularExpression>
@@ -21,7 +22,7 @@ constexpr UsualGroup kUsualGroups[] = {{"qkv", "q, k, v", "(q|k|v)_proj"},
                                        {"experts", "experts", "experts\\.\\d+"}};
 
 Result<QRegularExpression> compiled(const std::string& text, const char* what) {
-    QRegularExpression regex(QString::fromStdString(text));
+    QRegularExpression regex(wideText(text));
     if (!regex.isValid())
         return fail(fmt::format("The {} '{}' is not a regular expression: {} at character {}.", what,
                                 escapeForPeople(text, 80), regex.errorString().toStdString(),
@@ -44,7 +45,7 @@ Result<std::vector<QRegularExpression>> groupsOf(const OptionRequest& request, c
 /// The name without what the first matching group expression matches; the name itself where none does.
 std::string groupKey(const std::string& name, const std::vector<QRegularExpression>& groups) {
     if (groups.empty()) return name;
-    QString text = QString::fromStdString(name);
+    QString text = wideText(name);
     for (std::size_t i = 0; i < groups.size(); ++i)
         if (text.contains(groups[i])) return fmt::format("{}\n{}", i, text.remove(groups[i]).toStdString());
     return name;

@@ -2,6 +2,7 @@
 #include "core/recipes/matcher.h"
 
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +125,7 @@ Result<RuleMatcher> RuleMatcher::of(const RecipeRule& rule) {
                              : rule.how == Matching::Within ? "(?:(?<=\\.)|(?=\\.|\\z))"
                                                             : "";
     const QString before = QString::fromLatin1(kLimits) + QString::fromLatin1(begins) + QStringLiteral("(?:");
-    out.regex_.setPattern(before + QString::fromStdString(rule.pattern) + u')' + QString::fromLatin1(ends));
+    out.regex_.setPattern(before + wideText(rule.pattern) + u')' + QString::fromLatin1(ends));
     if (out.regex_.isValid()) return out;
     return fail(fmt::format("the rule '{}' is not a regular expression: {} at character {}",
                             escapeForPeople(rule.pattern, 80), out.regex_.errorString().toStdString(),
@@ -135,7 +136,7 @@ RuleMatcher::Answer RuleMatcher::matchesOne(const std::string& name) const {
     if (how_ == Matching::Exact) return name == text_ ? Answer::Yes : Answer::No;
     if (how_ == Matching::Glob) return globMatches(text_, name) ? Answer::Yes : Answer::No;
     if (how_ == Matching::Within && !text_.empty() && name.ends_with(text_)) return Answer::Yes;
-    const auto match = regex_.match(QString::fromStdString(name));
+    const auto match = regex_.match(wideText(name));
     if (!match.isValid()) return Answer::TooManySteps;
     return match.hasMatch() ? Answer::Yes : Answer::No;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/tokenizer/charsmap.h"
 
+#include "core/base/wide_text.h"
 #include "core/eval/tokenizer/unicode.h"
 
 #include <QByteArray>
@@ -78,7 +79,7 @@ void Charsmap::byLongest(std::string_view text, Rewriter& into) const {
 }
 
 void Charsmap::byGrapheme(std::string_view text, Rewriter& into) const {
-    const QString wide = QString::fromUtf8(text.data(), qsizetype(text.size()));
+    const QString wide = wideText(text);
     QTextBoundaryFinder finder(QTextBoundaryFinder::Grapheme, wide);
     std::size_t at = 0;
     qsizetype unit = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/tokenizer/normal_form.h"
 
+#include "core/base/wide_text.h"
 #include "core/eval/tokenizer/unicode.h"
 
 #include <QString>
@@ -38,7 +39,7 @@ void composeRarePairs(std::u32string& text) {
 
 std::string normalOf(NormalForm form, std::string_view part) {
     const QString normal =
-        QString::fromUtf8(part.data(), qsizetype(part.size())).normalized(formOf(form), QChar::Unicode_9_0);
+        wideText(part).normalized(formOf(form), QChar::Unicode_9_0);
     const bool composes = form == NormalForm::C || form == NormalForm::KC;
     if (!composes || part.find("\xF0\x91") == std::string_view::npos)
         return normal.toStdString(); // these characters lie in U+11000 to U+11FFF

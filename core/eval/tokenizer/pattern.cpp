@@ -3,6 +3,7 @@
 
 #include "core/base/json_tree.h"
 #include "core/base/tensor_name.h"
+#include "core/base/wide_text.h"
 #include "core/eval/tokenizer/splitter.h"
 #include "core/eval/tokenizer/unicode.h"
 
@@ -124,7 +125,7 @@ public:
     RegexPattern(QRegularExpression expression, std::string text)
         : expression_(std::move(expression)), text_(std::move(text)) {}
     Result<void> matches(std::string_view text, Found found) const override {
-        const QString wide = QString::fromUtf8(text.data(), qsizetype(text.size()));
+        const QString wide = wideText(text);
         qsizetype units = 0, last = -1;
         std::size_t bytes = 0;
         const auto bytesAt = [&](qsizetype unit) {
@@ -206,7 +207,7 @@ Result<PatternPtr> regexPattern(const std::string& text) {
     if (const char* gap = readOtherwise(text))
         return fail(fmt::format("has the pattern {} with {}, which is not known", quotedName(text), gap));
     // In Oniguruma ^ and $ are the begin and the end of every line.
-    QRegularExpression expression(QStringLiteral("(*LIMIT_MATCH=%1)").arg(kMostSteps) + QString::fromStdString(text),
+    QRegularExpression expression(QStringLiteral("(*LIMIT_MATCH=%1)").arg(kMostSteps) + wideText(text),
                                   QRegularExpression::UseUnicodePropertiesOption | QRegularExpression::MultilineOption);
     if (!expression.isValid())
         return fail(fmt::format("has the pattern {}, which is no regular expression", quotedName(text)));

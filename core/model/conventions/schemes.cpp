@@ -2,6 +2,7 @@
 #include "core/model/conventions/schemes.h"
 
 #include "core/base/lists.h"
+#include "core/base/wide_text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,7 @@ Schemes::Schemes(const nlohmann::json& quantization) {
             if (!target.is_string() || out.names.size() + out.patterns.size() == kMostTargets) continue;
             const auto& text = target.get_ref<const std::string&>();
             if (text.starts_with("re:")) {
-                QRegularExpression pattern(QString::fromStdString(text.substr(3)));
+                QRegularExpression pattern(wideText(text.substr(3)));
                 if (text.size() <= kLongestPattern && pattern.isValid()) out.patterns.push_back(std::move(pattern));
             } else {
                 // A class name starts with a capital letter and has no dots.
@@ -59,7 +60,7 @@ Schemes::Schemes(const nlohmann::json& quantization) {
 
 std::vector<WeightScheme> Schemes::of(const std::string& module) const {
     std::vector<WeightScheme> byName, byClass;
-    const QString name = QString::fromStdString(module);
+    const QString name = wideText(module);
     for (const Group& group : groups_) {
         const bool named =
             contains(group.names, module) || std::ranges::any_of(group.patterns, [&](const auto& pattern) {

@@ -108,6 +108,8 @@ class TokenizerKindsTest : public QObject {
 private Q_SLOTS:
     void everyKindGivesTheIdsOfThePackage_data();
     void everyKindGivesTheIdsOfThePackage();
+    void marksOfTheEncodingStay_data() { everyKindGivesTheIdsOfThePackage_data(); }
+    void marksOfTheEncodingStay();
     void ggufVocabulariesGiveTheIdsOfTheirSource();
     void ggufTextsAreCutAsTheirNameSays();
     void placesAreThoseOfTheText();
@@ -133,6 +135,18 @@ void TokenizerKindsTest::everyKindGivesTheIdsOfThePackage() {
         QVERIFY2(hashOf(blocks()[i], *tokenizer) == row["hashes"][i].get<std::string>(),
                  fmt::format("block {}", i).c_str());
     }
+}
+
+// U+FEFF at the start of a text, and of what follows an added token, is a character like any other.
+void TokenizerKindsTest::marksOfTheEncodingStay() {
+    QFETCH(int, index);
+    static const json rows = json::parse(fileText("variants.json"));
+    const json& row = rows[std::size_t(index)];
+    Texts texts;
+    for (const std::string& text : blocks()[17])
+        for (const char* mark : {"\xEF\xBB\xBF", "\xEF\xBB\xBF\xEF\xBB\xBF", "</s>\xEF\xBB\xBF"})
+            texts.push_back(mark + text);
+    QCOMPARE(hashOf(texts, *variant(row)), row["marked"].get<std::string>());
 }
 
 void TokenizerKindsTest::ggufVocabulariesGiveTheIdsOfTheirSource() {

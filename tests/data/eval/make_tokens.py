@@ -8,8 +8,8 @@ tokenizers/KIND.json is a tokenizer.json; tokenizers/KIND.ids.json maps each tex
 training text is the sample model's held-out text (public domain) and this script. Made with tokenizers 0.23.
 
 tokenizers/variants.json lists tokenizers that differ from a KIND in some keys, with hashes of the ids of two kinds of text:
-all code points in order, a hash for each plane, and pseudo-random strings, a hash for each 250. The test makes the same
-texts. tokenizers/*.model are SentencePiece models (sentencepiece 0.2.3), and *.gguf hold the vocabularies of a KIND and of
+all code points in order, a hash for each plane, and pseudo-random strings, a hash for each 250; "marked" is the hash of
+strings that begin with U+FEFF, or have it behind an added token. The test makes the same texts. tokenizers/*.model are SentencePiece models (sentencepiece 0.2.3), and *.gguf hold the vocabularies of a KIND and of
 spm_bpe.model (gguf 0.19); their hashes are in variants.json, too.
 """
 
@@ -126,6 +126,7 @@ def random_texts():
 
 
 BLOCKS = [*code_points(), *random_texts()]
+MARKED = [mark + text for text in BLOCKS[17] for mark in ("\ufeff", "\ufeff\ufeff", "</s>\ufeff")]
 SIGN, SMALL, CAPITAL = r"[^\r\n\p{L}\p{N}]?", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]", r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 ANY_CASE = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 LINES = r" ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -137,7 +138,22 @@ REGEXES = {
     "tekken": f"{SIGN}{CAPITAL}*{SMALL}+|{SIGN}{CAPITAL}+{SMALL}*|\\p{{N}}|{LINES}",
     "unknown": r"\p{N}{2}|[!-/]+[A-Za-z]+|[^a-z ]+|\s+(?!\S)",
 }
+# What sentencepiece makes of the rules FB01 -> 66 69, 41 301 -> 41, 212B -> C5, 20AC -> 45 55 52 (normalization_rule_tsv).
+CHARSMAP = (
+    "AAQAAAAAAQBBPAMAzAACAIEdAAAAAACArA0AAAIAAICrOQAAgoQCAAkAAICsHAIABgAAgIEdAAAMAAAAhIgCAA4AAAARAAAAEAAAABMAAAASAAAAFQAAAB"
+    "QAAAAXAAAAFgAAABkAAAAYAAAAGwAAABoAAAAdAAAAHAAAAB8AAAAeAAAAIQAAACAAAAAjAAAAIgAAACUAAAAkAAAAJwAAACYAAAApAAAAKAAAACsAAAAq"
+    "AAAALQAAACwAAAAvAAAALgAAADEAAAAwAAAAMwAAADIAAAA1AAAANAAAADcAAAA2AAAAOQAAADgAAAA7AAAAOgAAAD0AAAA8AAAAPwAAAD4AAABBAAAAQA"
+    "AAAEMAAABCAAAARQAAAEQAAABHAAAARgAAAEkAAABIAAAASwAAAEoAAABNAAAATAAAAE8AAABOAAAAUQAAAFAAAABTAAAAUgAAAFUAAABUAAAAVwAAAFYA"
+    "AABZAAAAWAAAAFsAAABaAAAAXQAAAFwAAABfAAAAXgAAAGEAAABgAAAAYwAAAGIAAABlAAAAZAAAAGcAAABmAAAAaQAAAGgAAABrAAAAagAAAG0AAABsAA"
+    "AAbwAAAG4AAABxAAAAcAAAAHMAAAByAAAAdQAAAHQAAAB3AAAAdgAAAHkAAAB4AAAAewAAAHoAAAB9AAAAfAAAAH8AAAB+AAAAgQAAAIAAAACDAAAAggAA"
+    "AIUAAACEAAAAhwAAAIYAAACJAAAAiAAAAIsAAACKAAAAjQAAAIwAAACPAAAAjgAAAJEAAACQAAAAkwAAAJIAAACVAAAAlAAAAJcAAACWAAAAmQAAAJgAAA"
+    "CbAAAAmgAAAJ0AAACcAAAAnwAAAJ4AAAChAAAAoAAAAOKgAACiAAAApQAAAKQAAACnAAAApgAAAKkAAACoAAAAqwAAAKoAAACtAAAArAAAAK8AAADvJAAA"
+    "sQAAALAAAACzAAAAsgAAALUAAAC0AAAAtwAAALYAAAC5AAAAuAAAALsAAAC6AAAAvQAAALwAAAC/AAAAvgAAAMEAAADAAAAAwwAAAMIAAADFAAAAxAAAAM"
+    "cAAADGAAAAyQAAAMgAAADLAAAAygAAAM0AAADMAAAAzwAAAM4AAADRAAAA0AAAANMAAADSAAAA1QAAANQAAADXAAAA1gAAANkAAADYAAAA2wAAANoAAADd"
+    "AAAA3AAAAN8AAADeAAAA4QAAAOAAAADjAAAA4gAAAOUAAADkAAAA5wAAAOYAAADpAAAA6AAAAOsAAADqAAAA7QAAAOwAAADvAAAA7gAAAPEAAADwAAAA8w"
+    "AAAPIAAAD1AAAA9AAAAPcAAAD2AAAA+QAAAPgAAAD7AAAA+gAAAP0AAAD8AAAA/wAAAP4AAABBAEVVUgBmaQDDhQA=")
 BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+
 
 
 def before_bytes(step):
@@ -161,6 +177,7 @@ def variants():
                        "BertNormalizer": {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
                                           "lowercase": True}}.items():
         yield name, "gpt2", {"normalizer": {"type": name, **more}, "pre_tokenizer": BYTES}
+    yield "Precompiled", "gpt2", {"normalizer": {"type": "Precompiled", "precompiled_charsmap": CHARSMAP}, "pre_tokenizer": BYTES}
     added = [("a b", {"normalized": True}), ("'s", {"lstrip": True, "rstrip": True}), ("ab", {"single_word": True}), ("1\n", {})]
     for base in ("gpt2", "llama2"):
         tokenizer = tk.Tokenizer.from_file(str(HERE / "tokenizers" / f"{base}.json"))
@@ -255,8 +272,10 @@ if __name__ == "__main__":
         tree = {**json.loads((folder / f"{base}.json").read_text()), **changes}
         tokenizer = tk.Tokenizer.from_str(json.dumps(tree))
         hashes = [hash_of(texts, lambda text: tokenizer.encode(text).ids) for texts in BLOCKS]
-        rows.append({"name": name, "base": base, "changes": changes, "hashes": hashes})
+        marked = hash_of(MARKED, lambda text: tokenizer.encode(text).ids)
+        rows.append({"name": name, "base": base, "changes": changes, "hashes": hashes, "marked": marked})
     for name in ("spm_bpe", "spm_unigram"):
         pieces = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{name}.model"))
-        rows.append({"name": name, "base": name, "changes": {}, "hashes": [hash_of(texts, pieces.encode) for texts in BLOCKS]})
+        rows.append({"name": name, "base": name, "changes": {}, "hashes": [hash_of(texts, pieces.encode) for texts in BLOCKS],
+                     "marked": hash_of(MARKED, pieces.encode)})
     (folder / "variants.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
