@@ -14,6 +14,7 @@ namespace qs {
 namespace {
 
 constexpr const char* kMaxTextDefault = "__default__";
+constexpr std::string_view kLogits = "logits_dense";
 constexpr std::string_view kMaxTextKeys[] = {"w_bits", "a_bits", "w_scale", "a_scale", "tile_size"};
 constexpr std::string_view kOldMaxTextKeys[] = {"bits", "scale"}; ///< of older samples; its reader ignores them
 
@@ -46,7 +47,7 @@ RecipeRule ruleOfMaxText(const std::string& pattern, const Json& entry, const Js
                          (size == -1 || (size > 0 && size < 1 << 20)) && (scale.is_null() || scale.is_number());
     std::string spec = isSound ? integerSpec(bits.get<std::int64_t>(), size > 0 ? size : 0, true, kAqtDialect.id) : "";
     const double clip = scale.is_number() ? scale.get<double>() : 1.0;
-    if (!spec.empty() && clip != 1.0) spec += fmt::format(":calib=absmax,{}", clip);
+    if (!spec.empty() && clip < 1.0) spec += fmt::format(":calib=absmax,{}", clip);
     setSpec(rule, spec, said);
     return rule;
 }
@@ -54,10 +55,12 @@ RecipeRule ruleOfMaxText(const std::string& pattern, const Json& entry, const Js
 Result<ForeignRecipe> readMaxTextRecipe(const RecipeSource& source) {
     ForeignRecipe out;
     const Json& otherwise = entryOf(source.tree, kMaxTextDefault);
-    bool isOld = false, hasActivations = false;
+    bool isOld = false, hasActivations = false, widens = false;
     for (const auto& [key, value] : source.tree.items()) {
         for (const std::string_view old : kOldMaxTextKeys) isOld |= value.contains(std::string(old));
         hasActivations |= entryOf(value, "a_bits").is_number();
+        const Json& scale = entryOf(value, "w_scale");
+        widens |= scale.is_number() && scale.get<double>() > 1;
         if (key != kMaxTextDefault) out.rules.push_back(ruleOfMaxText(key, value, otherwise));
     }
     RecipeRule rest = ruleOfMaxText({}, otherwise, {});
@@ -65,6 +68,7 @@ Result<ForeignRecipe> readMaxTextRecipe(const RecipeSource& source) {
     if (isOld)
         out.remarks.emplace_back("It has \"bits\" or \"scale\", which MaxText ignores today: it reads \"w_bits\" and "
                                  "\"w_scale\".");
+    if (widens) out.remarks.emplace_back("It has a w_scale above 1: MaxText applies only those below 1.");
     if (hasActivations) out.remarks.emplace_back("It quantizes activations too (a_bits); only weights are read here.");
     return out;
 }
@@ -91,6 +95,10 @@ Result<WrittenRecipe> writeMaxTextRecipe(const Assignment& assignment) {
             return advise(fmt::format("MaxText has symmetric integers with a scale per channel or tile, not {}",
                                       specText(*rule.spec())),
                           {integerSpec(facts->bits, std::max<std::int64_t>(0, facts->group), true, kAqtDialect.id)});
+        if (facts->clip > 1)
+            return advise(fmt::format("MaxText applies a w_scale below 1 only, so that it has no {}",
+                                      specText(*rule.spec())),
+                          {integerSpec(facts->bits, std::max<std::int64_t>(0, facts->group), true, kAqtDialect.id)});
         Json entry = {{"w_bits", facts->bits}};
         if (facts->group > 0) entry["tile_size"] = facts->group;
         if (facts->clip != 1) entry["w_scale"] = facts->clip;
@@ -100,6 +108,12 @@ Result<WrittenRecipe> writeMaxTextRecipe(const Assignment& assignment) {
     out.text = json.dump(2) + "\n";
     if (byLayer) out.remarks.emplace_back("Layers differ: MaxText needs scan_layers=false, or they share one name.");
     return out;
+}
+
+/// decoders.py gives the output layer ("logits_dense") no quantization, whatever the configuration says.
+Result<void> isQuantizedByMaxText(const TensorInfo& tensor, const std::string& name) {
+    if (name.ends_with(kLogits)) return fail("MaxText never quantizes the output layer, its logits_dense");
+    return isLinearWeight(tensor);
 }
 
 } // namespace
@@ -115,7 +129,7 @@ const RecipeFormat kMaxTextRecipes = {
     .recognises = isMaxTextRecipe,
     .read = readMaxTextRecipe,
     .write = writeMaxTextRecipe,
-    .takes = [](const TensorInfo& tensor, const std::string&) { return isLinearWeight(tensor); },
+    .takes = isQuantizedByMaxText,
 };
 
 } // namespace qs

@@ -60,6 +60,7 @@ private Q_SLOTS:
     void withoutAModel();
     void whatCannotBeSaid_data();
     void whatCannotBeSaid();
+    void maxTextKeepsItsHead();
     void dialectsAreNamed();
 };
 
@@ -131,6 +132,7 @@ void TestConvert::whatCannotBeSaid_data() {
     const std::pair<const char*, const char*> rows[] = {{"maxtext", "nf4:block=64"},
                                                         {"maxtext", "int8:sym=no"},
                                                         {"maxtext", "int4:scaletype=e8m0"},
+                                                        {"maxtext", "int8:scale=channel:calib=absmax,2"},
                                                         {"qwix", "q4_k"},
                                                         {"qwix", "int8:scale=tensor"},
                                                         {"qwix", "int4:calib=mse"},
@@ -168,6 +170,16 @@ void TestConvert::dialectsAreNamed() {
     QVERIFY(written);
     QVERIFY(!written->remarks.empty());
     QVERIFY2(written->remarks.back().find("dialect=aqt") != std::string::npos, written->remarks.back().c_str());
+}
+
+void TestConvert::maxTextKeepsItsHead() {
+    Recipe recipe;
+    recipe.rules = {{"proj|lm_head", *parseSpec("int8:scale=channel")}};
+    const auto refused = convertOwn(recipe, kMaxTextRecipes, *llama(3));
+    QVERIFY(!refused);
+    const std::string said = refused.error().sentence();
+    QVERIFY2(said.find("lm_head") != said.npos && said.find("never quantizes the output layer") != said.npos,
+             said.c_str());
 }
 
 QS_TEST(TestConvert)
