@@ -247,11 +247,18 @@ std::int64_t Config::count(const char* key, std::int64_t otherwise) {
     return otherwise;
 }
 
-double Config::number(const char* key, double otherwise) {
-    const json* found = find(key);
-    if (!found) return otherwise;
-    if (found->is_number() && std::isfinite(found->get<double>())) return found->get<double>();
-    refuse(fmt::format("has a {} that is not a number", key));
+double Config::number(const char* key, double otherwise, NumberRange range) {
+    read_.insert(key);
+    return number(*tree_, nullptr, key, otherwise, range);
+}
+
+double Config::number(const json& object, const char* name, const char* key, double otherwise, NumberRange range) {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) return otherwise;
+    if (found->is_number())
+        if (const auto value = found->get<double>(); value >= range.least && value <= range.most) return value;
+    refuse(fmt::format("has a {}{}{} that is not a number from {} to {}", name ? name : "", name ? "." : "", key,
+                       range.least, range.most));
     return otherwise;
 }
 

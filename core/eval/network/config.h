@@ -13,6 +13,12 @@
 
 namespace qs::eval {
 
+/// The numbers that a key may have, its ends too.
+struct NumberRange {
+    double least, most;
+};
+inline constexpr NumberRange kEpsilons{0, 1}, kThetas{1, 1e15}, kAbove0{1e-9, 1e9}, kShares{1e-9, 1};
+
 class Config {
 public:
     /// Reads config.json beside the weights, or the keys of a GGUF file. For a network that also takes pictures or
@@ -28,7 +34,9 @@ public:
     /// A whole number from 1 to 2^24, so that products of two sizes fit 64 bits.
     std::int64_t count(const char* key);
     std::int64_t count(const char* key, std::int64_t otherwise);
-    double number(const char* key, double otherwise);
+    double number(const char* key, double otherwise, NumberRange range);
+    /// The same below another object, whose name the refusal gives.
+    double number(const nlohmann::json& object, const char* name, const char* key, double otherwise, NumberRange range);
     bool flag(const char* key, bool otherwise);
     std::string text(const char* key, std::string otherwise);
     /// The value under a key; null when there is none.

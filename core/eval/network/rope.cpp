@@ -16,16 +16,18 @@ namespace {
 
 using nlohmann::json;
 
-double numberOf(const json& scaling, const char* key, double otherwise) {
-    const auto found = scaling.find(key);
-    return found != scaling.end() && found->is_number() ? found->get<double>() : otherwise;
+constexpr NumberRange kFactors{1, 1e6}, kPositions{1, 0x1p24};
+
+double numberOf(Config& config, const json& scaling, const char* key, double otherwise, NumberRange range) {
+    return config.number(scaling, "rope scaling", key, otherwise, range);
 }
 
 /// Llama 3: long waves are stretched by the factor, short ones do not change, and those between are mixed.
 void stretchLongWaves(Config& config, const json& scaling, Rope& rope) {
-    const double factor = numberOf(scaling, "factor", 0), low = numberOf(scaling, "low_freq_factor", 0),
-                 high = numberOf(scaling, "high_freq_factor", 0),
-                 original = numberOf(scaling, "original_max_position_embeddings", 0);
+    const double factor = numberOf(config, scaling, "factor", 0, kFactors),
+                 low = numberOf(config, scaling, "low_freq_factor", 0, kAbove0),
+                 high = numberOf(config, scaling, "high_freq_factor", 0, kAbove0),
+                 original = numberOf(config, scaling, "original_max_position_embeddings", 0, kPositions);
     if (!(factor >= 1) || !(low > 0) || !(high > low) || !(original > 0))
         return config.refuse("has a rope scaling of type llama3 without its four numbers");
     for (double& frequency : rope.frequency) {
@@ -40,7 +42,7 @@ void stretchLongWaves(Config& config, const json& scaling, Rope& rope) {
 
 /// All waves are stretched by the factor.
 void stretchAllWaves(Config& config, const json& scaling, Rope& rope) {
-    const double factor = numberOf(scaling, "factor", 0);
+    const double factor = numberOf(config, scaling, "factor", 0, kFactors);
     if (!(factor >= 1)) return config.refuse("has a linear rope scaling without a factor of at least 1");
     for (double& frequency : rope.frequency) frequency /= factor;
 }
@@ -57,7 +59,7 @@ std::vector<double> dividedBy(Config& config, const json& scaling, const char* k
     std::vector<double> out = frequency;
     for (std::size_t i = 0; i < out.size(); ++i) {
         const json& divisor = (*found)[i];
-        if (!divisor.is_number() || !(divisor.get<double>() > 0))
+        if (!divisor.is_number() || !(divisor.get<double>() > 0) || !(divisor.get<double>() < 1e9))
             config.refuse("has a rope scaling of type longrope with a factor that is not above 0");
         else
             out[i] /= divisor.get<double>();
@@ -69,14 +71,15 @@ std::vector<double> dividedBy(Config& config, const json& scaling, const char* k
 /// GGUF files the divisors are tensors and the factor on sines is a key.
 void divideEach(Config& config, const json& scaling, Rope& rope) {
     const double longest = double(config.count("max_position_embeddings", 1));
-    const double original = config.number("original_max_position_embeddings",
-                                          numberOf(scaling, "original_max_position_embeddings", longest));
-    if (!(original > 1) || original > 0x1p24)
-        return config.refuse("has an original_max_position_embeddings that is not above 1 and at most 2^24");
+    constexpr const char* kOriginal = "original_max_position_embeddings";
+    constexpr NumberRange kAbove1{2, 0x1p24};
+    const double original =
+        config.number(kOriginal, numberOf(config, scaling, kOriginal, longest, kAbove1), kAbove1);
+    if (!(original > 1)) return config.refuse("has no positions above 1 for a rope scaling of type longrope");
     rope.shortPositions = std::int64_t(original);
-    const double ratio = numberOf(scaling, "factor", longest / original);
-    rope.scale =
-        numberOf(scaling, "attention_factor", ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0);
+    const double ratio = numberOf(config, scaling, "factor", longest / original, kAbove0);
+    rope.scale = numberOf(config, scaling, "attention_factor",
+                          ratio > 1 ? std::sqrt(1 + std::log(ratio) / std::log(original)) : 1.0, kAbove0);
     if (config.isGguf()) return;
     if (longest > original) rope.longFrequency = dividedBy(config, scaling, "long_factor", rope.frequency);
     rope.frequency = dividedBy(config, scaling, "short_factor", rope.frequency);
@@ -102,20 +105,28 @@ Rope plainRope(std::int64_t dimensions, double theta) {
     return rope;
 }
 
-bool hasWindowRope(Config& config) { return config.value("rope_parameters").contains("sliding_attention"); }
+const json& ropeObject(Config& config) {
+    static const json kNone = json::object();
+    const json* found = &kNone;
+    for (const char* key : {"rope_parameters", "rope_scaling"}) {
+        const json& value = config.value(key);
+        if (value.is_null()) continue;
+        if (!value.is_object())
+            config.refuse(fmt::format("has a {} that is not an object", key));
+        else if (!value.empty())
+            found = &value;
+    }
+    return *found;
+}
+
+bool hasWindowRope(Config& config) { return ropeObject(config).contains("sliding_attention"); }
 
 Rope readRope(Config& config, std::int64_t dimensions, double theta, const char* layers) {
-    static const json kNone = json::object();
-    const json* scaling = &config.value("rope_parameters");
-    if (const json& older = config.value("rope_scaling"); scaling->is_null()) scaling = &older;
-    if (!scaling->is_object()) scaling = &kNone;
+    const json* scaling = &ropeObject(config);
     const bool isApart = scaling->contains(layers) && (*scaling)[layers].is_object();
     if (isApart) scaling = &(*scaling)[layers];
-    theta = numberOf(*scaling, "rope_theta", isApart ? theta : config.number("rope_theta", theta));
-    if (!(theta > 0)) {
-        config.refuse("has a rope_theta that is not above 0");
-        theta = 1;
-    }
+    theta = numberOf(config, *scaling, "rope_theta", isApart ? theta : config.number("rope_theta", theta, kThetas),
+                     kThetas);
     Rope rope = plainRope(dimensions, theta);
     const auto named = [&](const char* key) { return scaling->contains(key) ? textAt(*scaling, key) : std::string(); };
     std::string type = named("rope_type");

@@ -16,6 +16,9 @@ private Q_SLOTS:
     void languageModelsBesidePicturesRun();
     void unknownKeysAreRefusedByName();
     void shapesAreChecked();
+    void numbersAreChecked();
+    void angles();
+    void windowsOfQwen3Moe();
 };
 
 // Both prefixes are tested by the logits of gemma3_vision and llava_vision; here what the outer configuration may say.
@@ -88,6 +91,64 @@ void NetworksRefuseTest::shapesAreChecked() {
             QVERIFY2(!Changed(QStringLiteral("llama"), config).refusal().isEmpty(), key);
         }
     }
+}
+
+// A number out of its range, or of another kind, is never taken and never left out in silence.
+void NetworksRefuseTest::numbersAreChecked() {
+    const QString name = QStringLiteral("llama");
+    for (const auto& [key, bad] :
+         std::vector<std::pair<const char*, nlohmann::json>>{{"rms_norm_eps", -1.0},
+                                                             {"rms_norm_eps", 1e308},
+                                                             {"rms_norm_eps", "1e-5"},
+                                                             {"rope_theta", 1e-320},
+                                                             {"rope_theta", -1e4},
+                                                             {"rope_theta", 1e300},
+                                                             {"partial_rotary_factor", true},
+                                                             {"rope_scaling", "linear"},
+                                                             {"rope_scaling", nlohmann::json::array({4.0})},
+                                                             {"rope_parameters", 3}}) {
+        auto config = configOf(name);
+        config.erase("rope_parameters");
+        config[key] = bad;
+        const QString refusal = Changed(name, config).refusal();
+        QVERIFY2(refusal.contains(QLatin1String(key)), qPrintable(refusal + QLatin1String(key)));
+    }
+    for (const nlohmann::json& bad : {nlohmann::json(0.5), nlohmann::json("4"), nlohmann::json(1e308)}) {
+        auto config = configOf(name);
+        config.erase("rope_parameters");
+        config["rope_scaling"] = {{"rope_type", "linear"}, {"factor", bad}};
+        const QString refusal = Changed(name, config).refusal();
+        QVERIFY2(refusal.contains(QLatin1String("rope scaling.factor")), qPrintable(refusal));
+    }
+}
+
+// transformers 5.23 takes rope_scaling where it says anything, and rope_parameters otherwise.
+void NetworksRefuseTest::angles() {
+    const QString name = QStringLiteral("llama");
+    const auto frequencies = [&](const nlohmann::json& scaling, const nlohmann::json& parameters) {
+        auto config = configOf(name);
+        config["rope_scaling"] = scaling, config["rope_parameters"] = parameters;
+        config["rope_theta"] = 1e4;
+        return Changed(name, config).network().ropes.front().frequency;
+    };
+    const nlohmann::json plain = {{"rope_type", "default"}, {"rope_theta", 1e4}},
+                         half = {{"rope_type", "linear"}, {"factor", 2.0}}, none;
+    const auto straight = frequencies(none, plain), stretched = frequencies(half, none);
+    QVERIFY(straight.size() > 1);
+    for (std::size_t i = 0; i < straight.size(); ++i) QCOMPARE(stretched[i], straight[i] / 2);
+    QCOMPARE(frequencies(half, plain), stretched);
+    QCOMPARE(frequencies(plain, half), straight);
+    QCOMPARE(frequencies(nlohmann::json::object(), half), stretched);
+}
+
+// transformers 5.23 has one mask for all layers of Qwen3-MoE, whatever max_window_layers says.
+void NetworksRefuseTest::windowsOfQwen3Moe() {
+    const QString name = QStringLiteral("qwen3_moe");
+    auto config = configOf(name);
+    config["use_sliding_window"] = true, config["sliding_window"] = 7, config["max_window_layers"] = 1;
+    for (const auto& layer : Changed(name, config).network().layers) QCOMPARE(layer.window, std::int64_t(7));
+    config["sliding_window"] = nullptr;
+    for (const auto& layer : Changed(name, config).network().layers) QCOMPARE(layer.window, std::int64_t(0));
 }
 
 QS_TEST(NetworksRefuseTest)

@@ -51,6 +51,14 @@ public:
         if (!file.open(QIODevice::WriteOnly)) qFatal("no file");
         file.write(QByteArray::fromStdString(config.dump()));
     }
+    /// As its configuration describes it.
+    eval::Network network() const {
+        const auto model = openModel(dir_.path().toStdString());
+        if (!model) qFatal("%s", model.error().message.c_str());
+        const auto contest = eval::Contest::of(*model, {});
+        if (!contest) qFatal("%s", contest.error().message.c_str());
+        return contest->net();
+    }
     QString refusal() const {
         const auto model = openModel(dir_.path().toStdString());
         if (!model) return QString::fromStdString(model.error().message);

@@ -38,7 +38,7 @@ Network readBert(Config& config) {
     net.positions = config.count("max_position_embeddings");
     net.tokenTypes = config.count("type_vocab_size", 2);
     net.norm = NormKind::Layer;
-    net.normEpsilon = float(config.number(config.isGguf() ? "layer_norm_epsilon" : "layer_norm_eps", 1e-12));
+    net.normEpsilon = float(config.number(config.isGguf() ? "layer_norm_epsilon" : "layer_norm_eps", 1e-12, kEpsilons));
     net.activation = activationOf(config, "hidden_act", "gelu");
     net.attentionScale = float(1 / std::sqrt(double(net.headSize)));
     if (config.text("position_embedding_type", "absolute") != "absolute")

@@ -36,7 +36,7 @@ Network readGemma(Config& config) {
 /// generation, which llama.cpp knows by its number of layers (src/models/gemma2.cpp, gemma3.cpp).
 void setAttentionScale(Config& config, Network& net, std::size_t largest) {
     const double size = net.layers.size() == largest ? double(net.hidden) / double(net.heads) : double(net.headSize);
-    net.attentionScale = float(1 / std::sqrt(config.isGguf() ? size : config.number("query_pre_attn_scalar", 256)));
+    net.attentionScale = float(1 / std::sqrt(config.isGguf() ? size : config.number("query_pre_attn_scalar", 256, kAbove0)));
 }
 
 // Source: models/gemma2. It has soft caps and its own scale of attention; even layers have a window.
@@ -46,9 +46,9 @@ Network readGemma2(Config& config) {
     setAttentionScale(config, net, 46);
     const bool isGguf = config.isGguf(); // GGUF files without these keys mean 50 and 30
     net.attentionCap =
-        isGguf || config.has("attn_logit_softcapping") ? float(config.number("attn_logit_softcapping", 50)) : 0;
+        isGguf || config.has("attn_logit_softcapping") ? float(config.number("attn_logit_softcapping", 50, kAbove0)) : 0;
     net.logitCap =
-        isGguf || config.has("final_logit_softcapping") ? float(config.number("final_logit_softcapping", 30)) : 0;
+        isGguf || config.has("final_logit_softcapping") ? float(config.number("final_logit_softcapping", 30, kAbove0)) : 0;
     const std::int64_t window = config.count("sliding_window", 4096);
     setWindows(config, net, window, [](std::size_t i) { return i % 2 == 0; });
     return net;
@@ -61,11 +61,11 @@ Network readGemma3(Config& config) {
         readGemmaLike(config, {.theta = 1e6, .headSize = 256, .tied = true, .activationKey = "hidden_activation"});
     net.queryKeyNorm = QueryKeyNorm::PerHead;
     setAttentionScale(config, net, 62);
-    net.logitCap = config.has("final_logit_softcapping") ? float(config.number("final_logit_softcapping", 30)) : 0;
+    net.logitCap = config.has("final_logit_softcapping") ? float(config.number("final_logit_softcapping", 30, kAbove0)) : 0;
     const std::int64_t window = config.count("sliding_window", 4096), every = config.count("sliding_window_pattern", 6);
     config.ignore({"_sliding_window_pattern"});
     setWindows(config, net, window, [&](std::size_t i) { return std::int64_t(i + 1) % every != 0; });
-    const double local = config.number("rope_local_base_freq", 1e4);
+    const double local = config.number("rope_local_base_freq", 1e4, kThetas);
     net.ropes.push_back(hasWindowRope(config) ? readRope(config, net.headSize, local, "sliding_attention")
                                               : plainRope(net.headSize, local));
     for (auto& layer : net.layers) layer.rope = layer.window > 0 ? 1 : 0;

@@ -37,7 +37,7 @@ Network readGpt2(Config& config) {
     net.vocabulary = config.count("vocab_size", 0);
     net.positions = config.count(isGguf ? "max_position_embeddings" : "n_positions");
     net.norm = NormKind::Layer;
-    net.normEpsilon = float(config.number("layer_norm_epsilon", 1e-5));
+    net.normEpsilon = float(config.number("layer_norm_epsilon", 1e-5, kEpsilons));
     net.activation = activationOf(config, "activation_function", "gelu_new");
     net.attentionScale = config.flag("scale_attn_weights", true) ? float(1 / std::sqrt(double(net.headSize))) : 1.0f;
     if (config.flag("scale_attn_by_inverse_layer_idx", false))

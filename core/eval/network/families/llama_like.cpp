@@ -14,15 +14,10 @@ namespace {
 
 /// The number of dimensions of a head that the rope turns. If it is not valid, refuses the config and returns 0.
 std::int64_t rotatedDimensions(Config& config, std::int64_t headSize, double otherwise) {
-    const auto& rope = config.value("rope_parameters");
-    const bool inRope =
-        rope.is_object() && rope.contains("partial_rotary_factor") && rope["partial_rotary_factor"].is_number();
-    const double share =
-        inRope ? rope["partial_rotary_factor"].get<double>() : config.number("partial_rotary_factor", otherwise);
-    const bool isShare = share > 0 && share <= 1;
-    if (!isShare) config.refuse("has a partial_rotary_factor that is not above 0 and at most 1");
-    const std::int64_t rotated =
-        config.count("rotary_dimensions", std::int64_t(double(headSize) * (isShare ? share : 1.0)));
+    constexpr const char* kShare = "partial_rotary_factor";
+    const double share = config.number(ropeObject(config), "rope scaling", kShare,
+                                       config.number(kShare, otherwise, kShares), kShares);
+    const std::int64_t rotated = config.count("rotary_dimensions", std::int64_t(double(headSize) * share));
     if (rotated >= 2 && rotated % 2 == 0 && rotated <= headSize) return rotated;
     config.refuse("has rotated dimensions that are no even part of the head size");
     return 0;
@@ -54,7 +49,7 @@ Network readLlamaLike(Config& config, const LlamaDefaults& defaults) {
                                                               : std::max<std::int64_t>(1, net.hidden / net.heads));
     net.vocabulary = config.count("vocab_size", 0);
     net.positions = config.count("max_position_embeddings", 0);
-    net.normEpsilon = float(config.number("rms_norm_eps", defaults.epsilon));
+    net.normEpsilon = float(config.number("rms_norm_eps", defaults.epsilon, kEpsilons));
     net.activation = activationOf(config, defaults.activationKey, "silu");
     net.attentionScale = float(1 / std::sqrt(double(net.headSize)));
     net.hasAttentionBiases = config.flag("attention_bias", false);

@@ -45,6 +45,10 @@ Network readMixtral(Config& config) {
 Network readQwen3Moe(Config& config) {
     Network net = readQwen3(config);
     readMixture(config, net);
+    // transformers has one mask for all layers, whatever max_window_layers says.
+    const bool hasWindow = !config.mentions("sliding_window") || config.has("sliding_window");
+    if (!config.isGguf() && hasWindow && config.flag("use_sliding_window", false))
+        for (LayerPlan& layer : net.layers) layer.window = config.count("sliding_window", 4096);
     net.mixture.sumsToOne = config.flag("norm_topk_prob", config.isGguf());
     const std::int64_t every = config.count("decoder_sparse_step", 1);
     const auto& dense = config.value("mlp_only_layers");

@@ -13,7 +13,7 @@ Network readQwen(Config& config, const LlamaDefaults& defaults) {
     Network net = readLlamaLike(config, defaults);
     const bool uses = config.flag("use_sliding_window", false);
     const std::int64_t window = config.count("sliding_window", 0);
-    const double from = config.number("max_window_layers", 28);
+    const double from = config.number("max_window_layers", 28, {0, 4096});
     setWindows(config, net, uses ? window : 0, [&](std::size_t i) { return uses && double(i) >= from; });
     return net;
 }
