@@ -7,6 +7,7 @@
 #include "core/base/tip.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 namespace qs {
@@ -43,14 +44,22 @@ Figure cosine(const Row& row) {
     // Where the error is small out of it: 1 - cos of a good format is smaller than what the sums of the products keep.
     // For a large error compute it from <W, V>. The other formula would lose digits: most of the error is then the
     // difference of the norms.
-    if (!(sums.se2 < kSmallError * w * v)) return finite(sums.swv / w / v);
+    if (!(sums.se2 < kSmallError * w * v)) return finite(std::clamp(sums.swv / w / v, -1.0, 1.0));
     const double difference = (sums.sv2 - sums.sw2) / (w + v);
     return finite(1 - std::max(0.0, sums.se2 - difference * difference) / (2 * w * v));
 }
 Figure bias(const Row& row) { return perElement(row, row.sums.se); }
-Figure p50(const Row& row) { return measured(row) ? finite(row.p50) : std::nullopt; }
-Figure p95(const Row& row) { return measured(row) ? finite(row.p95) : std::nullopt; }
-Figure p99(const Row& row) { return measured(row) ? finite(row.p99) : std::nullopt; }
+/// The first bin of the histogram holds 0 and magnitudes up to 4e-40: it does not tell them apart where no error is larger
+/// than those of subnormal numbers.
+bool isBelowBins(const Row& row, double percentile) {
+    return percentile == 0 && row.sums.maxAbs > 0 && row.sums.maxAbs < FLT_MIN;
+}
+Figure percentile(const Row& row, double value) {
+    return measured(row) && !isBelowBins(row, value) ? finite(value) : std::nullopt;
+}
+Figure p50(const Row& row) { return percentile(row, row.p50); }
+Figure p95(const Row& row) { return percentile(row, row.p95); }
+Figure p99(const Row& row) { return percentile(row, row.p99); }
 Figure clipShare(const Row& row) { return row.solved ? std::nullopt : perElement(row, double(row.sums.clipped)); }
 Figure zeroShare(const Row& row) { return perElement(row, double(row.sums.zeros)); }
 Figure signFlips(const Row& row) { return measured(row) ? Figure(double(row.sums.signFlips)) : std::nullopt; }
@@ -140,6 +149,10 @@ const char* whyNoRatio(const Row& row) {
     if (!(row.sums.sw2 > 0)) return "undefined: every value is zero";
     return "infinite: a value decodes to infinity";
 }
+template<double Row::*which> const char* whyNoPercentile(const Row& row) {
+    if (measured(row) && isBelowBins(row, row.*which)) return "not measured: the error is below 4e-40";
+    return whyNotFinite(row);
+}
 bool isExact(const Row& row) { return !whyUnmeasured(row) && row.sums.se2 == 0 && row.sums.sw2 > 0; }
 const char* whyNoSqnr(const Row& row) {
     if (!whyUnmeasured(row) && row.sums.se2 == 0) return "infinite: the reconstruction is exact";
@@ -200,11 +213,12 @@ const Metric kMetrics[] = {
      true, nullptr, isExact},
     {"cosine", "Cosine", "", kHigher, Show::Significant, 6, "<W, V> / (||W|| ||V||)", true, cosine, whyNoCosine},
     {"bias", "Bias", "", kNone, Show::Significant, 4, "mean of E", true, bias, whyNotFinite},
-    {"p50", "p50 |E|", "", kLower, Show::Significant, 4, "median of |E|, within 1/32", true, p50, whyNotFinite},
+    {"p50", "p50 |E|", "", kLower, Show::Significant, 4, "median of |E|, within 1/32", true, p50,
+     whyNoPercentile<&Row::p50>},
     {"p95", "p95 |E|", "", kLower, Show::Significant, 4, "95th percentile of |E|, within 1/32", true, p95,
-     whyNotFinite},
+     whyNoPercentile<&Row::p95>},
     {"p99", "p99 |E|", "", kLower, Show::Significant, 4, "99th percentile of |E|, within 1/32", true, p99,
-     whyNotFinite},
+     whyNoPercentile<&Row::p99>},
     {"clip_share", "Clipped", "", kLower, Show::Percent, 3, "share of values beyond the outermost level", true,
      clipShare, whyNoClipping},
     {"zero_share", "Zeros", "", kNone, Show::Percent, 3, "share of values that decode to zero", false, zeroShare,

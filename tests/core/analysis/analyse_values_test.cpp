@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // An analysis of unusual values: overflows, NaN, no error at all, outliers, and the cause of errors.
 #include "core/analysis/forensics/forensics.h"
+#include "core/analysis/lloyd_gap.h"
 #include "tests/core/analysis/analysed.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
@@ -18,6 +19,8 @@ private Q_SLOTS:
     void overflowingThreshold();
     void beyondF16();
     void nonFinite();
+    void errorsBelowAllBins();
+    void fewValuesAreNoHistogram();
     void decodesToNan();
     void manyRowsShareHistograms();
     void exactAndEmpty();
@@ -58,6 +61,37 @@ void AnalyseValuesTest::beyondF16() {
     QVERIFY(row.status == Status::Refused);
     QCOMPARE(row.reason, std::string("tensor 'w' holds 1 values that overflow in f16, to which int8:dialect=bnb casts: "
                                      "use int8"));
+}
+
+// A percentile that cannot be told from 0 is none.
+void AnalyseValuesTest::errorsBelowAllBins() {
+    const QTemporaryDir folder;
+    std::vector<float> x(256);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1e-41f * float(1 + i % 7);
+    const auto model = opened(folder, {made("w", DType::F32, {4, 64}, x)});
+    const auto row = analysed(*model, "int8", Detail::Figures);
+    QVERIFY(row.status == Status::Ok);
+    for (const char* id : {"p50", "p95", "p99"}) {
+        const Metric& metric = *findMetric(id);
+        QVERIFY2(!metric.value(row), id);
+        QVERIFY2(std::string(metric.whyMissing(row)).find("4e-40") != std::string::npos, id);
+    }
+    QVERIFY(*findMetric("max_abs")->value(row) > 0);
+}
+
+// The best codebook of a small tensor fits its values; a histogram hides what that gains.
+void AnalyseValuesTest::fewValuesAreNoHistogram() {
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {f32("few", {8, 64}, normal(512, 5)), f32("many", {128, 64}, normal(8192, 5))});
+    for (const auto& tensor : model->tensors) {
+        const auto row = *analyseTensor(*model, tensor, *parseSpec("nf4:block=64"), {}, Job{});
+        const auto smooth = lloydGap(row, scaledDensity(row));
+        QVERIFY(row.lloydGapDb && smooth);
+        const double more = *row.lloydGapDb - smooth->gapDb();
+        QVERIFY2(tensor.elements == 512 ? more > 0.05 && more < 2 : more == 0, qPrintable(QString::number(more)));
+        // The density is that of the values: what its own levels lose is what the tensor lost.
+        QVERIFY(*findMetric("cosine")->value(row) <= 1);
+    }
 }
 
 void AnalyseValuesTest::nonFinite() {
