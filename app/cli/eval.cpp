@@ -94,16 +94,12 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, co
         if (!spec) return tl::unexpected(spec.error());
         add(eval::quantizedAs(std::move(*spec)));
     }
-    for (const auto& path : options.recipes) {
-        auto change = changeByRecipe(path, model);
-        if (!change) return tl::unexpected(change.error());
-        add(std::move(*change));
-    }
-    for (const auto& path : options.others) {
-        auto change = changeByModel(path);
-        if (!change) return tl::unexpected(change.error());
-        changes.push_back(std::move(*change));
-    }
+    auto byRecipes = changesByRecipes(options.recipes, model);
+    if (!byRecipes) return tl::unexpected(byRecipes.error());
+    for (auto& change : *byRecipes) add(std::move(change));
+    auto byModels = changesByModels(options.others);
+    if (!byModels) return tl::unexpected(byModels.error());
+    for (auto& change : *byModels) changes.push_back(std::move(change));
     return changes;
 }
 

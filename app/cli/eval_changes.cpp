@@ -9,16 +9,24 @@
 
 namespace qs::cli {
 
-Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model) {
-    auto read = recipeOfModel(path, model);
-    if (!read) return tl::unexpected(read.error());
-    return eval::quantizedBy(read->name, recipeInWords(*read->recipe), std::move(read->specOf));
+Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model) {
+    auto all = recipesOfModel(paths, model);
+    if (!all) return tl::unexpected(all.error());
+    std::vector<eval::WeightChange> out;
+    for (RecipeOfModel& one : *all)
+        out.push_back(eval::quantizedBy(one.name, recipeInWords(*one.recipe), std::move(one.specOf)));
+    return out;
 }
 
-Result<eval::WeightChange> changeByModel(const std::string& path) {
-    auto model = openServed(path);
-    if (!model) return tl::unexpected(model.error());
-    return eval::replacedBy(std::move(*model), nameOfPath(path));
+Result<std::vector<eval::WeightChange>> changesByModels(const std::vector<std::string>& paths) {
+    const auto names = namesOfPaths(paths);
+    std::vector<eval::WeightChange> out;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        auto model = openServed(paths[i]);
+        if (!model) return tl::unexpected(model.error());
+        out.push_back(eval::replacedBy(std::move(*model), names[i]));
+    }
+    return out;
 }
 
 Result<void> outcomeOf(const std::vector<eval::WeightChange>& changes, const std::vector<std::string>& reasons,

@@ -7,10 +7,10 @@
 
 namespace qs::cli {
 
-/// A recipe in any format, as recipeOfModel() reads it.
-Result<eval::WeightChange> changeByRecipe(const std::string& path, const Model& model);
-/// Another model.
-Result<eval::WeightChange> changeByModel(const std::string& path);
+/// Recipes in any format, as recipeOfModel() reads them.
+Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model);
+/// Other models.
+Result<std::vector<eval::WeightChange>> changesByModels(const std::vector<std::string>& paths);
 
 /// An error where none of `changes` could be evaluated, or none of those that a backend was to serve. `reasons`: of each, why
 /// it has no figures.

@@ -48,13 +48,10 @@ Result<std::vector<QuantSpec>> specsIn(const PlanCommand& options) {
 /// The recipes of the command line. Their specs join those to choose from.
 Result<std::vector<RecipeOfModel>> recipesIn(const PlanCommand& options, const Model& model,
                                              std::vector<QuantSpec>& specs) {
-    std::vector<RecipeOfModel> out;
-    for (const auto& path : options.recipes) {
-        auto recipe = recipeOfModel(path, model);
-        if (!recipe) return tl::unexpected(recipe.error());
-        for (const QuantSpec& spec : recipe->specs) addOnce(specs, spec);
-        out.push_back(std::move(*recipe));
-    }
+    auto out = recipesOfModel(options.recipes, model);
+    if (!out) return out;
+    for (const RecipeOfModel& recipe : *out)
+        for (const QuantSpec& spec : recipe.specs) addOnce(specs, spec);
     if (specs.size() < 2)
         return fail(fmt::format("plan chooses between specs, and here there is only {}: give another --spec.",
                                 specText(specs.front())));

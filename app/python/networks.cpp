@@ -75,13 +75,15 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
         if (server) changes.push_back(serve::servedBy(server, std::move(change)));
     };
     for (QuantSpec& spec : specsOf(specs)) add(eval::quantizedAs(std::move(spec)));
-    for (const auto& path : recipes) {
-        auto recipe = take(recipeOfModel(path, model));
+    for (RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {
         add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf)));
     }
     if (server && changes.empty()) throw Fault(Error{"A backend needs something to serve: a spec or a recipe.", {}});
-    for (const auto& other : others)
-        changes.push_back(eval::replacedBy(other->served(job), nameOfPath(other->opened()->path)));
+    Texts paths;
+    for (const auto& other : others) paths.push_back(other->opened()->path);
+    const Texts names = namesOfPaths(paths);
+    for (std::size_t i = 0; i < others.size(); ++i)
+        changes.push_back(eval::replacedBy(others[i]->served(job), names[i]));
     if (changes.empty())
         throw Fault(
             Error{"eval needs something to compare with the reference: a spec, recipe=FILE or against=MODEL.", {}});

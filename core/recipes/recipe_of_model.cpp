@@ -3,6 +3,7 @@
 
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/base/wide_text.h"
 #include "core/export/rule_book.h"
 #include "core/recipes/resolve.h"
 #include "core/report/report.h"
@@ -17,7 +18,7 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
     auto read = readRecipeFor(path, model);
     if (!read) return tl::unexpected(read.error());
     for (const TensorRule& rule : read->rules)
-        if (const QRegularExpression regex(QString::fromStdString(rule.regex)); !regex.isValid())
+        if (const QRegularExpression regex(wideText(rule.regex)); !regex.isValid())
             return fail(fmt::format("{}: the rule '{}' is not a regular expression: {} at character {}.",
                                     shownPath(path), escapeForPeople(rule.regex, 80), regex.errorString().toStdString(),
                                     regex.patternErrorOffset()),
@@ -35,6 +36,18 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
         if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr) addOnce(out.specs, *spec);
     if (out.specs.empty())
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", shownPath(path)), path);
+    return out;
+}
+
+Result<std::vector<RecipeOfModel>> recipesOfModel(const std::vector<std::string>& paths, const Model& model) {
+    const auto names = namesOfPaths(paths);
+    std::vector<RecipeOfModel> out;
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        auto one = recipeOfModel(paths[i], model);
+        if (!one) return tl::unexpected(one.error());
+        one->name = names[i];
+        out.push_back(std::move(*one));
+    }
     return out;
 }
 

@@ -19,6 +19,8 @@ struct RecipeOfModel {
 /// In any recipe format. Errors: no recipe; a rule that is no regular expression; a recipe that changes no matrix of the
 /// model.
 Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model);
+/// Several, each with a name that no other one has: see namesOfPaths().
+Result<std::vector<RecipeOfModel>> recipesOfModel(const std::vector<std::string>& paths, const Model& model);
 /// Rules that keep what the recipe keeps, such as llm_int8_skip_modules of a config.json: a rule for each of these
 /// tensors, by its whole name.
 std::vector<TensorRule> keptBy(const RecipeOfModel& recipe, std::span<const TensorInfo* const> tensors);

@@ -63,6 +63,38 @@ std::string nameOfPath(std::string_view path) {
     return std::string(slash == std::string_view::npos || path.size() == 1 ? path : path.substr(slash + 1));
 }
 
+namespace {
+
+/// The last `parts` parts of a path; all of a shorter one.
+std::string_view endOfPath(std::string_view path, std::size_t parts) {
+    std::size_t at = path.size(); // of the slash before them
+    for (; parts > 0; --parts) {
+        if (at == 0) return path;
+        at = path.rfind('/', at - 1);
+        if (at == std::string_view::npos) return path;
+    }
+    return path.substr(at + 1);
+}
+
+} // namespace
+
+std::vector<std::string> namesOfPaths(std::span<const std::string> paths) {
+    std::vector<std::string_view> whole(paths.begin(), paths.end());
+    for (std::string_view& path : whole)
+        while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+    std::vector<std::string> names;
+    for (const std::string_view path : whole) {
+        std::string_view name = endOfPath(path, 1);
+        const auto isOfAnother = [&](std::size_t parts) {
+            return std::ranges::any_of(
+                whole, [&](std::string_view other) { return other != path && endOfPath(other, parts) == name; });
+        };
+        for (std::size_t parts = 1; name != path && isOfAnother(parts); ++parts) name = endOfPath(path, parts + 1);
+        names.emplace_back(name);
+    }
+    return names;
+}
+
 void withoutFolders(Report& report, const std::vector<std::string>& paths) {
     const ShortenedPaths shortened(paths);
     for (auto& [key, value] : report.provenance) shortened.line(value);
@@ -73,6 +105,7 @@ void withoutFolders(Report& report, const std::vector<std::string>& paths) {
         for (auto& table : section.tables) shortened.table(table);
     }
     shortened.table(report.data);
+    shortened.table(report.summary);
     for (auto& [key, table] : report.more) shortened.table(table);
 }
 
