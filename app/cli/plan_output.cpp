@@ -34,7 +34,7 @@ Result<void> printPlan(const plan::PlanRecord& record, const std::string& remark
     units.resize(shown);
     std::vector<plan::MixtureRow> rows;
     for (const auto unit : units) rows.push_back(plan::mixtureRow(record.plan, *record.options, unit));
-    std::vector<std::string_view> ids = {"unit", "spec", "bpw", "loss", "share"};
+    std::vector<std::string_view> ids = {"tensor", "spec", "bpw", "loss", "share"};
     if (record.options->latencies) ids.push_back("time_ns");
     std::string text = tableText(withColumns(makeTable({}, plan::mixtureColumns(), rows), ids));
     if (all > kMostPrinted)

@@ -69,11 +69,9 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
         throw Fault(Error{"plan needs one text: use text=FILE, or tokens=FILE for one that is token ids already.", {}});
     if (asked.context < 2) throw Fault(Error{"ctx must be at least 2.", {}});
     auto specs = specsOf(asked.specs);
-    std::vector<RecipeOfModel> recipes;
-    for (const auto& path : asked.recipes) {
-        recipes.push_back(take(recipeOfModel(path, *model)));
-        for (const QuantSpec& spec : recipes.back().specs) addOnce(specs, spec);
-    }
+    const std::vector<RecipeOfModel> recipes = take(recipesOfModel(asked.recipes, *model));
+    for (const RecipeOfModel& recipe : recipes)
+        for (const QuantSpec& spec : recipe.specs) addOnce(specs, spec);
     if (specs.size() < 2) throw Fault(Error{"plan chooses between specs: give two or more, or a recipe.", {}});
     plan::OptionRequest wanted = requestOf(asked, model, specs);
 
@@ -127,7 +125,8 @@ std::pair<Rows, std::string> planned(const OpenModel& model, const PlanArguments
             out.add("recipes", plan::besideColumns(),
                     plan::besideRows(record->plan, record->recipes, *record->options));
         if (record->proof) {
-            out.add("contenders", plan::contenderColumns(), record->proof->contenders);
+            out.add("baselines", plan::contenderColumns(), record->proof->others(false));
+            out.add("nulls", plan::contenderColumns(), record->proof->others(true));
             for (const auto& verdict : record->proof->verdicts) out.summary += "\n" + verdict;
         }
         out.report = [served, record, call](const Job& at) { return plan::planReport(*served, *record, call, at); };

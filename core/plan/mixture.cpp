@@ -97,7 +97,7 @@ std::vector<MixtureRow> mixtureRows(const Mixture& mixture, const Options& optio
 const Columns<MixtureRow>& mixtureColumns() {
     using Row = MixtureRow;
     static const Columns<Row> columns{
-        {{"unit", "Tensor", "", Show::Name, 0, Direction::None, "The tensor, or the group of tensors with one spec."},
+        {{"tensor", "Tensor", "", Show::Name, 0, Direction::None, "The tensor, or the group of tensors with one spec."},
          [](const Row& r) -> Value { return r.unit; }},
         {{"spec", "Spec", "", Show::Text, 0, Direction::None, "What the plan quantizes it as."},
          [](const Row& r) -> Value { return r.spec; }},
@@ -111,6 +111,8 @@ const Columns<MixtureRow>& mixtureColumns() {
          [](const Row& r) -> Value { return r.loss ? Value(*r.loss) : Value(); }},
         {{"share", "Share of loss", "", Show::Percent, 1, Direction::None, "Of the sum over the plan."},
          [](const Row& r) -> Value { return r.share; }},
+        {{"group", "Group", "", Show::Name, 0, Direction::None, "The same name where several tensors have one spec."},
+         [](const Row& r) -> Value { return r.tensors > 1 ? Value(r.unit) : Value(); }},
         {{"elements", "Weights", "", Show::Integer, 0, Direction::None, "Number of weights."},
          [](const Row& r) -> Value { return std::int64_t(r.elements); }},
         {{"time_ns", "Time", "µs", Show::Time, 4, Direction::LowerIsBetter,

@@ -228,6 +228,13 @@ Result<PlanProof> moreDraws(const ProofRequest& request, const PlanProof& before
     return out;
 }
 
+std::vector<Contender> PlanProof::others(bool drawn) const {
+    std::vector<Contender> out;
+    for (const Contender& one : contenders)
+        if (one.kind != ContenderKind::Plan && isDrawn(one.kind) == drawn) out.push_back(one);
+    return out;
+}
+
 const Columns<Contender>& contenderColumns() {
     using Row = Contender;
     const auto figure = [](auto read) {

@@ -11,9 +11,11 @@
 namespace qs::plan {
 
 /// Session files hold the numbers: a new kind goes to the end.
+/// Permuted and Random are drawn: chance.
 enum class ContenderKind { Plan, Uniform, Heuristic, Permuted, Random, Recipe };
 constexpr int kContenderKinds = 6;
 const char* titleOf(ContenderKind kind);
+inline bool isDrawn(ContenderKind kind) { return kind == ContenderKind::Permuted || kind == ContenderKind::Random; }
 
 struct Contender {
     ContenderKind kind = ContenderKind::Plan;
@@ -31,6 +33,8 @@ struct PlanProof {
     std::optional<Chance> permuted, random;
     /// Of each contender, for more draws; empty in a proof that comes from a file.
     std::vector<std::shared_ptr<const std::vector<eval::TokenScore>>> scores = {};
+    /// What the plan is compared with: recipes, uniform specs and rules of thumb, or, `drawn`, plans made by chance.
+    std::vector<Contender> others(bool drawn) const;
     std::size_t draws() const;    ///< of each kind that were asked for
     std::size_t measured() const; ///< contenders that were measured: all, unless the request had a limit
     bool isWhole() const { return measured() == contenders.size(); }

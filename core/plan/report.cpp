@@ -93,6 +93,56 @@ std::string gapText(const PlanRecord& record) {
                        record.budget.bytes && record.budget.ns ? ", by the dual bound over the price of time" : "");
 }
 
+/// Bits per weight of the tensors that get a spec; none: there are none.
+std::optional<double> quantizedBpw(const PlanRecord& record) {
+    std::uint64_t bytes = 0, elements = 0;
+    for (std::size_t u = 0; u < record.options->units.size(); ++u) {
+        const UnitOption option = record.options->of[u][record.plan.picked[u]];
+        if (!record.options->specOf(option)) continue;
+        bytes += option.bytes;
+        for (const TensorInfo* tensor : record.options->units.tensors(u)) elements += tensor->elements;
+    }
+    return elements ? std::optional(8.0 * double(bytes) / double(elements)) : std::nullopt;
+}
+
+/// What belongs to the whole plan. A proof has the plan first.
+Table summaryTable(const PlanRecord& record) {
+    using R = PlanRecord;
+    const auto none = Direction::None;
+    const auto count = [](const std::optional<std::uint64_t>& n) { return n ? Value(std::int64_t(*n)) : Value(); };
+    const auto number = [](std::optional<double> x) { return x && std::isfinite(*x) ? Value(*x) : Value(); };
+    const auto score = [](const R& r) { return r.proof ? r.proof->contenders.front().summary : std::nullopt; };
+    Columns<R> columns{
+        {{"objective", "", "", Show::Text, 0, none, ""}, [](const R& r) -> Value { return r.objective->id; }},
+        {{"layout", "", "", Show::Text, 0, none, ""}, [](const R& r) -> Value { return r.options->layout->id; }},
+        {{"budget_bytes", "", "", Show::Bytes, 0, none, ""}, [=](const R& r) { return count(r.budget.bytes); }},
+        {{"bytes", "", "", Show::Bytes, 0, none, ""}, [](const R& r) -> Value { return std::int64_t(r.plan.bytes); }},
+        {{"bpw", "", "", Show::Fixed, 4, none, ""}, [=](const R& r) { return number(quantizedBpw(r)); }},
+        {{"bpw_all", "", "", Show::Fixed, 4, none, ""}, [](const R& r) -> Value { return r.plan.bpw(*r.options); }},
+        {{"loss", "", "", Show::Scientific, 3, none, ""}, [](const R& r) -> Value { return r.plan.loss; }},
+        {{"bound", "", "", Show::Scientific, 3, none, ""}, [=](const R& r) { return number(r.plan.bound); }},
+        {{"gap", "", "", Show::Scientific, 3, none, ""}, [=](const R& r) { return number(r.plan.gap()); }},
+        {{"proved", "", "", Show::Text, 0, none, ""}, [](const R& r) -> Value { return r.plan.bound && r.plan.gap() == 0; }},
+        {{"budget_ns", "", "", Show::Time, 0, none, ""}, [=](const R& r) { return count(r.budget.ns); }},
+        {{"time_ns", "", "", Show::Time, 0, none, ""},
+         [](const R& r) { return r.options->latencies ? Value(std::int64_t(r.plan.ns)) : Value(); }},
+        {{"time_low_ns", "", "", Show::Time, 0, none, ""},
+         [=](const R& r) { return r.options->latencies ? number(r.plan.nsRange.low) : Value(); }},
+        {{"time_high_ns", "", "", Show::Time, 0, none, ""},
+         [=](const R& r) { return r.options->latencies ? number(r.plan.nsRange.high) : Value(); }},
+        {{"time_lacks", "", "", Show::Integer, 0, none, ""},
+         [](const R& r) { return r.options->latencies ? Value(std::int64_t(r.plan.untimed)) : Value(); }},
+        {{"time_m", "", "", Show::Integer, 0, none, ""},
+         [](const R& r) { return r.options->latencies ? Value(std::int64_t(r.options->latencies->m)) : Value(); }},
+        {{"kl_mean", "", "", Show::Significant, 4, none, ""},
+         [=](const R& r) { return score(r) ? Value(score(r)->divergence.mean) : Value(); }},
+        {{"kl_se_chunk", "", "", Show::Significant, 2, none, ""},
+         [=](const R& r) { return score(r) ? number(score(r)->divergence.byChunk) : Value(); }},
+        {{"top1", "", "", Show::Percent, 2, none, ""},
+         [=](const R& r) { return score(r) ? Value(score(r)->sameTop.mean) : Value(); }}};
+    return makeTable("Summary", columns, std::vector<R>{record});
+}
+
 } // namespace
 
 std::string planSummary(const PlanRecord& record) {
@@ -112,24 +162,11 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     const auto say = [&](const char* key, std::string value) { provenance->emplace_back(key, std::move(value)); };
     say("objective", record.objective->id);
     say("layout", options.layout->id);
-    if (record.budget.bytes) say("budget_bytes", std::to_string(*record.budget.bytes));
-    if (record.budget.ns) say("budget_ns", std::to_string(*record.budget.ns));
     if (options.target) say("target", options.target->backend);
     if (const auto& times = options.latencies) {
-        say("time_ns", std::to_string(record.plan.ns));
-        if (std::isfinite(record.plan.nsRange.low) && record.plan.nsRange.high > 0)
-            say("time_low_ns", fmt::format("{:.0f}", record.plan.nsRange.low)),
-                say("time_high_ns", fmt::format("{:.0f}", record.plan.nsRange.high));
-        say("time_lacks", std::to_string(record.plan.untimed));
         say("time_backend", times->where.backend);
         say("time_device", times->where.device);
-        say("time_m", std::to_string(times->m));
     }
-    say("bytes", std::to_string(record.plan.bytes));
-    say("bpw", fmt::format("{}", record.plan.bpw(options)));
-    say("predicted_loss", fmt::format("{}", record.plan.loss));
-    if (record.plan.bound) say("bound", fmt::format("{}", *record.plan.bound));
-    say("gap", fmt::format("{}", record.plan.gap()));
     if (!record.text.path.empty()) {
         say("text_file", record.text.path);
         say("text_sha256", record.text.sha256);
@@ -142,6 +179,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
     report.provenance = std::move(*provenance);
     report.data =
         makeTable({}, mixtureColumns(), withRows ? mixtureRows(record.plan, options) : std::vector<MixtureRow>());
+    report.summary = summaryTable(record);
     if (withRows) report.sections = planSections(record);
     if (const std::string remark = quantizedSource(model).sentence(); withRows && !remark.empty())
         report.sections.front().note += " " + remark;
@@ -154,7 +192,8 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
         report.more.emplace_back("crossovers", makeTable("Crossovers", crossoverColumns(), record.speed->crossovers));
     }
     if (record.proof) {
-        report.more.emplace_back("contenders", makeTable("Contenders", contenderColumns(), record.proof->contenders));
+        report.more.emplace_back("baselines", makeTable("Baselines", contenderColumns(), record.proof->others(false)));
+        report.more.emplace_back("nulls", makeTable("Plans by chance", contenderColumns(), record.proof->others(true)));
         report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
     }
     return report;

@@ -40,24 +40,44 @@ std::string jsonText(const ColumnInfo& column, const Value& value) {
     return {buffer, end};
 }
 
-std::string jsonRows(const Table& table) {
-    std::string out = "[";
+namespace {
+
+std::vector<std::string> jsonKeys(const Table& table) {
     std::vector<std::string> keys;
     for (const auto& column : table.columns) keys.push_back(jsonString(column.id) + ": ");
+    return keys;
+}
+
+std::string jsonRow(const Table& table, std::size_t row, const std::vector<std::string>& keys) {
+    std::string out = "{";
+    for (std::size_t c = 0; c < table.columns.size(); ++c)
+        out += (c ? ", " : "") + keys[c] + jsonText(table.columns[c], table.rows[row][c]);
+    return out + "}";
+}
+
+/// A value of provenance: a number where its key says so and it is one.
+std::string provenanceJson(std::string_view key, std::string_view value) {
+    if (!isProvenanceNumber(key)) return jsonString(value);
+    const auto number = nlohmann::json::parse(value, nullptr, false);
+    return number.is_number() ? std::string(value) : jsonString(value);
+}
+
+} // namespace
+
+std::string jsonRows(const Table& table) {
+    std::string out = "[";
+    const auto keys = jsonKeys(table);
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
-        out += r ? ",\n  {" : "\n  {";
-        for (std::size_t c = 0; c < table.columns.size(); ++c) {
-            if (c) out += ", ";
-            out += keys[c];
-            out += jsonText(table.columns[c], table.rows[r][c]);
-        }
-        out += '}';
+        out += r ? ",\n  " : "\n  ";
+        out += jsonRow(table, r, keys);
     }
     return out + (table.rows.empty() ? "]" : "\n]");
 }
 
 Result<std::string> renderJson(const Report& report) {
     std::string out = "{\"rows\": " + jsonRows(report.data);
+    if (!report.summary.rows.empty())
+        out += ",\n\"summary\": " + jsonRow(report.summary, 0, jsonKeys(report.summary));
     for (const auto& [key, table] : report.more) out += ",\n" + jsonString(key) + ": " + jsonRows(table);
     out += ",\n\"provenance\": {";
     bool first = true;
@@ -74,10 +94,10 @@ Result<std::string> renderJson(const Report& report) {
         out += (first ? "\n  " : ",\n  ") + jsonString(key) + ": ";
         first = false;
         if (values.size() == 1)
-            out += jsonString(values[0]);
+            out += provenanceJson(key, values[0]);
         else {
             out += '[';
-            for (std::size_t v = 0; v < values.size(); ++v) out += (v ? ", " : "") + jsonString(values[v]);
+            for (std::size_t v = 0; v < values.size(); ++v) out += (v ? ", " : "") + provenanceJson(key, values[v]);
             out += ']';
         }
     }

@@ -5,7 +5,7 @@
 #include "kernels/format.h"
 #include "kernels/kernel_set.h"
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
@@ -80,20 +80,54 @@ std::vector<std::pair<std::string, std::string>> machineProvenance() {
     };
 }
 
+namespace {
+
+/// A key of provenance whose title is not its words, or whose values are numbers.
+struct ProvenanceKey {
+    std::string_view key;
+    const char* title = nullptr; ///< null: the words of the key
+    bool isNumber = false;
+};
+constexpr ProvenanceKey kProvenanceKeys[] = {
+    {"input_sha256", "Input SHA-256"},
+    {"cpu", "CPU"},
+    {"cpu_features", "CPU features"},
+    {"isa", "Instruction set"},
+    {"version", "Tool"},
+    {"formats_version", "Number formats"},
+    {"command_line", "Command"},
+    {"input_bytes", "Input bytes", true},
+    {"date", "Date (UTC)"},
+    {"threads", nullptr, true},
+    {"seed", nullptr, true},
+    {"context", nullptr, true},
+    {"chunks", nullptr, true},
+    {"loss_chunks", nullptr, true},
+    {"first_token", nullptr, true},
+    {"noise_floor", nullptr, true},
+    {"runs", nullptr, true},
+    {"runs_kept", nullptr, true},
+    {"runs_ended", nullptr, true},
+    {"until", nullptr, true},
+    {"text_bytes", nullptr, true},
+    {"tokens", nullptr, true},
+    {"vocabulary", nullptr, true},
+};
+
+const ProvenanceKey* provenanceKey(std::string_view key) {
+    const auto found = std::ranges::find(kProvenanceKeys, key, &ProvenanceKey::key);
+    return found == std::end(kProvenanceKeys) ? nullptr : found;
+}
+
+} // namespace
+
+bool isProvenanceNumber(std::string_view key) {
+    const ProvenanceKey* known = provenanceKey(key);
+    return known && known->isNumber;
+}
+
 std::string provenanceTitle(std::string_view key) {
-    static constexpr std::array<std::pair<std::string_view, const char*>, 9> spelled = {{
-        {"input_sha256", "Input SHA-256"},
-        {"cpu", "CPU"},
-        {"cpu_features", "CPU features"},
-        {"isa", "Instruction set"},
-        {"version", "Tool"},
-        {"formats_version", "Number formats"},
-        {"command_line", "Command"},
-        {"input_bytes", "Input bytes"},
-        {"date", "Date (UTC)"},
-    }};
-    for (const auto& [id, title] : spelled)
-        if (id == key) return title;
+    if (const ProvenanceKey* known = provenanceKey(key); known && known->title) return known->title;
     std::string title(key);
     for (auto& c : title)
         if (c == '_') c = ' ';

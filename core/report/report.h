@@ -79,6 +79,7 @@ struct Report {
     std::vector<std::pair<std::string, std::string>> provenance;
     std::vector<Section> sections;
     Table data;                                      ///< the content of JSON "rows" and of CSV
+    Table summary; ///< one row, or none: what belongs to the whole run, as the object "summary" of the JSON
     std::vector<std::pair<std::string, Table>> more; ///< more arrays of the JSON, by key
 };
 
@@ -104,12 +105,16 @@ std::string plotSvg(const Plot& plot, int width = 720, int height = 280);
 std::vector<std::pair<std::string, std::string>> machineProvenance();
 /// The last part of a path: "model" of "/home/me/model/".
 std::string nameOfPath(std::string_view path);
+/// A name for each path: its last part, with as many parts before it as tell it from every other path.
+std::vector<std::string> namesOfPaths(std::span<const std::string> paths);
 /// Removes folders, and with them user names, so that a report can be given to others. Each of these paths becomes its
 /// last part, and the home folder becomes "~". This changes provenance, sentences, and columns with commands and
 /// reasons.
 void withoutFolders(Report& report, const std::vector<std::string>& paths);
 /// The title of a key: "input_sha256" -> "Input SHA-256".
 std::string provenanceTitle(std::string_view key);
+/// Whether the values of a key are numbers in the JSON.
+bool isProvenanceNumber(std::string_view key);
 const char* toolVersion(); ///< e.g. "0.1.0"
 
 /// The SHA-256 of a file in lower-case hex. Cached by device, inode, size and modification time. A second caller waits

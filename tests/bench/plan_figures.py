@@ -62,13 +62,14 @@ def planned(given, budget, by):
 
 def figures(report, budget, by):
     """What the table says of one plan."""
-    said = report["provenance"]
-    per_byte = float(said["bpw"]) / float(said["bytes"])
+    said = report["summary"]
+    per_byte = said["bpw_all"] / said["bytes"]
 
     def one(row):
         return row and {"name": row["name"], "bpw": row["bytes"] * per_byte, "kl": row["kl_mean"], "se": row.get("kl_se_chunk")}
 
-    measured = [row for row in report["contenders"] if row.get("kl_mean") is not None]
+    measured = [{"name": "plan", "kind": "plan", **said}]
+    measured += [row for row in report.get("baselines", []) if row.get("kl_mean") is not None]
     uniform = [row for row in measured if row["kind"] == "uniform"]
     preset = [row for row in measured if row["name"] == PRESET]
     out = {"budget": budget, "by": by, "plan": one(measured[0]), "uniform": one(min(uniform, key=lambda row: row["kl_mean"], default=None)),
@@ -146,10 +147,9 @@ def self_check():
     def contender(name, kind, size, kl):
         return {"name": name, "kind": kind, "bytes": size, "kl_mean": kl, "kl_se_chunk": 0.001}
 
-    report = {"provenance": {"bytes": "1000", "bpw": "4.0", "text_sha256": "00"},
-              "contenders": [contender("plan", "plan", 1000, 0.06), contender("a everywhere", "uniform", 900, 0.1),
-                             contender("b everywhere", "uniform", 500, 0.3), contender(PRESET, "rule of thumb", 950, 0.12),
-                             {"name": "random 1", "kind": "random plan", "bytes": 1000, "kl_mean": None}],
+    report = {"provenance": {"text_sha256": "00"}, "summary": {"bytes": 1000, "bpw_all": 4.0, "kl_mean": 0.06, "kl_se_chunk": 0.001},
+              "baselines": [contender("a everywhere", "uniform", 900, 0.1), contender("b everywhere", "uniform", 500, 0.3),
+                            contender(PRESET, "rule of thumb", 950, 0.12)],
               "chance": [{"kind": "shuffled plan", "kl_least": 0.08, "kl_largest": 0.2, "rank_p": 0.05, "low": -0.9, "high": -0.2}]}
     row = figures(report, "4.0", "alone")
     assert abs(row["ratio"] - 0.6) < 1e-12 and not row["inside"], row
@@ -161,7 +161,7 @@ def self_check():
     assert inside["inside"] and "not reached" in goal([inside]), inside
     report["chance"][0]["high"] = None  # one chunk gives no interval
     assert figures(report, "4.0", "alone")["inside"]
-    report["contenders"] = report["contenders"][:1]
+    report["baselines"] = []
     alone = figures(report, "4.5", "nmse")
     assert alone["ratio"] is None and "none fits" in table([alone]) and goal([alone]) == "", alone
 

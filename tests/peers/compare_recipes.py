@@ -114,7 +114,7 @@ def with_bitsandbytes_defaults():
     linear = {name for name, module in network.named_modules() if isinstance(module, torch.nn.Linear)}
     plan = ["plan", model, "--layout", "bnb", "--spec", "nf4:dialect=bnb:block=64", "--spec", "nf4:dialect=bnb:block=128", "--budget", "15bpw"]
     rows = json.loads(quantscope(*plan, "--json", "-"))["rows"]
-    ours = {row["unit"].removesuffix(".weight") for row in rows if row["spec"] == "keep"}
+    ours = {row["tensor"].removesuffix(".weight") for row in rows if row["spec"] == "keep"}
     check("kept without a list", ours == theirs & linear, f"{ours} {theirs}")
     skips = given("config.json", json.dumps({"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4",
                                                                      "llm_int8_skip_modules": ["lm_head", "model.layers.1", "down_proj"]}}))

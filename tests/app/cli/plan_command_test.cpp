@@ -76,16 +76,18 @@ void TestPlanCommand::aRecipeThatExportsAndEvaluates() {
     const auto ran = plan({s("--budget"), s("14bpw"), s("--json"), s("-"), s("-o"), path("recipe.json")});
     QVERIFY2(ran.code == 0, ran.err.constData());
     const auto json = QJsonDocument::fromJson(ran.out).object();
-    const auto provenance = json[s("provenance")].toObject();
-    QCOMPARE(provenance[s("gap")].toString(), s("0"));
-    const auto bytes = provenance[s("bytes")].toString().toLongLong();
-    QVERIFY(bytes > 0 && bytes <= provenance[s("budget_bytes")].toString().toLongLong());
+    const auto summary = json[s("summary")].toObject();
+    QVERIFY(summary[s("gap")].isDouble() && summary[s("gap")].toDouble() == 0 && summary[s("proved")].toBool());
+    const auto bytes = summary[s("bytes")].toInteger();
+    QVERIFY(bytes > 0 && bytes <= summary[s("budget_bytes")].toInteger());
+    QVERIFY(summary[s("bpw")].toDouble() > 0 && summary[s("bpw_all")].toDouble() <= 14);
+    QCOMPARE(summary[s("objective")].toString(), s("nmse"));
     double loss = 0;
     for (const auto& row : rows(ran.out)) loss += row.toObject()[s("loss")].toDouble();
-    QVERIFY(std::fabs(loss - provenance[s("predicted_loss")].toString().toDouble()) < 1e-9);
+    QVERIFY(std::fabs(loss - summary[s("loss")].toDouble()) < 1e-9);
 
     const auto exported = run({s("export"), kTiny, s("--recipe"), path("recipe.json"), s("--layout"),
-                               provenance[s("layout")].toString(), s("-o"), path("x.safetensors")});
+                               summary[s("layout")].toString(), s("-o"), path("x.safetensors")});
     QVERIFY2(exported.code == 0, exported.err.constData());
     // The file has the planned bytes, a header and metadata.
     const auto size = QFileInfo(path("x.safetensors")).size();
@@ -104,7 +106,7 @@ void TestPlanCommand::locksSkipsAndLimits() {
     int locked = 0;
     for (const auto& value : rows(ran.out)) {
         const auto row = value.toObject();
-        const QString unit = row[s("unit")].toString(), spec = row[s("spec")].toString();
+        const QString unit = row[s("tensor")].toString(), spec = row[s("spec")].toString();
         locked += row[s("locked")].isString();
         if (unit.contains(s("layers.0.self_attn.q_proj"))) QCOMPARE(spec, s("int8"));
         if (unit.contains(s("o_proj"))) QCOMPARE(spec, s("keep"));
@@ -123,13 +125,13 @@ void TestPlanCommand::timesAndSizes() {
                                               {"bf16", 1, 4.0}});
     const auto ran = plan({s("--budget"), s("6ms"), s("--latency"), file, s("--json"), s("-")});
     QVERIFY2(ran.code == 0, ran.err.constData());
-    auto provenance = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
-    QCOMPARE(provenance[s("gap")].toString(), s("0"));
-    QVERIFY(!provenance.contains(s("budget_bytes")));
-    QCOMPARE(provenance[s("budget_ns")].toString(), s("6000000"));
-    QCOMPARE(provenance[s("time_m")].toString(), s("1"));
-    const auto all = provenance[s("time_ns")].toString().toLongLong();
-    QVERIFY2(all > 0 && all <= 6'000'000, qPrintable(provenance[s("time_ns")].toString()));
+    auto summary = QJsonDocument::fromJson(ran.out).object()[s("summary")].toObject();
+    QCOMPARE(summary[s("gap")].toDouble(), 0.0);
+    QVERIFY(summary[s("budget_bytes")].isNull());
+    QCOMPARE(summary[s("budget_ns")].toInteger(), 6'000'000);
+    QCOMPARE(summary[s("time_m")].toInteger(), 1);
+    const auto all = summary[s("time_ns")].toInteger();
+    QVERIFY2(all > 0 && all <= 6'000'000, qPrintable(QString::number(all)));
     qint64 sum = 0;
     QSet<QString> specs;
     for (const auto& row : rows(ran.out)) {
@@ -149,10 +151,10 @@ void TestPlanCommand::timesAndSizes() {
     const QStringList both = {s("--budget"), s("6ms"), s("--budget"), s("14bpw"), s("--latency"), file};
     const auto two = plan(both + QStringList{s("--json"), s("-")});
     QVERIFY2(two.code == 0, two.err.constData());
-    provenance = QJsonDocument::fromJson(two.out).object()[s("provenance")].toObject();
-    const auto figure = [&](const char* key) { return provenance[s(key)].toString().toDouble(); };
+    summary = QJsonDocument::fromJson(two.out).object()[s("summary")].toObject();
+    const auto figure = [&](const char* key) { return summary[s(key)].toDouble(); };
     QVERIFY(figure("bytes") <= figure("budget_bytes") && figure("time_ns") <= figure("budget_ns"));
-    QVERIFY(figure("bound") <= figure("predicted_loss") && figure("gap") >= 0);
+    QVERIFY(figure("bound") <= figure("loss") && figure("gap") >= 0);
     const auto words = plan(both);
     QVERIFY2(words.code == 0 && words.out.contains("gap ") && words.out.contains("of 6.000 ms"), words.out.constData());
     QVERIFY(words.out.contains("On cpu int8 becomes faster than nf4:block=32 between M = 1 and M = 16."));
@@ -195,15 +197,19 @@ void TestPlanCommand::againstChance() {
         plan({s("--budget"), s("14bpw"), s("--by"), s("output"), s("--text"), kHeldOut, s("--ctx"), s("64"),
               s("--chunks"), s("2"), s("--null"), s("2"), s("--null-chunks"), s("2"), s("--json"), s("-")});
     QVERIFY2(ran.code == 0, ran.err.constData());
-    const auto contenders = rows(ran.out, "contenders");
+    const auto summary = QJsonDocument::fromJson(ran.out).object()[s("summary")].toObject();
+    QVERIFY(summary[s("kl_mean")].toDouble() > 0 && summary[s("kl_se_chunk")].toDouble() > 0);
     int permuted = 0, random = 0, uniform = 0;
-    for (const auto& value : contenders) {
-        const auto row = value.toObject();
-        QVERIFY(row[s("kl_mean")].toDouble() > 0);
-        permuted += row[s("kind")] == s("shuffled plan");
-        random += row[s("kind")] == s("random plan");
-        uniform += row[s("kind")] == s("uniform");
-    }
+    for (const char* list : {"baselines", "nulls"})
+        for (const auto& value : rows(ran.out, list)) {
+            const auto row = value.toObject();
+            const bool isDrawn = row[s("kind")] == s("shuffled plan") || row[s("kind")] == s("random plan");
+            QVERIFY(row[s("kl_mean")].toDouble() > 0);
+            QCOMPARE(isDrawn, list == std::string("nulls"));
+            permuted += row[s("kind")] == s("shuffled plan");
+            random += row[s("kind")] == s("random plan");
+            uniform += row[s("kind")] == s("uniform");
+        }
     QCOMPARE(permuted, 2);
     QVERIFY(random <= 2 && uniform >= 1);
     const auto chance = rows(ran.out, "chance");
@@ -220,12 +226,12 @@ void TestPlanCommand::againstChance() {
 void TestPlanCommand::aRecipeBesideThePlan() {
     const auto made = plan({s("--budget"), s("14bpw"), s("--json"), s("-"), s("-o"), path("own.json")});
     QVERIFY2(made.code == 0, made.err.constData());
-    const auto first = QJsonDocument::fromJson(made.out).object()[s("provenance")].toObject();
+    const auto first = QJsonDocument::fromJson(made.out).object()[s("summary")].toObject();
     const auto ran = plan({s("--recipe"), path("own.json"), s("--json"), s("-")});
     QVERIFY2(ran.code == 0, ran.err.constData());
-    const auto again = QJsonDocument::fromJson(ran.out).object()[s("provenance")].toObject();
-    QCOMPARE(again[s("budget_bytes")].toString(), first[s("bytes")].toString());
-    QCOMPARE(again[s("bytes")].toString(), first[s("bytes")].toString());
+    const auto again = QJsonDocument::fromJson(ran.out).object()[s("summary")].toObject();
+    QCOMPARE(again[s("budget_bytes")].toInteger(), first[s("bytes")].toInteger());
+    QCOMPARE(again[s("bytes")].toInteger(), first[s("bytes")].toInteger());
     const auto beside = rows(ran.out, "recipes");
     QCOMPARE(beside.size(), 2);
     const auto own = beside[0].toObject(), other = beside[1].toObject();
@@ -254,7 +260,7 @@ void TestPlanCommand::aRecipeOfAnotherProgram() {
         QVERIFY2(spec.startsWith(s("int8")) || spec.startsWith(s("int4")), qPrintable(spec));
     }
     const auto recipe = rows(ran.out, "recipes")[1].toObject();
-    const auto contender = rows(ran.out, "contenders")[1].toObject();
+    const auto contender = rows(ran.out, "baselines")[0].toObject();
     QCOMPARE(contender[s("kind")].toString(), s("recipe"));
     QCOMPARE(contender[s("name")].toString(), s("maxtext.json"));
     QCOMPARE(contender[s("bytes")].toInteger(), recipe[s("bytes")].toInteger());
@@ -285,7 +291,7 @@ void TestPlanCommand::theListOfBitsandbytes() {
     QVERIFY2(ran.code == 0, ran.err.constData());
     int kept = 0;
     for (const auto& value : rows(ran.out)) {
-        const QString unit = value.toObject()[s("unit")].toString(), spec = value.toObject()[s("spec")].toString();
+        const QString unit = value.toObject()[s("tensor")].toString(), spec = value.toObject()[s("spec")].toString();
         const bool isListed =
             unit.contains(s("layers.1.")) || unit.contains(s("down_proj")) || unit.contains(s("lm_head"));
         QVERIFY2(unit.contains(s("embed")) || (spec == s("keep")) == isListed, qPrintable(unit + u' ' + spec));
@@ -296,7 +302,7 @@ void TestPlanCommand::theListOfBitsandbytes() {
     const auto headOf = [&](const QStringList& more) {
         const auto made = run(base + more + QStringList{s("--json"), s("-")});
         for (const auto& value : rows(made.out))
-            if (value.toObject()[s("unit")] == s("lm_head.weight")) return value.toObject()[s("spec")].toString();
+            if (value.toObject()[s("tensor")] == s("lm_head.weight")) return value.toObject()[s("spec")].toString();
         return QString::fromUtf8(made.err);
     };
     QCOMPARE(headOf({}), s("keep"));
@@ -327,7 +333,8 @@ void TestPlanCommand::moreDraws() {
     QCOMPARE(rows(first.out, "chance")[0].toObject()[s("draws")].toInt(), 5);
     QCOMPARE(rows(more.out, "chance")[0].toObject()[s("draws")].toInt(), 6);
     QCOMPARE(rows(more.out, "chance"), rows(whole.out, "chance"));
-    QCOMPARE(rows(more.out, "contenders"), rows(whole.out, "contenders"));
+    QCOMPARE(rows(more.out, "baselines"), rows(whole.out, "baselines"));
+    QCOMPARE(rows(more.out, "nulls"), rows(whole.out, "nulls"));
 }
 
 void TestPlanCommand::badRecipes() {

@@ -192,6 +192,11 @@ private Q_SLOTS:
         QCOMPARE(std::get<std::string>(r.data.rows[0].back()), std::string("bench --plugin 'p.so' --seed 1"));
         QCOMPARE(nameOfPath("/a/model/"), std::string("model"));
         QCOMPARE(nameOfPath("/"), std::string("/"));
+        using Names = std::vector<std::string>;
+        QCOMPARE(namesOfPaths(Names{"A/m", "B/m/", "B/n"}), (Names{"A/m", "B/m", "n"}));
+        QCOMPARE(namesOfPaths(Names{"/a/x/m", "/b/x/m", "/b/m"}), (Names{"a/x/m", "b/x/m", "b/m"}));
+        QCOMPARE(namesOfPaths(Names{"m", "A/m"}), (Names{"m", "A/m"}));
+        QCOMPARE(namesOfPaths(Names{"A/m", "A/m"}), (Names{"m", "m"}));
     }
 
     void htmlIsSelfContainedAndWellFormed() {

@@ -38,7 +38,7 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stripCard_(new Card(tr("Assignment: layers × roles"))),
       tableCard_(new Card(tr("Units"))), strip_(named(new AssignmentStrip, "planStrip")),
       table_(named(new QTableView, "planUnits")), sorted_(new QSortFilterProxyModel(this)),
-      rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"unit", "spec", "bytes", "bpw", "loss", "share",
+      rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"tensor", "spec", "bytes", "bpw", "loss", "share",
                                                                         "time_ns", "locked", "refused"}),
                                            this)) {
     auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
