@@ -132,7 +132,7 @@ public:
         const std::byte* should = std::as_bytes(std::span(values_)).data();
         if (there_.dtype != DType::F32) {
             should_.resize(is_.size());
-            appendAs(there_.dtype, values_.data(), n, should_.data());
+            appendFinite(there_.dtype, values_.data(), n, should_.data());
             should = should_.data();
         }
         there_.read(begin_, n, is_.data());

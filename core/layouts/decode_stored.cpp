@@ -214,7 +214,7 @@ void StoredFields::read(std::uint64_t begin, std::size_t n, std::byte* into) con
     thread_local std::vector<float> wide;
     wide.resize(n);
     values(begin, n, wide.data());
-    appendAs(stored.dtype, wide.data(), n, into);
+    appendFinite(stored.dtype, wide.data(), n, into);
 }
 
 Result<void> StoredFields::open(TensorView& into, const Model& model, const std::string& name,

@@ -6,7 +6,6 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -227,9 +226,7 @@ SlabCoder valueCoder(const MeasuredTensor& tensor, DType dtype) {
                 out.decoded = decoded.data();
                 encode(range.run, out);
                 if (solved) applyColumnScales(solved->columnScales, range.begin, decoded.data(), range.n);
-                const float most = bestKernels().absMax(decoded.data(), range.n, true);
-                if (std::isfinite(most) && most > largestIn(dtype)) encode.sayOverflow();
-                appendAs(dtype, decoded.data(), range.n, at);
+                appendFinite(dtype, decoded.data(), range.n, at);
             }};
 }
 

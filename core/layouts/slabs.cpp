@@ -2,8 +2,10 @@
 #include "core/layouts/slabs.h"
 
 #include "core/base/lanes.h"
+#include "core/quant/spec/scale_type.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace qs {
@@ -116,6 +118,16 @@ void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at) {
     } else {
         std::memcpy(at, values, 4 * n);
     }
+}
+
+void appendFinite(DType dtype, const float* values, std::size_t n, std::byte* at) {
+    const bool isHalf = dtype == DType::F16 || dtype == DType::BF16;
+    if (!isHalf || bestKernels().absMax(values, n, true) <= largestOf(dtype)) return appendAs(dtype, values, n, at);
+    std::vector<float> held(values, values + n);
+    const float most = largestOf(dtype);
+    for (float& value : held)
+        if (std::isfinite(value)) value = std::clamp(value, -most, most);
+    appendAs(dtype, held.data(), n, at);
 }
 
 } // namespace qs

@@ -35,13 +35,12 @@ public:
     /// From now on, a group of finite values that decodes to NaN or Inf sets `met`: its scale overflows its type.
     /// `given`: groups whose scale comes with the run are looked at too.
     void watchOverflow(std::shared_ptr<std::atomic<bool>> met, bool given);
-    /// Says that what becomes of a run is not finite in the type in which it is stored.
-    void sayOverflow() const;
 
 private:
     void encode(const Run& run, const RunOut& out);
     void watchGroups(const Run& run, const GroupParams* params, std::size_t stride);
     void watchPlain(const Run& run, const RunOut& out);
+    void sayOverflow() const;
     bool staysFinite(const Run& run, std::size_t begin, const GroupParams& params);
     void inInputType(const Run& run, const RunOut& out);
     void columns(const Run& run, const RunOut& out);

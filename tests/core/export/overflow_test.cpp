@@ -126,15 +126,18 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
     halves[7] = 0x7bff; // 65504
     const auto model = opened(folder, {made("a.weight", DType::F16, {64, 64}, halves)});
     int written = 0;
-    for (const QuantSpec& spec : allSpecs()) {
-        if (!findLayout("plain")->accepts(spec, model->tensors.front().shape)) continue;
-        const QString out = folder.filePath("out.safetensors");
-        QFile::remove(out);
-        if (!quantizeModel(*model, request(specText(spec).c_str(), "plain", out), {})) continue;
-        ++written;
-        QVERIFY2(nonFinite(out.toStdString()) == 0, specText(spec).c_str());
-    }
-    QVERIFY(written > 20);
+    for (const QuantSpec& spec : allSpecs())
+        for (const char* layout : {"plain", "native"}) {
+            if (!findLayout(layout)->accepts(spec, model->tensors.front().shape)) continue;
+            const QString out = folder.filePath("out.safetensors"), back = folder.filePath("back.safetensors");
+            QFile::remove(out);
+            if (!quantizeModel(*model, request(specText(spec).c_str(), layout, out), {})) continue;
+            ++written;
+            QVERIFY2(nonFinite(out.toStdString()) == 0, (layout + (" " + specText(spec))).c_str());
+            const auto decoded = dequantizeModel(**openModel(out.toStdString()), {}, back.toStdString(), {});
+            QVERIFY2(decoded && nonFinite(back.toStdString()) == 0, specText(spec).c_str());
+        }
+    QVERIFY(written > 40);
 }
 
 void OverflowTest::whatFitsIsOffered() {
