@@ -53,11 +53,13 @@ Run declareCapture(CLI::App& app) {
     auto options = std::make_shared<CaptureOptions>();
     addPath(app, options->path);
     options->text.declare(app);
+    std::vector<std::string> endings;
+    for (const auto& kind : eval::captureKinds()) addOnce(endings, std::string(kind.extension));
     option(app, "-o,--output", options->output,
            "The file to write: .safetensors for inputs of layers, .gguf or .dat for an\nimportance matrix of llama.cpp")
         .type("OUT")
         .required()
-        .writes();
+        .writes(endings);
     option(app, "--what", options->what,
            "rows: inputs; gram: X^T X of all inputs, for gptq; imatrix, imatrix-dat: sums of\n"
            "squares (default: the first that OUT's ending allows)")

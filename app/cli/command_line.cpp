@@ -29,6 +29,7 @@ CommandLine::CommandLine()
         auto* declared = app_->add_subcommand(command.name, command.summary);
         declared->footer("");
         runs_.emplace_back(declared, command.declare(*declared));
+        addForce(*declared, force_);
     }
 }
 
@@ -51,6 +52,8 @@ Result<void> CommandLine::run() const {
         for (const auto& place : part().places) runFiles().reads(place, "the records");
         addPaths(*declared, runFiles());
         if (auto fine = runFiles().apart(); !fine) return fine;
+        part().force = part().force || force_;
+        if (auto fine = runFiles().mayBeWritten(part().force); !fine) return fine;
         if (auto fine = hasNoEmptyValue(*declared); !fine) return fine;
         leftOut().clear();
         auto done = command();

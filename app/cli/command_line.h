@@ -25,6 +25,7 @@ public:
 
 private:
     std::unique_ptr<CLI::App> app_;
+    bool force_ = false; ///< --force
     std::vector<std::pair<const CLI::App*, std::function<Result<void>()>>> runs_;
 };
 

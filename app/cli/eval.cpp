@@ -266,7 +266,9 @@ Run declareEval(CLI::App& app) {
            "text where there is no other")
         .type("FILE")
         .reads();
-    option(app, "--save-base", options->saveBase, "Write what the model says as such a file").type("FILE").writes();
+    option(app, "--save-base", options->saveBase, "Write what the model says as such a file")
+        .type("FILE")
+        .writes({".bin", ".dat", ".kld", ".logits"});
     flag(app, "--llama-cpp", options->llama,
          "Print the figures of llama-perplexity's KL divergence too, by its own definitions");
     flag(app, "--no-floor", options->noFloor,

@@ -5,6 +5,7 @@
 #include "core/report/report.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
@@ -18,6 +19,7 @@ struct OptionMark {
     std::string unless;
     std::string name; ///< name of the option; detects that another option was created at the same address
     OptionRole role = OptionRole::Setting;
+    std::vector<std::string> endings = {}; ///< of an output file
 };
 std::map<const CLI::Option*, OptionMark>& optionMarks() {
     static std::map<const CLI::Option*, OptionMark> all;
@@ -95,6 +97,14 @@ Result<std::string> settingsOf(const CLI::App& command) {
     return out;
 }
 
+void addForce(CLI::App& command, bool& force) {
+    const bool writes =
+        std::ranges::any_of(command.get_options(), [](const CLI::Option* o) { return isOutput(markOf(o)); });
+    if (writes)
+        flag(command, "--force", force, "Replace a file that this program did not write").role(OptionRole::Report);
+    for (CLI::App* inner : command.get_subcommands({})) addForce(*inner, force);
+}
+
 void addPaths(const CLI::App& command, RunFiles& files) {
     for (const CLI::Option* declared : command.get_options()) {
         const auto use = pathUse(declared);
@@ -103,7 +113,7 @@ void addPaths(const CLI::App& command, RunFiles& files) {
         for (const auto& path : declared->results()) {
             if (path == optionMarks().at(declared).unless) continue;
             if (use == PathUse::Input) files.reads(path, as);
-            if (use == PathUse::Output) files.writes(path, as);
+            if (use == PathUse::Output) files.writes(path, as, optionMarks().at(declared).endings);
             if (use == PathUse::Export) files.exports(path, as, false);
             if (use == PathUse::CertifiedExport) files.exports(path, as, true);
         }
@@ -137,7 +147,11 @@ Option Option::check(std::function<std::string(const std::string&)> problem) con
     return Option(declared_->check(std::move(problem)));
 }
 Option Option::reads(const std::string& unless) const { return marked(declared_, PathUse::Input, unless); }
-Option Option::writes() const { return marked(declared_, PathUse::Output, "-"); }
+Option Option::writes(std::vector<std::string> endings) const {
+    marked(declared_, PathUse::Output, "-");
+    optionMarks()[declared_].endings = std::move(endings);
+    return *this;
+}
 Option Option::certifies() const { return marked(declared_, PathUse::CertifiedExport); }
 Option Option::exports() const { return marked(declared_, PathUse::Export); }
 Option Option::role(OptionRole role) const {

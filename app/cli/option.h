@@ -47,7 +47,8 @@ public:
 
     /// The value is the path of an input file or folder. `unless` is a value that is not a path.
     Option reads(const std::string& unless = {}) const;
-    Option writes() const;    ///< path of an output file
+    /// Path of an output file, and how its name may end: {".json"}.
+    Option writes(std::vector<std::string> endings) const;
     Option exports() const;   ///< path of an exported file or folder; see RunFiles
     Option certifies() const; ///< like exports(), and a certificate is written too
 
@@ -62,6 +63,8 @@ private:
 /// How a run uses the path in an option.
 enum class PathUse { None, Input, Output, Export, CertifiedExport };
 PathUse pathUse(const CLI::Option* declared);
+/// Declares --force for a command that writes files, and for those inside of it.
+void addForce(CLI::App& command, bool& force);
 /// Adds all paths given to a parsed command.
 void addPaths(const CLI::App& command, RunFiles& files);
 

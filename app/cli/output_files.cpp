@@ -42,7 +42,7 @@ void OutputFiles::declare(CLI::App& app, std::initializer_list<const char*> ids)
         file.option = option(app, std::string("--") + file.writer->id, file.path,
                              std::string(file.writer->title) + ": " + file.writer->holds)
                           .type("FILE")
-                          .writes()
+                          .writes({file.writer->extension})
                           .role(OptionRole::Report);
     if (ids.size() > 1) // only reports contain provenance with paths
         flag(app, "--paths", paths_, "In these files name folders too, not the last name of a path alone")

@@ -296,7 +296,7 @@ Run declarePlan(CLI::App& app) {
     option(app, "--null-chunks", options->proofChunks, "Chunks of that test at most").type("N").showDefault();
     option(app, "-o,--output", options->output, "Write the plan as a recipe, which quantize and eval take")
         .type("FILE")
-        .writes();
+        .writes({".json"});
     options->units.declare(app);
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

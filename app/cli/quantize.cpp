@@ -28,7 +28,7 @@ struct QuantizeOptions {
     std::string recipe, solver, certificate;
     Learning learning;
     OutputFiles rows; ///< the certificate and the rows of the solver, as JSON
-    bool skipRefused = false;
+    bool skipRefused = false, copyAll = false;
 };
 
 struct ExportOptions {
@@ -36,11 +36,12 @@ struct ExportOptions {
     std::vector<std::string> filters;
     OutputFiles rows; ///< the certificate, as JSON
     UnitOptions units;
-    bool skipRefused = false;
+    bool skipRefused = false, copyAll = false;
 };
 
 struct DequantizeOptions {
     std::string path, decode, output;
+    bool copyAll = false;
 };
 
 constexpr double kToldSeconds = 1; ///< seconds of CPU time; shorter runs do not print it
@@ -223,6 +224,7 @@ Result<void> exportAs(const ExportOptions& options) {
     if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
     request.skipRefused = options.skipRefused;
+    request.copyAll = options.copyAll;
     recipe->applyTo(request);
     const auto units = options.units.open(options.rows.any());
     if (!units) return tl::unexpected(units.error());
@@ -263,6 +265,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     const std::string layout = options.layout == kLayoutOfEnding ? std::string() : options.layout;
     QuantizeRequest request{{}, joined(options.filters), layout, options.output};
     request.skipRefused = options.skipRefused;
+    request.copyAll = options.copyAll;
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
     std::optional<solve::Settings> settings;
@@ -291,10 +294,16 @@ Result<void> dequantize(const DequantizeOptions& options) {
     if (!model) return tl::unexpected(model.error());
     std::optional<Decode> decode;
     if (!options.decode.empty()) decode = options.decode == "poly" ? Decode::Poly : Decode::Table;
-    auto written = dequantizeModel(**model, decode, options.output, processJob());
+    auto written = dequantizeModel(**model, decode, options.output, processJob(), options.copyAll);
     if (!written) return tl::unexpected(written.error());
     if (auto done = report(*written, options.output, "tensors decoded"); !done) return done;
-    return print(leftOutText(written->leftOut));
+    std::string text = leftOutText(written->leftOut);
+    for (const std::string& remark : written->remarks) text += remark + "\n";
+    return print(text);
+}
+
+void addCopyAll(CLI::App& app, bool& copyAll) {
+    flag(app, "--copy-all", copyAll, "Copy the other weights of a folder too: by default they are left out and named");
 }
 
 } // namespace
@@ -322,9 +331,10 @@ Run declareQuantize(CLI::App& app) {
         .type("SOLVER");
     options->learning.declare(app);
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    addCopyAll(app, options->copyAll);
     option(app, "--certificate", options->certificate, "What was proved, with the SHA-256 of every file, as JSON")
         .type("FILE")
-        .writes();
+        .writes({".json"});
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
         .required()
@@ -343,6 +353,7 @@ Run declareExport(CLI::App& app) {
     addTensorFilters(app, options->filters);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
+    addCopyAll(app, options->copyAll);
     options->units.declare(app);
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
@@ -358,6 +369,7 @@ Run declareDequantize(CLI::App& app) {
     option(app, "--decode", options->decode, "Decode 4-bit codes by table or by polynomial (default: as the file says)")
         .oneOf({"table", "poly"})
         .type("table|poly");
+    addCopyAll(app, options->copyAll);
     option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
         .required()
         .type("OUT")

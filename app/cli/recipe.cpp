@@ -5,6 +5,7 @@
 #include "app/cli/output_files.h"
 #include "app/cli/selection.h"
 #include "app/cli/terminal.h"
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/model/output/atomic_file.h"
 #include "core/recipes/convert.h"
@@ -70,6 +71,9 @@ Result<void> convert(const RecipeOptions& options) {
     const RecipeFormat& to = *findRecipeFormat(options.to);
     const auto written = convertRecipe(*recipe, to, model->get());
     if (!written) return failAt(shownPath(options.path), written.error());
+    if (options.output != "-")
+        if (auto fine = checkEnding(options.output, fmt::format("-o of --to {}", to.id), {to.ending}); !fine)
+            return fine;
     if (options.output == "-") {
         for (const std::string& remark : written->remarks) note(remark);
         return print(written->text);
@@ -118,10 +122,13 @@ Run declareRecipe(CLI::App& app) {
     resolving->outputs.declare(one, {"json"});
     CLI::App& two = subcommand(app, "convert", "Write a recipe as another program reads it");
     addRecipe(two, *converting, "The model whose tensors it is for; needed where rules are patterns");
-    std::vector<std::string> ids;
-    for (const RecipeFormat* row : recipeFormats()) ids.emplace_back(row->id);
+    std::vector<std::string> ids, endings;
+    for (const RecipeFormat* row : recipeFormats()) {
+        ids.emplace_back(row->id);
+        addOnce(endings, std::string(row->ending));
+    }
     option(two, "--to", converting->to, "Whose recipe to write; see `recipe formats`").required().type("ID").oneOf(ids);
-    option(two, "-o,--output", converting->output, "The file to write").required().type("OUT").writes();
+    option(two, "-o,--output", converting->output, "The file to write").required().type("OUT").writes(endings);
     CLI::App& three = subcommand(app, "formats", "List the formats of recipes and how their rules match");
     listing->outputs.declare(three, {"json"});
     return [=, &one, &two] {

@@ -58,7 +58,7 @@ Run declareTokenize(CLI::App& app) {
         .reads();
     option(app, "-o,--output", options->ids, "Write the ids: an array of i32 (.npy), else one number a line")
         .type("FILE")
-        .writes();
+        .writes({".npy", ".txt"});
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli tokenize " + options->path + " --text " + options->text;

@@ -15,6 +15,7 @@ struct Part {
     std::optional<Shard> rank;       ///< of a process that mpirun started
     bool isMerge = false;            ///< the command only puts records together
     bool isPaused = false;           ///< set by the command: it needs results of others, see UnitOptions::pause()
+    bool force = false;              ///< --force, of a merge also for the command that it runs
     std::vector<std::string> places; ///< of a merge: files and folders with records; empty: that of --records
 };
 Part& part();

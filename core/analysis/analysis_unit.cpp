@@ -5,11 +5,17 @@
 #include "core/records/input_hash.h"
 #include "core/records/unit_run.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
+#include <initializer_list>
 
 namespace qs {
 
 // Fields of the records, in the order of the structs.
+
+constexpr Status lastOf(Status) { return Status::Failed; }
+DType lastOf(DType) { return dtypes().back().dtype; }
 
 template<class Archive, archive::Of<ErrorSums> T> void fieldsOf(Archive& archive, T& s) {
     archive(s.n, s.se, s.se2, s.sae, s.sw2, s.swv, s.sv2, s.maxAbs, s.clipped, s.zeros, s.signFlips);
@@ -65,6 +71,51 @@ template<class Archive, archive::Of<RowRecord> T> void fieldsOf(Archive& archive
             r.statistics, r.warnings, r.larger, r.seconds, record.distribution);
 }
 
+bool areFinite(std::initializer_list<double> numbers) {
+    return std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
+}
+
+bool areFinite(const std::optional<InputErrors>& e) {
+    return !e || areFinite({e->weightedNmse.value_or(0), e->outputNmse.value_or(0), e->hessianTrace.value_or(0)});
+}
+
+/// True if statistics that were read can be those of so many elements. Sums of large values may be infinite.
+bool fits(const TensorStatistics& s, std::uint64_t elements) {
+    const Moments& m = s.moments;
+    const auto all = std::int64_t(elements);
+    return m.n >= 0 && m.n <= double(elements) && m.nan <= elements && m.inf <= elements && m.zeros <= elements &&
+           areFinite({m.pivot, m.min, m.max}) && s.outlierChannels >= 0 && s.outlierChannels <= all &&
+           s.outlierColumns >= 0 && s.outlierColumns <= all;
+}
+
+bool fits(const FloatHistogram& histogram, std::uint64_t elements) {
+    std::uint64_t left = elements; // a sum could be more than 64 bits hold
+    return std::ranges::all_of(histogram.counts(), [&](std::uint64_t count) {
+        const bool isLess = count <= left;
+        left -= isLess ? count : 0;
+        return isLess;
+    });
+}
+
+/// True if a row that was read can be that of the tensor.
+bool fits(const RowRecord& record, const TensorInfo& tensor) {
+    const TensorAnalysis& r = record.row;
+    const std::uint64_t all = tensor.elements;
+    const auto isCount = [&](std::uint64_t count) { return count <= all; };
+    const bool isOfTensor = r.tensor == tensor.name && r.dtype == tensor.dtype &&
+                            std::ranges::equal(r.shape, TensorShape(tensor.shape).sizes()) && r.elements == all;
+    const bool areSums = r.sums.n >= 0 && r.sums.n <= double(all) && isCount(r.sums.clipped) && isCount(r.sums.zeros) &&
+                         isCount(r.sums.signFlips) && isCount(r.nan) && isCount(r.inf);
+    const bool areCodes = (r.codeCounts.empty() || r.codeCounts.size() == r.levels.size()) &&
+                          std::ranges::all_of(r.codeCounts, isCount) &&
+                          std::ranges::all_of(r.levels, [](float level) { return std::isfinite(level); });
+    const bool areFigures = areFinite({r.bpw, r.p50, r.p95, r.p99, r.lloydGapDb.value_or(0), r.seconds}) &&
+                            r.bpw >= 0 && r.seconds >= 0 && areFinite(r.onInputs);
+    const auto& d = record.distribution;
+    return isOfTensor && areSums && areCodes && areFigures && (!r.statistics || fits(*r.statistics, all)) &&
+           (!d || (fits(d->error, all) && fits(d->value, all)));
+}
+
 } // namespace
 
 Result<std::optional<TensorAnalysis>> unitOfAnalysis(UnitRun* units, const Model& model, const TensorInfo& tensor,
@@ -82,13 +133,16 @@ Result<std::optional<TensorAnalysis>> unitOfAnalysis(UnitRun* units, const Model
         return fmt::format("{}\n{}\n{}", *hash, tensor.name, canonicalText(spec));
     };
     const std::string name = fmt::format("{} as {}", escapeForPeople(tensor.name, 60), specText(spec));
-    auto record = units->unit<RowRecord>(key, name, double(tensor.bytes), [&]() -> Result<RowRecord> {
-        auto row = compute();
-        if (!row) return tl::unexpected(row.error());
-        RowRecord out{std::move(*row), {}};
-        if (out.row.distribution) out.distribution = *out.row.distribution;
-        return out;
-    });
+    auto record = units->unit<RowRecord>(
+        key, name, double(tensor.bytes),
+        [&]() -> Result<RowRecord> {
+            auto row = compute();
+            if (!row) return tl::unexpected(row.error());
+            RowRecord out{std::move(*row), {}};
+            if (out.row.distribution) out.distribution = *out.row.distribution;
+            return out;
+        },
+        [&](const RowRecord& read) { return fits(read, tensor); });
     if (!record) return tl::unexpected(record.error());
     if (!*record) return std::nullopt;
     TensorAnalysis row = std::move((*record)->row);

@@ -8,6 +8,7 @@
 
 namespace qs {
 
+constexpr Comparison lastOf(Comparison) { return Comparison::NotCompared; }
 template<class Archive, archive::Of<TensorProof> T> void fieldsOf(Archive& archive, T& row) {
     std::string spec = row.spec, specFull = row.specFull, dtype = row.dtype, readAs = row.readAs;
     TensorShape::Sizes shape = row.shape.sizes();

@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <sys/stat.h>
 
@@ -30,26 +33,60 @@ bool isHeaderOfCsv(std::string_view text) {
            line.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_,\r") == line.npos;
 }
 
-/// Reports may be written again where they lie, also in the folder of a model: each says who wrote it.
-bool isOwnReport(const std::string& path) {
+/// The first and the last bytes of a file.
+struct Ends {
+    std::uint64_t size = 0;
+    std::string head, tail;
+    bool have(std::initializer_list<const char*> marks) const {
+        return std::ranges::any_of(
+            marks, [&](const char* mark) { return head.find(mark) != head.npos || tail.find(mark) != tail.npos; });
+    }
+};
+
+std::optional<Ends> endsOf(const std::string& path) {
     constexpr std::size_t kLooked = 65536;
     const auto file = MappedFile::open(path, FileAccess::Pread);
-    if (!file) return false;
+    if (!file) return {};
     const std::size_t size = (*file)->size(), n = std::min(size, kLooked);
-    std::string head(n, '\0'), tail(n, '\0');
-    (*file)->readInto(0, std::as_writable_bytes(std::span(head)));
-    (*file)->readInto(size - n, std::as_writable_bytes(std::span(tail)));
-    if (path.ends_with(".csv")) return isHeaderOfCsv(head);
-    for (const char* mark :
-         {"content=\"QuantScope ", "\"version\": \"QuantScope ", "Tool: QuantScope ", "/Creator (QuantScope "})
-        if (head.find(mark) != head.npos || tail.find(mark) != tail.npos) return true;
-    return false;
+    Ends out{size, std::string(n, '\0'), std::string(n, '\0')};
+    (*file)->readInto(0, std::as_writable_bytes(std::span(out.head)));
+    (*file)->readInto(size - n, std::as_writable_bytes(std::span(out.tail)));
+    return out;
+}
+
+/// Reports may be written again where they lie, also in the folder of a model: each says who wrote it.
+bool isOwnReport(const std::string& path) {
+    const auto ends = endsOf(path);
+    if (!ends) return false;
+    if (path.ends_with(".csv")) return isHeaderOfCsv(ends->head);
+    return ends->have(
+        {"content=\"QuantScope ", "\"version\": \"QuantScope ", "Tool: QuantScope ", "/Creator (QuantScope "});
+}
+
+/// The same of all that this program writes and that can say so: rows without provenance, recipes, certificates, weights
+/// in layouts of ours, inputs of layers. Of an empty file nothing is lost.
+bool isOwnFile(const std::string& path) {
+    if (isOwnReport(path)) return true;
+    const auto ends = endsOf(path);
+    if (!ends) return false;
+    for (const char* start : {"{\"rows\": [", "{\"format\": ", "{\n  \"version\": 1,\n  \"default\": "})
+        if (ends->head.starts_with(start)) return true;
+    return ends->size == 0 || ends->have({"\"quantscope", "quantscope_hdf5"});
 }
 
 } // namespace
 
+Result<void> checkEnding(const std::string& path, const std::string& as, const std::vector<std::string>& endings) {
+    std::string lower = path;
+    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    const auto isEnding = [&](const std::string& ending) { return lower.ends_with(ending); };
+    if (endings.empty() || std::ranges::any_of(endings, isEnding)) return {};
+    return fail(fmt::format("The name of {} ({}) must end in {}.", shownOutput(path), as, fmt::join(endings, " or ")),
+                path);
+}
+
 RunFiles::Place RunFiles::placeOf(const std::string& path, const std::string& as) {
-    Place place{path, as, {}, {}, false, false};
+    Place place{path, as, {}};
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0) {
         place.id.emplace(status.st_dev, status.st_ino);
@@ -82,8 +119,10 @@ void RunFiles::reads(const Model& model) {
     reads(model.folder, "the opened folder");
 }
 
-void RunFiles::writes(const std::string& path, const std::string& as) {
-    if (!path.empty() && path != "-") outputs_.push_back(placeOf(path, as));
+void RunFiles::writes(const std::string& path, const std::string& as, std::vector<std::string> endings) {
+    if (path.empty() || path == "-") return;
+    outputs_.push_back(placeOf(path, as));
+    outputs_.back().endings = std::move(endings);
 }
 
 void RunFiles::exports(const std::string& path, const std::string& as, bool certified) {
@@ -108,6 +147,19 @@ Result<void> RunFiles::apart(const Place& output, const Place& input) {
         return fail(fmt::format("The output {} ({}) is a file of the opened input {}; name a new file.",
                                 shownOutput(output.path), output.as, shownOutput(input.path)),
                     output.path);
+    return {};
+}
+
+Result<void> RunFiles::mayBeWritten(bool force) const {
+    for (const Place& output : outputs_) {
+        if (output.isSpecial || output.isFolder) continue;
+        if (auto fine = checkEnding(output.path, output.as, output.endings); !fine) return fine;
+        if (output.id && !force && !isOwnFile(output.path))
+            return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give --force to "
+                                    "replace it.",
+                                    shownOutput(output.path), output.as),
+                        output.path);
+    }
     return {};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 // Lists all files that a run reads and writes, before it writes any. Checks that no output is an input: not under
 // another name, through a link, as a hard link, nor as a file in a folder that is read. Two outputs must not be the
-// same file.
+// same file. An output has the ending of its kind, and replaces only what this program wrote.
 
 #include "core/base/result.h"
 #include "core/model/model.h"
@@ -13,22 +13,31 @@
 
 namespace qs {
 
+/// Fails if the name of an output has none of these endings, see RunFiles::writes(). `as`: as there.
+Result<void> checkEnding(const std::string& path, const std::string& as, const std::vector<std::string>& endings);
+
 class RunFiles {
 public:
     /// Adds an input: a file or a folder. `as` is its name in messages: "--recipe", "the opened model".
     void reads(const std::string& path, const std::string& as);
     /// Adds the files of an opened model, its folder, and the files beside it that say how it is quantized.
     void reads(const Model& model);
-    void writes(const std::string& path, const std::string& as);
+    /// `endings`: how the name may end, in lower case; empty: as it likes.
+    void writes(const std::string& path, const std::string& as, std::vector<std::string> endings = {});
     /// Adds an exported file or folder, and its certificate. The certificate is written or, if `certified` is false,
     /// the one of a replaced file is removed.
     void exports(const std::string& path, const std::string& as, bool certified);
     /// Fails if an output is an input or another output. The error names both.
     Result<void> apart() const;
+    /// Fails if an output has another ending than it may have, or would replace a file without a mark of this program: a
+    /// checkpoint of somebody, or a table. `force`: such a file may be replaced. Folders are looked at when they are
+    /// written, see AtomicFolder.
+    Result<void> mayBeWritten(bool force) const;
 
 private:
     struct Place {
         std::string path, as, canonical;
+        std::vector<std::string> endings = {};
         std::optional<std::pair<std::uint64_t, std::uint64_t>> id; ///< device and inode; empty if it does not exist
         bool isFolder = false, isSpecial = false;
     };

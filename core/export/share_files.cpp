@@ -25,9 +25,11 @@ template<class Archive, archive::Of<StagedFile> T> void fieldsOf(Archive& archiv
     archive(file.name, file.bytes, file.sha256);
 }
 
+std::string nameOfStaged(const std::string& key) { return sha256OfText(key).substr(0, 24) + ".safetensors"; }
+
 Result<StagedFile> stageFile(const FileToStage& file, const std::string& folder, const std::string& key,
                              const Job& job) {
-    StagedFile out{sha256OfText(key).substr(0, 24) + ".safetensors", 0, {}};
+    StagedFile out{nameOfStaged(key), 0, {}};
     const std::string path = (fs::path(folder) / out.name).string();
     if (auto written = file.write(path); !written) return tl::unexpected(written.error());
     auto hash = sha256OfFile(path, job);
@@ -42,6 +44,7 @@ Result<std::string> pathOf(const StagedFile& file, const std::vector<std::string
     std::error_code error;
     for (const std::string& folder : folders) {
         const auto path = fs::path(folder) / file.name;
+        if (!fs::is_regular_file(fs::symlink_status(path, error))) continue; // the output becomes a name of this file
         if (fs::file_size(path, error) != file.bytes || error) continue;
         const auto hash = sha256OfFile(path.string(), job);
         if (!hash && hash.error().cancelled) return tl::unexpected(hash.error());
@@ -71,7 +74,8 @@ Result<void> shareFiles(UnitRun& units, const Model& model, QuantizeRequest& req
             const std::string key = hash + "\n" + file.name;
             const auto staged =
                 units.unit<StagedFile>([&] { return Result<std::string>(key); }, escapeForPeople(file.name, 60),
-                                       double(file.bytes), [&] { return stageFile(file, units.folder(), key, job); });
+                                       double(file.bytes), [&] { return stageFile(file, units.folder(), key, job); },
+                                       [&](const StagedFile& read) { return read.name == nameOfStaged(key); });
             if (!staged) return tl::unexpected(staged.error());
             if (!*staged) continue;
             auto path = pathOf(**staged, units.folders(), job);

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/companion.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/file_format.h"
 #include "core/model/output/atomic_file.h"
 #include "core/model/output/confined_folder.h"
 
@@ -87,6 +88,14 @@ Result<std::shared_ptr<MappedFile>> sourceOfEntry(const ConfinedFolder& folder, 
     return std::shared_ptr<MappedFile>();
 }
 
+/// Tensors outside of an ONNX file have no mark of their own: "model.onnx_data".
+bool holdsWeights(const MappedFile& file, const std::string& name) {
+    constexpr std::size_t kHead = 4096;
+    std::vector<std::byte> buffer;
+    const FileFormat* format = formatOfBytes(file.read(0, std::min(kHead, file.size()), buffer), false);
+    return (format && format->holdsModels) || (name.find(".onnx") != std::string::npos && name.ends_with("data"));
+}
+
 } // namespace
 
 bool isIndexName(const std::string& name) {
@@ -115,7 +124,7 @@ Result<nlohmann::ordered_json> sourceConfig(const Model& model) {
 }
 
 Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::path& into, const fs::path& output,
-                                               bool configures, std::vector<LeftOut>& leftOut, const Job& job) {
+                                               CopyRules rules, std::vector<LeftOut>& leftOut, const Job& job) {
     std::vector<std::string> copied;
     std::error_code failed;
     const ConfinedFolder folder(model.folder);
@@ -135,16 +144,24 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
         }
         if (isFolder) continue;
         const bool top = !relative.has_parent_path();
-        if (top && (isIndexName(name) || name.ends_with(".safetensors"))) continue;
+        if (top && isIndexName(name)) continue;
         if (std::ranges::any_of(model.files, [&](const ModelFile& file) { return file.path == it->path(); }))
             continue; // of another format: its tensors are in the new files
         if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
-        if (top && ((configures && name == kConfigName) || name.ends_with("certificate.json"))) continue;
+        if (top && ((rules.configures && name == kConfigName) || name.ends_with("certificate.json"))) continue;
         std::string why;
         const auto source = sourceOfEntry(folder, *it, relative.string(), why);
         if (!source) return tl::unexpected(source.error());
         if (!*source) {
             if (!why.empty()) leftOut.push_back({relative.string(), why});
+            continue;
+        }
+        if (!rules.all && holdsWeights(**source, name)) {
+            leftOut.push_back({relative.string(), "it holds weights that were not quantized"});
+            continue;
+        }
+        if (fs::exists(into / relative, ignored)) {
+            leftOut.push_back({relative.string(), "its name is that of a file that was written"});
             continue;
         }
         const auto mode = fs::status(it->path(), failed).permissions();

@@ -17,7 +17,7 @@ class Decoding final : private TensorMaker {
 public:
     Decoding(const Model& model, std::optional<Decode> decode) : model_(model), decode_(decode) {}
 
-    Result<WrittenFiles> run(const std::string& output, const Job& job) {
+    Result<WrittenFiles> run(const std::string& output, bool copyAll, const Job& job) {
         std::vector<OutputShard> shards;
         for (const ModelFile& file : model_.files) {
             OutputShard& shard = shards.emplace_back(shardName(file), TensorsToWrite(*this));
@@ -42,7 +42,9 @@ public:
             if (auto added = add(shards[tensor.file], i); !added) return tl::unexpected(added.error());
             ++(tensor.packed || tensor.derived ? decoded : copies);
         }
-        auto result = writeModel(model_, std::move(shards), output, job);
+        Finish finish;
+        finish.copyAll = copyAll;
+        auto result = writeModel(model_, std::move(shards), output, job, finish);
         if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;
         return result;
     }
@@ -89,9 +91,9 @@ private:
 } // namespace
 
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
-                                     const Job& job) {
+                                     const Job& job, bool copyAll) {
     if (auto fine = namesSafetensors(output); !fine) return tl::unexpected(fine.error());
-    return Decoding(model, decode).run(output, job);
+    return Decoding(model, decode).run(output, copyAll, job);
 }
 
 } // namespace qs

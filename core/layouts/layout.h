@@ -130,6 +130,7 @@ struct QuantizeRequest {
     bool columnScales = false;          ///< `solve` may give column scales
     std::vector<TensorRule> rules = {}; ///< before `spec`
     bool keepsRest = false;             ///< tensors that no rule matches stay as they are
+    bool copyAll = false;               ///< of a folder: other weights that lie in it too
     bool skipRefused = false;           ///< refused tensors stay as they are; it is an error if all are refused
     Prove prove = {};                   ///< if it fails, the export fails and no file stays
     StageFiles stage = {};              ///< of a folder of safetensors; null: this process writes all files
@@ -166,7 +167,7 @@ std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTenso
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
-                                     const Job& job);
+                                     const Job& job, bool copyAll = false);
 
 /// Whether a filter takes a tensor: its name matches; with the filter "" it is a weight. The error of an invalid regex names
 /// the place.

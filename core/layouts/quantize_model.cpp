@@ -66,7 +66,7 @@ public:
         if (!result) return result;
         result->quantizedTensors = taken_.size();
         result->copiedTensors = model_.tensors.size() - taken_.size();
-        result->remarks = std::move(remarks);
+        result->remarks.insert(result->remarks.begin(), remarks.begin(), remarks.end());
         fields_.leave();
         for (std::uint32_t i = 0; i < taken_.size(); ++i)
             for (const std::string& warning : fields_.warningsOf(i))
@@ -167,6 +167,7 @@ private:
                 return request_.prove(path, written_, leftOut);
             };
         finish_.before = request_.before, finish_.after = request_.after, finish_.stage = request_.stage;
+        finish_.copyAll = request_.copyAll;
     }
 
     const Model& model_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/layouts/write_model.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/copy_folder.h"
@@ -188,8 +189,11 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
     }
     if (!index.empty()) written.paths.push_back((fs::path(output) / index).string());
     if (!model.folder.empty()) {
-        const auto copied = copyUntouched(model, partial, output, configures, written.leftOut, job);
+        const auto copied = copyUntouched(model, partial, output, {configures, finish.copyAll}, written.leftOut, job);
         if (!copied) return tl::unexpected(copied.error());
+        if (contains(*copied, kModelCard))
+            written.remarks.push_back(
+                fmt::format("{} is the model card of the original: say in it what these weights are.", kModelCard));
         for (const auto& name : *copied) written.paths.push_back((fs::path(output) / name).string());
     }
     if (configures) {

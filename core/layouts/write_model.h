@@ -33,6 +33,7 @@ struct Finish {
     std::function<Result<void>(const std::string& path, const std::vector<LeftOut>& leftOut)> prove = {};
     std::function<Result<void>()> before = {}, after = {}; ///< of a single file, as in QuantizeRequest
     StageFiles stage = {};                                 ///< as in QuantizeRequest
+    bool copyAll = false;                                  ///< as in QuantizeRequest
     /// For the one file that is written; refers to this.
     Naming naming(const std::string& output) const;
 };

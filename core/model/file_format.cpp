@@ -89,7 +89,7 @@ constexpr std::array<FileFormat, 15> kFormats = {{
      isIndex, openSafetensorsIndex, openPartOfIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors, openPartOfSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
-    {"npy", "NumPy array", "*.npy", isNpy, openNpy},
+    {"npy", "NumPy array", "*.npy", isNpy, openNpy, nullptr, false},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
     {"hdf5", "HDF5 (Keras)", "*.weights.h5 *.h5 *.hdf5", isHdf5, openHdf5},
     {"keras", "Keras", "*.keras", isKeras, openKeras},
@@ -98,7 +98,7 @@ constexpr std::array<FileFormat, 15> kFormats = {{
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
     {"tfjs", "TensorFlow.js", "*model.json *weights_manifest.json", isTfjs, openTfjs},
     // Must be last: it has no magic number and accepts many files.
-    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix},
+    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix, nullptr, false},
 }};
 
 /// Matches patterns such as "*.index.*.json". The texts between stars must occur in this order; the last must end the

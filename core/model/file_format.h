@@ -21,6 +21,7 @@ struct FileFormat {
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
     /// Lists only some tensors. Null: the format always lists all of them.
     Result<std::shared_ptr<Model>> (*openPart)(const std::string& path, const ModelPart* part) = nullptr;
+    bool holdsModels = true; ///< false: a file of inputs or of figures, which may well lie beside a model
 };
 /// All formats, in the order in which sniff() is asked.
 std::span<const FileFormat> fileFormats();

@@ -6,7 +6,9 @@
 //       archive(spread.count, spread.values);
 //   }
 //
-// Numbers are little-endian. The bytes have no types: both sides must list the same fields in the same order.
+// Numbers are little-endian. The bytes have no types: both sides must list the same fields in the same order. An enum has
+// a function `lastOf` beside it, which names its last value; a larger one is refused. Whoever takes a value that was read
+// checks that it fits: sizes, indices, figures that must be finite.
 
 #include <array>
 #include <concepts>
@@ -27,6 +29,9 @@ template<class T, class S>
 concept Of = std::same_as<std::remove_const_t<T>, S>;
 template<class T>
 concept Plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+/// A value of which all bytes are good.
+template<class T>
+concept Number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
 
 class Writer {
 public:
@@ -42,7 +47,7 @@ private:
     }
     template<class T> void put(const std::vector<T>& values) {
         put(std::uint64_t(values.size()));
-        if constexpr (Plain<T> && !std::same_as<T, bool>)
+        if constexpr (Number<T>)
             append(values.data(), values.size() * sizeof(T));
         else
             for (const auto& value : values) put(T(value));
@@ -55,7 +60,12 @@ private:
         put(value.has_value());
         if (value) put(*value);
     }
-    template<class T> void put(const T& value) requires(!Plain<T>) { fieldsOf(*this, value); }
+    template<class T>
+    void put(const T& value)
+        requires(!Plain<T>)
+    {
+        fieldsOf(*this, value);
+    }
     void append(const void* from, std::size_t size) {
         if (size) bytes_.append(static_cast<const char*>(from), size);
     }
@@ -73,7 +83,16 @@ public:
     void refuse() { isFine_ = false; }
 
 private:
-    template<Plain T> void get(T& value) { copy(&value, sizeof value); }
+    template<Number T> void get(T& value) { copy(&value, sizeof value); }
+    template<class T>
+    void get(T& value)
+        requires std::is_enum_v<T>
+    {
+        std::underlying_type_t<T> number = 0;
+        get(number);
+        isFine_ = isFine_ && number >= 0 && number <= static_cast<std::underlying_type_t<T>>(lastOf(T()));
+        value = isFine_ ? static_cast<T>(number) : T();
+    }
     void get(bool& value) {
         std::uint8_t byte = 0;
         get(byte);
@@ -84,7 +103,7 @@ private:
         copy(text.data(), text.size());
     }
     template<class T> void get(std::vector<T>& values) {
-        if constexpr (Plain<T> && !std::same_as<T, bool>) {
+        if constexpr (Number<T>) {
             values.resize(count(sizeof(T)));
             copy(values.data(), values.size() * sizeof(T));
         } else {
@@ -106,7 +125,12 @@ private:
         value.reset();
         if (has && isFine_) get(value.emplace());
     }
-    template<class T> void get(T& value) requires(!Plain<T>) { fieldsOf(*this, value); }
+    template<class T>
+    void get(T& value)
+        requires(!Plain<T>)
+    {
+        fieldsOf(*this, value);
+    }
     /// The number of elements that follow; each takes at least `least` bytes.
     std::size_t count(std::size_t least) {
         std::uint64_t n = 0;

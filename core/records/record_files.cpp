@@ -176,7 +176,13 @@ Result<RecordFiles> RecordFiles::open(const std::vector<std::string>& places, co
     const auto paths = filesIn(all);
     if (!paths) return tl::unexpected(paths.error());
     for (const std::string& path : *paths)
-        if (auto done = out.read(path); !done) return tl::unexpected(done.error());
+        if (auto done = out.read(path); !done && contains(places, path)) return tl::unexpected(done.error());
+    return out;
+}
+
+std::size_t RecordFiles::size() const {
+    std::size_t out = 0;
+    for (auto at = known_.begin(); at != known_.end(); at = known_.upper_bound(at->first)) ++out;
     return out;
 }
 
@@ -203,22 +209,24 @@ Result<void> RecordFiles::read(const std::string& path) {
             return {};
         bytes.resize(std::size_t(place.size));
         if (!file->readAt(place.offset, bytes.data(), bytes.size()) || sumOf(place.size, bytes) != place.sum) return {};
-        known_[hash] = place;
+        known_.emplace(hash, place);
         at = place.offset + place.size;
     }
 }
 
-std::optional<std::string> RecordFiles::find(const std::string& key) const {
+void RecordFiles::find(const std::string& key, const std::function<bool(const std::string& bytes)>& takes) const {
     const Hash hash = hashOf(origin_, key);
-    if (const auto waiting = new_.find(hash); waiting != new_.end()) return waiting->second;
-    const auto found = known_.find(hash);
-    if (found == known_.end()) return std::nullopt;
-    const Place& place = found->second;
-    const auto file = InputFile::open(paths_[place.file]);
-    std::string bytes(std::size_t(place.size), '\0');
-    if (!file || !file->readAt(place.offset, bytes.data(), bytes.size()) || sumOf(place.size, bytes) != place.sum)
-        return std::nullopt;
-    return bytes;
+    if (const auto waiting = new_.find(hash); waiting != new_.end() && takes(waiting->second)) return;
+    const auto [first, end] = known_.equal_range(hash);
+    for (auto at = end; at != first;) {
+        const Place& place = (--at)->second;
+        const auto file = InputFile::open(paths_[place.file]);
+        if (!file || place.offset > file->size() || place.size > file->size() - place.offset) continue;
+        std::string bytes(std::size_t(place.size), '\0');
+        const bool isSame =
+            file->readAt(place.offset, bytes.data(), bytes.size()) && sumOf(place.size, bytes) == place.sum;
+        if (isSame && takes(bytes)) return;
+    }
 }
 
 Result<void> RecordFiles::add(const std::string& key, std::string bytes) {
@@ -278,10 +286,8 @@ void RecordFiles::trim(const std::string& folder, std::uint64_t most, fs::file_t
     std::error_code error;
     for (const std::string& path : *paths) {
         const auto file = InputFile::open(path);
-        if (file && readHeader(*file, path))
-            all.push_back({fs::last_write_time(path, error), path, file->size()});
-        else
-            fs::remove(path, error);
+        const auto time = fs::last_write_time(path, error);
+        if (file && readHeader(*file, path) && !error) all.push_back({time, path, file->size()});
     }
     std::ranges::sort(all, [](const One& a, const One& b) { return a.time > b.time; });
     std::uint64_t sum = 0;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,15 +38,17 @@ public:
     RecordFiles& operator=(RecordFiles&&) = default;
     ~RecordFiles(); ///< writes what is not written yet; a problem is then not reported
 
-    /// Opens the records of this origin in some places; files of other origins are left alone. `folder`: where new
-    /// records go, made if it is missing; empty: there are none. Errors: a folder or file cannot be read or made.
+    /// Opens the records of this origin in some places; files of other origins, and what cannot be read in a folder, are
+    /// left alone. `folder`: where new records go, made if it is missing; empty: there are none. Errors: a folder cannot
+    /// be read or made, and a file that `places` name is no file of records.
     static Result<RecordFiles> open(const std::vector<std::string>& places, const std::string& folder,
                                     RecordsOrigin origin);
 
-    std::size_t size() const { return known_.size(); }
+    std::size_t size() const;                                    ///< different keys
     std::size_t filesOfOthers() const { return filesOfOthers_; } ///< files with another origin
-    /// The bytes of a record. Nullopt if there is none, or if its file has changed.
-    std::optional<std::string> find(const std::string& key) const;
+    /// Hands over the bytes of the records with this key, one after another, until `takes` returns true: several files
+    /// may hold one, and not each need be good. Bytes of a file that has changed are left out.
+    void find(const std::string& key, const std::function<bool(const std::string& bytes)>& takes) const;
     /// Adds a record. It is in a file at once, or with the next record that is added after the time of a file: a second
     /// or, in long runs, a hundredth of the time that the run has taken.
     Result<void> add(const std::string& key, std::string bytes);
@@ -53,8 +56,9 @@ public:
     /// Deletes the files of this origin in the folder for new records, with the records that wait. Error: a file cannot be
     /// deleted.
     Result<void> forget();
-    /// Deletes files in a folder that were written before `oldest`, then the oldest ones until the rest takes at most `most`
-    /// bytes, and files that are no files of records. A process that uses a deleted file computes its units again.
+    /// Deletes files of records in a folder that were written before `oldest`, then the oldest ones until the rest takes at
+    /// most `most` bytes. What cannot be read as such a file stays. A process that uses a deleted file computes its units
+    /// again.
     static void trim(const std::string& folder, std::uint64_t most, std::filesystem::file_time_type oldest);
 
 private:
@@ -70,7 +74,7 @@ private:
     RecordsOrigin origin_;
     std::string folder_, waiting_; ///< waiting_: records that are not in a file yet
     std::vector<std::string> paths_;
-    std::map<Hash, Place> known_;
+    std::multimap<Hash, Place> known_;
     std::map<Hash, std::string> new_; ///< those of waiting_
     std::size_t filesOfOthers_ = 0;
     double opened_ = 0, written_ = 0; ///< times in seconds of the steady clock; written_: of the last file, or 0

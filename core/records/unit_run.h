@@ -33,9 +33,11 @@ public:
     /// True if this process computes the next unit of the list. Call it for every unit, in order, also for those that
     /// have records.
     bool takes(double weight);
-    /// The record of a unit, counted as found. A record that cannot be read as T does not count.
-    template<class T> std::optional<T> find(const std::string& key) {
-        auto value = findPart<T>(key);
+    /// The record of a unit, counted as found. Records come from files that anybody may have written: one that cannot be
+    /// read as T, or that `fits` refuses, is passed over. `fits` checks all that the bytes do not: sizes, indices, and
+    /// figures that must be finite.
+    template<class T, class Fits> std::optional<T> find(const std::string& key, const Fits& fits) {
+        auto value = findPart<T>(key, fits);
         found_ += value ? 1 : 0;
         return value;
     }
@@ -45,9 +47,14 @@ public:
         return keepPart(key, value);
     }
     /// The same for a part of a large result, which is not counted.
-    template<class T> std::optional<T> findPart(const std::string& key) const {
-        const auto bytes = files_.find(key);
-        return bytes ? archive::valueOf<T>(*bytes) : std::nullopt;
+    template<class T, class Fits> std::optional<T> findPart(const std::string& key, const Fits& fits) const {
+        std::optional<T> out;
+        files_.find(key, [&](const std::string& bytes) {
+            out = archive::valueOf<T>(bytes);
+            if (out && !fits(std::as_const(*out))) out.reset();
+            return out.has_value();
+        });
+        return out;
     }
     template<class T> Result<void> keepPart(const std::string& key, const T& value) {
         return files_.add(key, archive::bytesOf(value));
@@ -60,9 +67,9 @@ public:
 
     /// All of the above for one unit. Nullopt: it was left out. `keyOf` is not called where the unit belongs to another
     /// part, because a key may need the hash of a large file.
-    template<class T>
+    template<class T, class Fits>
     Result<std::optional<T>> unit(const std::function<Result<std::string>()>& keyOf, const std::string& name,
-                                  double weight, const std::function<Result<T>()>& compute) {
+                                  double weight, const std::function<Result<T>()>& compute, const Fits& fits) {
         const bool isMine = takes(weight);
         if (!isMine && isPart() && !needsOthers_) {
             leaveOut(name);
@@ -70,7 +77,7 @@ public:
         }
         const auto key = keyOf();
         if (!key) return tl::unexpected(key.error());
-        if (auto known = find<T>(*key)) return known;
+        if (auto known = find<T>(*key, fits)) return known;
         if (!isMine) {
             leaveOut(name);
             return std::nullopt;
@@ -110,10 +117,11 @@ private:
 };
 
 /// The result of a unit, with or without a run that shares units.
-template<class T>
+template<class T, class Fits>
 Result<std::optional<T>> unitOf(UnitRun* run, const std::function<Result<std::string>()>& keyOf,
-                                const std::string& name, double weight, const std::function<Result<T>()>& compute) {
-    if (run) return run->unit<T>(keyOf, name, weight, compute);
+                                const std::string& name, double weight, const std::function<Result<T>()>& compute,
+                                const Fits& fits) {
+    if (run) return run->unit<T>(keyOf, name, weight, compute, fits);
     auto value = compute();
     if (!value) return tl::unexpected(value.error());
     return std::optional<T>(std::move(*value));

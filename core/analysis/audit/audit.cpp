@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 
@@ -118,6 +119,28 @@ private:
     std::vector<std::vector<Finding>> found_; ///< for each check
 };
 
+bool areIn(const Channels& channels, std::int64_t all) {
+    return channels.count <= std::uint64_t(all) && channels.first.size() <= channels.count &&
+           std::ranges::all_of(channels.first, [&](std::int64_t i) { return i >= 0 && i < all; });
+}
+
+/// True if facts that were read can be those of the tensor: indices are inside, and profiles have its rows and columns.
+bool fits(const TensorFacts& facts, const TensorInfo& tensor) {
+    const TensorFacts& f = facts;
+    const bool isMatrix = f.rows != 0 || f.columns != 0;
+    const std::uint64_t all = tensor.elements;
+    if (isMatrix && (f.rows <= 0 || f.columns <= 0 || std::uint64_t(f.rows) > all ||
+                     std::uint64_t(f.rows) * (all / std::uint64_t(f.rows)) != all ||
+                     std::uint64_t(f.columns) != all / std::uint64_t(f.rows)))
+        return false;
+    const std::uint64_t columns = isMatrix ? std::uint64_t(f.columns) : all, bad = f.nan + f.inf;
+    return f.nan <= all && f.inf <= all && bad <= all && f.firstBad >= (bad ? 0 : -1) &&
+           f.firstBad < std::int64_t(bad ? all : 0) && std::isfinite(f.low) && std::isfinite(f.high) &&
+           areIn(f.zeroRows, f.rows) && areIn(f.equalRows, f.rows) && areIn(f.zeroColumns, f.columns) &&
+           areIn(f.equalColumns, f.columns) && (f.columnRms.empty() || f.columnRms.size() == columns) &&
+           (f.rowRms.empty() || f.rowRms.size() == std::uint64_t(f.rows));
+}
+
 /// The condensed facts of a tensor, or those of its record. Nullopt: the unit is left out.
 Result<std::optional<TensorFacts>> factsOf(const Model& model, const TensorInfo& tensor, UnitRun* units,
                                            const Job& job) {
@@ -130,7 +153,8 @@ Result<std::optional<TensorFacts>> factsOf(const Model& model, const TensorInfo&
         const auto hash = hashOfFilesWith(model, tensor, job);
         return hash ? Result<std::string>(*hash + "\n" + tensor.name) : hash;
     };
-    auto facts = unitOf(units, key, escapeForPeople(tensor.name, 60), double(tensor.bytes), compute);
+    auto facts = unitOf(units, key, escapeForPeople(tensor.name, 60), double(tensor.bytes), compute,
+                        [&](const TensorFacts& read) { return fits(read, tensor); });
     if (facts && *facts) (*facts)->info = &tensor;
     return facts;
 }

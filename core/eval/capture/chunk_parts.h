@@ -9,6 +9,7 @@
 
 namespace qs::eval {
 
+constexpr WeightRole lastOf(WeightRole) { return WeightRole::AfterMlpNorm; }
 template<class Archive, archive::Of<InputPlace> T> void fieldsOf(Archive& archive, T& place) {
     archive(place.layer, place.role, place.expert);
 }
@@ -18,15 +19,24 @@ Result<std::string> keyOfParts(const InputPass& pass, const CapturePlan& plan, c
 /// The error of records that lack a part of a chunk.
 tl::unexpected<Error> partIsMissing(std::size_t chunk);
 
+/// A part that was read, with what it must be of: `width` values of an input, at most `tokens` inputs.
+template<class Part> struct ReadPart {
+    const Part& part;
+    const InputPlace& place;
+    std::size_t chunk = 0, width = 0, tokens = 0;
+};
+
 /// `Part` is made of the inputs of one place in one chunk.
 template<class Part> class ChunkParts {
 public:
     /// Adds inputs to a part. Rows come in the order of the text.
     using Add = std::function<void(Part& part, const ChunkInputs& inputs)>;
     using Take = std::function<Result<void>(const InputPlace& place, std::size_t chunk, const Part& part)>;
+    /// True if a part that was read from a record has the sizes and counts of its place.
+    using Fits = std::function<bool(const ReadPart<Part>& read)>;
 
-    ChunkParts(const InputPass& pass, const CapturePlan& plan, std::string kind, Add add)
-        : pass_(pass), plan_(plan), kind_(std::move(kind)), add_(std::move(add)) {}
+    ChunkParts(const InputPass& pass, const CapturePlan& plan, std::string kind, Add add, Fits fits)
+        : pass_(pass), plan_(plan), kind_(std::move(kind)), add_(std::move(add)), fits_(std::move(fits)) {}
 
     /// With CapturePlan::units, computes the missing chunks of this process. False: this process writes no file.
     Result<bool> prepare(const Job& job) {
@@ -40,7 +50,10 @@ public:
         for (std::size_t chunk = 0; chunk < pass_.chunks(); ++chunk) {
             const bool isMine = units->takes(1);
             places_.emplace_back();
-            if (auto known = units->find<std::vector<InputPlace>>(keyOf(chunk)))
+            const auto fits = [&](const std::vector<InputPlace>& read) {
+                return pass_.areOfChunk({read.begin(), read.end()});
+            };
+            if (auto known = units->find<std::vector<InputPlace>>(keyOf(chunk), fits))
                 places_.back() = {known->begin(), known->end()};
             else if (isMine)
                 missing.push_back(chunk);
@@ -120,7 +133,9 @@ private:
                 for (std::size_t chunk = 0; chunk < places_.size(); ++chunk) {
                     if (job.cancelled()) return cancelledError();
                     if (!places_[chunk].contains(*place)) continue; // no token of the chunk goes through the expert
-                    const auto part = plan_.units->template findPart<Part>(keyOf(chunk, *place));
+                    const auto part = plan_.units->template findPart<Part>(keyOf(chunk, *place), [&](const Part& read) {
+                        return fits_({read, *place, chunk, *pass_.widthOf(*place), plan_.context});
+                    });
                     if (!part) return partIsMissing(chunk);
                     if (auto done = take(*place, chunk, *part); !done) return done;
                 }
@@ -138,6 +153,7 @@ private:
     const CapturePlan& plan_;
     std::string kind_, key_;
     Add add_;
+    Fits fits_;
     std::vector<std::set<InputPlace>> places_; ///< that have a part, by chunk
 };
 

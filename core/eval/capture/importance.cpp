@@ -8,6 +8,8 @@
 #include "core/model/gguf/imatrix_write.h"
 #include "core/model/output/atomic_file.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -31,6 +33,12 @@ struct Squares {
 
 template<class Archive, archive::Of<Squares> T> void fieldsOf(Archive& archive, T& squares) {
     archive(squares.sums, squares.rows);
+}
+
+bool fits(const ReadPart<Squares>& read) {
+    const double rows = read.part.rows;
+    return read.part.sums.size() == read.width && rows >= 0 && rows <= double(read.tokens) &&
+           rows == std::floor(rows) && std::ranges::none_of(read.part.sums, [](double sum) { return sum < 0; });
 }
 
 using SquaresByPlace = std::map<InputPlace, Squares>;
@@ -73,8 +81,9 @@ Result<Captured> writeImportance(SharedModel model, const CapturePlan& plan, con
             return fail(
                 "This family has no names in GGUF files, so it has no importance matrix: capture to .safetensors.",
                 model->path);
-    ChunkParts<Squares> parts(*pass, plan, "squares",
-                              [](Squares& part, const ChunkInputs& inputs) { part.add(inputs.values, inputs.width); });
+    ChunkParts<Squares> parts(
+        *pass, plan, "squares", [](Squares& part, const ChunkInputs& inputs) { part.add(inputs.values, inputs.width); },
+        fits);
     const auto writes = parts.prepare(job);
     if (!writes) return tl::unexpected(writes.error());
     if (!*writes) return Captured();

@@ -30,6 +30,20 @@ std::size_t InputPass::inputsOfMatrix(const LayerMatrix& matrix) {
     return std::size_t(matrix.inputsFirst ? matrix.tensor->shape.front() : matrix.tensor->shape.back());
 }
 
+std::optional<std::size_t> InputPass::widthOf(const InputPlace& place) const {
+    const auto width = widths_.find({place.layer, place.role});
+    const int experts = isOfExperts(place.role) ? int(network_->mixture.experts) : 0;
+    const bool isThere = experts > 0 ? place.expert >= 0 && place.expert < experts : place.expert == -1;
+    return width == widths_.end() || !isThere ? std::nullopt : std::optional(width->second);
+}
+
+bool InputPass::areOfChunk(const std::set<InputPlace>& places) const {
+    const bool areThere = std::ranges::all_of(places, [&](const InputPlace& place) { return widthOf(place).has_value(); });
+    return areThere && std::ranges::all_of(widths_, [&](const auto& one) {
+               return isOfExperts(one.first.second) || places.contains({one.first.first, one.first.second, -1});
+           });
+}
+
 Result<void> InputPass::run(std::span<const std::size_t> chunks, const Sees& sees, const LayerDone& layerDone,
                             const Job& job) const {
     std::vector<std::int32_t> tokens;

@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 
 namespace qs::eval {
 
@@ -42,6 +44,10 @@ public:
     std::size_t tokens() const { return text_.inputs; }
     std::size_t chunks() const { return text_.chunks; }
     static std::size_t inputsOfMatrix(const LayerMatrix& matrix); ///< number of values in one input row
+    /// The same of a place; nullopt: the network has no such place.
+    std::optional<std::size_t> widthOf(const InputPlace& place) const;
+    /// True if a chunk can have inputs at these places and no others: all that every token passes, and some experts.
+    bool areOfChunk(const std::set<InputPlace>& places) const;
 
     using Sees = std::function<Result<void>(const ChunkInputs& inputs)>;
     using LayerDone = std::function<Result<void>(std::size_t layer)>;

@@ -155,7 +155,17 @@ Result<Captured> writeRows(SharedModel model, const CapturePlan& plan, const std
                 part.rows.insert(part.rows.end(), row.begin(), row.end());
             }
     };
-    Parts parts(*pass, plan, fmt::format("rows {} of {}", limit, tokens), keep);
+    const auto fits = [=, &plan, known = placesOf(*pass)](const ReadPart<Kept>& read) {
+        const Kept& part = read.part;
+        if (!placeIn(known, read.place)) return part.rows.empty() && part.gram.empty() && part.seen == 0;
+        const bool isOfAll = read.place.expert < 0;
+        if (!part.gram.empty() || (isOfAll ? part.seen != read.tokens : part.seen > read.tokens)) return false;
+        std::size_t rows = 0;
+        for (std::size_t i = 0; i < part.seen; ++i)
+            rows += !isOfAll || isTaken(read.chunk * plan.context + i, tokens, limit);
+        return part.rows.size() == rows * read.width;
+    };
+    Parts parts(*pass, plan, fmt::format("rows {} of {}", limit, tokens), keep, fits);
     const auto writes = parts.prepare(job);
     if (!writes) return tl::unexpected(writes.error());
     if (!*writes) return Captured();
@@ -187,11 +197,16 @@ Result<Captured> writeRows(SharedModel model, const CapturePlan& plan, const std
 Result<Captured> writeGrams(SharedModel model, const CapturePlan& plan, const std::string& path, const Job& job) {
     const auto pass = InputPass::of(model, plan);
     if (!pass) return tl::unexpected(pass.error());
-    Parts parts(*pass, plan, "gram", [known = placesOf(*pass)](Kept& part, const ChunkInputs& inputs) {
+    const auto keep = [known = placesOf(*pass)](Kept& part, const ChunkInputs& inputs) {
         if (!placeIn(known, inputs.place)) return; // a router
         addGram(inputs.values, inputs.width, part.gram);
         part.seen += inputs.values.size() / inputs.width;
-    });
+    };
+    const auto fits = [known = placesOf(*pass)](const ReadPart<Kept>& read) {
+        const std::size_t width = placeIn(known, read.place) ? read.width : 0;
+        return read.part.rows.empty() && read.part.gram.size() == width * width && read.part.seen <= read.tokens;
+    };
+    Parts parts(*pass, plan, "gram", keep, fits);
     const auto writes = parts.prepare(job);
     if (!writes) return tl::unexpected(writes.error());
     if (!*writes) return Captured();

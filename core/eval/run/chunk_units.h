@@ -27,8 +27,11 @@ std::string nameOfChunk(const EvaluationPlan& plan, std::size_t chunk);
 /// chunk under all changes.
 template<class Record> class ChunkUnits {
 public:
-    /// Without EvaluationPlan::units all chunks are computed.
-    static Result<ChunkUnits> of(const Model& model, const EvaluationPlan& plan, std::size_t chunks, const Job& job) {
+    /// Without EvaluationPlan::units all chunks are computed. `fits(record, chunk)`: a record that was read is one of
+    /// this plan's chunk.
+    template<class Fits>
+    static Result<ChunkUnits> of(const Model& model, const EvaluationPlan& plan, std::size_t chunks, const Fits& fits,
+                                 const Job& job) {
         ChunkUnits out(plan, chunks);
         if (plan.units) {
             auto key = keyOfChunks(model, plan, job);
@@ -39,7 +42,8 @@ public:
         for (std::size_t chunk = 0; plan.units && chunk < chunks; ++chunk) {
             One& one = out.all_[chunk];
             one.isComputed = plan.units->takes(1);
-            one.known = plan.units->template find<Record>(out.keyOf(chunk));
+            one.known = plan.units->template find<Record>(out.keyOf(chunk),
+                                                          [&](const Record& record) { return fits(record, chunk); });
             if (one.known) ++out.count_;
             if (!one.known && !one.isComputed) plan.units->leaveOut(nameOfChunk(plan, chunk));
         }

@@ -26,6 +26,14 @@ template<class Archive, archive::Of<ChunkCosines> T> void fieldsOf(Archive& arch
     archive(chunk.cosines, chunk.reasons, chunk.servedBy);
 }
 
+/// True if a record that was read has a cosine, or why there is none, for each change.
+bool fits(const ChunkCosines& chunk, std::size_t changes) {
+    constexpr double most = 1 + 1e-9; // rounding
+    if (chunk.cosines.size() != changes || chunk.reasons.size() != changes || chunk.servedBy.size() != changes)
+        return false;
+    return std::ranges::all_of(chunk.cosines, [](double x) { return std::isnan(x) || std::fabs(x) <= most; });
+}
+
 struct Encoder {
     Network net;
     NetworkWeights weights;
@@ -136,7 +144,8 @@ Result<EmbeddingEvaluation> evaluateEmbeddings(std::shared_ptr<const Model> mode
         if (change.network) return fail("An encoder is compared under specs, not with another network.");
     out.cosines.resize(plan.changes.size()), out.reasons.resize(plan.changes.size());
     out.servedBy.resize(plan.changes.size());
-    auto units = ChunkUnits<ChunkCosines>::of(*model, plan, out.chunks, job);
+    const auto fitsPlan = [&](const ChunkCosines& one, std::size_t) { return fits(one, plan.changes.size()); };
+    auto units = ChunkUnits<ChunkCosines>::of(*model, plan, out.chunks, fitsPlan, job);
     if (!units) return tl::unexpected(units.error());
     const auto add = [&](const ChunkCosines& chunk) {
         for (std::size_t i = 0; i < plan.changes.size(); ++i) {

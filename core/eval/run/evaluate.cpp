@@ -6,6 +6,7 @@
 #include "core/eval/run/contest.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace qs::eval {
 
@@ -27,6 +28,37 @@ struct EvaluationPart {
 
 template<class Archive, archive::Of<EvaluationPart> T> void fieldsOf(Archive& archive, T& part) {
     archive(part.scores, part.reasons, part.servedBy);
+}
+
+bool isFinite(const TokenScore& score) {
+    return std::isfinite(score.referenceNll) && std::isfinite(score.nll) && std::isfinite(score.divergence) &&
+           std::isfinite(score.probabilityChange);
+}
+
+/// True if the scores are those of all scored tokens of a chunk, in their order.
+bool areOfChunk(const std::vector<TokenScore>& scores, std::size_t chunk, const EvaluationPlan& plan,
+                const ScoredText& scored) {
+    std::size_t i = 0;
+    for (const ScoredRange& range : std::ranges::equal_range(scored.ranges, chunk, {}, &ScoredRange::chunk))
+        for (std::size_t at = range.begin; at < range.end; ++at, ++i) {
+            if (i == scores.size()) return false;
+            const TokenScore& score = scores[i];
+            if (score.chunk != chunk || score.position != at % plan.context ||
+                score.token != plan.text.tokens[at + 1] || (score.finite && !isFinite(score)))
+                return false;
+        }
+    return i == scores.size();
+}
+
+/// True if a part that was read has what the plan asks of a chunk: all scores of a change, or why there are none.
+bool fits(const EvaluationPart& part, std::size_t chunk, const EvaluationPlan& plan, const ScoredText& scored) {
+    const std::size_t changes = plan.changes.size();
+    if (part.scores.size() != changes || part.reasons.size() != changes || part.servedBy.size() != changes)
+        return false;
+    for (std::size_t i = 0; i < changes; ++i)
+        if (part.reasons[i].empty() ? !areOfChunk(part.scores[i], chunk, plan, scored) : !part.scores[i].empty())
+            return false;
+    return true;
 }
 
 /// Compares the logits of scored tokens as they come.
@@ -102,7 +134,7 @@ void takePart(const EvaluationPart& part, const EvaluationPlan& plan, std::span<
         out.scores[i].insert(out.scores[i].end(), scores.begin(), scores.end());
         if (plan.arrived && !scores.empty()) plan.arrived(i, scores);
     }
-    if (!part.servedBy.empty()) out.servedBy = part.servedBy;
+    out.servedBy = part.servedBy;
 }
 
 /// What has come since the changes had `before` scores.
@@ -147,7 +179,8 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
         comparison.skip(known);
         return {};
     };
-    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, scored->chunks, job);
+    const auto fitsChunk = [&](const EvaluationPart& part, std::size_t at) { return fits(part, at, plan, *scored); };
+    auto units = ChunkUnits<EvaluationPart>::of(*model, plan, scored->chunks, fitsChunk, job);
     if (!units) return tl::unexpected(units.error());
     std::size_t chunk = 0;
     const auto takeKnown = [&](std::size_t end) {

@@ -86,7 +86,7 @@ Result<void> BranchRunner::prepare(const Job& job) {
     const bool keeps = !plan_.cache.empty() || plan_.units;
     const auto about = keeps ? aboutRuns(*model_, plan_, scored_, job) : Result<std::string>();
     if (!about) return tl::unexpected(about.error());
-    auto known = KnownRuns::open(plan_, *about, network_->layers.size(), scored_.chunks);
+    auto known = KnownRuns::open(plan_, *about, network_->layers.size(), scored_);
     if (!known) return tl::unexpected(known.error());
     known_.emplace(std::move(*known));
     auto head = Head::load(*network_, *weights_, nullptr, job);

@@ -4,6 +4,9 @@
 
 #include "core/records/input_hash.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -36,13 +39,27 @@ std::vector<double> numbersOf(const RunScores& run) {
     return out;
 }
 
+/// A count that was stored as a number; a large one if it is none.
+std::size_t countOf(double number) {
+    return number >= 0 && number < 0x1p53 ? std::size_t(number) : std::size_t(0x1p53);
+}
+
 RunScores scoresOf(const std::vector<double>& numbers) {
     RunScores out;
     for (std::size_t i = 0; i + kNumbers <= numbers.size(); i += kNumbers) {
         const double* n = numbers.data() + i;
-        out.push_back({std::size_t(n[0]), std::size_t(n[1]), n[2], n[3], n[4], n[5], n[6], std::size_t(n[7])});
+        out.push_back({countOf(n[0]), countOf(n[1]), n[2], n[3], n[4], n[5], n[6], countOf(n[7])});
     }
     return out;
+}
+
+/// True if scores that were read are of this many scored tokens.
+bool isOf(const ChunkScores& chunk, std::size_t tokens) {
+    const auto& c = chunk;
+    return c.tokens <= tokens && c.notFinite == tokens - c.tokens && c.sameTop <= c.tokens &&
+           std::ranges::all_of(
+               std::array{c.divergence, c.divergenceSquares, c.largestDivergence, c.nllChange, c.nllChangeSquares},
+               [](double x) { return std::isfinite(x); });
 }
 
 /// Cuts the scores of a whole run where it would have ended. True: it would have ended before its last chunk.
@@ -61,10 +78,24 @@ std::string endedKey(const Branch& branch, double until) { return branch.key + f
 } // namespace
 
 Result<KnownRuns> KnownRuns::open(const SensitivityPlan& plan, const std::string& about, std::size_t layers,
-                                  std::size_t chunks) {
+                                  const ScoredText& scored) {
     auto records = Records::open(plan.cache, about);
     if (!records) return tl::unexpected(records.error());
-    return KnownRuns(plan.units, std::move(*records), sha256OfText(about), layers, chunks);
+    return KnownRuns(plan.units, std::move(*records), sha256OfText(about), layers, scored);
+}
+
+KnownRuns::KnownRuns(UnitRun* units, Records records, std::string about, std::size_t layers, const ScoredText& scored)
+    : units_(units), records_(std::move(records)), about_(std::move(about)), layers_(layers) {
+    tokens_.resize(scored.chunks);
+    for (const ScoredRange& range : scored.ranges) tokens_[range.chunk] += range.end - range.begin;
+}
+
+/// True if scores that were read are those of all chunks or, of a run that ended before, of the first ones.
+bool KnownRuns::fits(const RunScores& scores, bool ended) const {
+    if (scores.size() > tokens_.size() || (scores.size() < tokens_.size()) != ended) return false;
+    for (std::size_t i = 0; i < scores.size(); ++i)
+        if (!isOf(scores[i], tokens_[i])) return false;
+    return true;
 }
 
 Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branches, const BranchDone& done,
@@ -79,7 +110,10 @@ Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branche
         const bool isMine = !units_ || units_->takes(weightOf(branch));
         const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
         if (units_)
-            if (const auto known = units_->find<RunRecord>(unit)) {
+            if (const auto known = units_->find<RunRecord>(unit, [&](const RunRecord& run) {
+                    return run.result.reason.empty() ? fits(run.result.scores, run.ended)
+                                                     : run.result.scores.empty() && !run.ended;
+                })) {
                 ++found_, ended_ += known->ended ? 1 : 0;
                 if (auto ok = done(i, known->result); !ok) return tl::unexpected(ok.error());
                 continue;
@@ -91,12 +125,12 @@ Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branche
         auto numbers = records_.find(branch.key);
         const bool isWhole = numbers.has_value();
         if (!numbers && until > 0) numbers = records_.find(endedKey(branch, until));
-        if (!numbers) {
+        BranchResult result{numbers ? scoresOf(*numbers) : RunScores(), {}};
+        if (!numbers || !fits(result.scores, !isWhole)) {
             missing.push_back(i);
             continue;
         }
-        BranchResult result{scoresOf(*numbers), {}};
-        const bool ended = !isWhole || endWhenCertain(result.scores, chunks_, until);
+        const bool ended = !isWhole || endWhenCertain(result.scores, tokens_.size(), until);
         ++found_, ended_ += ended ? 1 : 0;
         if (units_)
             if (auto kept = units_->keep(unit, RunRecord{result, ended}); !kept) return tl::unexpected(kept.error());

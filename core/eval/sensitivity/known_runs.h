@@ -2,6 +2,7 @@
 #pragma once
 // Runs of changed networks, and those whose scores are known: from the records of several processes, or from the cache.
 
+#include "core/eval/run/scored_text.h"
 #include "core/eval/sensitivity/chunk_scores.h"
 #include "core/eval/sensitivity/records.h"
 #include "core/eval/sensitivity/sensitivity.h"
@@ -27,10 +28,9 @@ using BranchDone = std::function<Result<void>(std::size_t branch, const BranchRe
 
 class KnownRuns {
 public:
-    /// `about`: all that every run depends on. `layers`, `chunks`: of the network and of its text. Errors: those of
-    /// Records::open().
+    /// `about`: all that every run depends on. `layers`: of the network. Errors: those of Records::open().
     static Result<KnownRuns> open(const SensitivityPlan& plan, const std::string& about, std::size_t layers,
-                                  std::size_t chunks);
+                                  const ScoredText& scored);
 
     Records& records() { return records_; }
     /// The key of a unit for SensitivityPlan::units. `key`: as in Branch.
@@ -44,13 +44,14 @@ public:
     std::size_t ended() const { return ended_; } ///< of all runs, those that ended before the last chunk
 
 private:
-    KnownRuns(UnitRun* units, Records records, std::string about, std::size_t layers, std::size_t chunks)
-        : units_(units), records_(std::move(records)), about_(std::move(about)), layers_(layers), chunks_(chunks) {}
+    KnownRuns(UnitRun* units, Records records, std::string about, std::size_t layers, const ScoredText& scored);
+    bool fits(const RunScores& scores, bool ended) const;
 
     UnitRun* units_; ///< null: the run is not shared
     Records records_;
     std::string about_; ///< a hash
-    std::size_t layers_, chunks_, found_ = 0, ended_ = 0;
+    std::size_t layers_, found_ = 0, ended_ = 0;
+    std::vector<std::size_t> tokens_; ///< scored ones of each chunk
 };
 
 } // namespace qs::eval

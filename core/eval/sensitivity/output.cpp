@@ -36,6 +36,13 @@ template<class Archive, archive::Of<Cell> T> void fieldsOf(Archive& archive, T& 
     archive(cell.chunks, cell.reason);
 }
 
+/// True if sums that were read can be those of chunks.
+bool areSums(const std::vector<ChunkPower>& chunks, std::size_t count) {
+    return chunks.size() == count && std::ranges::none_of(chunks, [](const ChunkPower& c) {
+               return c.error < 0 || c.output < 0 || c.weightedError < 0 || c.weightedOutput < 0;
+           });
+}
+
 /// sum(over) / sum(under), with its error by chunk (CR1 of the linearized ratio). Chunks without a token of an expert
 /// say nothing about it.
 std::optional<Estimate> ratioOf(const std::vector<ChunkPower>& chunks, double ChunkPower::*over,
@@ -116,7 +123,8 @@ private:
         const Unit& unit = run_.units()[u];
         UnitRun* units = run_.plan().units;
         const bool isMine = !units || units->takes(double(unit.values()));
-        if (auto known = units ? units->find<Cell>(run_.known().unitKey(keyOf(u, s))) : std::nullopt) {
+        const auto fits = [&](const Cell& read) { return areSums(read.chunks, chunks_); };
+        if (auto known = units ? units->find<Cell>(run_.known().unitKey(keyOf(u, s)), fits) : std::nullopt) {
             one = std::move(*known), one.isKnown = true;
             return put(u, s);
         }
@@ -132,6 +140,10 @@ private:
         for (std::size_t c = 0; c < chunks_; ++c) {
             const double* n = numbers->data() + c * kPowers;
             one.chunks[c] = {n[0], n[1], n[2], n[3]};
+        }
+        if (!areSums(one.chunks, chunks_)) {
+            one.chunks.assign(chunks_, {});
+            return {};
         }
         one.isKnown = true;
         return finish(u, s);

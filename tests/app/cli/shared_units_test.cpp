@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Commands whose units several processes share: --records, --shard and merge, on the real program.
 #include "cli_run.h"
+#include "tests/support/changed_records.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
@@ -108,6 +109,19 @@ private Q_SLOTS:
         const auto changed = run(merge);
         QVERIFY2(changed.code == 1 && isSentence(changed.err), changed.err.constData());
         QVERIFY(!QFileInfo::exists(file("shared")));
+        // A record that names a file outside of its folder names none of its own.
+        for (const QString& name : QDir(file("r")).entryList({s("*.safetensors")})) {
+            const QString stolen = s("../") + name.mid(3);
+            put(file("r/") + stolen, bytesOf(file("r/") + name));
+            for (const QString& one : QDir(file("r")).entryList({s("*.records")})) {
+                auto records = qs::test::RecordsFile::read(file("r/") + one);
+                for (auto& record : records.records) record.bytes.replace(name.toUtf8(), stolen.toUtf8());
+                records.write(file("r/") + one);
+            }
+        }
+        const auto outside = run({s("merge"), file("r"), s("-o"), file("outside")});
+        QVERIFY2(outside.code == 1 && outside.err.contains("2 of 2 units are missing"), outside.err.constData());
+        QVERIFY(!QFileInfo::exists(file("outside")));
         // One file cannot be shared.
         const auto single = run({s("export"), file("model"), s("--recipe"), recipe, s("--layout"), s("native"), s("-o"),
                                  file("x.safetensors"), s("--records"), file("r2"), s("--shard"), s("1/2")});

@@ -21,6 +21,8 @@ public:
         return opened(std::move(settings));
     }
 
+    QString path() const { return dir_.path(); }
+
 private:
     std::string folder() const { return dir_.path().toStdString(); }
     static std::unique_ptr<UnitRun> opened(UnitRun::Settings settings) {

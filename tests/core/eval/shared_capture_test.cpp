@@ -2,7 +2,7 @@
 // Captures whose chunks are shared: the file that a merge writes has the bytes of that of one process.
 #include "tests/core/eval/captures.h"
 #include "tests/core/eval/shards.h"
-#include "tests/support/files.h"
+#include "tests/support/changed_records.h"
 #include "tests/support/test_program.h"
 
 #include <QFile>
@@ -31,6 +31,8 @@ class SharedCaptureTest : public QObject {
 private Q_SLOTS:
     void filesEqualThoseOfOneProcess_data();
     void filesEqualThoseOfOneProcess();
+    void changedRecordsDoNoHarm_data() { filesEqualThoseOfOneProcess_data(); }
+    void changedRecordsDoNoHarm();
 };
 
 void SharedCaptureTest::filesEqualThoseOfOneProcess_data() {
@@ -74,6 +76,33 @@ void SharedCaptureTest::filesEqualThoseOfOneProcess() {
     const auto rest = other.part(0, 1);
     QCOMPARE(write(family, kind, rest.get(), path("rest")).bytes, whole.bytes);
     QCOMPARE(bytesOf(path("rest")), bytesOf(path("whole")));
+}
+
+void SharedCaptureTest::changedRecordsDoNoHarm() {
+    QFETCH(QString, family);
+    QFETCH(QString, kind);
+    const auto row = std::find_if(captureKinds().begin(), captureKinds().end(),
+                                  [&](const auto& k) { return kind == QLatin1String(k.id); });
+    auto plan = eval::test::planOf(family);
+    plan.rows = 7;
+    const auto model = eval::test::opened(folderOf(family));
+    const Shards good, changed;
+    {
+        const auto part = good.part(0, 2), other = good.part(1, 2); // a part writes no file
+        for (UnitRun* units : {part.get(), other.get()}) {
+            plan.units = units;
+            QVERIFY(row->write(model, plan, path("part").toStdString(), Job()) && units->finish());
+        }
+    }
+    std::mt19937 random(3);
+    for (int round = 0; round < 15; ++round) {
+        copyFiles(good.path(), changed.path());
+        changeRecords(changed.path(), random);
+        const auto merge = changed.merge();
+        plan.units = merge.get();
+        const auto done = row->write(model, plan, path("changed").toStdString(), Job());
+        QVERIFY(done || !done.error().message.empty());
+    }
 }
 
 QS_TEST(SharedCaptureTest)

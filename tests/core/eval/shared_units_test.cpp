@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Evaluations and sensitivities whose units are shared: put together they equal those of one process, bit for bit.
 #include "core/eval/run/embeddings.h"
+#include "core/eval/run/record.h"
 #include "core/eval/run/self_noise.h"
+#include "core/eval/scores/paired.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "tests/core/eval/sensitivity_plans.h"
 #include "tests/core/eval/shards.h"
+#include "tests/support/changed_records.h"
 #include "tests/support/test_program.h"
 
 #include <QtTest>
@@ -27,6 +30,9 @@ private Q_SLOTS:
     void sensitivitiesEqualThatOfOneProcess();
     void whatIsInTheCacheIsKept();
     void whenARunEndsDoesNotDependOnTheCache();
+    void aPositionOutsideOfTheChunkIsNotTaken();
+    void changedRecordsDoNoHarm_data();
+    void changedRecordsDoNoHarm();
 };
 
 namespace {
@@ -287,6 +293,80 @@ void SharedUnitsTest::whenARunEndsDoesNotDependOnTheCache() {
     QCOMPARE(fromCache.runs, std::size_t(0));
     QCOMPARE(fromCache.endedRuns, expected.endedRuns);
     QVERIFY(figuresOf(fromCache) == figuresOf(expected));
+}
+
+void SharedUnitsTest::aPositionOutsideOfTheChunkIsNotTaken() {
+    const auto plan = evaluationOf();
+    const Shards folder;
+    {
+        const auto part = folder.part(0, 1);
+        evaluated(plan, part.get());
+        QVERIFY(part->finish());
+    }
+    // Of the first score of the first change: two counts, token, chunk.
+    constexpr qsizetype position = 8 + 8 + 4 + 8;
+    for (const QString& name : QDir(folder.path()).entryList({QStringLiteral("*.records")})) {
+        auto file = qs::test::RecordsFile::read(folder.path() + QLatin1Char('/') + name);
+        for (auto& record : file.records) qs::test::overwrite(record.bytes, position, std::uint64_t(1) << 40);
+        file.write(folder.path() + QLatin1Char('/') + name);
+    }
+    const auto merge = folder.merge();
+    auto own = plan;
+    ProfileGatherer profile(plan.context);
+    own.arrived = [&](std::size_t, std::span<const TokenScore> scores) { profile.add(scores); };
+    evaluated(own, merge.get());
+    const auto finished = merge->finish();
+    QVERIFY(!finished && finished.error().message.starts_with("6 of 6 units are missing"));
+    QCOMPARE(profile.profile().tokens(), std::uint64_t(0));
+}
+
+void SharedUnitsTest::changedRecordsDoNoHarm_data() {
+    QTest::addColumn<QString>("what");
+    for (const char* what : {"evaluation", "cosines", "alone", "output", "slope"})
+        QTest::addRow("%s", what) << QString::fromLatin1(what);
+}
+
+void SharedUnitsTest::changedRecordsDoNoHarm() {
+    QFETCH(QString, what);
+    const auto bert = openModel(std::string("tests/data/eval/bert"));
+    const auto compute = [&](UnitRun* units) {
+        if (what == QLatin1String("evaluation")) {
+            auto plan = evaluationOf();
+            plan.units = units;
+            ProfileGatherer profile(plan.context);
+            plan.arrived = [&](std::size_t, std::span<const TokenScore> scores) { profile.add(scores); };
+            const auto result = evaluate(llama(), plan, Job());
+            if (!result || !units->isWhole()) return;
+            const auto record = recordOf(plan, *result, {profile.profile(), profile.profile()}, nullptr);
+            recordSection(record);
+            pairedRows(std::vector<std::string>{"a", "b"}, result->scores);
+        } else if (what == QLatin1String("cosines")) {
+            EvaluationPlan plan;
+            plan.text.tokens = *readTokens("tests/data/eval/bert/tokens.npy");
+            plan.context = 4, plan.units = units;
+            plan.changes = {quantizedAs(*parseSpec("int4:block=16"))};
+            const auto result = evaluateEmbeddings(*bert, plan, Job());
+            if (result) recordSection(recordOf(plan, *result));
+        } else {
+            auto plan = planOf(what.toLatin1().constData(), {"int8"});
+            plan.by = findGrouping("layer"), plan.units = units;
+            figuresOf(measured(plan));
+        }
+    };
+    const Shards good, changed;
+    {
+        const auto part = good.part(0, 1);
+        compute(part.get());
+        QVERIFY(part->finish());
+    }
+    std::mt19937 random(2);
+    for (int round = 0; round < 60; ++round) {
+        qs::test::copyFiles(good.path(), changed.path());
+        qs::test::changeRecords(changed.path(), random);
+        const auto merge = changed.merge();
+        compute(merge.get());
+        (void)merge->finish();
+    }
 }
 
 QS_TEST(SharedUnitsTest)

@@ -169,6 +169,42 @@ private Q_SLOTS:
         QVERIFY(QDir(out).removeRecursively());
     }
 
+    /// The same weights in other formats would make the quantized folder larger than its source.
+    void otherWeightsAreLeftOut() {
+        const QString source = dir_.filePath(QStringLiteral("many"));
+        const auto copyOfFile = [&](const char* from, const char* to) {
+            put(source + u'/' + QString::fromLatin1(to),
+                bytesOf(QStringLiteral("tests/data/") + QString::fromLatin1(from)));
+        };
+        const auto names = QDir(source_).entryList(QDir::Files);
+        for (const QString& name : names) put(source, name, bytesOf(source_ + u'/' + name));
+        copyOfFile("pytorch/zip_2.pt", "original/consolidated.00.pth");
+        copyOfFile("pytorch/zip_2.pt", "pytorch_model.bin");
+        copyOfFile("onnx/types.onnx", "onnx/model.onnx");
+        copyOfFile("onnx/types_outside.bin", "onnx/model.onnx_data");
+        copyOfFile("safetensors/names.safetensors", "adapter_model.safetensors");
+        copyOfFile("eval/llama/tokens.npy", "tokens.npy");
+        put(source + QStringLiteral("/README.md"), "# A model\n");
+        const auto model = openModel(source.toStdString());
+        QVERIFY2(model && (*model)->tensors.size() == 3, model ? "" : model.error().message.c_str());
+        const QString out = dir_.filePath(QStringLiteral("few")), whole = dir_.filePath(QStringLiteral("all"));
+        const auto written = quantizeModel(**model, request(out, "int8"), Job{});
+        QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
+        std::vector<std::string> leftOut;
+        for (const LeftOut& one : written->leftOut) leftOut.push_back(one.name);
+        QCOMPARE(leftOut,
+                 (std::vector<std::string>{"adapter_model.safetensors", "onnx/model.onnx", "onnx/model.onnx_data",
+                                           "original/consolidated.00.pth", "pytorch_model.bin"}));
+        QVERIFY(!QFileInfo::exists(out + QStringLiteral("/onnx")));
+        QVERIFY(QFileInfo::exists(out + QStringLiteral("/tokens.npy")));
+        QVERIFY(!written->remarks.empty() && written->remarks.back().starts_with("README.md is the model card"));
+        auto asked = request(whole, "int8");
+        asked.copyAll = true;
+        const auto all = quantizeModel(**model, asked, Job{});
+        QVERIFY(all && all->leftOut.empty());
+        for (const std::string& name : leftOut) QVERIFY(QFileInfo::exists(whole + u'/' + q(name)));
+    }
+
     // Loaders look for model.safetensors or an index. The single shard here has another name, so the index must stay.
     void indexOfASingleShardStays() {
         QTemporaryDir folder;

@@ -18,6 +18,7 @@
 namespace {
 
 enum class Colour : std::uint8_t { Red, Green };
+constexpr Colour lastOf(Colour) { return Colour::Green; }
 
 struct Inner {
     double value = 0;
@@ -61,6 +62,16 @@ qs::RecordsOrigin origin() { return {{"analyze", "model with space"}, "about\n"}
 
 std::string text(const QString& path) { return path.toStdString(); }
 
+/// The first record of a key.
+std::optional<std::string> first(const qs::RecordFiles& files, const std::string& key) {
+    std::optional<std::string> out;
+    files.find(key, [&](const std::string& bytes) {
+        out = bytes;
+        return true;
+    });
+    return out;
+}
+
 } // namespace
 
 class TestRecords : public QObject {
@@ -80,9 +91,9 @@ class TestRecords : public QObject {
         std::vector<double> out;
         run.begin(10);
         for (int i = 0; i < 10; ++i) {
-            const auto unit = run.unit<double>([&] { return qs::Result<std::string>(std::to_string(i)); },
-                                               "unit " + std::to_string(i), 1,
-                                               [&]() -> qs::Result<double> { return std::sqrt(double(i)); });
+            const auto unit = run.unit<double>(
+                [&] { return qs::Result<std::string>(std::to_string(i)); }, "unit " + std::to_string(i), 1,
+                [&]() -> qs::Result<double> { return std::sqrt(double(i)); }, [&](double read) { return read >= 0; });
             if (unit && *unit) out.push_back(**unit);
         }
         return out;
@@ -129,10 +140,10 @@ private Q_SLOTS:
         auto one = qs::RecordFiles::open({}, text(dir.path()), {{}, "one"});
         QVERIFY(one && one->size() == 1 && one->add("b", "2") && one->add("c", "3"));
         QVERIFY(one->forget());
-        QVERIFY(!one->find("a") && !one->find("c") && one->size() == 0);
+        QVERIFY(!first(*one, "a") && !first(*one, "c") && one->size() == 0);
         QCOMPARE(files(dir).size(), 1); // of the other
         QVERIFY(one->add("a", "4") && one->write());
-        QCOMPARE(one->find("a"), std::optional<std::string>("4"));
+        QCOMPARE(first(*one, "a"), std::optional<std::string>("4"));
     }
     void oldRecordsAreDeleted() {
         namespace fs = std::filesystem;
@@ -152,8 +163,9 @@ private Q_SLOTS:
         };
         const QString oldest = write("a", 9), old = write("b", 8), young = write("c", 1), youngest = write("d", 0);
         QVERIFY(!oldest.isEmpty() && !old.isEmpty() && !young.isEmpty() && !youngest.isEmpty());
-        QFile other(dir.filePath(QStringLiteral("a.txt"))), wrong(dir.filePath(QStringLiteral("wrong.records")));
-        QVERIFY(other.open(QIODevice::WriteOnly) && wrong.open(QIODevice::WriteOnly));
+        const QString wrong = QStringLiteral("wrong.records"); // it may be what a failing disk has left of one
+        QFile other(dir.filePath(QStringLiteral("a.txt"))), wrongFile(dir.filePath(wrong));
+        QVERIFY(other.open(QIODevice::WriteOnly) && wrongFile.open(QIODevice::WriteOnly));
         const auto kept = [&](std::uint64_t most, int age) {
             qs::RecordFiles::trim(text(dir.path()), most, hours(age));
             QStringList names = files(dir);
@@ -164,11 +176,12 @@ private Q_SLOTS:
             names.sort();
             return names;
         };
-        QCOMPARE(kept(1 << 20, 24), sorted({oldest, old, young, youngest})); // not what is no file of records
-        QCOMPARE(kept(3500, 24), sorted({old, young, youngest}));
-        QCOMPARE(kept(3500, 5), sorted({young, youngest}));
-        QCOMPARE(kept(1500, 5), QStringList{youngest});
+        QCOMPARE(kept(1 << 20, 24), sorted({oldest, old, young, youngest, wrong}));
+        QCOMPARE(kept(3500, 24), sorted({old, young, youngest, wrong}));
+        QCOMPARE(kept(3500, 5), sorted({young, youngest, wrong}));
+        QCOMPARE(kept(1500, 5), sorted({youngest, wrong}));
         QVERIFY(other.exists());
+        QVERIFY(qs::RecordFiles::open({}, text(dir.path()), {{}, "d"})); // what is no file of records is no hindrance
         qs::RecordFiles::trim(text(dir.filePath(QStringLiteral("none"))), 0, now); // no folder: nothing to do
     }
     void everyUnitHasOneShard() {
@@ -305,6 +318,31 @@ private Q_SLOTS:
         flipped[flipped.size() - 1] = char(flipped[flipped.size() - 1] ^ 1);
         QVERIFY(foundWith(flipped) < 10);
         QCOMPARE(foundWith(good + "some bytes more"), std::size_t(10));
+    }
+    void aBadRecordHidesNoGoodOne() {
+        const QTemporaryDir dir;
+        const auto keepBad = [&](const std::string& bytes) {
+            auto files = qs::RecordFiles::open({}, text(dir.path()), origin());
+            return files && files->add("3", bytes) && files->write();
+        };
+        QVERIFY(keepBad("no number") && keepBad("nor this one"));
+        {
+            auto run = opened(dir, {});
+            QVERIFY(run && squares(**run).size() == 10);
+            QCOMPARE((*run)->computed(), std::size_t(10)); // the bad one is none
+            QVERIFY((*run)->finish());
+        }
+        QVERIFY(keepBad("behind the good one") && keepBad(qs::archive::bytesOf(-1.0)) &&
+                keepBad("x")); // -1 does not fit
+        auto merge = opened(dir, {}, true);
+        QVERIFY(merge && (*merge)->records() == 10);
+        QCOMPARE(squares(**merge).size(), std::size_t(10));
+        const auto done = (*merge)->finish();
+        QVERIFY(done && *done);
+    }
+    void unknownValuesOfAnEnumAreRefused() {
+        QVERIFY(qs::archive::valueOf<Colour>("\1") == Colour::Green);
+        QVERIFY(!qs::archive::valueOf<Colour>("\2") && !qs::archive::valueOf<Colour>("\xff"));
     }
     void otherFilesAreRefused() {
         const QTemporaryDir dir;

@@ -4,11 +4,13 @@
 #include "core/analysis/audit/audit.h"
 #include "core/analysis/sweep/sweep.h"
 #include "core/records/unit_run.h"
+#include "tests/support/changed_records.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
 #include <QTest>
 #include <functional>
+#include <random>
 
 using namespace qs;
 
@@ -35,6 +37,28 @@ template<class Row> std::string jsonOf(const Columns<Row>& columns, const std::v
 class SharedAnalysisTest : public QObject {
     Q_OBJECT
     std::shared_ptr<const Model> model_;
+
+    /// Changed records are refused or taken, and the program stays. Without units it says what is missing.
+    void standsChangedRecords(const std::function<std::string(UnitRun*)>& measured) {
+        const QTemporaryDir good, dir;
+        {
+            const auto run = opened(good, {0, 1}, false);
+            QVERIFY(run);
+            measured(run.get());
+            QVERIFY(run->finish());
+        }
+        std::mt19937 random(1);
+        std::size_t refused = 0;
+        for (int round = 0; round < 100; ++round) {
+            test::copyFiles(good.path(), dir.path());
+            test::changeRecords(dir.path(), random);
+            const auto merge = opened(dir, {}, true);
+            QVERIFY(merge);
+            measured(merge.get());
+            refused += merge->finish() ? 0 : 1;
+        }
+        QVERIFY2(refused > 50, std::to_string(refused).c_str());
+    }
 
     /// `measured`: all that a computation shows, as text; it is asked for in every way of sharing.
     void isTheSame(const std::function<std::string(UnitRun*)>& measured) {
@@ -84,6 +108,27 @@ private Q_SLOTS:
                     for (const auto count : histogram->counts())
                         if (count) text += std::to_string(count) + " ";
             return text;
+        });
+    }
+    void changedAnalysis() {
+        AnalysisPlan plan{model_, {}, {}, {}};
+        for (const char* name : {"model.layers.0.mlp.down_proj.weight", "model.norm.weight"})
+            plan.tensors.push_back(model_->find(name));
+        for (const char* text : {"nf4:block=32", "fp8_e4m3"}) plan.specs.emplace_back(text, *parseSpec(text));
+        standsChangedRecords([&](UnitRun* units) {
+            auto mine = plan;
+            mine.units = units;
+            units->begin(weightOf(mine));
+            const auto result = analyse(mine, {});
+            if (!result) return result.error().message;
+            for (const auto& pooled : result->pooled) (void)(pooled ? pooled->value.linear(-1, 1, 64).above : 0);
+            return jsonOf(analysisColumns(), result->rows) + jsonOf(totalColumns(), totals(result->rows));
+        });
+    }
+    void changedAudit() {
+        standsChangedRecords([&](UnitRun* units) {
+            const auto result = auditModel(model_, {}, units);
+            return result ? jsonOf(findingColumns(), result->findings) : result.error().message;
         });
     }
     void sweep() {

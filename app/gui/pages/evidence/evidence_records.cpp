@@ -60,7 +60,8 @@ EvidenceReach reachOf(const Model& model, const EvidenceSettings& settings) {
     std::error_code error;
     if (!fs::is_directory(folderOfRecords(), error)) return {};
     const auto records = recordsOf(model, settings);
-    const auto chunks = records ? records->findPart<std::uint64_t>(kChunksKey) : std::nullopt;
+    const auto isCount = [](std::uint64_t count) { return count < std::uint64_t(1) << 40; };
+    const auto chunks = records ? records->findPart<std::uint64_t>(kChunksKey, isCount) : std::nullopt;
     if (!chunks) return {};
     return {std::min(records->records() - 1, std::size_t(*chunks)), std::size_t(*chunks)};
 }

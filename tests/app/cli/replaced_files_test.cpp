@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Outputs have the ending of their kind, and replace only what the program wrote, or what --force gives up.
+#include "cli_run.h"
+#include "tests/support/test_program.h"
+
+#include <QTemporaryDir>
+
+using namespace clitest;
+
+class ReplacedFilesTest : public QObject {
+    Q_OBJECT
+    QTemporaryDir dir_;
+    QString path(const char* name) const { return dir_.filePath(s(name)); }
+    QString model_;
+
+private Q_SLOTS:
+    void initTestCase() {
+        model_ = put(path("model.safetensors"), safetensors({{"a", "F32", "[64,64]", ramp(64 * 64)}}));
+    }
+
+    void endingsAreDemanded_data() {
+        QTest::addColumn<QStringList>("command");
+        QTest::addColumn<QString>("output");
+        QTest::addColumn<QString>("ending");
+        const auto row = [&](const char* name, QStringList command, const char* output, const char* ending) {
+            QTest::newRow(name) << command << path(output) << s(ending);
+        };
+        const QString recipe = s("tests/data/recipes/quantscope.json");
+        row("json", {s("inspect"), model_, s("--json")}, "rows.txt", ".json");
+        row("csv", {s("analyze"), model_, s("--spec"), s("int8"), s("--csv")}, "rows", ".csv");
+        row("html", {s("analyze"), model_, s("--spec"), s("int8"), s("--html")}, "report.pdf", ".html");
+        row("a plan",
+            {s("plan"), model_, s("--spec"), s("int8"), s("--spec"), s("int4"), s("--budget"), s("6bpw"), s("-o")},
+            "plan.safetensors", ".json");
+        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), model_, s("--to"), s("qwix"), s("-o")},
+            "r.json", ".yaml");
+        row("a certificate", {s("quantize"), model_, s("--spec"), s("int8"), s("-o"), path("c"), s("--certificate")},
+            "c.txt", ".json");
+    }
+    void endingsAreDemanded() {
+        QFETCH(QStringList, command);
+        QFETCH(QString, output);
+        QFETCH(QString, ending);
+        const auto ran = run(command + QStringList{output});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("must end in " + ending.toLatin1()),
+                 ran.err.constData());
+        QVERIFY(ran.out.isEmpty() && !QFileInfo::exists(output));
+    }
+
+    void filesOfOthersStay_data() {
+        QTest::addColumn<QStringList>("command");
+        QTest::addColumn<QString>("output");
+        QTest::addColumn<QByteArray>("before");
+        const auto row = [&](const char* name, QStringList command, const char* output, QByteArray before) {
+            QTest::newRow(name) << command << path(output) << before;
+        };
+        const QByteArray weights = safetensors({{"precious", "F32", "[8]", ramp(8)}});
+        const QString recipe = s("tests/data/recipes/quantscope.json");
+        row("a table", {s("analyze"), model_, s("--spec"), s("int8"), s("--csv")}, "t.csv", "name,value\nx,1\n");
+        row("a configuration", {s("inspect"), model_, s("--json")}, "config.json", "{\"model_type\": \"llama\"}");
+        row("a page", {s("analyze"), model_, s("--spec"), s("int8"), s("--html")}, "page.html",
+            "<html><body>x</body></html>");
+        row("a checkpoint", {s("quantize"), model_, s("--spec"), s("int8"), s("-o")}, "w.safetensors", weights);
+        row("a checkpoint, decoded", {s("dequantize"), model_, s("-o")}, "d.safetensors", weights);
+        row("a checkpoint under another ending", {s("inspect"), model_, s("--json")}, "weights.json", weights);
+        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), model_, s("--to"), s("qwix"), s("-o")},
+            "mine.yaml", "- module_path: x\n");
+        row("tokens", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.npy", "\x93NUMPY");
+    }
+    void filesOfOthersStay() {
+        QFETCH(QStringList, command);
+        QFETCH(QString, output);
+        QFETCH(QByteArray, before);
+        put(output, before);
+        const auto refused = run(command + QStringList{output});
+        QVERIFY2(refused.code == 1 && isSentence(refused.err) && refused.err.contains("--force"),
+                 refused.err.constData());
+        QVERIFY(refused.out.isEmpty());
+        QCOMPARE(bytesOf(output), before);
+        const auto forced = run(command + QStringList{output, s("--force")});
+        QVERIFY2(forced.code == 0, forced.err.constData());
+        QVERIFY(bytesOf(output) != before);
+        if (output.endsWith(s(".npy")) || output.endsWith(s(".yaml")) || output.endsWith(s("d.safetensors"))) return;
+        const auto again = run(command + QStringList{output}); // now it is ours
+        QVERIFY2(again.code == 0, again.err.constData());
+    }
+
+    void ownFilesAreReplaced_data() {
+        QTest::addColumn<QStringList>("command");
+        for (const char* ending : {"json", "csv", "html", "pdf", "md"})
+            QTest::addRow("%s", ending) << QStringList{
+                s("analyze"), model_, s("--spec"), s("int8"), s("--") + s(ending), path("own.") + s(ending)};
+        QTest::newRow("inspect") << QStringList{s("inspect"), model_, s("--json"), path("inspect.json")};
+        QTest::newRow("a registry") << QStringList{s("formats"), s("--json"), path("formats.json")};
+        QTest::newRow("a difference") << QStringList{s("diff"), model_, model_, s("--json"), path("diff.json")};
+        QTest::newRow("a plan") << QStringList{s("plan"), model_,        s("--spec"), s("int8"), s("--spec"),
+                                               s("int4"), s("--budget"), s("6bpw"),   s("-o"),   path("plan.json")};
+        QTest::newRow("a certificate") << QStringList{s("quantize"), model_,    s("--spec"),        s("int8"),
+                                                      s("-o"),       path("q"), s("--certificate"), path("c.json")};
+        QTest::newRow("inputs") << QStringList{s("capture"),  kSample, s("--text"), kText,
+                                               s("--chunks"), s("1"),  s("-o"),     path("inputs.safetensors")};
+        QTest::newRow("what was empty") << QStringList{s("tokenize"), kSample, s("--text"),
+                                                       kText,         s("-o"), put(path("empty.npy"), {})};
+    }
+    void ownFilesAreReplaced() {
+        QFETCH(QStringList, command);
+        const bool isOnce = command.last().endsWith(s(".npy"));
+        for (int round = 0; round < (isOnce ? 1 : 2); ++round) {
+            const auto ran = run(command);
+            QVERIFY2(ran.code == 0, ran.err.constData());
+        }
+    }
+
+    void mergePassesItOn() {
+        const QStringList command = {s("analyze"), model_, s("--spec"), s("int8")};
+        QCOMPARE(run(command + QStringList{s("--records"), path("records")}).code, 0);
+        const QString output = put(path("merged.json"), "{\"of\": \"others\"}");
+        const QStringList merge = {s("merge"), path("records"), s("--json"), output};
+        const auto refused = run(merge);
+        QVERIFY2(refused.code == 1 && refused.err.contains("--force"), refused.err.constData());
+        const auto forced = run(merge + QStringList{s("--force")});
+        QVERIFY2(forced.code == 0, forced.err.constData());
+        QVERIFY(!rows(bytesOf(output)).isEmpty());
+    }
+};
+
+QS_TEST(ReplacedFilesTest)
+#include "replaced_files_test.moc"
