@@ -75,10 +75,6 @@ bool areFinite(std::initializer_list<double> numbers) {
     return std::ranges::all_of(numbers, [](double x) { return std::isfinite(x); });
 }
 
-bool areFinite(const std::optional<InputErrors>& e) {
-    return !e || areFinite({e->weightedNmse.value_or(0), e->outputNmse.value_or(0), e->hessianTrace.value_or(0)});
-}
-
 /// True if statistics that were read can be those of so many elements. Sums of large values may be infinite.
 bool fits(const TensorStatistics& s, std::uint64_t elements) {
     const Moments& m = s.moments;
@@ -109,8 +105,7 @@ bool fits(const RowRecord& record, const TensorInfo& tensor) {
     const bool areCodes = (r.codeCounts.empty() || r.codeCounts.size() == r.levels.size()) &&
                           std::ranges::all_of(r.codeCounts, isCount) &&
                           std::ranges::all_of(r.levels, [](float level) { return std::isfinite(level); });
-    const bool areFigures = areFinite({r.bpw, r.p50, r.p95, r.p99, r.lloydGapDb.value_or(0), r.seconds}) &&
-                            r.bpw >= 0 && r.seconds >= 0 && areFinite(r.onInputs);
+    const bool areFigures = areFinite({r.bpw, r.seconds}) && r.bpw >= 0 && r.seconds >= 0;
     const auto& d = record.distribution;
     return isOfTensor && areSums && areCodes && areFigures && (!r.statistics || fits(*r.statistics, all)) &&
            (!d || (fits(d->error, all) && fits(d->value, all)));

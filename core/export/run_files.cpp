@@ -86,7 +86,8 @@ Result<void> checkEnding(const std::string& path, const std::string& as, const s
 }
 
 RunFiles::Place RunFiles::placeOf(const std::string& path, const std::string& as) {
-    Place place{path, as, {}};
+    Place place;
+    place.path = path, place.as = as;
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0) {
         place.id.emplace(status.st_dev, status.st_ino);

@@ -85,14 +85,15 @@ Result<KnownRuns> KnownRuns::open(const SensitivityPlan& plan, const std::string
 }
 
 KnownRuns::KnownRuns(UnitRun* units, Records records, std::string about, std::size_t layers, const ScoredText& scored)
-    : units_(units), records_(std::move(records)), about_(std::move(about)), layers_(layers) {
+    : units_(units), records_(std::move(records)), about_(std::move(about)), layers_(layers), chunks_(scored.chunks) {
     tokens_.resize(scored.chunks);
     for (const ScoredRange& range : scored.ranges) tokens_[range.chunk] += range.end - range.begin;
+    while (!tokens_.empty() && tokens_.back() == 0) tokens_.pop_back();
 }
 
 /// True if scores that were read are those of all chunks or, of a run that ended before, of the first ones.
 bool KnownRuns::fits(const RunScores& scores, bool ended) const {
-    if (scores.size() > tokens_.size() || (scores.size() < tokens_.size()) != ended) return false;
+    if (scores.size() > tokens_.size() || (!ended && scores.size() < tokens_.size())) return false;
     for (std::size_t i = 0; i < scores.size(); ++i)
         if (!isOf(scores[i], tokens_[i])) return false;
     return true;
@@ -111,8 +112,7 @@ Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branche
         const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
         if (units_)
             if (const auto known = units_->find<RunRecord>(unit, [&](const RunRecord& run) {
-                    return run.result.reason.empty() ? fits(run.result.scores, run.ended)
-                                                     : run.result.scores.empty() && !run.ended;
+                    return fits(run.result.scores, run.ended || !run.result.reason.empty());
                 })) {
                 ++found_, ended_ += known->ended ? 1 : 0;
                 if (auto ok = done(i, known->result); !ok) return tl::unexpected(ok.error());
@@ -130,7 +130,7 @@ Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branche
             missing.push_back(i);
             continue;
         }
-        const bool ended = !isWhole || endWhenCertain(result.scores, tokens_.size(), until);
+        const bool ended = !isWhole || endWhenCertain(result.scores, chunks_, until);
         ++found_, ended_ += ended ? 1 : 0;
         if (units_)
             if (auto kept = units_->keep(unit, RunRecord{result, ended}); !kept) return tl::unexpected(kept.error());

@@ -50,8 +50,8 @@ private:
     UnitRun* units_; ///< null: the run is not shared
     Records records_;
     std::string about_; ///< a hash
-    std::size_t layers_, found_ = 0, ended_ = 0;
-    std::vector<std::size_t> tokens_; ///< scored ones of each chunk
+    std::size_t layers_, chunks_, found_ = 0, ended_ = 0;
+    std::vector<std::size_t> tokens_; ///< scored ones of each chunk, up to the last chunk that has some
 };
 
 } // namespace qs::eval

@@ -105,8 +105,7 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
     if (!units) return nmseIn(model(), unit, spec, job);
     const Branch branch = quantized(unit, spec);
     const std::string key = known().unitKey("nmse " + branch.key);
-    auto record = units->find<NmseRecord>(
-        key, [](const NmseRecord& one) { return !one.value || (std::isfinite(*one.value) && *one.value >= 0); });
+    auto record = units->find<NmseRecord>(key, [](const NmseRecord& one) { return !(one.value.value_or(0) < 0); });
     if (!record && units->isMerge()) {
         units->leaveOut("the NMSE of " + branch.name);
         return std::nullopt;
