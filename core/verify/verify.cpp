@@ -183,7 +183,7 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
     if (!compared) return tl::unexpected(compared.error());
     std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [place, row] : rows) out.tensors.push_back(std::move(row));
-    out.claims = claimsOf(request.exported, out);
+    out.claims = claimsOf(*request.exported, out);
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return out;
 }

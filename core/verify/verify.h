@@ -4,6 +4,7 @@
 // of every tensor, whether it is bit for bit what a spec makes of the original, and its true bits per weight. It also
 // compares what the settings of the export say with what its files hold.
 
+#include "core/analysis/audit/claims.h"
 #include "core/base/column.h"
 #include "core/base/limit.h"
 #include "core/export/certificate.h"
@@ -39,14 +40,6 @@ struct VerifiedTensor {
     std::optional<double> bpw() const;
 };
 
-/// A statement in the settings of the export, its name or its certificate, and what the files show.
-struct Claim {
-    std::string who;   ///< where the statement stands: "config.json: bits"
-    std::string says;  ///< what it says: "4"
-    std::string found; ///< what the files show: "8 in 210 layers"
-    bool holds = true;
-};
-
 struct Verification {
     std::vector<VerifiedTensor> tensors; ///< in the order of the original, then added ones
     std::vector<Claim> claims;
@@ -72,7 +65,7 @@ struct VerifyRequest {
 Result<Verification> verifyExport(const VerifyRequest& request, const Job& job);
 
 /// The claims of the settings beside the weights, of file names and of metadata.
-std::vector<Claim> claimsOf(std::shared_ptr<const Model> exported, const Verification& found);
+std::vector<Claim> claimsOf(const Model& exported, const Verification& found);
 
 /// The limits that the option --fail-on accepts.
 std::span<const LimitKind> verifyLimits();

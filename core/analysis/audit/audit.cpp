@@ -19,7 +19,7 @@
 namespace qs {
 namespace {
 
-constexpr std::array<AuditCheck, 8> kChecks = {{
+constexpr AuditCheck kChecks[] = {
     {"not_finite", "NaN and Inf", Severity::Fault,
      "Values that are not a number, or infinite: no scale can be found for them. Take the tensor from where it came "
      "from again.",
@@ -31,12 +31,28 @@ constexpr std::array<AuditCheck, 8> kChecks = {{
      "4-bit codes whose histogram is no density of weights under the labelled codebook, but is one under another one "
      "or in another order.",
      findCodebook},
+    {"scales", "Scales that do not belong to their codes", Severity::Fault,
+     "A group with large codes has a small scale, because the scale comes from its largest value. Where scales do not "
+     "follow "
+     "the codes, they are reversed, shuffled or of another layer. Take the layer from where it came from again.",
+     findScales, true},
+    {"zero_points", "Zero points that are one off", Severity::Fault,
+     "Values of a layer that are all one step too high or too low. GPTQ's versions 1 and 2 store zero points that "
+     "differ by "
+     "one: the label of the version is wrong, or the writer was.",
+     findZeroPoints},
     {"column_order", "Columns in another order", Severity::Fault,
      "Columns that follow those of the other tensors only after neighbours, or the halves of blocks of 32, change "
      "places: the mark of nibbles that were unpacked in the wrong order.",
      findColumnOrder, true},
+    {"neighbours", "Values at another scale than in the layers beside", Severity::Warning,
+     "A quantized matrix with about twice, or half, the magnitude of the same matrix in all other layers, which agree: "
+     "its "
+     "scales are probably wrong by that factor.",
+     findNeighbours, true},
     {"label", "Labels that the contents contradict", Severity::Warning,
-     "The file's name, its keys or its config.json name a type that no weight has.", findLabel, true},
+     "The file's name, its keys or its config.json name a type, bits or a group size that the weights do not have.",
+     findLabel, true},
     {"already_quantized", "Already quantized", Severity::Warning,
      "Floats of few distinct values per block or row: they were quantized before. Quantizing them again adds error to "
      "error; begin with the original.",
@@ -45,7 +61,7 @@ constexpr std::array<AuditCheck, 8> kChecks = {{
      "Rows or columns of one value: of 0 they do nothing, of another one they are rarely meant.", findChannels},
     {"duplicate", "Duplicated tensors", Severity::Note,
      "Tensors of the same shape and values: stored twice, read twice.", findDuplicates, true},
-}};
+};
 
 } // namespace
 
@@ -66,16 +82,21 @@ template<class Archive, archive::Of<Channels> T> void fieldsOf(Archive& archive,
 
 template<class Archive, archive::Of<LogSpread> T> void fieldsOf(Archive& archive, T& s) { archive(s.n, s.s1, s.s2); }
 
+template<class Archive, archive::Of<GroupFit> T> void fieldsOf(Archive& archive, T& g) {
+    archive(g.n, g.follows, g.reversed, g.zero, g.zeroGroups);
+}
+
 template<class Archive, archive::Of<TensorFacts> T> void fieldsOf(Archive& archive, T& f) {
     archive(f.hasValues, f.rows, f.columns, f.nan, f.inf, f.firstBad, f.low, f.high, f.hash, f.zeroRows, f.equalRows,
-            f.zeroColumns, f.equalColumns, f.columnRms, f.rowRms, f.asLabelled, f.asOther, f.grain);
+            f.zeroColumns, f.equalColumns, f.columnRms, f.rowRms, f.asLabelled, f.asOther, f.groups, f.rms, f.grain);
 }
 
 namespace {
 
-/// True if findDuplicates() or findColumnOrder() uses the tensor; both ignore smaller ones.
+/// True if a check across tensors uses the tensor; they ignore smaller ones.
 bool mayBeCompared(const TensorFacts& facts) {
-    return facts.info->elements >= 256 || facts.columnRms.size() >= 64 || facts.rowRms.size() >= 64;
+    return facts.groups.n > 0 || facts.info->elements >= 256 || facts.columnRms.size() >= 64 ||
+           facts.rowRms.size() >= 64;
 }
 
 /// Runs the checks of single tensors on the last tensors that were read, and keeps the facts that other checks need.

@@ -82,8 +82,10 @@ void findElementType(const AuditedModel& audited, const AuditCheck& self, Findin
         if (facts.rows == 0 || facts.asLabelled.n < 256) continue;
         // Standard deviation of log2 |x|: 1.4 for uniform, 1.6 for normal, 1.9 for Laplacian weights.
         const double label = facts.asLabelled.std(), other = facts.asOther.std();
+        // Scales and norms of F16 lie close together too. But they have one sign, and quantized values have a grain.
+        const bool isWeight = facts.info->isWeight() && facts.low < 0 && facts.high > 0 && facts.grain.empty();
         const bool natural = label > 0.6 && label < 6;
-        if (natural || !(other > 1.1 && other < 3)) continue;
+        if (!isWeight || natural || !(other > 1.1 && other < 3)) continue;
         const bool f16 = facts.info->dtype == DType::F16;
         out.push_back({&self, facts.info->name,
                        fmt::format("magnitudes as {}: standard deviation of {:.1f} binades, as {}: {:.1f}, as weights "

@@ -14,10 +14,15 @@ void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings&
 void findColumnOrder(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findAlreadyQuantized(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findZeroPoints(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findNeighbours(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findDuplicates(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 
-/// Sets `facts.grain` from the sampled rows, then frees the rows.
+/// Sets `facts.grain`, `facts.groups` and `facts.rms` from the sampled rows, then frees the rows.
 void condense(TensorFacts& facts);
+/// Compares the scales of a quantized layer with its codes.
+GroupFit fitOfGroups(const TensorFacts& facts);
 
 } // namespace qs

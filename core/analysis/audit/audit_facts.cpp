@@ -57,6 +57,7 @@ public:
         facts.rows = matrix_ ? rows_ : 0, facts.columns = matrix_ ? columns_ : 0;
         facts.hasValues = true;
         if (matrix_ && rows_ <= kProfileColumns) facts.rowRms.assign(std::size_t(rows_), 0);
+        if (tensor.derived && !facts.rowRms.empty()) facts.rowMost.assign(std::size_t(rows_), 0);
         isVector_ = tensor.shape.size() == 1 && columns_ <= kProfileColumns;
         if (isVector_) facts.columnRms.assign(std::size_t(columns_), 0);
         sampleStep_ = std::max<std::int64_t>(1, rows_ / std::int64_t(kFewRows));
@@ -114,6 +115,7 @@ private:
         const std::int64_t index = begin / columns_;
         if (m.nan + m.inf > 0) return; // a row with NaN or Inf is not used for column facts
         if (!facts_.rowRms.empty()) facts_.rowRms[std::size_t(index)] = float(std::sqrt(m.squares() / m.n));
+        if (!facts_.rowMost.empty()) facts_.rowMost[std::size_t(index)] = std::max(std::fabs(m.min), std::fabs(m.max));
         if (m.min == m.max && columns_ > 1) (m.min == 0 ? part.zeroRows : part.equalRows).push_back(index);
         if (hasColumns_) {
             if (part.low.empty()) part.low.assign(n, INFINITY), part.high.assign(n, -INFINITY);

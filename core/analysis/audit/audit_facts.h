@@ -27,6 +27,15 @@ struct LogSpread {
     double std() const; ///< standard deviation in binades; 0 without values
 };
 
+/// How the groups of a quantized layer, each with a scale of its own, fit their scales. See audit_scales.cpp.
+struct GroupFit {
+    double n = 0;          ///< groups that were compared; 0: none
+    double follows = 0;    ///< correlation of ln scale with ln of the codes' spread; negative if they belong together
+    double reversed = 0;   ///< the same with the scales of each row in reverse order; 0 if it has no meaning
+    double zero = 0;       ///< mean of the values of a group in steps, over all groups
+    double zeroGroups = 0; ///< groups that `zero` is the mean of
+};
+
 struct TensorFacts {
     const TensorInfo* info = nullptr;
     bool hasValues = false;             ///< true: values were read as floats; false: only bytes were read
@@ -45,7 +54,10 @@ struct TensorFacts {
     std::vector<std::vector<float>> sample;
     /// The spread of the sample of a 16-bit tensor, read as its own type and as the other 16-bit float type.
     LogSpread asLabelled, asOther;
-    std::string grain; ///< why the tensor seems to have been quantized before; "" if it does not
+    std::vector<float> rowMost; ///< for a quantized layer: the largest magnitude of each row, until condense()
+    GroupFit groups;            ///< of a quantized layer
+    float rms = 0;              ///< root of the mean square of a matrix; 0 if it is not known
+    std::string grain;          ///< why the tensor seems to have been quantized before; "" if it does not
     bool isConstant() const { return hasValues && nan + inf == 0 && low == high; }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compares what the file name, metadata keys and config.json say about a checkpoint with the types of its weights.
 #include "core/analysis/audit/audit_checks.h"
+#include "core/analysis/audit/claims.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/layouts/stored.h"
@@ -88,12 +89,12 @@ bool isQuantized(const Model& model) {
 
 } // namespace
 
-void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
-    const Model& model = *audited.model;
+std::vector<std::string> wrongLabels(const Model& model) {
+    std::vector<std::string> out;
     const Types types(model);
-    if (types.counts.empty()) return;
+    if (types.counts.empty()) return out;
     const auto say = [&](std::string who, std::string_view type) {
-        out.push_back({&self, {}, fmt::format("{} says {}; weights are {}", who, type, types.text())});
+        out.push_back(fmt::format("{} says {}; weights are {}", who, type, types.text()));
     };
     const auto keys = metadataOf(model);
     if (const auto at = keys.find("general.file_type"); at != keys.end())
@@ -109,20 +110,28 @@ void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& ou
         }
 
     const auto read = readCompanionTree(configPath(model));
-    if (!read) out.push_back({&self, {}, read.error().sentence()});
+    if (!read) out.push_back(read.error().sentence());
     const auto config = read ? *read : nlohmann::json();
     const auto quantization = config.is_object() ? config.find("quantization_config") : config.end();
     const bool quantized = config.is_object() && quantization != config.end();
     const std::string method = quantized ? textAt(*quantization, "quant_method") : std::string();
     if (!method.empty() && !isQuantized(model))
-        out.push_back({&self,
-                       {},
-                       fmt::format("config.json says quant_method {}; weights are {}, none of them quantized",
-                                   escapeForPeople(method, 40), types.text())});
+        out.push_back(fmt::format("config.json says quant_method {}; weights are {}, none of them quantized",
+                                  escapeForPeople(method, 40), types.text()));
     std::string dtype = textAt(config, "torch_dtype");
     if (dtype.empty()) dtype = textAt(config, "dtype");
     for (const auto& [text, type] : kDtypes)
         if (!quantized && !isQuantized(model) && dtype == text && !types.has(type)) say("config.json", type);
+    return out;
+}
+
+void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
+    for (const Claim& claim : claimsOfModel(*audited.model)) {
+        if (claim.holds) continue;
+        const bool whole = claim.found.empty(); // a sentence of its own
+        out.push_back(
+            {&self, {}, whole ? claim.says : fmt::format("{} says {}; found: {}", claim.who, claim.says, claim.found)});
+    }
 }
 
 } // namespace qs

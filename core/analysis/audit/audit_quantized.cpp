@@ -202,6 +202,11 @@ void condense(TensorFacts& facts) {
         if (facts.grain.empty()) facts.grain = integersText(facts);
         if (facts.grain.empty()) facts.grain = floatsText(facts, rounding);
     }
+    double squares = 0;
+    for (const float rms : facts.rowRms) squares += double(rms) * double(rms);
+    if (!facts.rowRms.empty()) facts.rms = float(std::sqrt(squares / double(facts.rowRms.size())));
+    facts.groups = fitOfGroups(facts);
+    facts.rowMost = {};
     facts.sample.clear();
     facts.sample.shrink_to_fit();
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Quantized layers whose scales or zero points were changed after they were written, and layers that were not.
+#include "made_audit.h"
+
+#include "core/model/safetensors/safetensors.h"
+
+#include <QFile>
+#include <functional>
+
+namespace {
+
+/// A layout that other programs read, the field of its scales, and the field of its packed zero points.
+struct Stored {
+    const char *layout, *spec, *scales, *zeros;
+};
+constexpr Stored kStored[] = {
+    {"compressed-tensors", "int4:dialect=ct:block=32", "weight_scale", nullptr},
+    {"compressed-tensors", "int4:dialect=ct:block=64:sym=no", "weight_scale", "weight_zero_point"},
+    {"compressed-tensors", "int8:dialect=ct:scale=channel", "weight_scale", nullptr},
+    {"compressed-tensors", "nvfp4:dialect=ct", "weight_scale", nullptr},
+    {"gptq", "int4:dialect=ct:block=64:scaletype=f16", "scales", "qzeros"},
+    {"gptq", "int4:block=32:scaletype=f16:sym=no", "scales", "qzeros"},
+    {"mlx", "int4:dialect=mlx", "scales", nullptr},
+    {"bnb", "nf4:dialect=bnb:block=64", "weight.absmax", nullptr}};
+constexpr int kLayers = 6;
+constexpr std::int64_t kRows = 256, kColumns = 512;
+
+std::string nameOfLayer(int layer) { return "model.layers." + std::to_string(layer) + ".mlp.up_proj."; }
+
+} // namespace
+
+class AuditScalesTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void asWritten_data() { rows(); }
+    void asWritten();
+    void reversed_data() { rows(); }
+    void reversed();
+    void shuffled_data() { rows(); }
+    void shuffled();
+    void doubled_data() { rows(); }
+    void doubled();
+    void zerosPlusOne_data() { rows(); }
+    void zerosPlusOne();
+    void settings();
+
+private:
+    void rows() {
+        QTest::addColumn<int>("row");
+        for (int i = 0; i < int(std::size(kStored)); ++i)
+            QTest::addRow("%s %s", kStored[i].layout, kStored[i].spec) << i;
+    }
+    /// Writes kLayers layers. Their rows and columns have magnitudes of their own, as in trained networks.
+    void write(const Stored& stored) {
+        std::vector<TensorToWrite> tensors;
+        for (int layer = 0; layer < kLayers; ++layer) {
+            auto x = normal(kRows, kColumns, unsigned(layer + 1), 0.3f);
+            std::mt19937 random(unsigned(layer + 50));
+            std::normal_distribution<float> log(0, 0.3f);
+            for (std::size_t r = 0; r < std::size_t(kRows); ++r)
+                for (const float s = std::exp(log(random)); float& v : std::span(x).subspan(r * kColumns, kColumns))
+                    v *= s;
+            tensors.push_back(f32(nameOfLayer(layer) + "weight", {kRows, kColumns}, std::move(x)));
+        }
+        const auto model = opened(folder_, std::move(tensors));
+        path_ = folder_.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec(stored.spec), {}, stored.layout, path_}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    }
+    /// Changes the bytes of a field of layer 2 in the file.
+    void change(const char* field, const std::function<void(std::span<char> bytes, std::size_t size)>& edit) {
+        const auto file = openSafetensors(path_); // the stored fields, not the layers
+        QVERIFY(file.has_value());
+        const TensorInfo* tensor = (*file)->find(nameOfLayer(2) + field);
+        QVERIFY2(tensor, field);
+        QFile out(QString::fromStdString(path_));
+        QVERIFY(out.open(QIODevice::ReadWrite) && out.seek(qint64(tensor->offset)));
+        QByteArray bytes = out.read(qint64(tensor->bytes));
+        edit({bytes.data(), std::size_t(bytes.size())}, std::size_t(tensor->bytes / tensor->elements));
+        QVERIFY(out.seek(qint64(tensor->offset)) && out.write(bytes) == bytes.size());
+    }
+    /// Moves elements: element i becomes element from[i].
+    static void reorder(std::span<char> bytes, std::size_t size, const std::vector<std::size_t>& from) {
+        const std::vector<char> was(bytes.begin(), bytes.end());
+        for (std::size_t i = 0; i < from.size(); ++i) std::copy_n(&was[from[i] * size], size, &bytes[i * size]);
+    }
+    Set findings() const {
+        const auto model = openModel(path_);
+        if (!model) qFatal("%s", model.error().message.c_str());
+        return found(*model);
+    }
+    Set of(const char* check) const { return {check + (" " + nameOfLayer(2) + "weight")}; }
+
+    QTemporaryDir folder_;
+    std::string path_;
+};
+
+#define FOUND(...)                                                                                                     \
+    do {                                                                                                               \
+        const Set is = findings(), expected = __VA_ARGS__;                                                             \
+        QVERIFY2(is == expected, shown(is).c_str());                                                                   \
+    } while (false)
+
+void AuditScalesTest::asWritten() {
+    QFETCH(int, row);
+    write(kStored[row]);
+    FOUND(Set{});
+}
+
+void AuditScalesTest::reversed() {
+    QFETCH(int, row);
+    write(kStored[row]);
+    change(kStored[row].scales, [](std::span<char> bytes, std::size_t size) {
+        std::vector<std::size_t> from(bytes.size() / size);
+        for (std::size_t i = 0; i < from.size(); ++i) from[i] = from.size() - 1 - i;
+        reorder(bytes, size, from);
+    });
+    FOUND(of("scales"));
+}
+
+void AuditScalesTest::shuffled() {
+    QFETCH(int, row);
+    write(kStored[row]);
+    change(kStored[row].scales, [](std::span<char> bytes, std::size_t size) {
+        std::vector<std::size_t> from(bytes.size() / size);
+        std::iota(from.begin(), from.end(), std::size_t(0));
+        std::shuffle(from.begin(), from.end(), std::mt19937(7));
+        reorder(bytes, size, from);
+    });
+    FOUND(of("scales"));
+}
+
+void AuditScalesTest::doubled() {
+    QFETCH(int, row);
+    write(kStored[row]);
+    change(kStored[row].scales, [](std::span<char> bytes, std::size_t size) {
+        for (std::size_t i = 0; i < bytes.size(); i += size) {
+            std::uint32_t bits = 0;
+            std::memcpy(&bits, &bytes[i], size);
+            // One more in the exponent of F32, F16, or E4M3.
+            bits += size == 4 ? 1u << 23 : size == 2 ? 1u << 10 : 1u << 3;
+            std::memcpy(&bytes[i], &bits, size);
+        }
+    });
+    FOUND(of("neighbours"));
+}
+
+void AuditScalesTest::zerosPlusOne() {
+    QFETCH(int, row);
+    if (!kStored[row].zeros) return;
+    write(kStored[row]);
+    change(kStored[row].zeros, [](std::span<char> bytes, std::size_t) {
+        for (char& byte : bytes) byte = char((byte + 1) & 15) | char((byte + 16) & 240);
+    });
+    FOUND(of("zero_points"));
+}
+
+/// Settings that name another group size than the layers have.
+void AuditScalesTest::settings() {
+    write(kStored[4]);
+    QFile file(QString::fromStdString(path_));
+    QVERIFY(file.open(QIODevice::ReadWrite));
+    QByteArray all = file.readAll();
+    const auto at = all.indexOf("group_size\\\":64");
+    QVERIFY(at > 0);
+    all.replace(at, 15, "group_size\\\":32");
+    QVERIFY(file.seek(0) && file.write(all) == all.size());
+    file.close();
+    FOUND(Set{"label "});
+}
+
+QS_TEST(AuditScalesTest)
+#include "audit_scales_test.moc"
