@@ -44,6 +44,23 @@ Result<void> takeLong(std::string& piece, const TakeText& take) {
     return done;
 }
 
+/// What the loaders of the layout made of networks of this architecture, and with which versions.
+Json loadersJson(const Certificate& c) {
+    Json cells = Json::array();
+    for (const LoaderCell* cell : c.loaders) {
+        Json row{{"network", cell->network}, {"spec", cell->spec}, {"second_layer", cell->second},
+                 {"result", idOf(cell->loading)}};
+        if (*cell->measure) row[cell->measure] = cell->apart;
+        if (*cell->reason) row["reason"] = cell->reason;
+        row["programs"] = cell->programs;
+        cells.push_back(std::move(row));
+    }
+    return {{"architecture", c.architecture.empty() ? Json(nullptr) : Json(c.architecture)},
+            {"result", loadersResult(c.loaders)},
+            {"tested", loadersTested()},
+            {"cells", std::move(cells)}};
+}
+
 /// The certificate as JSON, without the rows of its tensors and without the previous certificate.
 Json certificateJson(const Certificate& c) {
     Json json;
@@ -59,6 +76,7 @@ Json certificateJson(const Certificate& c) {
     json["tensors_equal"] = c.proof.equal;
     json["tensors_copied"] = c.proof.copied;
     json["tensors_not_compared"] = c.proof.notCompared;
+    if (hasLoader(c.layout)) json["loaders"] = loadersJson(c);
     json["files"] = Json::array();
     for (const auto& file : c.files)
         json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});

@@ -3,6 +3,7 @@
 // certificate.json: what an export is made of, its true bits per weight, its bytes as predicted and as written, a
 // SHA-256 of every file, and how every tensor read back.
 
+#include "core/export/loaders.h"
 #include "core/export/proof.h"
 
 namespace qs {
@@ -22,6 +23,8 @@ struct Certificate {
     std::vector<CertifiedFile> files;
     std::vector<LeftOut> leftOut; ///< files of the source's folder that were not copied
     Proof proof;
+    std::string architecture; ///< model_type in config.json; "" if there is none
+    std::vector<const LoaderCell*> loaders = {}; ///< loaderCellsOf() the export; not read back
     /// The certificate of the older file with the same name. While a new file replaces the old one, the certificate
     /// describes both. It may itself have a previous one, if several exports were stopped.
     std::shared_ptr<Certificate> previous = {};

@@ -5,6 +5,7 @@
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
+#include "core/model/conventions/checkpoint.h"
 #include "core/model/output/atomic_file.h"
 #include "core/report/report.h"
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <set>
 
 namespace qs {
 namespace {
@@ -40,6 +42,20 @@ Result<void> proveAndHash(const Model& model, const std::string& path, const std
     return {};
 }
 
+/// The cells of the loader table for what was written.
+void findLoaders(const Model& model, Certificate& certificate) {
+    if (!hasLoader(certificate.layout)) return;
+    certificate.architecture = readCheckpointConfig(model).modelType;
+    std::set<std::string> formats;
+    (void)certificate.proof.tensors.each([&](const TensorProof& row) -> Result<void> {
+        const std::string_view spec = row.spec.text();
+        if (!spec.empty()) formats.emplace(spec.substr(0, spec.find(':')));
+        return {};
+    });
+    certificate.loaders = loaderCellsOf(certificate.architecture, certificate.layout,
+                                        std::vector<std::string>(formats.begin(), formats.end()));
+}
+
 } // namespace
 
 Result<Exported> exportModel(const Model& model, QuantizeRequest request, const Job& job, Beside beside,
@@ -61,6 +77,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
         const double written = cpuSeconds();
         certificate.leftOut = leftOut;
         if (auto good = proveAndHash(model, path, request.output, what, certificate, rows, job); !good) return good;
+        findLoaders(model, certificate);
         out.cpuOfProof = cpuSeconds() - written;
         if (!isFile(request.output))
             return writeCertificate((fs::path(path) / "certificate.json").string(), certificate);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The table of what foreign programs load, and what certificates say of it.
+#include "core/export/loaders.h"
+#include "tests/core/export/made_export.h"
+#include "tests/support/test_program.h"
+
+#include <QFile>
+#include <nlohmann/json.hpp>
+
+using namespace qs;
+using namespace qs::test;
+
+class LoadersTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void rowsAreTrue();
+    void certificateSaysItsCells_data();
+    void certificateSaysItsCells();
+};
+
+/// Every row names a layout and specs that exist, every layout for other programs has rows, and none of them fails.
+void LoadersTest::rowsAreTrue() {
+    for (const LoaderCell& cell : loaderCells()) {
+        QVERIFY2(findLayout(cell.layout), cell.layout);
+        QVERIFY2(parseSpec(cell.spec).has_value(), cell.spec);
+        const std::string second = cell.second;
+        QVERIFY2(second.empty() || second == "keep" || parseSpec(second).has_value(), cell.second);
+        QVERIFY2(cell.loading != Loading::Fails, cell.reason);
+        QCOMPARE(*cell.reason == '\0', cell.loading == Loading::Loads);
+        QCOMPARE(*cell.measure != '\0', cell.loading == Loading::Loads);
+    }
+    for (const Layout& layout : layouts())
+        if (layout.config) QVERIFY2(hasLoader(layout.id), layout.id);
+    QVERIFY(!hasLoader("native"));
+    QVERIFY(*loadersTested() != '\0');
+}
+
+void LoadersTest::certificateSaysItsCells_data() {
+    QTest::addColumn<QString>("type");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("result");
+    QTest::newRow("a known family") << "llama" << "nf4:dialect=bnb" << "loads";
+    QTest::newRow("another format") << "llama" << "fp4:dialect=bnb" << "not tested";
+    QTest::newRow("another family") << "nobody" << "nf4:dialect=bnb" << "not tested";
+}
+
+void LoadersTest::certificateSaysItsCells() {
+    QFETCH(QString, type);
+    QFETCH(QString, spec);
+    QFETCH(QString, result);
+    const QTemporaryDir folder, outputs;
+    QFile config(folder.filePath(QStringLiteral("config.json")));
+    QVERIFY(config.open(QIODevice::WriteOnly));
+    config.write(QStringLiteral(R"({"model_type": "%1"})").arg(type).toUtf8());
+    config.close();
+    const auto model = sample(folder);
+    const auto out = outputs.filePath(QStringLiteral("out"));
+    const auto done = exportModel(*model, request(spec.toLatin1().data(), "bnb", out), Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const auto json = nlohmann::json::parse(certificateText(done->certificate));
+    const auto& said = json.at("loaders");
+    QCOMPARE(QString::fromStdString(said.at("architecture").get<std::string>()), type);
+    QCOMPARE(QString::fromStdString(said.at("result").get<std::string>()), result);
+    QCOMPARE(said.at("cells").empty(), result == QStringLiteral("not tested"));
+    for (const auto& cell : said.at("cells")) {
+        QVERIFY(cell.at("kl").get<double>() < 1e-3);
+        QVERIFY(cell.at("programs").get<std::string>().find("bitsandbytes 0.") != std::string::npos);
+    }
+    const auto own = exportModel(*model, request("int8", "native", outputs.filePath(QStringLiteral("native"))), Job{});
+    QVERIFY2(own.has_value(), own ? "" : own.error().message.c_str());
+    QVERIFY(!nlohmann::json::parse(certificateText(own->certificate)).contains("loaders"));
+}
+
+QS_TEST(LoadersTest)
+#include "loaders_test.moc"

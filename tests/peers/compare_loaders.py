@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Exports tiny networks in every layout that a foreign program loads, loads each by that program, and compares its outputs with those of
+transformers on the folder that layout `plain` writes with the same specs. The cells of the table go into a file from which
+docs/layouts.md and the certificates of exports take them.
+
+    compare_loaders.py CLI [--only REGEX] [--layout REGEX] [--jobs N] [--write FILE]
+"""
+import argparse
+import datetime
+import gc
+import json
+import logging
+import multiprocessing
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+
+os.environ.update(TORCHDYNAMO_DISABLE="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", TQDM_DISABLE="1", OMP_NUM_THREADS="1")
+warnings.filterwarnings("ignore")
+import torch
+
+from networks import NETWORKS, make
+
+torch.set_num_threads(1)
+SECOND_LAYER = r"(layers?|h|blocks?|layer_list)\.1\."
+TRANSFORMERS = "transformers"
+
+
+class Column:
+    """A kind of export: layout, spec, what the second layer gets in the mixture ("": no mixture), the tolerance of its outputs, what loads
+    it, and what quantizes the source by the loader's own means, saves it and loads it again.
+    """
+
+    def __init__(self, layout, spec, second, tolerance, peers, loader, itself):
+        self.layout, self.spec, self.second, self.tolerance, self.peers, self.loader, self.itself = layout, spec, second, tolerance, peers, loader, itself
+
+    @property
+    def title(self):
+        return self.layout if self.layout != "compressed-tensors" else f"ct {self.spec.split(':')[0]}"
+
+
+def by_transformers(folder, task, dtype=torch.float32, **options):
+    import transformers
+
+    model, info = getattr(transformers, task).from_pretrained(folder, dtype=dtype, device_map="cpu", output_loading_info=True, **options)
+    keys = {kind: sorted(map(str, info.get(kind, ()))) for kind in ("missing_keys", "unexpected_keys", "mismatched_keys")}
+    return model.eval(), keys
+
+
+def by_transformers_in_bf16(folder, task):
+    """compressed-tensors decodes floats of 4 bits to bfloat16."""
+    return by_transformers(folder, task, torch.bfloat16)
+
+
+def by_gptq(folder, task):
+    from transformers import GPTQConfig
+
+    bits = json.loads((folder / "config.json").read_text())["quantization_config"]["bits"]
+    return by_transformers(folder, task, quantization_config=GPTQConfig(bits=bits, backend="gptq_torch"))
+
+
+class Mlx:
+    """A network in mlx_lm with the manners of one of transformers."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, input_ids):
+        import mlx.core as mx
+        import numpy as np
+
+        return {"logits": torch.from_numpy(np.array(self.model(mx.array(input_ids.numpy())).astype(mx.float32)))}
+
+
+def by_mlx(folder, task):
+    import mlx.core as mx
+    from mlx_lm.utils import load_model
+
+    mx.set_default_device(mx.cpu)
+    return Mlx(load_model(folder, model_config=older_config(folder))[0]), {}
+
+
+def older_config(folder):
+    """What mlx_lm looks for in config.json, and transformers 5 writes under other names."""
+    config = json.loads((folder / "config.json").read_text())
+    rope = config.get("rope_parameters") or {}
+    names = {"rope_theta": rope.get("rope_theta"), "num_experts": config.get("num_local_experts"), "n_ctx": config.get("n_positions"),
+             "rotary_emb_base": rope.get("rope_theta"), "rotary_pct": rope.get("partial_rotary_factor"), "partial_rotary_factor": rope.get("partial_rotary_factor")}
+    return {name: value for name, value in names.items() if value is not None and name not in config}
+
+
+def same_again(network, model, load):
+    """Fails unless the saved model loads and says the same."""
+    before, folder = outputs(model, network.arguments), network.work / "itself"
+    subprocess.run(["rm", "-rf", folder])
+    model.save_pretrained(folder)
+    model, keys = load(folder)
+    if any(keys.values()) or not apart(outputs(model, network.arguments), before) < 1e-3:
+        raise RuntimeError(f"its own file loads with other outputs {keys}")
+
+
+def bitsandbytes_itself(network, column):
+    from transformers import BitsAndBytesConfig
+
+    four = column.layout == "bnb"
+    config = BitsAndBytesConfig(load_in_4bit=four, load_in_8bit=not four, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float32)
+    model, _ = by_transformers(network.source, network.task, quantization_config=config)
+    if not any(type(module).__name__ in ("Linear4bit", "Linear8bitLt") for module in model.modules()):
+        raise RuntimeError("bitsandbytes finds no linear layer")
+    same_again(network, model, lambda folder: by_transformers(folder, network.task))
+
+
+def compressed_tensors_itself(network, column):
+    from compressed_tensors.compressors import ModelCompressor
+    from compressed_tensors.quantization import QuantizationArgs, QuantizationConfig, QuantizationScheme, apply_quantization_config
+    from compressed_tensors.quantization.utils import calculate_qparams
+
+    shape = dict(int4=dict(num_bits=4, type="int", strategy="group", group_size=32), int8=dict(num_bits=8, type="int", strategy="channel"),
+                 fp8_e4m3=dict(num_bits=8, type="float", strategy="channel"), nvfp4=dict(num_bits=4, type="float", strategy="tensor_group", group_size=16),
+                 mxfp4=dict(num_bits=4, type="float", strategy="group", group_size=32))[column.spec.split(":")[0]]
+    model, _ = column.loader(network.source, network.task)
+    head = model.get_output_embeddings() if hasattr(model, "get_output_embeddings") else None
+    kept = [name for name, module in model.named_modules() if module is head]
+    apply_quantization_config(model, QuantizationConfig(config_groups={"group_0": QuantizationScheme(targets=["Linear"], weights=QuantizationArgs(**shape))}, ignore=kept))
+    found = [module for module in model.modules() if hasattr(module, "weight_scale")]
+    if not found:
+        raise RuntimeError("compressed-tensors finds no linear layer")
+    for module in found:
+        args, weight = module.quantization_scheme.weights, module.weight.data
+        if args.group_size and weight.shape[1] % args.group_size:
+            raise RuntimeError(f"groups of {args.group_size} do not divide {weight.shape[1]} columns")
+        groups = weight.reshape(weight.shape[0], -1, args.group_size or weight.shape[1])
+        scale, _ = calculate_qparams(groups.amin(-1), groups.amax(-1), args)
+        module.weight_scale.data = scale.to(module.weight_scale.dtype).reshape(module.weight_scale.shape)
+    compressor = ModelCompressor.from_pretrained_model(model)
+    folder = network.work / "itself"
+    subprocess.run(["rm", "-rf", folder])
+    compressor.compress_model(model)
+    model.save_pretrained(folder)
+    compressor.update_config(folder)
+    model, keys = column.loader(folder, network.task)
+    if any(keys.values()):
+        raise RuntimeError(f"its own file loads with other keys {keys}")
+    outputs(model, network.arguments)
+
+
+def gptq_itself(network, column):
+    """Calibration is left out: the kernel takes the shapes of all layers, and transformers the network."""
+    from gptqmodel.nn_modules.qlinear.torch import TorchLinear
+    from transformers import AutoConfig, GPTQConfig
+
+    model, _ = by_transformers(network.source, network.task)
+    if model.main_input_name != "input_ids":
+        raise RuntimeError("transformers: We can only quantize pure text model.")
+    from optimum.gptq.utils import get_block_name_with_pattern
+
+    get_block_name_with_pattern(model)
+    head = model.get_output_embeddings()
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear) and module is not head:
+            ok, error = TorchLinear.validate(bits=4, group_size=32, desc_act=False, sym=True, in_features=module.in_features, out_features=module.out_features, pack_dtype=torch.int32)
+            if not ok:
+                raise RuntimeError(f"{name} of {module.out_features} x {module.in_features}: {error}")
+
+
+def mlx_itself(network, column):
+    import mlx.core as mx
+    from mlx_lm.utils import load_model, quantize_model, save_config, save_model
+
+    mx.set_default_device(mx.cpu)
+    model, config = load_model(network.source, model_config=older_config(network.source))
+    model, config = quantize_model(model, config, 32, 4)
+    before, folder = outputs(Mlx(model), network.arguments), network.work / "itself"
+    subprocess.run(["rm", "-rf", folder])
+    folder.mkdir()
+    save_model(folder, model)
+    save_config(config, config_path=folder / "config.json")
+    if not apart(outputs(by_mlx(folder, network.task)[0], network.arguments), before) < 1e-3:
+        raise RuntimeError("its own file loads with other outputs")
+
+
+def plain_itself(network, column):
+    by_transformers(network.source, network.task)
+
+
+HF, BNB, CT = ("transformers",), ("transformers", "bitsandbytes"), ("transformers", "compressed-tensors")
+# LLM.int8 quantizes activations; the other products are those of the decoded weights, in another order.
+COLUMNS = [
+    Column("plain", "int8:scale=channel", "int4:block=32", 1e-9, HF, by_transformers, plain_itself),
+    Column("bnb", "nf4:dialect=bnb", "nf4:dialect=bnb:block=32", 1e-3, BNB, by_transformers, bitsandbytes_itself),
+    Column("llm-int8", "int8:dialect=bnb", "keep", 2e-2, BNB, by_transformers, bitsandbytes_itself),
+    Column("compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16", "int8:scale=channel", 1e-9, CT, by_transformers, compressed_tensors_itself),
+    Column("compressed-tensors", "int8:scale=channel", "", 1e-9, CT, by_transformers, compressed_tensors_itself),
+    Column("compressed-tensors", "fp8_e4m3", "keep", 1e-9, CT, by_transformers, compressed_tensors_itself),
+    Column("compressed-tensors", "nvfp4", "", 1e-4, CT, by_transformers_in_bf16, compressed_tensors_itself),
+    Column("compressed-tensors", "mxfp4", "", 1e-4, CT, by_transformers_in_bf16, compressed_tensors_itself),
+    Column("gptq", "int4:dialect=ct:block=32:scaletype=f16", "keep", 1e-3, ("transformers", "gptqmodel", "optimum"), by_gptq, gptq_itself),
+    Column("mlx", "int4:dialect=mlx:block=32", "int8:dialect=mlx:block=32", 1e-4, ("mlx", "mlx-lm"), by_mlx, mlx_itself),
+]
+
+
+def quantscope(*arguments):
+    done = subprocess.run([options.cli, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    said = " ".join(done.stderr.split()) if done.returncode else done.stdout
+    return done.returncode, re.sub(r"^quantscope-cli: ", "", said).replace(str(Path(tempfile.gettempdir())), "")
+
+
+def outputs(model, arguments):
+    """What a network says: its logits if it has some, else every tensor."""
+    kind = getattr(model, "dtype", torch.float32)
+    with torch.no_grad():
+        said = model(**{name: value.to(kind) if value.is_floating_point() else value for name, value in arguments.items()})
+    if torch.is_tensor(said.get("logits")):
+        return torch.log_softmax(said["logits"].float(), -1)
+    flat = [value.float().flatten() for value in said.values() if torch.is_tensor(value)]
+    return torch.cat(flat)
+
+
+def apart(ours, theirs):
+    """KL divergence of logits, else the relative squared error."""
+    if ours.shape != theirs.shape:
+        return float("inf")
+    far = (theirs.exp() * (theirs - ours)).sum(-1).mean() if ours.ndim > 1 else ((ours - theirs) ** 2).sum() / (theirs ** 2).sum()
+    return float(far) if torch.isfinite(far) else float("inf")
+
+
+def short(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+
+
+class Network:
+    def __init__(self, name, work):
+        self.name, self.work, self.source = name, work, work / "source"
+        self.row, self.arguments = make(name, self.source)
+        self.kind, self.task = self.row[1], self.row[2]
+        self.plains, self.own = {}, {}
+
+    def plain(self, specs, dtype):
+        """Outputs and loading report of transformers on the folder of layout plain, with these specs by name of tensor."""
+        key = json.dumps([specs, str(dtype)], sort_keys=True)
+        if key not in self.plains:
+            recipe, folder = self.work / "recipe.json", self.work / f"plain{len(self.plains)}"
+            rules = [{"tensor": f"^{re.escape(name)}$", "spec": spec} for name, spec in specs.items()]
+            recipe.write_text(json.dumps({"version": 1, "default": "keep", "rules": rules}))
+            code, said = quantscope("export", self.source, "--recipe", recipe, "--layout", "plain", "-o", folder)
+            if code:
+                raise RuntimeError(f"plain is not written: {said}")
+            model, keys = by_transformers(folder, self.task, dtype)
+            self.plains[key] = (outputs(model, self.arguments), keys, folder)
+        return self.plains[key]
+
+    def own_outputs(self, column, plain):
+        """The same of the loader's own network on that folder: some programs compute a family in another way."""
+        return outputs(column.loader(plain, self.task)[0], self.arguments)
+
+    def why_not_itself(self, column):
+        """Why the loader's own quantizer fails on the network; "" if it does not."""
+        if column not in self.own:
+            try:
+                column.itself(self, column)
+                self.own[column] = ""
+            except Exception as error:
+                if options.trace:
+                    traceback.print_exc()
+                self.own[column] = short(error)
+        return self.own[column]
+
+    def cell(self, column, mixed):
+        out = self.work / "out"
+        subprocess.run(["rm", "-rf", out])
+        specs = ["--spec", f"{SECOND_LAYER}={column.second}"] if mixed else []
+        cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=column.second if mixed else "", programs=column.peers)
+        code, said = quantscope("quantize", self.source, "--spec", column.spec, *specs, "--layout", column.layout, "-o", out)
+        if code:
+            cell = dict(cell, result="refused", reason=said.replace(str(self.source), "MODEL").replace(str(self.work), "")[:400])
+            own = self.why_not_itself(column)
+            return dict(cell, itself=own) if own else dict(cell, result="fails", reason=f"{column.peers[-1]} does it, refused: {cell['reason']}")
+        certificate = json.loads((out / "certificate.json").read_text())
+        taken = {row["name"]: row["spec_full"] for row in certificate["tensors"] if "spec" in row}
+        cell["quantized"] = len(taken)
+        kept = re.search(r"(\d+) of those copied stay as they are in this layout; (.*?)\n\S", said + "\n.", re.S)
+        if kept:
+            cell["kept"] = int(kept[1])
+        theirs, plain_keys, folder = self.plain(taken, torch.bfloat16 if column.loader is by_transformers_in_bf16 else torch.float32)
+        try:
+            model, keys = column.loader(out, self.task)
+            wrong = {kind: [key for key in found if key not in plain_keys.get(kind, ())] for kind, found in keys.items()}
+            wrong = {kind: found for kind, found in wrong.items() if found}
+            ours = outputs(model, self.arguments)
+        except Exception as error:  # an exception of the peer is a test result
+            if options.trace:
+                traceback.print_exc()
+            own = self.why_not_itself(column)
+            return dict(cell, result="no loader", reason=own) if own else dict(cell, result="fails", reason=short(error))
+        far = apart(ours, theirs)
+        if far > column.tolerance and column.loader is by_mlx:
+            far = apart(ours, self.own_outputs(column, folder))
+            cell["reference"] = "its own"
+        cell.update(measure="kl" if theirs.ndim > 1 else "error", apart=far)
+        if wrong:
+            return dict(cell, result="fails", reason="; ".join(f"{kind.replace('_', ' ')}: {', '.join(found[:4])}" for kind, found in wrong.items())[:300])
+        if not far <= column.tolerance:
+            return dict(cell, result="fails", reason=f"outputs are {far:.3g} apart")
+        return dict(cell, result="loads")
+
+
+def run(name):
+    logging.disable(logging.WARNING)
+    cells = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            network = Network(name, Path(folder))
+        except Exception as error:
+            traceback.print_exc()
+            return [dict(network=name, architecture="", layout="", spec="", second="", result="fails", reason=f"is not made: {short(error)}")]
+        for column in COLUMNS:
+            if not re.search(options.layout, column.title):
+                continue
+            for mixed in (False, True) if column.second else (False,):
+                try:
+                    cells.append(network.cell(column, mixed))
+                except Exception as error:
+                    if options.trace:
+                        traceback.print_exc()
+                    cells.append(dict(network=name, architecture=network.kind, layout=column.layout, spec=column.spec, second=column.second if mixed else "",
+                                      programs=column.peers, result="fails", reason=short(error)))
+                gc.collect()
+    return cells
+
+
+def line(cell):
+    far = f" {cell['apart']:.2g}" if "apart" in cell else ""
+    kept = f" ({cell['kept']} kept)" if "kept" in cell else ""
+    return f"{cell['result']:9} {cell['network']:26} {cell['layout']:18} {cell['spec']}{' + ' + cell['second'] if cell['second'] else ''}:{far}{kept} {cell.get('reason', '')}"
+
+
+def main():
+    global options
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cli")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--layout", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--write")
+    parser.add_argument("--trace", action="store_true")
+    options = parser.parse_args()
+    options.cli = str(Path(options.cli).resolve())
+    import bitsandbytes, compressed_tensors, transformers  # before the processes part: each of them is slow to load
+
+    transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    names = [row[0] for row in NETWORKS if re.search(options.only, row[0])]
+    cells = []
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        for found in pool.imap(run, names):
+            for cell in found:
+                print(line(cell), flush=True)
+            cells += found
+    counts = {}
+    for cell in cells:
+        counts[cell["result"]] = counts.get(cell["result"], 0) + 1
+    print(counts)
+    if options.write:
+        peers = {peer: version(peer) for column in COLUMNS for peer in column.peers}
+        Path(options.write).write_text(json.dumps({"date": str(datetime.date.today()), "peers": peers, "cells": cells}, indent=1) + "\n")
+    sys.exit(any(cell["result"] == "fails" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()
