@@ -23,7 +23,7 @@ constexpr Stored kStored[] = {
     {"mlx", "int4:dialect=mlx", "scales", nullptr},
     {"bnb", "nf4:dialect=bnb:block=64", "weight.absmax", nullptr}};
 constexpr int kLayers = 6;
-constexpr std::int64_t kRows = 256, kColumns = 512;
+constexpr std::int64_t kLayerRows = 256, kLayerColumns = 512;
 
 std::string nameOfLayer(int layer) { return "model.layers." + std::to_string(layer) + ".mlp.up_proj."; }
 
@@ -54,13 +54,14 @@ private:
     void write(const Stored& stored) {
         std::vector<TensorToWrite> tensors;
         for (int layer = 0; layer < kLayers; ++layer) {
-            auto x = normal(kRows, kColumns, unsigned(layer + 1), 0.3f);
+            auto x = normal(kLayerRows, kLayerColumns, unsigned(layer + 1), 0.3f);
             std::mt19937 random(unsigned(layer + 50));
             std::normal_distribution<float> log(0, 0.3f);
-            for (std::size_t r = 0; r < std::size_t(kRows); ++r)
-                for (const float s = std::exp(log(random)); float& v : std::span(x).subspan(r * kColumns, kColumns))
+            for (std::size_t r = 0; r < std::size_t(kLayerRows); ++r)
+                for (const float s = std::exp(log(random));
+                     float& v : std::span(x).subspan(r * kLayerColumns, kLayerColumns))
                     v *= s;
-            tensors.push_back(f32(nameOfLayer(layer) + "weight", {kRows, kColumns}, std::move(x)));
+            tensors.push_back(f32(nameOfLayer(layer) + "weight", {kLayerRows, kLayerColumns}, std::move(x)));
         }
         const auto model = opened(folder_, std::move(tensors));
         path_ = folder_.filePath(QStringLiteral("out.safetensors")).toStdString();
