@@ -155,7 +155,7 @@ Result<void> RunFiles::mayBeWritten(bool force) const {
     for (const Place& output : outputs_) {
         if (output.isSpecial || output.isFolder) continue;
         if (auto fine = checkEnding(output.path, output.as, output.endings); !fine) return fine;
-        if (output.id && !force && !isOwnFile(output.path))
+        if (output.id && !force && !isOwnFile(output.path) && !isOwnFile(certificatePathFor(output.path)))
             return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give --force to "
                                     "replace it.",
                                     shownOutput(output.path), output.as),

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass, field
 
 MOST_BYTES = 400_000
-SPECS = ["nf4:block=64", "int4", "int8", "q4_0", "binary", "fp8_e4m3:block=32", "mxfp4", "int4:block=16,calib=mse"]
+SPECS = ["nf4:block=64", "int4", "int8", "q4_0", "binary", "fp8_e4m3:block=32", "mxfp4", "int4:block=16:calib=mse"]
 
 
 @dataclass
@@ -145,9 +145,9 @@ class Seeds:
         """What the program itself writes, in each layout, and what stands beside it."""
         source = os.path.join(self.data, "eval/llama")
         for layout, spec, out in [("native", "int4:block=16", "x.safetensors"), ("eformer", "nf4:block=64", "x.safetensors"), ("native", "int3", "d"),
-                                  ("bnb", "nf4:block=64,dialect=bnb", "d"), ("gguf", "q4_0", "x.gguf"), ("hdf5", "int8", "x.h5"),
+                                  ("bnb", "nf4:block=64:dialect=bnb", "d"), ("gguf", "q4_0", "x.gguf"), ("hdf5", "int8", "x.h5"),
                                   ("npz", "int8", "x.npz"), ("compressed-tensors", "int8:dialect=ct", "d"), ("plain", "int4", "d"),
-                                  ("gptq", "int4:block=32", "d"), ("mlx", "int4:block=32,dialect=mlx", "d"), ("llm-int8", "int8", "d")]:
+                                  ("gptq", "int4:dialect=ct:block=16:scaletype=f16", "d"), ("mlx", "int4:block=32:dialect=mlx", "d"), ("llm-int8", "int8:dialect=bnb", "d")]:
             name = "written-%s-%s" % (layout, spec.split(":")[0])
             place = self.path(name)
             if not os.path.isdir(place):

@@ -95,7 +95,7 @@ def definitions(name, model, base, cache):
 def base_files(model, text, base):
     """Files of either program in the other, and both forward passes in f32."""
     said = perplexity(model, *EXACT, "--kl-divergence", "--kl-divergence-base", base)
-    mine = SCRATCH / "mine.base"
+    mine = SCRATCH / "mine.kld"
     quantscope("eval", model, "--text", text, "--ctx", CONTEXT, "--chunks", CHUNKS, "--save-base", mine)
     header = 20 + 4 * CONTEXT * CHUNKS
     check("base file: header and tokens", mine.read_bytes()[:header] == base.read_bytes()[:header])

@@ -105,7 +105,7 @@ private Q_SLOTS:
 
     void writesEveryReportAndReplacesOldOnes() {
         QTemporaryDir out;
-        QStringList arguments = {s("analyze"), file_, s("--spec"), s("nf4:block=64")};
+        QStringList arguments = {s("analyze"), file_, s("--spec"), s("nf4:block=64"), s("--force")};
         const QStringList ids = {s("json"), s("csv"), s("html"), s("pdf"), s("md")};
         for (const auto& id : ids) {
             put(out.filePath(s("r.") + id), "old");
@@ -154,7 +154,7 @@ private Q_SLOTS:
         QTemporaryDir out;
         const QString json = put(out.filePath(s("r.json")), "old");
         const auto ran = run({s("analyze"), file_, s("--spec"), s("nf4:block=64"), s("--json"), json, s("--html"),
-                              out.filePath(s("none/x.html"))});
+                              out.filePath(s("none/x.html")), s("--force")});
         QCOMPARE(ran.code, 1);
         QCOMPARE(bytesOf(json), QByteArray("old"));
     }

@@ -239,9 +239,10 @@ private Q_SLOTS:
         put(model + s("/tokenizer.json"), "{}");
         const auto refused = [&](const QString& opened, const QString& output) {
             const auto before = bytesOf(output);
-            const auto ran = run({s("analyze"), opened, s("--spec"), s("nf4:block=64"), s("--json"), output});
-            return ran.code == 1 && isSentence(ran.err) && ran.err.contains("opened input") &&
-                   bytesOf(output) == before;
+            const auto ran =
+                run({s("analyze"), opened, s("--spec"), s("nf4:block=64"), s("--json"), output, s("--force")});
+            const char* why = output.endsWith(s(".json")) ? "opened input" : "must end in .json";
+            return ran.code == 1 && isSentence(ran.err) && ran.err.contains(why) && bytesOf(output) == before;
         };
         QVERIFY(refused(index, model + s("/shard-1.safetensors")));
         QVERIFY(refused(model, model + s("/shard-1.safetensors")));

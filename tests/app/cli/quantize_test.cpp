@@ -33,7 +33,7 @@ private Q_SLOTS:
         QCOMPARE(tensors[0].toObject()[s("shape")].toArray(), (QJsonArray{4, 64}));
         QCOMPARE(tensors[0].toObject()[s("dtype")].toString(), s("F32"));
         const auto before = bytesOf(back);
-        QCOMPARE(run({s("dequantize"), packed, s("--decode"), s("poly"), s("-o"), back}).code, 0);
+        QCOMPARE(run({s("dequantize"), packed, s("--decode"), s("poly"), s("-o"), back, s("--force")}).code, 0);
         QVERIFY(bytesOf(back) != before); // the file was replaced, with another decode
     }
 

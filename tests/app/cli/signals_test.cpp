@@ -53,7 +53,8 @@ private Q_SLOTS:
         QTemporaryDir input, output;
         const QString model = sparseModel(input.filePath(s("big.safetensors")));
         if (model.isEmpty()) QSKIP("The folder for temporary files cannot hold a sparse file of 4 GiB.");
-        const QString out = put(output.filePath(s("out.safetensors")), "old");
+        const QString name = command.endsWith(s("quantize")) ? s("out.safetensors") : s("out.json");
+        const QString out = put(output.filePath(name), "old");
         QProcess process;
         auto environment = QProcessEnvironment::systemEnvironment();
         environment.insert(s("QS_THREADS"), s("1")); // slow enough to be stopped while it runs
@@ -63,7 +64,8 @@ private Q_SLOTS:
         if (command == u"inspect") arguments << s("--stats");
         if (command == u"dequantize" && QStorageInfo(output.path()).bytesAvailable() < qint64(6) << 30)
             QSKIP("The folder for temporary files has no room for an output of 4 GiB.");
-        process.start(binary(), arguments << (command.endsWith(s("quantize")) ? s("-o") : s("--json")) << out);
+        process.start(binary(),
+                      arguments << s("--force") << (command.endsWith(s("quantize")) ? s("-o") : s("--json")) << out);
         QVERIFY(process.waitForStarted());
         QTRY_VERIFY_WITH_TIMEOUT(catches(process.processId()), 20'000);
         QTest::qWait(150);
@@ -81,7 +83,7 @@ private Q_SLOTS:
             const auto err = process.readAllStandardError();
             QVERIFY2(isSentence(err), err.constData());
         }
-        QCOMPARE(entries(output.path()), QStringList{s("out.safetensors")});
+        QCOMPARE(entries(output.path()), QStringList{name});
         QCOMPARE(bytesOf(out), QByteArray("old"));
     }
     /// Not every step of these commands checks for a stop.

@@ -265,7 +265,7 @@ private Q_SLOTS:
                     asked.push_back(i);
                     return std::to_string(i);
                 },
-                "unit", 1, [] { return qs::Result<double>(1.0); }));
+                "unit", 1, [] { return qs::Result<double>(1.0); }, [](double) { return true; }));
         QVERIFY((asked == std::vector<int>{2, 3}));
         QCOMPARE((*second)->leftOut(), std::size_t(2));
         auto whole = qs::UnitRun::open(settings); // a computation that depends on the other parts
