@@ -91,7 +91,7 @@ Result<void> runDiff(const DiffOptions& options) {
     const auto b = openServed(options.b);
     if (!b) return tl::unexpected(b.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    const DiffPlan plan{*a, *b, joined(options.filters)};
+    const DiffPlan plan = diffPlan(*a, *b, joined(options.filters));
     auto paths = pathsOf(a->get());
     for (auto& path : pathsOf(b->get())) paths.push_back(std::move(path));
     paths.insert(paths.end(), {options.a, options.b});

@@ -23,8 +23,9 @@ public:
     explicit StoredSizes(const Model& exported) : exported_(exported), sizes_(exported) {
         for (const auto& [field, name] : storedFields(exported)) fields_[name].push_back(field);
     }
-    Result<void> set(VerifiedTensor& row) {
-        if (const auto own = fields_.find(row.other); own != fields_.end()) {
+    /// `name`: of the stored tensor, which may hold more than the row.
+    Result<void> set(VerifiedTensor& row, const std::string& name) {
+        if (const auto own = fields_.find(name); own != fields_.end()) {
             row.isQuantized = true;
             for (const std::string& field : own->second) {
                 const auto size = sizes_.find(field);
@@ -33,7 +34,7 @@ public:
             }
             return {};
         }
-        const TensorInfo* tensor = exported_.find(row.other);
+        const TensorInfo* tensor = exported_.find(name);
         if (!tensor) return {};
         row.bytes = storedBytes(*tensor), row.storedAs = tensor->typeId();
         row.isQuantized = tensor->packed || (tensor->derived && !tensor->derived->fields().empty());
@@ -60,6 +61,10 @@ Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out)
     const bool isSame = row.status == DiffStatus::Equal && !out.isQuantized;
     if (isSame) {
         out.spec = "keep", out.derives = Derives::Exact;
+        return {};
+    }
+    if (tensorOfExpert(row.a->name) || tensorOfExpert(row.b->name)) {
+        out.reason = "the two hold experts in different forms, so no spec is tried";
         return {};
     }
     const auto found = deriving.of(row);
@@ -159,7 +164,8 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
         });
         if (!read) return tl::unexpected(read.error());
     }
-    Deriving deriving(*request.original, *request.exported, std::move(specs), job);
+    const DiffPlan plan = diffPlan(request.original, *decoded);
+    Deriving deriving(*plan.a, *request.exported, std::move(specs), job);
     std::vector<std::pair<std::size_t, VerifiedTensor>> rows; ///< with their places in the original
     const auto take = [&](const DiffRow& row) -> Result<void> {
         VerifiedTensor one;
@@ -167,19 +173,22 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
         if (row.b) one.other = row.b->name, one.storedAs = row.b->typeId();
         one.aligned = row.aligned, one.status = statusOf(row), one.reason = row.reason;
         one.elements = row.elements;
+        const auto whole = row.b ? tensorOfExpert(row.b->name) : std::nullopt;
+        const TensorInfo* stored = whole ? (*decoded)->find(*whole) : nullptr;
         if (row.b)
-            if (auto set = sizes.set(one); !set) return set;
+            if (auto set = sizes.set(one, stored ? std::string(*whole) : one.other); !set) return set;
+        if (stored) one.bytes = one.bytes * row.b->elements / stored->elements;
         if (row.status == DiffStatus::Equal || row.status == DiffStatus::Different) {
             one.nmse = row.nmse(), one.nonFinite = row.nonFinite;
             if (auto done = derive(row, deriving, one); !done) return done;
         }
         if (row.b && row.b->elements != row.elements) one.bytes = one.bytes * row.elements / row.b->elements;
         count(out, one);
-        const auto place = row.a ? std::size_t(row.a - request.original->tensors.data()) : ~std::size_t(0);
+        const auto place = row.a ? std::size_t(row.a - plan.a->tensors.data()) : ~std::size_t(0);
         rows.emplace_back(place, std::move(one));
         return {};
     };
-    const auto compared = diffModels({request.original, *decoded}, job, take);
+    const auto compared = diffModels(plan, job, take);
     if (!compared) return tl::unexpected(compared.error());
     std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.first < b.first; });
     for (auto& [place, row] : rows) out.tensors.push_back(std::move(row));

@@ -105,7 +105,7 @@ private:
         if (plan_.tensorRegex.empty()) return {};
         bool any = false;
         for (auto* wanted : {&wantedA_, &wantedB_}) {
-            const auto found = selectTensors(wanted == &wantedA_ ? *plan_.a : *plan_.b, plan_.tensorRegex);
+            const auto found = namedTensors(wanted == &wantedA_ ? *plan_.a : *plan_.b, plan_.tensorRegex);
             if (!found) return tl::unexpected(found.error());
             for (const TensorInfo* tensor : *found) wanted->insert(tensor), any = true;
         }

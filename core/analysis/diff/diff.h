@@ -77,6 +77,10 @@ struct DiffPlan {
     std::shared_ptr<const Model> a, b; ///< the two models
     std::string tensorRegex = {};      ///< Perl-style expression that is searched in names of A or B; "": all tensors
 };
+/// A plan in which the two models have experts in the same form: a tensor with the matrices of several experts that the
+/// other model does not have under its name is a list of matrices, NAME[0], NAME[1], ....
+DiffPlan diffPlan(std::shared_ptr<const Model> a, std::shared_ptr<const Model> b, std::string tensorRegex = {});
+
 /// Receives each row when it is done. The order is that of A. Exceptions are rows that are found by values or as parts
 /// of later tensors; rows that are only in B come last.
 using OnDiffRow = std::function<Result<void>(const DiffRow&)>;

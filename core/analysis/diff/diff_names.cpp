@@ -16,6 +16,10 @@ struct Alias {
 // Words from GGUF; Hugging Face models Llama, Mistral, Qwen and Gemma; Meta's Llama; GPT-2; GPT-NeoX, Bloom and Falcon;
 // OPT; MPT.
 constexpr Alias kAliases[] = {
+    {"mlp.gate", "ffn_gate_inp"},
+    {"mlp.router", "ffn_gate_inp"},
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"ffn_gate_inp", "ffn_gate_inp"},
     {"attn.c_proj", "attn_output"},
     {"mlp.c_proj", "ffn_down"},
     {"attention.dense", "attn_output"},
@@ -102,7 +106,34 @@ std::vector<std::string_view> wordsOf(std::string_view name) {
 
 } // namespace
 
+std::string nameOfExpert(std::string_view tensor, std::int64_t expert) { return fmt::format("{}[{}]", tensor, expert); }
+
+std::optional<std::string_view> tensorOfExpert(std::string_view name) {
+    const auto open = name.rfind('[');
+    if (!name.ends_with(']') || open == name.npos || !isNumber(name.substr(open + 1, name.size() - open - 2))) return {};
+    return name.substr(0, open);
+}
+
+namespace {
+
+/// The number of the expert, which is removed from the words with the word before it; "" if there is none.
+std::string_view takeExpert(std::vector<std::string_view>& told) {
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        if (told[i] != "experts" && told[i] != "switch_mlp") continue;
+        const bool isNumbered = i + 1 < told.size() && isNumber(told[i + 1]);
+        const std::string_view number = isNumbered ? told[i + 1] : std::string_view();
+        told.erase(told.begin() + std::ptrdiff_t(i), told.begin() + std::ptrdiff_t(i + 1 + isNumbered));
+        return number;
+    }
+    return {};
+}
+
+} // namespace
+
 std::string canonicalTensorName(std::string_view name) {
+    std::string_view expert;
+    if (const auto whole = tensorOfExpert(name))
+        expert = name.substr(whole->size() + 1, name.size() - whole->size() - 2), name = *whole;
     auto words = wordsOf(name);
     std::string_view kind = "weight";
     if (!words.empty() && (words.back() == "weight" || words.back() == "bias")) {
@@ -118,6 +149,10 @@ std::string canonicalTensorName(std::string_view name) {
         else
             told.push_back(word);
     }
+    const auto all = told;
+    if (const std::string_view number = takeExpert(told); expert.empty()) expert = number;
+    if (!expert.empty() && !told.empty() && told.back().ends_with("_exps")) told.back().remove_suffix(5);
+    if (expert.empty()) told = all;
     std::string role;
     for (const Alias& alias : kAliases) {
         if (told.empty() || (alias.layers == 1 && layer.empty()) || (alias.layers == 0 && !layer.empty())) continue;
@@ -131,7 +166,11 @@ std::string canonicalTensorName(std::string_view name) {
     }
     // Experts and other towers repeat the same roles. They keep their own words instead.
     if (!role.empty() && std::ranges::any_of(told, isNumber)) role.clear();
-    if (role.empty()) role = fmt::format("{}", fmt::join(told, "."));
+    if (!role.empty() && !expert.empty() && !layer.empty())
+        return fmt::format("blk.{}.expert.{}.{}.{}", layer, expert, role, kind);
+    const auto isShared = [](std::string_view word) { return word == "shared_experts" || word == "shared_expert"; };
+    if (!role.empty() && std::ranges::any_of(told, isShared)) role += "_shexp";
+    if (role.empty() || !expert.empty()) role = fmt::format("{}", fmt::join(all, "."));
     return layer.empty() ? fmt::format("{}.{}", role, kind) : fmt::format("blk.{}.{}.{}", layer, role, kind);
 }
 

@@ -227,7 +227,7 @@ void AuditPage::compareWith(const QString& path) {
         auto b = openModel(path);
         if (b) b = servedModel(*b, job); // stored codes and scales are decoded
         if (!b) return tl::unexpected(b.error());
-        Answer answer{{{a, *b}, {}}, {}};
+        Answer answer{{diffPlan(a, *b), {}}, {}};
         auto result = diffModels(answer.diff.plan, job);
         if (!result) return tl::unexpected(result.error());
         answer.diff.result = std::move(*result);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Experts of the three forms are one thing: a matrix for each, gate and up of all in one tensor, or one tensor for each
+// kind of matrix.
+#include "made_diff.h"
+#include "tests/support/files.h"
+#include "tests/support/test_program.h"
+
+using namespace qs;
+using namespace qs::test;
+
+class DiffExpertsTest : public QObject {
+    Q_OBJECT
+private Q_SLOTS:
+    void names_data();
+    void names();
+    void formsAreEqual();
+    void aChangedExpertIsFound();
+};
+
+namespace {
+
+constexpr std::int64_t kExperts = 3, kExpertInner = 16, kExpertHidden = 32;
+
+struct ExpertForms {
+    std::vector<TensorToWrite> apart, fused, stacked;
+};
+
+Values joined(const std::vector<Values>& parts) {
+    Values out;
+    for (const Values& part : parts) out.insert(out.end(), part.begin(), part.end());
+    return out;
+}
+
+/// `changed`: the expert whose up is another in the stacked form; -1: none.
+ExpertForms expertForms(int changed = -1) {
+    ExpertForms out;
+    std::vector<Values> gateUp, gates, ups, otherUps, downs;
+    for (int e = 0; e < kExperts; ++e) {
+        const auto gate = normal(kExpertInner * kExpertHidden, unsigned(10 + e)), up = normal(kExpertInner * kExpertHidden, unsigned(20 + e)),
+                   down = normal(kExpertHidden * kExpertInner, unsigned(30 + e));
+        const std::string before = "model.layers.0.mlp.experts." + std::to_string(e);
+        out.apart.push_back(f32((before + ".gate_proj.weight").c_str(), {kExpertInner, kExpertHidden}, gate));
+        out.apart.push_back(f32((before + ".up_proj.weight").c_str(), {kExpertInner, kExpertHidden}, up));
+        out.apart.push_back(f32((before + ".down_proj.weight").c_str(), {kExpertHidden, kExpertInner}, down));
+        gateUp.push_back(gate), gateUp.push_back(up);
+        gates.push_back(gate), ups.push_back(up), downs.push_back(down);
+        if (e == changed) ups.back()[5] += 1;
+    }
+    out.fused.push_back(f32("model.layers.0.mlp.experts.gate_up_proj", {kExperts, 2 * kExpertInner, kExpertHidden}, joined(gateUp)));
+    out.fused.push_back(f32("model.layers.0.mlp.experts.down_proj", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
+    // The names of GGUF, in a file of another kind.
+    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.gate_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(gates)));
+    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.up_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(ups)));
+    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.down_proj.weight", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
+    return out;
+}
+
+DiffResult comparedForms(const std::shared_ptr<const Model>& a, const std::shared_ptr<const Model>& b, DiffPlan& plan) {
+    plan = diffPlan(a, b);
+    auto result = diffModels(plan, Job{});
+    if (!result) qFatal("%s", result.error().message.c_str());
+    return std::move(*result);
+}
+
+} // namespace
+
+void DiffExpertsTest::names_data() {
+    QTest::addColumn<QString>("name");
+    QTest::addColumn<QString>("canonical");
+    const auto row = [](const char* name, const char* canonical) {
+        QTest::newRow(name) << QString::fromLatin1(name) << QString::fromLatin1(canonical);
+    };
+    row("model.layers.2.mlp.experts.5.gate_proj.weight", "blk.2.expert.5.ffn_gate.weight");
+    row("model.layers.2.block_sparse_moe.experts.5.w2.weight", "blk.2.expert.5.ffn_down.weight");
+    row("model.layers.2.mlp.experts.gate_up_proj[5]", "blk.2.expert.5.ffn_gate_up.weight");
+    row("blk.2.ffn_up_exps.weight[5]", "blk.2.expert.5.ffn_up.weight");
+    row("model.layers.2.mlp.gate.weight", "blk.2.ffn_gate_inp.weight");
+    row("blk.2.ffn_gate_inp.weight", "blk.2.ffn_gate_inp.weight");
+    row("model.layers.2.mlp.shared_experts.up_proj.weight", "blk.2.ffn_up_shexp.weight");
+    row("blk.2.ffn_up_shexp.weight", "blk.2.ffn_up_shexp.weight");
+}
+
+void DiffExpertsTest::names() {
+    QFETCH(QString, name);
+    QFETCH(QString, canonical);
+    QCOMPARE(q(canonicalTensorName(name.toStdString())), canonical);
+}
+
+void DiffExpertsTest::formsAreEqual() {
+    const QTemporaryDir folder;
+    auto all = expertForms();
+    const std::shared_ptr<const Model> models[] = {opened(folder, std::move(all.apart), "apart.safetensors"),
+                                                   opened(folder, std::move(all.fused), "fused.safetensors"),
+                                                   opened(folder, std::move(all.stacked), "stacked.safetensors")};
+    for (const auto& a : models)
+        for (const auto& b : models) {
+            DiffPlan plan;
+            const DiffResult result = comparedForms(a, b, plan);
+            QVERIFY2(result.count(DiffStatus::Equal) == result.rows.size(), diffText(result).c_str());
+        }
+}
+
+void DiffExpertsTest::aChangedExpertIsFound() {
+    const QTemporaryDir folder;
+    auto all = expertForms(1);
+    const auto fused = opened(folder, std::move(all.fused), "fused.safetensors"),
+               stacked = opened(folder, std::move(all.stacked), "stacked.safetensors");
+    DiffPlan plan;
+    const DiffResult result = comparedForms(fused, stacked, plan);
+    QCOMPARE(result.count(DiffStatus::Different), std::size_t(1));
+    for (const DiffRow& row : result.rows)
+        if (row.status == DiffStatus::Different) {
+            QCOMPARE(row.b->name.text(), std::string("model.layers.0.mlp.switch_mlp.up_proj.weight[1]"));
+            QCOMPARE(row.differing, std::uint64_t(1));
+        }
+}
+
+QS_TEST(DiffExpertsTest)
+#include "diff_experts_test.moc"
