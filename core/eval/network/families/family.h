@@ -58,7 +58,7 @@ struct LlamaDefaults {
     double theta = 1e4;
     std::int64_t headSize = 0; ///< used if the key is missing; 0: hidden / heads
     double epsilon = 1e-6;
-    double rotated = 1; ///< share of the head size that the rope turns
+    bool isPartial = false; ///< its class reads partial_rotary_factor; the others turn whole heads and ignore the key
     bool tied = false;
     const char* activationKey = "hidden_act";
 };

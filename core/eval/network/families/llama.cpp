@@ -65,7 +65,7 @@ constexpr auto kPhi3Layer = joined(std::to_array(kPhi3Parts), kNormsBeforeNames)
 // Source: models/phi3. Projections are fused. llama.cpp does not use a window.
 Network readPhi3(Config& config) {
     config.ignore({"original_max_position_embeddings"}); // it is used only with longrope
-    Network net = readLlamaLike(config, {.epsilon = 1e-5});
+    Network net = readLlamaLike(config, {.epsilon = 1e-5, .isPartial = true});
     config.ignore({"sliding_window"});
     if (config.isGguf()) return net;
     const std::int64_t window = config.count("sliding_window", 0);

@@ -13,10 +13,10 @@ namespace qs::eval {
 namespace {
 
 /// The number of dimensions of a head that the rope turns. If it is not valid, refuses the config and returns 0.
-std::int64_t rotatedDimensions(Config& config, std::int64_t headSize, double otherwise) {
+std::int64_t rotatedDimensions(Config& config, std::int64_t headSize, bool isPartial) {
     constexpr const char* kShare = "partial_rotary_factor";
-    const double share = config.number(ropeObject(config), "rope scaling", kShare,
-                                       config.number(kShare, otherwise, kShares), kShares);
+    const double named = config.number(ropeObject(config), "rope scaling", kShare, config.number(kShare, 1, kShares), kShares);
+    const double share = isPartial ? named : 1; // other classes ignore the key
     const std::int64_t rotated = config.count("rotary_dimensions", std::int64_t(double(headSize) * share));
     if (rotated >= 2 && rotated % 2 == 0 && rotated <= headSize) return rotated;
     config.refuse("has rotated dimensions that are no even part of the head size");
@@ -56,7 +56,7 @@ Network readLlamaLike(Config& config, const LlamaDefaults& defaults) {
     net.hasMlpBiases = config.flag("mlp_bias", false);
     net.tied = config.flag("tie_word_embeddings", defaults.tied);
     if (net.heads % net.keyValueHeads != 0) config.refuse("has heads that are no multiple of its key/value heads");
-    if (const std::int64_t rotated = rotatedDimensions(config, net.headSize, defaults.rotated)) {
+    if (const std::int64_t rotated = rotatedDimensions(config, net.headSize, defaults.isPartial)) {
         net.ropes.push_back(readRope(config, rotated, defaults.theta));
     }
     setLayers(config, net, config.count("num_hidden_layers"), {});
