@@ -13,7 +13,7 @@ bool hasMoreBits(const UnitPlace& place) {
 }
 
 bool mediumMix(const UnitPlace& place) {
-    if (place.layer < 0) return true; // the head
+    if (place.isHead) return true;
     const bool isTaken = place.role.ends_with("v_proj") || place.role.ends_with("attn_v") ||
                          place.role.ends_with("down_proj") || place.role.ends_with("ffn_down");
     return isTaken && hasMoreBits(place);
@@ -31,6 +31,8 @@ constexpr Heuristic kHeuristics[] = {
 
 std::vector<UnitPlace> placesOf(const Options& options) {
     std::vector<UnitPlace> places;
+    const auto isOwnHead = [](const TensorInfo& tensor) { return tensor.role == TensorRole::Head; };
+    const bool isTied = std::ranges::none_of(options.model->tensors, isOwnHead); // then the embedding is the head
     int layers = 0;
     for (std::size_t u = 0; u < options.units.size(); ++u) {
         UnitPlace place;
@@ -39,6 +41,7 @@ std::vector<UnitPlace> placesOf(const Options& options) {
             const TensorPlace one = placeOf(tensor->name);
             place.layer = tensors.front() == tensor || place.layer == one.layer ? one.layer : -1;
             place.role = one.role;
+            place.isHead = tensor->role == (isTied ? TensorRole::Embedding : TensorRole::Head);
             layers = std::max(layers, one.layer + 1);
         }
         places.push_back(std::move(place));

@@ -11,6 +11,7 @@ struct UnitPlace {
     int layer = -1; ///< -1: in no layer, or in several
     int layers = 0; ///< of the network
     std::string role;
+    bool isHead = false; ///< the output head, or the embedding that is tied to it
 };
 
 struct Heuristic {
