@@ -207,7 +207,9 @@ public:
         std::string key = named.name;
         key += char('0' + named.rank), key += named.isDepthwise ? 'd' : 'w', key += named.isKernel ? 'k' : 'w';
         if (const auto known = known_.find(key); known != known_.end()) return known->second;
-        const TensorRole role = decide(named);
+        TensorRole role = decide(named);
+        // A stored head that is tied is the embedding once more; loaders take the embedding.
+        if (role == TensorRole::Head && !isGguf_ && config().tiesHead) role = TensorRole::Embedding;
         if (known_.size() < kMostKept) known_.emplace(std::move(key), role);
         return role;
     }
@@ -248,10 +250,15 @@ private:
         if (network.empty()) return true;
         return network == kGgufNames ? isGguf_ : !isGguf_ && networkType().starts_with(network);
     }
-    /// model_type of config.json, with every number as 0; read when it is asked for.
+    /// Read when it is asked for.
+    const CheckpointConfig& config() {
+        if (!config_) config_ = readCheckpointConfig(model_);
+        return *config_;
+    }
+    /// model_type of config.json, with every number as 0; "" for GGUF.
     const std::string& networkType() {
         if (!type_) {
-            const std::string named = isGguf_ ? std::string() : comparableName(readCheckpointConfig(model_).modelType);
+            const std::string named = isGguf_ ? std::string() : comparableName(config().modelType);
             type_ = named.size() > 2 ? named.substr(1, named.size() - 2) : std::string();
         }
         return *type_;
@@ -259,6 +266,7 @@ private:
 
     const Model& model_;
     bool isGguf_ = false;
+    std::optional<CheckpointConfig> config_;
     std::optional<std::string> type_;
     std::set<std::string, std::less<>> aroundExperts_; ///< modules that hold a module of experts
     std::unordered_map<std::string, TensorRole> known_;

@@ -100,6 +100,11 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
         config.problem = tree.error().message;
     else if (tree->is_object()) {
         config.modelType = textAt(*tree, "model_type");
+        const auto text = tree->find("text_config");
+        const auto& own = text != tree->end() && text->is_object() ? *text : *tree; // of models for text and images
+        for (const auto* object : {&*tree, &own})
+            if (const auto tied = object->find("tie_word_embeddings"); tied != object->end() && tied->is_boolean())
+                config.tiesHead = tied->get<bool>();
         config.dtype = floatType(textAt(*tree, "torch_dtype"));
         if (!config.dtype) config.dtype = floatType(textAt(*tree, "dtype"));
         for (const char* key : {"compression_config", "quantization", "quantization_config"})

@@ -24,6 +24,7 @@ struct CheckpointConfig {
     std::string modelType;       ///< model_type: "gpt2"
     /// From the metadata `_quantization_metadata` of ComfyUI: settings of layers by their name; null if there is none.
     nlohmann::json comfyLayers;
+    bool tiesHead = false;       ///< tie_word_embeddings: loaders take the embedding as the head
 };
 /// Reads the settings. A file's own metadata is used before config.json beside it.
 CheckpointConfig readCheckpointConfig(const Model& model);
