@@ -32,7 +32,8 @@ namespace {
 
 struct AnalyzeOptions {
     std::string path;
-    std::vector<std::string> specs, filters;
+    std::vector<std::string> specs;
+    TensorChoice choice;
     OutputFiles outputs;
     Learning learning;
     EvidenceOption evidence;
@@ -261,7 +262,7 @@ Result<void> runAnalyze(const AnalyzeOptions& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    auto tensors = select(**model, options.filters);
+    auto tensors = select(**model, options.choice);
     if (!tensors) return tl::unexpected(tensors.error());
 
     std::vector<std::jthread> hashing; // The hash threads read the same bytes as the analysis. The report then finds
@@ -317,7 +318,7 @@ Run declareAnalyze(CLI::App& app) {
         .required()
         .type("SPEC")
         .oneAtATime();
-    addTensorFilters(app, options->filters);
+    addTensorChoice(app, options->choice);
     option(app, "--solver", options->solver, "Measure what this solver makes of each layer; see `solvers`")
         .type("SOLVER");
     options->learning.declare(app);
@@ -328,7 +329,7 @@ Run declareAnalyze(CLI::App& app) {
     return [options] {
         std::string line = "quantscope-cli analyze " + options->path;
         for (const auto& spec : options->specs) line += " --spec " + spec;
-        for (const auto& filter : options->filters) line += " --tensor " + filter;
+        line += choiceText(options->choice);
         if (!options->solver.empty()) line += " --solver " + options->solver;
         if (!options->learning.activations.empty()) line += " --activations " + options->learning.activations;
         if (options->learning.share != "tensor") line += " --share-codebook " + options->learning.share;

@@ -122,7 +122,9 @@ Run declareDiff(CLI::App& app) {
         .required()
         .type("")
         .reads();
-    addTensorFilters(app, options->filters);
+    option(app, "--tensor", options->filters, "Only tensors whose name matches; may be given several times")
+        .type("REGEX")
+        .oneAtATime();
     flag(app, "--changed", options->changed, "Leave out tensors that are equal; their number is still said");
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {

@@ -26,7 +26,8 @@ namespace {
 
 struct EvalOptions {
     std::string path, text, tokens, base, saveBase, memory, scored = "second-half";
-    std::vector<std::string> specs, recipes, others;
+    std::vector<std::string> specs, recipes, others, filters;
+    std::string layout;
     unsigned context = 512, chunks = 0;
     bool contextGiven = false, llama = false, noFloor = false;
     ServingOptions serving;
@@ -44,9 +45,9 @@ Result<void> printRows(const std::vector<eval::EvaluationRow>& rows, const eval:
                        const eval::Evaluation& result) {
     std::string text;
     if (!rows.empty())
-        text = tableText(
-            withColumns(eval::evaluationTable({}, rows), {"spec", "recipe", "against", "served_by", "kl_mean",
-                                                          "kl_se_chunk", "kl_p99", "top1", "ppl", "ppl_ref"}));
+        text = tableText(withColumns(eval::evaluationTable({}, rows),
+                                     {"spec", "recipe", "against", "served_by", "matrices", "bytes", "bpw", "kl_mean",
+                                      "kl_se_chunk", "kl_p99", "top1", "ppl", "ppl_ref"}));
     for (const auto& row : rows) {
         if (!row.reason.empty()) text += fmt::format("{}: {}\n", row.label(), row.reason);
         if (row.summary && row.summary->notFinite > 0)
@@ -89,17 +90,20 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, co
         if (!opened) return tl::unexpected(opened.error());
         server = std::move(*opened);
     }
+    const auto scope = eval::scopeOf(model, options.filters, options.layout);
+    if (!scope) return tl::unexpected(scope.error());
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        add(eval::quantizedAs(std::move(*spec)));
+        add(eval::quantizedAs(std::move(*spec), *scope));
     }
-    auto byRecipes = changesByRecipes(options.recipes, model);
+    auto byRecipes = changesByRecipes(options.recipes, model, *scope);
     if (!byRecipes) return tl::unexpected(byRecipes.error());
     for (auto& change : *byRecipes) add(std::move(change));
     auto byModels = changesByModels(options.others);
     if (!byModels) return tl::unexpected(byModels.error());
     for (auto& change : *byModels) changes.push_back(std::move(change));
+    if (auto done = eval::measureSizes(model, changes, processJob()); !done) return tl::unexpected(done.error());
     return changes;
 }
 
@@ -238,15 +242,18 @@ Run declareEval(CLI::App& app) {
     auto options = std::make_shared<EvalOptions>();
     addPath(app, options->path);
     option(app, "--spec", options->specs,
-           "What the matrices of all layers are quantized as; may be given several times")
+           "What all matrices are quantized as, those that quantize takes: with the embedding and the\n"
+           "head; may be given several times")
         .type("SPEC")
         .oneAtATime();
-    option(
-        app, "--recipe", options->recipes,
-        "A recipe as export takes it, over all matrices with the embedding and the head; may be\ngiven several times")
+    option(app, "--recipe", options->recipes, "A recipe as export takes it; may be given several times")
         .type("FILE")
         .reads()
         .oneAtATime();
+    addTensorFilters(app, options->filters);
+    option(app, "--layout", options->layout,
+           "Leave out what this layout keeps as it is, and take the bytes that it stores; see `layouts`")
+        .type("LAYOUT");
     option(app, "--against", options->others,
            "Another model with the same vocabulary, of any family and file format; may be given\nseveral times")
         .type("PATH")
@@ -298,6 +305,8 @@ Run declareEval(CLI::App& app) {
         for (const auto& spec : options->specs) line += " --spec " + spec;
         for (const auto& path : options->recipes) line += " --recipe " + path;
         for (const auto& path : options->others) line += " --against " + path;
+        for (const auto& filter : options->filters) line += " --tensor " + filter;
+        if (!options->layout.empty()) line += " --layout " + options->layout;
         if (!options->text.empty()) line += " --text " + options->text;
         if (!options->tokens.empty()) line += " --tokens " + options->tokens;
         if (!options->base.empty()) line += " --base " + options->base;

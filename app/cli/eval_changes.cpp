@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/eval_changes.h"
 
+#include "app/cli/interrupt.h"
 #include "app/cli/selection.h"
+#include "core/layouts/serve.h"
 #include "core/report/report.h"
 
 #include <fmt/format.h>
@@ -9,12 +11,19 @@
 
 namespace qs::cli {
 
-Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model) {
+Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model,
+                                                         const eval::SpecScope& scope) {
     auto all = recipesOfModel(paths, model);
     if (!all) return tl::unexpected(all.error());
     std::vector<eval::WeightChange> out;
-    for (RecipeOfModel& one : *all)
-        out.push_back(eval::quantizedBy(one.name, recipeInWords(*one.recipe), std::move(one.specOf)));
+    for (RecipeOfModel& one : *all) {
+        auto specOf = std::move(one.specOf);
+        if (scope.takes)
+            specOf = [specOf, takes = scope.takes](const TensorInfo& tensor) {
+                return takes(tensor) ? specOf(tensor) : nullptr;
+            };
+        out.push_back(eval::quantizedBy(one.name, recipeInWords(*one.recipe), std::move(specOf), scope));
+    }
     return out;
 }
 
@@ -22,9 +31,13 @@ Result<std::vector<eval::WeightChange>> changesByModels(const std::vector<std::s
     const auto names = namesOfPaths(paths);
     std::vector<eval::WeightChange> out;
     for (std::size_t i = 0; i < paths.size(); ++i) {
-        auto model = openServed(paths[i]);
+        const auto stored = open(paths[i]);
+        if (!stored) return tl::unexpected(stored.error());
+        auto model = servedModel(*stored, processJob());
         if (!model) return tl::unexpected(model.error());
+        const auto size = eval::storedSizeOf(**stored, **model);
         out.push_back(eval::replacedBy(std::move(*model), names[i]));
+        out.back().size = size;
     }
     return out;
 }

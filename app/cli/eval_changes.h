@@ -8,7 +8,8 @@
 namespace qs::cli {
 
 /// Recipes in any format, as recipeOfModel() reads them.
-Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model);
+Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model,
+                                                         const eval::SpecScope& scope);
 /// Other models.
 Result<std::vector<eval::WeightChange>> changesByModels(const std::vector<std::string>& paths);
 

@@ -24,7 +24,8 @@ Result<void> evaluateAndPrintEmbeddings(std::shared_ptr<const Model> model, cons
     if (const auto end = units.end()) return *end;
     const auto rows = eval::embeddingRows(plan, *result);
     if (!outputs.standardOutput()) {
-        const std::vector<std::string_view> ids = {"spec",       "mean_cosine", "mean_cosine_error",
+        const std::vector<std::string_view> ids = {"spec",       "matrices",    "bytes",
+                                                   "bpw",        "mean_cosine", "mean_cosine_error",
                                                    "min_cosine", "cosine_10",   "median_cosine"};
         std::string text = tableText(withColumns(makeTable({}, eval::embeddingColumns(), rows), ids));
         for (const auto& row : rows)

@@ -141,9 +141,9 @@ Result<void> runPlan(PlanCommand& options) {
     wanted.model = *model, wanted.tensors = weightsOf(**model), wanted.specs = *specs;
     wanted.layout = options.layout, wanted.groups = options.groups;
     if (!options.tensors.empty()) {
-        auto selected = select(**model, options.tensors);
+        auto selected = select(**model, TensorChoice{options.tensors});
         if (!selected) return tl::unexpected(selected.error());
-        std::erase_if(*selected, [](const TensorInfo* tensor) { return !tensor->isWeight(); });
+        std::erase_if(*selected, [](const TensorInfo* tensor) { return !isMatrix(*tensor); });
         wanted.tensors = std::move(*selected);
     }
     for (const std::string& path : options.skipLists) {

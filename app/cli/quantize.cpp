@@ -24,7 +24,8 @@ constexpr const char* kLayoutOfEnding = "auto"; ///< the layout is chosen by the
 
 struct QuantizeOptions {
     std::string path, layout = kLayoutOfEnding, output;
-    std::vector<std::string> specs, filters;
+    std::vector<std::string> specs;
+    TensorChoice choice;
     std::string recipe, solver, certificate;
     Learning learning;
     OutputFiles rows; ///< the certificate and the rows of the solver, as JSON
@@ -33,7 +34,7 @@ struct QuantizeOptions {
 
 struct ExportOptions {
     std::string path, recipe, layout, output;
-    std::vector<std::string> filters;
+    TensorChoice choice;
     OutputFiles rows; ///< the certificate, as JSON
     UnitOptions units;
     bool skipRefused = false, copyAll = false;
@@ -57,24 +58,26 @@ std::string leftOutText(const std::vector<LeftOut>& files) {
     return text;
 }
 
+/// A line for each of the first tensors, with its reason.
+std::string namedText(const std::vector<SkippedTensor>& tensors) {
+    std::string text;
+    for (std::size_t i = 0; i < tensors.size() && i < kMostNamed; ++i)
+        text += fmt::format("  {}: {}\n", escapeForPeople(tensors[i].name, 80), oneSentence(tensors[i].reason));
+    if (tensors.size() > kMostNamed)
+        text += fmt::format("  and {} more; --json lists all\n", tensors.size() - kMostNamed);
+    return text;
+}
+
 /// Tensors that --skip-refused left unchanged.
 std::string skippedText(const std::vector<SkippedTensor>& skipped) {
     if (skipped.empty()) return {};
-    std::string text = fmt::format("{} refused tensors of those copied stay as they are:\n", skipped.size());
-    for (std::size_t i = 0; i < skipped.size() && i < kMostNamed; ++i)
-        text += fmt::format("  {}: {}\n", escapeForPeople(skipped[i].name, 80), oneSentence(skipped[i].reason));
-    if (skipped.size() > kMostNamed)
-        text += fmt::format("  and {} more; --json lists all\n", skipped.size() - kMostNamed);
-    return text;
+    return fmt::format("{} refused tensors of those copied stay as they are:\n", skipped.size()) + namedText(skipped);
 }
 
 /// Prints what was left out or skipped, the warnings, the remarks and the proof.
 Result<void> report(const Exported& exported) {
     std::string text = leftOutText(exported.written.leftOut) + skippedText(exported.written.skipped);
     for (const auto& warning : exported.written.warnings) text += "Warning: " + warning + '\n';
-    if (exported.written.keptByLayout > 0)
-        text += fmt::format("{} of those copied stay as they are in this layout; {}.\n", exported.written.keptByLayout,
-                            exported.written.whyKept);
     for (const std::string& remark : exported.written.remarks) text += remark + "\n";
     text += fmt::format("Proof: {}\n", summaryText(exported.certificate));
     if (exported.cpuOfWriting + exported.cpuOfProof >= kToldSeconds)
@@ -82,6 +85,12 @@ Result<void> report(const Exported& exported) {
                             exported.cpuOfWriting, exported.cpuOfProof);
     if (!exported.certificatePath.empty())
         text += fmt::format("Certificate: {}\n", escapeForPeople(exported.certificatePath, 300));
+    if (const auto& kept = exported.written.kept; !kept.empty())
+        text +=
+            namedText(kept) + fmt::format("{} stay{} as {} in this layout.\n",
+                                          kept.size() == 1 ? "1 matrix of those copied"
+                                                           : fmt::format("{} matrices of those copied", kept.size()),
+                                          kept.size() == 1 ? "s" : "", kept.size() == 1 ? "it is" : "they are");
     return print(text);
 }
 
@@ -111,10 +120,13 @@ std::string solvedText(const std::vector<solve::SolveRow>& rows) {
 
 /// Writes --json: the rows of the solver, or else of the certificate, and then the certificate itself.
 Result<void> writeRows(const OutputFiles& files, const Exported& exported, const std::vector<solve::SolveRow>& rows) {
-    std::string skipped;
-    for (const auto& [name, reason] : exported.written.skipped)
-        skipped += fmt::format("{}{{\"tensor\": {}, \"reason\": {}}}", skipped.empty() ? "" : ", ", jsonString(name),
-                               jsonString(reason));
+    const auto listed = [](const std::vector<SkippedTensor>& tensors) {
+        std::string text;
+        for (const auto& [name, reason] : tensors)
+            text += fmt::format("{}{{\"tensor\": {}, \"reason\": {}}}", text.empty() ? "" : ", ", jsonString(name),
+                                jsonString(reason));
+        return text;
+    };
     std::string warnings;
     for (const auto& warning : exported.written.warnings)
         warnings += (warnings.empty() ? "" : ", ") + jsonString(warning);
@@ -124,7 +136,8 @@ Result<void> writeRows(const OutputFiles& files, const Exported& exported, const
             done = rows.empty() ? eachCertificateRow(exported.certificate, put)
                                 : put(jsonRows(makeTable({}, solve::solveColumns(), rows)));
         if (done)
-            done = put(fmt::format(", \"skipped\": [{}], \"warnings\": [{}], \"certificate\": ", skipped, warnings));
+            done = put(fmt::format(", \"skipped\": [{}], \"kept\": [{}], \"warnings\": [{}], \"certificate\": ",
+                                   listed(exported.written.skipped), listed(exported.written.kept), warnings));
         if (done) done = eachCertificatePiece(exported.certificate, put);
         return done ? put("}\n") : done;
     });
@@ -162,7 +175,7 @@ Result<void> prepareSolving(const QuantizeOptions& options, const Model& model, 
             return solve::solveLayer(view, request.spec, *settings, file.get(), rows, processJob());
         };
     } else if (learning.hasEffect()) {
-        auto taken = selectTensors(model, request.tensorRegex);
+        auto taken = select(model, request.choice);
         if (!taken) return tl::unexpected(taken.error());
         auto learned = learning.codebooks(model, *taken, request.spec, processJob());
         if (!learned) return tl::unexpected(learned.error());
@@ -222,7 +235,7 @@ Result<void> exportAs(const ExportOptions& options) {
     if (!given) return tl::unexpected(given.error());
     const Recipe* recipe = &given->recipe;
     if (auto fine = options.rows.check(); !fine) return fine;
-    QuantizeRequest request{{}, joined(options.filters), options.layout, options.output};
+    QuantizeRequest request{{}, options.choice, options.layout, options.output};
     request.skipRefused = options.skipRefused;
     request.copyAll = options.copyAll;
     recipe->applyTo(request);
@@ -254,7 +267,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (!source) return tl::unexpected(source.error());
     const auto model = servedModel(*source, processJob());
     if (!model) return tl::unexpected(model.error());
-    if (auto taken = select(**model, options.filters); !taken) return tl::unexpected(taken.error());
+    if (auto taken = select(**model, options.choice); !taken) return tl::unexpected(taken.error());
     const auto given = options.recipe.empty() ? Result<GivenRecipe>(withRemarks(std::move(*ofSpecs), **model))
                                               : givenRecipe(options.recipe, **model);
     if (!given) return tl::unexpected(given.error());
@@ -263,7 +276,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     if (options.certificate == "-" && options.rows.standardOutput())
         return fail("--certificate and --json both name the standard output; give one of them a file.");
     const std::string layout = options.layout == kLayoutOfEnding ? std::string() : options.layout;
-    QuantizeRequest request{{}, joined(options.filters), layout, options.output};
+    QuantizeRequest request{{}, options.choice, layout, options.output};
     request.skipRefused = options.skipRefused;
     request.copyAll = options.copyAll;
     recipe->applyTo(request);
@@ -321,7 +334,7 @@ Run declareQuantize(CLI::App& app) {
             .type("RECIPE")
             .reads();
     requireEither(app, specs, recipe, "--spec or --recipe");
-    addTensorFilters(app, options->filters);
+    addTensorChoice(app, options->choice);
     option(app, "--layout", options->layout,
            "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
         .type("LAYOUT");
@@ -350,7 +363,7 @@ Run declareExport(CLI::App& app) {
         .required()
         .type("RECIPE")
         .reads();
-    addTensorFilters(app, options->filters);
+    addTensorChoice(app, options->choice);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
     addCopyAll(app, options->copyAll);

@@ -47,10 +47,21 @@ Option addPath(CLI::App& app, std::string& path) {
 
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters) {
     return option(app, "--tensor", filters,
-                  "Only tensors whose name matches; may be given several times\n"
-                  "(default: every float tensor of rank 2 or more)")
+                  "Only matrices whose name matches, or a tensor by its full name; may be given several times\n"
+                  "(default: all but routers, tables of positions, state matrices and norms)")
         .type("REGEX")
         .oneAtATime();
+}
+
+void addTensorChoice(CLI::App& app, TensorChoice& choice) {
+    addTensorFilters(app, choice.filters);
+    flag(app, "--vectors", choice.vectors, "Norms, biases and other tensors with one axis too");
+}
+
+std::string choiceText(const TensorChoice& choice) {
+    std::string text;
+    for (const auto& filter : choice.filters) text += " --tensor " + filter;
+    return text + (choice.vectors ? " --vectors" : "");
 }
 
 Result<std::shared_ptr<const Model>> open(const std::string& path) {
@@ -74,8 +85,8 @@ Result<std::shared_ptr<const Model>> openServed(const std::string& path) {
     return model ? servedModel(*model, processJob()) : std::move(model);
 }
 
-Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters) {
-    return selectAny(model, filters);
+Result<std::vector<const TensorInfo*>> select(const Model& model, const TensorChoice& choice) {
+    return selectAny(model, choice);
 }
 
 std::string joined(const std::vector<std::string>& filters) { return joinedFilters(filters); }

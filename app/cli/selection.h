@@ -15,6 +15,10 @@ Option addAs(CLI::App& app);
 /// Sentences about what open() could not decode. The end of a command prints them.
 std::vector<std::string>& leftOut();
 Option addTensorFilters(CLI::App& app, std::vector<std::string>& filters);
+/// Options --tensor and --vectors.
+void addTensorChoice(CLI::App& app, TensorChoice& choice);
+/// The options as they are typed, for the recorded command line.
+std::string choiceText(const TensorChoice& choice);
 /// Option --decoded: the dtype of decoded values on which errors are measured.
 Option addDecoded(CLI::App& app, std::string& decoded);
 Result<DecodedAs> decodedAs(const std::string& id);
@@ -25,8 +29,8 @@ RunFiles& runFiles();
 Result<std::shared_ptr<const Model>> open(const std::string& path);
 /// The same, but tensors stored by `quantize` appear as their decoded tensors.
 Result<std::shared_ptr<const Model>> openServed(const std::string& path);
-/// Tensors that match any filter, in the order of the model. It is an error if none match.
-Result<std::vector<const TensorInfo*>> select(const Model& model, const std::vector<std::string>& filters);
+/// The chosen tensors in the order of the model. It is an error if there are none.
+Result<std::vector<const TensorInfo*>> select(const Model& model, const TensorChoice& choice);
 /// Checks that the files of --plugin exist. The worker process checks whether they are backends.
 Result<void> pluginsExist(const std::vector<std::string>& paths);
 /// Joins the expressions into one.

@@ -114,7 +114,7 @@ Result<void> runSensitivity(const SensitivityOptions& options) {
     plan->units = *units;
     std::unordered_set<const TensorInfo*> taken;
     if (!options.tensors.empty()) {
-        const auto selected = select(**model, options.tensors);
+        const auto selected = select(**model, TensorChoice{options.tensors});
         if (!selected) return tl::unexpected(selected.error());
         taken.insert(selected->begin(), selected->end());
         plan->takes = [&](const TensorInfo& tensor) { return taken.contains(&tensor); };

@@ -20,7 +20,8 @@ namespace {
 
 struct SweepOptions {
     std::string path;
-    std::vector<std::string> lines, filters;
+    std::vector<std::string> lines;
+    TensorChoice choice;
     std::vector<std::uint32_t> blocks;
     OutputFiles outputs;
     EvidenceOption evidence;
@@ -65,7 +66,7 @@ Result<void> runSweep(const SweepOptions& options) {
     auto model = openServed(options.path);
     if (!model) return tl::unexpected(model.error());
     if (auto fine = options.outputs.check(); !fine) return fine;
-    auto tensors = select(**model, options.filters);
+    auto tensors = select(**model, options.choice);
     if (!tensors) return tl::unexpected(tensors.error());
 
     const Job& job = processJob();
@@ -120,7 +121,7 @@ Run declareSweep(CLI::App& app) {
     option(app, "--block", options->blocks, "A block size, elements per scale; without it: 16 32 64 128 256")
         .type("N")
         .oneAtATime();
-    addTensorFilters(app, options->filters);
+    addTensorChoice(app, options->choice);
     options->evidence.declare(app);
     addDecoded(app, options->decoded);
     options->units.declare(app);
@@ -129,7 +130,7 @@ Run declareSweep(CLI::App& app) {
         std::string line = "quantscope-cli sweep " + options->path;
         for (const auto& spec : options->lines) line += " --spec " + spec;
         for (const auto block : options->blocks) line += fmt::format(" --block {}", block);
-        for (const auto& filter : options->filters) line += " --tensor " + filter;
+        line += choiceText(options->choice);
         if (options->decoded != "f32") line += " --decoded " + options->decoded;
         line += options->evidence.commandLine();
         options->commandLine = line;

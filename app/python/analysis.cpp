@@ -54,7 +54,7 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         }
         if (plan.specs.empty()) throw Fault(Error{"analyze needs a spec, for instance nf4:block=64.", {}});
         plan.model = model.served(job);
-        plan.tensors = take(selectAny(*plan.model, filters));
+        plan.tensors = take(selectAny(*plan.model, TensorChoice{filters}));
         plan.options.decodedAs = decodedAs(decoded);
         plan.options.effects = effectsIn(evidence, plan.model);
         calibration.open();
@@ -94,7 +94,7 @@ Rows sweep(const OpenModel& model, Texts lines, std::vector<std::uint32_t> block
         SweepPlan plan;
         plan.specs = take(sweepSpecs(lines, blocks));
         plan.model = model.served(job);
-        plan.tensors = take(selectAny(*plan.model, filters));
+        plan.tensors = take(selectAny(*plan.model, TensorChoice{filters}));
         plan.decodedAs = decodedAs(decoded);
         const auto result = std::make_shared<const SweepResult>(take(runSweep(plan, job)));
         const auto& points = result->points;
@@ -130,7 +130,7 @@ Rows audit(const OpenModel& model, const Texts& failOn, const std::string& call,
 Rows diff(const OpenModel& a, const OpenModel& b, const Texts& filters, bool changed, const std::string& call,
           const py::object& progress) {
     return run(progress, [&](const Job& job) {
-        const DiffPlan plan{a.served(job), b.served(job), joinedFilters(filters)};
+        const DiffPlan plan = diffPlan(a.served(job), b.served(job), joinedFilters(filters));
         DiffResult found = take(diffModels(plan, job));
         if (changed) keepChanged(found);
         const auto result = std::make_shared<const DiffResult>(std::move(found));

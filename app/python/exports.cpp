@@ -42,9 +42,9 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         files.exports(output, "the output", true);
         take(files.apart());
         const auto served = model.served(job);
-        take(selectAny(*served, filters));
+        take(selectAny(*served, TensorChoice{filters}));
         const Recipe rules = recipe.empty() ? take(recipeOfSpecs(specs)) : take(readRecipeFor(recipe, *served));
-        QuantizeRequest request{{}, joinedFilters(filters), layout, output};
+        QuantizeRequest request{{}, TensorChoice{filters}, layout, output};
         request.skipRefused = skipRefused;
         rules.applyTo(request);
         std::vector<solve::SolveRow> solved;
@@ -55,6 +55,8 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         for (const auto& remark : done.written.remarks) out.summary += "\n" + remark;
         for (const auto& warning : done.written.warnings) out.summary += "\nWarning: " + warning;
         for (const auto& [name, reason] : done.written.skipped)
+            out.summary += fmt::format("\n{} stays as it is: {}", escapeForPeople(name, 80), oneSentence(reason));
+        for (const auto& [name, reason] : done.written.kept)
             out.summary += fmt::format("\n{} stays as it is: {}", escapeForPeople(name, 80), oneSentence(reason));
         out.add("files", certifiedFileColumns(), done.certificate.files);
         if (!solved.empty()) out.add("solved", solve::solveColumns(), solved);

@@ -74,19 +74,23 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
         changes.push_back(change);
         if (server) changes.push_back(serve::servedBy(server, std::move(change)));
     };
-    for (QuantSpec& spec : specsOf(specs)) add(eval::quantizedAs(std::move(spec)));
+    const auto scope = take(eval::scopeOf(model, {}, {}));
+    for (QuantSpec& spec : specsOf(specs)) add(eval::quantizedAs(std::move(spec), scope));
     for (RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {
-        add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf)));
+        add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf), scope));
     }
     if (server && changes.empty()) throw Fault(Error{"A backend needs something to serve: a spec or a recipe.", {}});
     Texts paths;
     for (const auto& other : others) paths.push_back(other->opened()->path);
     const Texts names = namesOfPaths(paths);
-    for (std::size_t i = 0; i < others.size(); ++i)
+    for (std::size_t i = 0; i < others.size(); ++i) {
         changes.push_back(eval::replacedBy(others[i]->served(job), names[i]));
+        changes.back().size = eval::storedSizeOf(*others[i]->opened(), *others[i]->served(job));
+    }
     if (changes.empty())
         throw Fault(
             Error{"eval needs something to compare with the reference: a spec, recipe=FILE or against=MODEL.", {}});
+    take(eval::measureSizes(model, changes, job));
     return changes;
 }
 
@@ -197,7 +201,7 @@ Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments
         text.readMemory(plan.memory);
         plan.text = text.read("sensitivity", *served, job);
         if (!filters.empty()) {
-            const auto taken = take(selectAny(*served, filters));
+            const auto taken = take(selectAny(*served, TensorChoice{filters}));
             plan.takes = [set = std::unordered_set<const TensorInfo*>(taken.begin(), taken.end())](
                              const TensorInfo& tensor) { return set.contains(&tensor); };
         }

@@ -50,8 +50,8 @@ plan::OptionRequest requestOf(const PlanArguments& asked, const std::shared_ptr<
         wanted.limits.push_back({rule.regex, *rule.spec, true});
     for (const TensorRule& rule : rulesIn(asked.atMost, "at_most", false))
         wanted.limits.push_back({rule.regex, *rule.spec, false});
-    wanted.tensors = take(selectAny(*model, asked.filters));
-    std::erase_if(wanted.tensors, [](const TensorInfo* tensor) { return !tensor->isWeight(); });
+    wanted.tensors = take(selectAny(*model, TensorChoice{asked.filters}));
+    std::erase_if(wanted.tensors, [](const TensorInfo* tensor) { return !isMatrix(*tensor); });
     return wanted;
 }
 

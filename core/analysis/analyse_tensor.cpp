@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/larger.h"
+#include "core/layouts/select.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/solved.h"
@@ -334,6 +335,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (!done) return tl::unexpected(done.error());
     measurement.finish(row);
     row.warnings = passWarnings(*plan, pass->shared(), tensor.elements);
+    if (const std::string added = addedText(tensor); !added.empty()) row.warnings.push_back(added);
     row.larger = largerText(asked, tensor, row.bpw);
     NotTaken notTaken;
     if (std::uint64_t(row.sums.n) != tensor.elements || std::isnan(row.sums.se2)) {
@@ -365,8 +367,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     if (options.effects && !row.solved) row.onOutput = options.effects->of(tensor.name, asked);
     if (row.solved || options.detail == Detail::Sums) return row;
     const bool isFew = !decided && tensor.elements < kFewValues && !row.levels.empty() && !codecOf(spec);
-    const auto density =
-        isFew ? exactDensity(*view, plan, options.levels, job) : Result<Density>(scaledDensity(row));
+    const auto density = isFew ? exactDensity(*view, plan, options.levels, job) : Result<Density>(scaledDensity(row));
     if (!density) return tl::unexpected(density.error());
     if (const auto gap = lloydGap(row, *density)) row.lloydGapDb = gap->gapDb();
     return row;

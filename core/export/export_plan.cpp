@@ -89,7 +89,7 @@ struct Decided {
 class Decider {
 public:
     static Result<Decider> of(const Model& model, const QuantizeRequest& request, const Layout& layout) {
-        auto ask = askOf(request);
+        auto ask = Ask::of(model, request);
         if (!ask) return tl::unexpected(ask.error());
         return Decider(std::move(*ask), storedFields(model), layout);
     }
@@ -104,12 +104,16 @@ public:
         PlannedTensor& row = out.planned;
         row.name = tensor.name, row.dtype = tensor.typeId(), row.shape = tensor.shape, row.elements = tensor.elements;
         const auto one = ask_(tensor);
-        if (!one) return out;
+        if (!one) {
+            row.reason = ask_.whyLeft(tensor);
+            if (!row.reason.empty()) row.becomes = Becomes::Stays;
+            return out;
+        }
         if (auto held = leftAlone(*one, *layout_); !held) {
             row.becomes = Becomes::Stays, row.reason = held.error().sentence();
             return out;
         }
-        out.asked = one->spec, out.spec = forTensor(*one->spec, tensor);
+        out.asked = one->spec, out.spec = forTensor(*one->spec, asWritten(*layout_, tensor));
         row.spec = specText(*out.spec);
         const auto part = parts_.find(tensor.name);
         row.reason =
@@ -141,7 +145,7 @@ Result<Decided> decideAll(const Model& model, const QuantizeRequest& request, co
                 all.refusal = fmt::format("tensor '{}': {}", escapeForPeople(tensor.name, 80), reason);
             Given& mates = all.given[row.asked];
             mates.tensors.push_back(&tensor);
-            mates.fits = mates.fits && layout.accepts(*row.spec, tensor.shape);
+            mates.fits = mates.fits && layout.accepts(*row.spec, asWritten(layout, tensor).shape);
             all.taken.push_back({&tensor, sharedSpec(std::move(*row.spec), all.taken)});
         }
         if (rows) rows->push_back(std::move(row.planned));
@@ -171,14 +175,14 @@ std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& 
 
 /// Sets the bytes of a row. `taken`: the spec of the tensor; null: it is copied. Returns how many tensors of the file hold
 /// it.
-Result<std::size_t> setBytes(const Model& model, const Layout& layout, const Conv1dLayers& layers,
-                             const TensorInfo& tensor, const QuantSpec* taken, PlannedTensor& row, const Job& job) {
+Result<std::size_t> setBytes(const Model& model, const Layout& layout, const TensorInfo& tensor, const QuantSpec* taken,
+                             PlannedTensor& row, const Job& job) {
     if (!taken) {
         if (auto ok = planCopy(model, layout, row, tensor); !ok) return tl::unexpected(ok.error());
         return 1;
     }
     if (row.becomes != Becomes::Quantized) return 0;
-    const auto other = layers.has(tensor) ? turned(model, tensor) : nullptr;
+    const auto other = isTurned(layout, tensor) ? turned(model, tensor) : nullptr;
     const auto there = inFile(model, other ? *other : tensor, *taken, layout, job);
     if (!there) return tl::unexpected(there.error());
     row.bytes = there->bytes;
@@ -186,9 +190,8 @@ Result<std::size_t> setBytes(const Model& model, const Layout& layout, const Con
 }
 
 /// Sets the bytes of all rows. Returns the number of tensors that the output will have.
-Result<std::size_t> countBytes(const Model& model, const Layout& layout, const std::string& config,
-                               const std::vector<TakenTensor>& taken, ExportPlan& plan, const Job& job) {
-    const Conv1dLayers layers(model, config);
+Result<std::size_t> countBytes(const Model& model, const Layout& layout, const std::vector<TakenTensor>& taken,
+                               ExportPlan& plan, const Job& job) {
     std::vector<WrittenTensor> sizes;
     std::size_t next = 0, written = 0; // of taken; tensors of the file
     for (std::size_t i = 0; i < model.tensors.size(); ++i) {
@@ -196,7 +199,7 @@ Result<std::size_t> countBytes(const Model& model, const Layout& layout, const s
         const TensorInfo& tensor = model.tensors[i];
         PlannedTensor& row = plan.tensors[i];
         const QuantSpec* spec = next < taken.size() && taken[next].tensor == &tensor ? &taken[next++].spec() : nullptr;
-        const auto tensors = setBytes(model, layout, layers, tensor, spec, row, job);
+        const auto tensors = setBytes(model, layout, tensor, spec, row, job);
         if (!tensors) return tl::unexpected(tensors.error());
         written += *tensors;
         if (spec && row.becomes == Becomes::Quantized) sizes.push_back({&tensor, spec, row.bytes});
@@ -233,7 +236,7 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     if (layout.warns) plan.warning = layout.warns(decided->taken);
     const auto config = configOf(model, request, layout, *decided);
     if (!config) plan.problem = config.error().sentence();
-    const auto written = countBytes(model, layout, config.value_or(""), decided->taken, plan, job);
+    const auto written = countBytes(model, layout, decided->taken, plan, job);
     if (!written) return tl::unexpected(written.error());
     if (const auto fits = checkCount(model, layout, *written); !fits && plan.problem.empty()) {
         plan.problem = fits.error().sentence();
@@ -248,20 +251,13 @@ Result<void> eachPlanned(const Model& model, const QuantizeRequest& request,
                          const TensorInfo* only) {
     const auto layout = requestedLayout(request);
     if (!layout) return tl::unexpected(layout.error());
-    std::string config;
-    if ((*layout)->config) { // it needs the list of all tensors
-        const auto all = decideAll(model, request, **layout);
-        if (!all) return tl::unexpected(all.error());
-        config = configOf(model, request, **layout, *all).value_or("");
-    }
-    const Conv1dLayers layers(model, config);
     const auto decider = Decider::of(model, request, **layout);
     if (!decider) return tl::unexpected(decider.error());
     for (const TensorInfo& tensor : model.tensors) {
         if (job.cancelled()) return cancelledError();
         if (only && only != &tensor) continue;
         auto row = decider->of(tensor);
-        const auto set = setBytes(model, **layout, layers, tensor, row.spec ? &*row.spec : nullptr, row.planned, job);
+        const auto set = setBytes(model, **layout, tensor, row.spec ? &*row.spec : nullptr, row.planned, job);
         if (!set) return tl::unexpected(set.error());
         take(row.planned);
     }

@@ -2,6 +2,7 @@
 #pragma once
 // The registry of export layouts: how a quantized tensor becomes named tensors in a file.
 
+#include "core/layouts/select.h"
 #include "core/model/safetensors/safetensors.h"
 #include "core/quant/encode/quantizer.h"
 
@@ -40,6 +41,8 @@ struct Layout {
     /// The fields: the tensors of the file that hold a quantized one. accepts() and holds() were asked before.
     Result<OutputFields> (*fields)(MeasuredTensor& tensor);
     bool columnScales = false; ///< fields() takes Solved::columnScales
+    bool turnsConv1d =
+        false; ///< loaders take the matrix of a Conv1D as that of a linear layer, [out, in]; see conv1d.h
     /// Fails for tensors that loaders do not take quantized. They stay as they are; if the user names one, it is
     /// refused. Null: the layout takes all tensors.
     Result<void> (*holds)(const TensorInfo& tensor) = nullptr;
@@ -122,9 +125,9 @@ using StageFiles = std::function<Result<std::vector<std::string>>(std::span<cons
 
 struct QuantizeRequest {
     QuantSpec spec;
-    std::string tensorRegex; ///< "" = every float tensor of rank >= 2; several are joined with |
-    std::string layout;      ///< "" = the layout for files that end like the output, else eformer
-    std::string output;      ///< *.safetensors: one file; else a Hugging Face directory
+    TensorChoice choice; ///< see select.h
+    std::string layout;  ///< "" = the layout for files that end like the output, else eformer
+    std::string output;  ///< *.safetensors: one file; else a Hugging Face directory
     /// Runs a solver for every taken tensor; null: no solver.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
     bool columnScales = false;          ///< `solve` may give column scales
@@ -142,7 +145,7 @@ struct LeftOut {
     std::string name; ///< relative to the folder
     std::string why;  ///< the end of a sentence: "it is a symlink out of the model's folder"
 };
-/// A refused tensor that was copied instead.
+/// A tensor that was copied instead of quantized.
 struct SkippedTensor {
     std::string name, reason;
 };
@@ -150,8 +153,7 @@ struct WrittenFiles {
     std::vector<std::string> paths;
     std::uint64_t bytes = 0;
     std::uint64_t quantizedTensors = 0, copiedTensors = 0;
-    std::uint64_t keptByLayout = 0;          ///< number of tensors that were copied because of Layout::holds
-    std::string whyKept = {};                ///< the reason for the first of them
+    std::vector<SkippedTensor> kept = {};    ///< matrices that were copied because of their role or Layout::holds
     std::vector<SkippedTensor> skipped = {}; ///< tensors that were copied because of QuantizeRequest::skipRefused
     std::vector<std::string> warnings = {};  ///< sentences of the layout and about quantized tensors
     std::vector<std::string> remarks = {};   ///< sentences, see writingRemarks()
@@ -169,12 +171,7 @@ std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTenso
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
                                      const Job& job, bool copyAll = false);
 
-/// Whether a filter takes a tensor: its name matches; with the filter "" it is a weight. The error of an invalid regex names
-/// the place.
-Result<std::function<bool(const TensorInfo& tensor)>> tensorFilter(const std::string& regex);
-/// Tensors that a filter takes. Errors: those of tensorFilter().
-Result<std::vector<const TensorInfo*>> selectTensors(const Model& model, const std::string& regex);
-/// The tensors to quantize, each with its spec. `kept` counts those that the layout leaves as they are.
+/// The tensors to quantize, each with its spec. `kept` lists the matrices that stay because of their role or the layout.
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
                                               WrittenFiles& kept);
 

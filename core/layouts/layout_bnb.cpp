@@ -150,6 +150,7 @@ Layout bnbLayout() {
             .takes = "nf4 and fp4 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
             .fields = fields,
+            .turnsConv1d = true,
             .holds = isLinearWeight,
             .config = config,
             .describes = false,

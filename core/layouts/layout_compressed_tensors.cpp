@@ -4,6 +4,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/layouts/conv1d.h"
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
@@ -204,6 +205,11 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return Json{{"quantization_config", std::move(json)}}.dump();
 }
 
+Result<void> holds(const TensorInfo& tensor) {
+    const auto linear = isNamedLinearWeight(tensor);
+    return linear ? isNoConv1d(tensor, "compressed-tensors") : linear;
+}
+
 std::string warns(std::span<const TakenTensor> taken) {
     const auto affine = [](const TakenTensor& one) { return hasZeroPoints(one.spec()); };
     const auto count = std::ranges::count_if(taken, affine);
@@ -227,7 +233,7 @@ Layout compressedTensorsLayout() {
             .takes = "int2 to int8, fp8_e4m3, nvfp4, mxfp4; matrices of linear layers; several specs in one model",
             .accepts = accepts,
             .fields = fields,
-            .holds = isNamedLinearWeight,
+            .holds = holds,
             .config = config,
             .describes = false,
             .warns = warns,

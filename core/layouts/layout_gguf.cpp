@@ -33,17 +33,27 @@ const GgmlType* typeOf(const QuantSpec& spec) {
     return nullptr;
 }
 
+/// The format of ggml with the nearest bits whose blocks fit the rows; f16 fits all rows.
+std::string nearestThatFits(const QuantSpec& spec, std::span<const std::int64_t> shape) {
+    const std::int64_t row = shape.empty() ? 1 : shape.back();
+    const auto distance = [&](const FormatTraits& format) { return std::abs(format.bits - spec.traits().bits); };
+    const FormatTraits* nearest = nullptr;
+    for (const FormatTraits& format : formats())
+        if (format.kind == FormatKind::Superblock && format.id != spec.format && row % format.codec->elements == 0 &&
+            (!nearest || distance(format) < distance(*nearest)))
+            nearest = &format;
+    return nearest ? nearest->id : "f16";
+}
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
-    if (!typeOf(spec)) {
-        const FormatTraits* nearest = nullptr; // in bits
-        for (const FormatTraits& format : formats())
-            if (format.kind == FormatKind::Superblock &&
-                (!nearest || std::abs(format.bits - spec.traits().bits) < std::abs(nearest->bits - spec.traits().bits)))
-                nearest = &format;
+    if (!typeOf(spec))
         return advise(fmt::format("the gguf layout holds ggml's formats, f32, f16 and bf16, not {}", specText(spec)),
-                      {nearest->id});
+                      {nearestThatFits(spec, shape)});
+    if (auto grid = scaleGrid(spec, shape); !grid) {
+        Error error = grid.error();
+        if (!error.works.empty()) error.works = {nearestThatFits(spec, shape)};
+        return tl::unexpected(std::move(error));
     }
-    if (auto grid = scaleGrid(spec, shape); !grid) return tl::unexpected(grid.error());
     return {};
 }
 

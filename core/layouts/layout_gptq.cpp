@@ -217,6 +217,7 @@ Layout gptqLayout() {
             .takes = "int2, int3, int4, int8 with f16 scales per group or row; matrices of linear layers",
             .accepts = accepts,
             .fields = fields,
+            .turnsConv1d = true,
             .holds = holds,
             .config = config,
             .describes = false,

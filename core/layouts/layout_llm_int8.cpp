@@ -53,6 +53,7 @@ Layout llmInt8Layout() {
             .takes = "int8 with dialect=bnb; matrices of linear layers",
             .accepts = accepts,
             .fields = fields,
+            .turnsConv1d = true,
             .holds = isNamedLinearWeight,
             .config = config,
             .describes = false,

@@ -4,6 +4,7 @@
 #include "core/layouts/layouts.h"
 
 #include "core/base/text.h"
+#include "core/layouts/conv1d.h"
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
@@ -52,8 +53,13 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 
 Result<void> holds(const TensorInfo& tensor) {
     if (auto named = hasWeightName(tensor); !named) return named;
+    // mlx makes quantized modules of embeddings too.
+    if (const RoleRow& role = rowOf(tensor.role); tensor.role != TensorRole::Embedding && *role.why)
+        return fail(role.why);
+    if (tensor.role == TensorRole::Embedding && moduleOf(tensor.name).ends_with("lm_head"))
+        return fail("config.json ties the head to the embedding, and mlx_lm leaves lm_head.weight out");
     if (tensor.shape.size() != 2) return fail(fmt::format("{} is not a matrix", shapeText(tensor.shape)));
-    return {};
+    return isNoConv1d(tensor, "mlx_lm");
 }
 
 /// Scales, or biases: those of the spec, or what its zero points come to.
@@ -72,7 +78,8 @@ TakeScales takeParameters(const MeasuredTensor& tensor, const PutBytes& put, DTy
             }
             values.push_back(value);
         }
-        return putFloats(tensor, [&](std::uint64_t, auto bytes) { return sink(bytes); }, type, values);
+        return putFloats(
+            tensor, [&](std::uint64_t, auto bytes) { return sink(bytes); }, type, values);
     };
 }
 

@@ -65,16 +65,16 @@ std::vector<std::string> keptModules(const Model& model, std::span<const TakenTe
     std::set<std::string_view> quantized;
     for (const TakenTensor& one : taken) quantized.insert(one.tensor->name);
     std::vector<std::string> kept;
-    bool head = false;
+    bool head = quantized.contains("lm_head.weight");
     for (const TensorInfo& tensor : model.tensors) {
         const std::string module(moduleOf(tensor.name));
-        head |= module == "lm_head";
         // In some versions of loaders a router is a linear layer too.
         const bool isModule = tensor.shape.size() == 2 && (isLinearWeight(tensor) || tensor.role == TensorRole::Router);
-        if (info(tensor.dtype).quantizable && tensor.name.ends_with(kWeight) && isModule && !quantized.contains(tensor.name))
-            kept.push_back(module);
+        if (info(tensor.dtype).quantizable && tensor.name.ends_with(kWeight) && isModule &&
+            !quantized.contains(tensor.name))
+            kept.push_back(module), head = head || module == "lm_head";
     }
-    if (!head) kept.emplace_back("lm_head"); // tied to the embedding, which is not quantized
+    if (!head) kept.emplace_back("lm_head"); // tied to the embedding
     return kept;
 }
 

@@ -32,11 +32,10 @@ struct TurnedMatrix {
 };
 using TurnedMatrices = std::map<const TensorInfo*, TurnedMatrix>;
 
-TurnedMatrices turnMatrices(const Model& model, const std::string& config, std::vector<TakenTensor>& taken) {
+TurnedMatrices turnMatrices(const Model& model, const Layout& layout, std::vector<TakenTensor>& taken) {
     TurnedMatrices all;
-    const Conv1dLayers layers(model, config);
     for (TakenTensor& one : taken)
-        if (layers.has(*one.tensor))
+        if (isTurned(layout, *one.tensor))
             if (const auto other = turned(model, *one.tensor))
                 all[other.get()] = {std::exchange(one.tensor, other.get()), other};
     return all;
@@ -56,7 +55,7 @@ public:
             if (!config) return tl::unexpected(config.error());
             finish_.config = std::move(*config);
         }
-        turned_ = turnMatrices(model_, finish_.config, taken_);
+        turned_ = turnMatrices(model_, layout_, taken_);
         if (auto listed = listTensors(); !listed) return tl::unexpected(listed.error());
         finishShards();
         auto remarks = writingRemarks(layout_, written_.tensors);
@@ -199,6 +198,9 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
         if (auto ok = skipRefused(model, *layout, *taken, kept, job); !ok) return tl::unexpected(ok.error());
     if (layout->warns)
         if (auto warning = layout->warns(*taken); !warning.empty()) kept.warnings.push_back(std::move(warning));
+    for (const TakenTensor& one : *taken)
+        if (const std::string added = addedText(*one.tensor); !added.empty())
+            kept.warnings.push_back(fmt::format("Tensor '{}': {}.", escapeForPeople(one.tensor->name, 80), added));
     if (request.solve && request.columnScales && !layout->columnScales)
         return fail(fmt::format("the {} layout cannot hold what has a scale per column: use layout native or plain",
                                 layout->id));
@@ -219,7 +221,7 @@ Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& re
             return tl::unexpected(ok.error());
     }
     if (!result) return result;
-    result->keptByLayout = kept.keptByLayout, result->whyKept = std::move(kept.whyKept);
+    result->kept = std::move(kept.kept);
     if (layout->config && fileEnding(request.output).empty() && !hasConfig(model))
         kept.warnings.push_back("The source has no config.json: the one that was written says how the weights are "
                                 "quantized and nothing of the network, whose own loaders need too.");

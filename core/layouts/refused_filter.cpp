@@ -2,6 +2,7 @@
 #include "core/layouts/refused_filter.h"
 
 #include "core/base/wide_text.h"
+#include "core/layouts/select.h"
 
 #include <QRegularExpression>
 #include <set>
@@ -13,8 +14,7 @@ constexpr int kLongest = 220; ///< an error sentence has 500 bytes
 
 /// The name as a pattern; with `digits` any number stands for every number in it.
 QString pattern(const std::string& name, bool digits) {
-    QString escaped =
-        QRegularExpression::escape(wideText(name)).replace(QStringLiteral("\\_"), QStringLiteral("_"));
+    QString escaped = QRegularExpression::escape(wideText(name)).replace(QStringLiteral("\\_"), QStringLiteral("_"));
     static const QRegularExpression number(QStringLiteral("[0-9]+"));
     return digits ? escaped.replace(number, QStringLiteral("\\d+")) : escaped;
 }
@@ -42,7 +42,7 @@ std::string filterWithout(const Model& model, const std::vector<const TensorInfo
     for (const TensorInfo* tensor : taken)
         if (!bad.contains(tensor)) good.insert(tensor), wanted.push_back(tensor);
     for (const TensorInfo& tensor : model.tensors)
-        if (!good.contains(&tensor)) unwanted.push_back(&tensor);
+        if (!good.contains(&tensor) && (tensor.isWeight() || bad.contains(&tensor))) unwanted.push_back(&tensor);
     if (wanted.empty()) return {};
     for (const bool digits : {false, true}) {
         const QString keep = joined(wanted, digits), drop = joined(unwanted, digits);
@@ -50,15 +50,15 @@ std::string filterWithout(const Model& model, const std::vector<const TensorInfo
                                          keep.isEmpty() ? QString() : QStringLiteral("^(%1)$").arg(keep)}) {
             if (candidate.isEmpty() || candidate.size() > kLongest || candidate.contains(QLatin1Char('\''))) continue;
             // Numbers that stand for all numbers may say too much: what counts is what the filter takes.
-            const QRegularExpression filter(candidate);
+            const auto filter = TensorFilter::of(model, candidate.toStdString());
             std::size_t right = 0;
-            bool wrong = !filter.isValid();
+            bool wrong = !filter;
             for (const TensorInfo& tensor : model.tensors) {
                 if (wrong) break;
-                if (!filter.match(wideText(tensor.name)).hasMatch()) continue;
+                if (!filter->takes(tensor, false)) continue;
                 good.contains(&tensor) ? void(++right) : void(wrong = true);
             }
-            if (!wrong && right > 0) return candidate.toStdString();
+            if (!wrong && right == good.size()) return candidate.toStdString();
         }
     }
     return {};

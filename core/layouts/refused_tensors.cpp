@@ -2,6 +2,7 @@
 #include "core/layouts/refused_tensors.h"
 
 #include "core/base/text.h"
+#include "core/layouts/conv1d.h"
 #include "core/layouts/model_fields.h"
 #include "core/layouts/offers.h"
 #include "core/layouts/refused_filter.h"
@@ -73,7 +74,7 @@ std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& requ
                                  const std::vector<TakenTensor>& taken, const TensorInfo& refused,
                                  const Layout& layout) {
     const auto found = std::ranges::find_if(taken, [&](const TakenTensor& one) { return one.tensor == &refused; });
-    if (found == taken.end() || layout.accepts(found->spec(), refused.shape)) return {};
+    if (found == taken.end() || layout.accepts(found->spec(), asWritten(layout, refused).shape)) return {};
     const auto asked = askedTensors(model, request);
     if (!asked) return {};
     std::map<std::string_view, const QuantSpec*> specs; // before forTensor(), which differs from tensor to tensor

@@ -3,10 +3,9 @@
 #include "core/layouts/taken_tensors.h"
 
 #include "core/base/text.h"
-#include "core/base/wide_text.h"
+#include "core/layouts/conv1d.h"
 #include "core/quant/encode/pass.h"
 
-#include <QRegularExpression>
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -43,35 +42,14 @@ std::string layoutIdOf(std::string_view output) {
     return std::string(id.empty() ? layouts().front().id : id);
 }
 
-struct Rule {
-    QRegularExpression regex;
-    const TensorRule* said;
-};
-
-Result<std::vector<Rule>> compiled(const std::vector<TensorRule>& rules) {
-    std::vector<Rule> out;
-    for (const TensorRule& rule : rules) {
-        QRegularExpression regex(wideText(rule.regex));
-        if (!regex.isValid())
-            return fail(fmt::format("the rule '{}' is not a regular expression: {} at character {}",
-                                    escapeForPeople(rule.regex, 80), regex.errorString().toStdString(),
-                                    regex.patternErrorOffset()));
-        out.push_back({std::move(regex), &rule});
-    }
-    return out;
-}
-
-Result<std::vector<TakenTensor>> none(const Model& model, const QuantizeRequest& request, const char* layoutId,
-                                      const WrittenFiles& kept) {
-    if (kept.keptByLayout > 0)
-        return fail(fmt::format("none of {} tensors is one that the {} layout holds; {}", kept.keptByLayout, layoutId,
-                                kept.whyKept));
+tl::unexpected<Error> none(const Model& model, const QuantizeRequest& request, const char* layoutId,
+                           const WrittenFiles& kept) {
+    if (!kept.kept.empty())
+        return fail(fmt::format("none of {} tensors is one that the {} layout holds; tensor '{}': {}", kept.kept.size(),
+                                layoutId, escapeForPeople(kept.kept.front().name, 80), kept.kept.front().reason));
     if (!request.rules.empty() || request.keepsRest)
         return fail(fmt::format("none of the rules gives one of {} tensors a spec", model.tensors.size()));
-    if (request.tensorRegex.empty())
-        return fail("no tensor is a float tensor of rank 2 or more: name some with --tensor");
-    return fail(fmt::format("the tensor filter '{}' takes none of {} tensors", escapeForPeople(request.tensorRegex, 80),
-                            model.tensors.size()));
+    return fail(whyNothing(model, request.choice));
 }
 
 } // namespace
@@ -138,42 +116,69 @@ Result<void> checkCount(const Model& model, const Layout& layout, std::size_t te
                             layout.id, layout.mostTensors, escapeForPeople(model.path, 160), others));
 }
 
-Result<Ask> askOf(const QuantizeRequest& request) {
-    const auto takes = tensorFilter(request.tensorRegex);
-    if (!takes) return tl::unexpected(takes.error());
-    const auto rules = compiled(request.rules);
-    if (!rules) return tl::unexpected(rules.error());
-    return Ask([&request, takes = *takes, rules = *rules](const TensorInfo& tensor) -> std::optional<AskedTensor> {
-        if (!takes(tensor)) return {};
-        AskedTensor one{&tensor, request.keepsRest ? nullptr : &request.spec, !request.tensorRegex.empty()};
-        for (const Rule& rule : rules)
-            if (rule.regex.match(wideText(tensor.name)).hasMatch()) {
-                one.spec = rule.said->spec ? &*rule.said->spec : nullptr;
-                one.named = true;
-                break;
-            }
-        return one.spec ? std::optional(one) : std::nullopt;
-    });
+Result<Ask> Ask::of(const Model& model, const QuantizeRequest& request) {
+    Ask out;
+    out.request_ = &request;
+    auto selection = Selection::of(model, request.choice);
+    if (!selection) return tl::unexpected(selection.error());
+    out.selection_ = std::move(*selection);
+    for (std::size_t i = 0; i < request.rules.size(); ++i) {
+        auto filter = TensorFilter::of(model, request.rules[i].regex, "rule");
+        if (!filter) return tl::unexpected(filter.error());
+        if (filter->onlyName().empty())
+            out.others_.push_back({i, std::move(*filter)});
+        else
+            out.byName_.emplace(filter->onlyName(), i);
+    }
+    return out;
+}
+
+std::optional<AskedTensor> Ask::operator()(const TensorInfo& tensor) const {
+    const bool hasFilters = !request_->choice.filters.empty();
+    const bool isChosen = selection_.takes(tensor);
+    if (hasFilters && !isChosen) return {};
+    const std::size_t none = request_->rules.size();
+    std::size_t first = none;
+    if (!byName_.empty())
+        if (const auto named = byName_.find(tensor.name); named != byName_.end()) first = named->second;
+    for (const auto& [place, filter] : others_) {
+        if (place > first) break;
+        if (isChosen ? !filter.matches(tensor) : !filter.takes(tensor, request_->choice.vectors)) continue;
+        first = place;
+        break;
+    }
+    if (first < none) {
+        const auto& spec = request_->rules[first].spec;
+        return spec ? std::optional(AskedTensor{&tensor, &*spec, true}) : std::nullopt;
+    }
+    if (!isChosen || request_->keepsRest) return {};
+    return AskedTensor{&tensor, &request_->spec, hasFilters};
+}
+
+std::string Ask::whyLeft(const TensorInfo& tensor) const {
+    const bool isOther = isMatrix(tensor) && !tensor.isWeight() && tensor.role != TensorRole::Part;
+    return isOther && !request_->keepsRest && selection_.matches(tensor) ? rowOf(tensor.role).why : std::string();
 }
 
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request) {
-    const auto ask = askOf(request);
+    const auto ask = Ask::of(model, request);
     if (!ask) return tl::unexpected(ask.error());
     std::vector<AskedTensor> asked;
-    asked.reserve(model.tensors.size()); // pages that are never written use no memory
     for (const TensorInfo& tensor : model.tensors)
         if (const auto one = (*ask)(tensor)) asked.push_back(*one);
     return asked;
 }
 
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout) {
-    return layout.holds && !asked.named ? layout.holds(*asked.tensor) : Result<void>{};
+    const bool isMost = asked.tensor->role == TensorRole::Experts || isConv1d(*asked.tensor);
+    return layout.holds && !asked.named && !isMost ? layout.holds(*asked.tensor) : Result<void>{};
 }
 
 /// Why the layout does not take the tensor's name, its shape or the spec.
 static Result<void> accepted(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
-    auto ok = layout.holds ? layout.holds(tensor) : Result<void>{};
-    return ok ? layout.accepts(forTensor(spec, tensor), tensor.shape) : ok;
+    if (auto ok = layout.holds ? layout.holds(tensor) : Result<void>{}; !ok) return ok;
+    const TensorInfo written = asWritten(layout, tensor);
+    return layout.accepts(forTensor(spec, written), written.shape);
 }
 
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
@@ -202,17 +207,19 @@ std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const Take
 
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
                                               WrittenFiles& kept) {
-    const auto asked = askedTensors(model, request);
-    if (!asked) return tl::unexpected(asked.error());
+    const auto ask = Ask::of(model, request);
+    if (!ask) return tl::unexpected(ask.error());
     std::vector<TakenTensor> taken;
-    taken.reserve(asked->size());
-    for (const AskedTensor& one : *asked) {
-        const auto held = leftAlone(one, layout);
-        if (held)
-            taken.push_back({one.tensor, sharedSpec(forTensor(*one.spec, *one.tensor), taken)});
-        else if (kept.keptByLayout++ == 0)
-            kept.whyKept =
-                fmt::format("tensor '{}': {}", escapeForPeople(one.tensor->name, 80), held.error().sentence());
+    for (const TensorInfo& tensor : model.tensors) {
+        const auto one = (*ask)(tensor);
+        if (!one) {
+            if (auto why = ask->whyLeft(tensor); !why.empty()) kept.kept.push_back({tensor.name, std::move(why)});
+            continue;
+        }
+        if (const auto held = leftAlone(*one, layout); !held)
+            kept.kept.push_back({tensor.name, held.error().sentence()});
+        else
+            taken.push_back({&tensor, sharedSpec(forTensor(*one->spec, asWritten(layout, tensor)), taken)});
     }
     if (taken.empty()) return none(model, request, layout.id, kept);
     return taken;

@@ -5,6 +5,8 @@
 
 #include "core/layouts/layout.h"
 
+#include <unordered_map>
+
 namespace qs {
 
 /// The layout of a request whose specs are sound: the one that it names, else what writes files that end as its output
@@ -24,13 +26,30 @@ struct AskedTensor {
     const QuantSpec* spec = nullptr; ///< in the request
     bool named = false;              ///< by the filter or a rule: then a layout refuses what it would leave alone
 };
-/// What a request asks of a tensor; none: that it stays as it is.
-using Ask = std::function<std::optional<AskedTensor>(const TensorInfo& tensor)>;
-/// Valid while the request is. Errors: a filter or a rule that is no regular expression.
-Result<Ask> askOf(const QuantizeRequest& request);
+/// What a request asks of each tensor of a model. A rule chooses among the tensors as a filter does (select.h).
+class Ask {
+public:
+    /// Valid while the model and the request are. Errors: a filter or a rule that is no regular expression.
+    static Result<Ask> of(const Model& model, const QuantizeRequest& request);
+    /// None: the tensor stays as it is.
+    std::optional<AskedTensor> operator()(const TensorInfo& tensor) const;
+    /// Why a matrix that no spec is for stays; "" if the request itself leaves it out.
+    std::string whyLeft(const TensorInfo& tensor) const;
+
+private:
+    struct Rule {
+        std::size_t place; ///< in the request
+        TensorFilter filter;
+    };
+    const QuantizeRequest* request_ = nullptr;
+    Selection selection_;
+    std::unordered_map<std::string, std::size_t> byName_; ///< rules for one name: the first of each
+    std::vector<Rule> others_;
+};
 /// All tensors that it gives a spec, in the order of the model.
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
-/// Why the layout leaves it as it is.
+/// Why the layout leaves it as it is. A tensor with several experts, and the matrix of a Conv1D, are not left: they are the
+/// most of their networks, so a layout that cannot hold them refuses them.
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
 /// Why the layout cannot write a tensor under a spec, whatever its values are. The sentence names the tensor.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);

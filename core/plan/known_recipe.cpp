@@ -31,7 +31,7 @@ Result<KnownRecipe> knownRecipe(std::string name, const SpecOf& specs, const Sto
     mixture.name = std::move(name), mixture.bytes = sizes.bytes;
     auto kept = std::make_shared<std::set<std::string>>();
     for (const TensorInfo& tensor : sizes.model->tensors) {
-        const QuantSpec* spec = tensor.isWeight() ? specs(tensor) : nullptr;
+        const QuantSpec* spec = isMatrix(tensor) ? specs(tensor) : nullptr;
         if (!spec) continue;
         const auto known = sizes.find(*spec);
         if (!known) return fail(fmt::format("The bytes of {} are not known.", specText(*spec)));

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/base/wide_text.h"
+#include "core/layouts/select.h"
 
 #include <fmt/format.h>
 
@@ -16,23 +17,6 @@ constexpr std::string_view kMeta = "\\^$.|?*+()[]{}";
 
 bool isRegex(Matching how) {
     return how == Matching::Search || how == Matching::Full || how == Matching::Prefix || how == Matching::Within;
-}
-
-/// The text that a part of a regular expression stands for, if it has no other operator than an escaped character.
-std::optional<std::string> literalOf(std::string_view regex) {
-    std::string text;
-    for (std::size_t i = 0; i < regex.size(); ++i) {
-        if (regex[i] == '\\') {
-            const bool isPlain = i + 1 < regex.size() && !std::isalnum(static_cast<unsigned char>(regex[i + 1]));
-            if (!isPlain) return {};
-            text += regex[++i];
-        } else if (kMeta.find(regex[i]) != kMeta.npos) {
-            return {};
-        } else {
-            text += regex[i];
-        }
-    }
-    return text;
 }
 
 /// Whether `c` is in the set that begins at `at`, behind its bracket; moves `at` behind the set. None: it has no end.
@@ -104,8 +88,6 @@ std::optional<std::string> exactName(const RecipeRule& rule) {
     case Matching::Full: break;
     }
     if (text.ends_with("\\$")) return {};
-    if (text.starts_with('^')) text.remove_prefix(1);
-    if (text.ends_with('$')) text.remove_suffix(1);
     return literalOf(text);
 }
 

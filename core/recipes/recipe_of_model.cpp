@@ -5,35 +5,40 @@
 #include "core/base/text.h"
 #include "core/base/wide_text.h"
 #include "core/export/rule_book.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/recipes/resolve.h"
 #include "core/report/report.h"
 
-#include <QRegularExpression>
 #include <fmt/format.h>
+#include <map>
 #include <optional>
+#include <unordered_map>
 
 namespace qs {
 
 Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model) {
     auto read = readRecipeFor(path, model);
     if (!read) return tl::unexpected(read.error());
-    for (const TensorRule& rule : read->rules)
-        if (const QRegularExpression regex(wideText(rule.regex)); !regex.isValid())
-            return fail(fmt::format("{}: the rule '{}' is not a regular expression: {} at character {}.",
-                                    shownPath(path), escapeForPeople(rule.regex, 80), regex.errorString().toStdString(),
-                                    regex.patternErrorOffset()),
-                        path);
     RecipeOfModel out;
     out.name = nameOfPath(path), out.recipe = std::make_shared<const Recipe>(std::move(*read));
-    const auto book = RuleBook::of(out.recipe->rules);
-    if (!book) return tl::unexpected(book.error());
-    out.specOf = [recipe = out.recipe, book = *book](const TensorInfo& tensor) -> const QuantSpec* {
-        const TensorRule* rule = book.first(tensor.name);
-        const std::optional<QuantSpec>& spec = rule ? rule->spec : recipe->rest;
-        return spec ? &*spec : nullptr;
+    QuantizeRequest request;
+    out.recipe->applyTo(request);
+    const auto ask = Ask::of(model, request);
+    if (!ask) return failAt(shownPath(path), ask.error());
+    std::map<const QuantSpec*, std::shared_ptr<const QuantSpec>> shared;
+    std::unordered_map<std::string, std::shared_ptr<const QuantSpec>> specs; ///< by the name of the tensor
+    for (const TensorInfo& tensor : model.tensors) {
+        const auto one = isMatrix(tensor) ? (*ask)(tensor) : std::nullopt;
+        if (!one) continue;
+        addOnce(out.specs, *one->spec);
+        auto& known = shared[one->spec];
+        if (!known) known = std::make_shared<const QuantSpec>(*one->spec);
+        specs.emplace(tensor.name, known);
+    }
+    out.specOf = [specs = std::make_shared<const decltype(specs)>(std::move(specs))](const TensorInfo& tensor) {
+        const auto found = specs->find(tensor.name);
+        return found == specs->end() ? nullptr : found->second.get();
     };
-    for (const TensorInfo& tensor : model.tensors)
-        if (const QuantSpec* spec = tensor.isWeight() ? out.specOf(tensor) : nullptr) addOnce(out.specs, *spec);
     if (out.specs.empty())
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", shownPath(path)), path);
     return out;

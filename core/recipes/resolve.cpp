@@ -143,8 +143,9 @@ Result<ResolvedRecipe> resolveRecipe(const ForeignRecipe& recipe, const Model& m
     ResolvedRecipe out = rulesAlone(recipe);
     if (rules->patterns() * model.tensors.size() > kMostMatches)
         return fail(fmt::format("{} patterns for {} tensors are too many", rules->patterns(), model.tensors.size()));
+    std::vector<bool> chooses(recipe.rules.size()); // matrices that a spec takes by itself
     for (const TensorInfo& tensor : model.tensors) {
-        if (!tensor.isWeight()) continue;
+        if (!isMatrix(tensor)) continue;
         ResolvedTensor row;
         row.tensor = &tensor;
         const auto names = namesIn(recipe.format->names, tensor.name);
@@ -157,12 +158,21 @@ Result<ResolvedRecipe> resolveRecipe(const ForeignRecipe& recipe, const Model& m
         } else {
             auto matching = rules->matching(recipe, names, isLinearWeight(tensor).has_value());
             if (!matching) return tl::unexpected(matching.error());
-            for (const std::size_t i : *matching) ++out.rules[i].matches;
+            for (const std::size_t i : *matching) ++out.rules[i].matches, chooses[i] = chooses[i] || tensor.isWeight();
             decide(row, recipe, std::move(*matching));
             if (row.rule) ++out.rules[*row.rule].decides;
         }
         out.problems += !row.problem.empty();
         out.tensors.push_back(std::move(row));
+    }
+    for (ResolvedTensor& row : out.tensors) {
+        // A rule for others too says nothing of what no spec takes by itself.
+        const bool isAdded = row.rule && !chooses[*row.rule];
+        if (row.tensor->isWeight() || isAdded || (!row.spec && row.problem.empty())) continue;
+        out.problems -= !row.problem.empty();
+        if (row.rule) --out.rules[*row.rule].decides;
+        row.matchedBy = std::string("no rule: ") + rowOf(row.tensor->role).why;
+        row.rule.reset(), row.spec.reset(), row.problem.clear(), row.note.clear(), row.others.clear();
     }
     addRemarks(out);
     return out;

@@ -24,10 +24,12 @@ struct ChangeKept {
     ProfileKept profile;
     std::vector<eval::TokenInText> texts;
     std::optional<double> floor; ///< noise floor
+    std::optional<eval::ChangedSize> size;
 };
 struct EmbeddingKept {
     std::string spec, reason;
     std::vector<double> cosines;
+    std::optional<eval::ChangedSize> size;
 };
 struct EmbeddingsKept {
     std::vector<EmbeddingKept> specs;
@@ -99,6 +101,13 @@ template<class Io> static void fields(Io& io, TokenInText& text) {
     io("token", text.token);
     io("after", text.after);
 }
+template<class Io> static void fields(Io& io, ChangedSize& size) {
+    io("matrices", size.matrices);
+    io("elements", size.elements);
+    io("bytes", size.bytes);
+    io("all_elements", size.allElements);
+    io("all_bytes", size.allBytes);
+}
 } // namespace eval
 
 namespace kept {
@@ -120,11 +129,13 @@ template<class Io> static void fields(Io& io, ChangeKept& change) {
     io("profile", change.profile);
     io("texts", change.texts);
     io("floor", change.floor);
+    io("size", change.size);
 }
 template<class Io> static void fields(Io& io, EmbeddingKept& one) {
     io("spec", one.spec);
     io("reason", one.reason);
     io("cosines", one.cosines);
+    io("size", one.size);
 }
 template<class Io> static void fields(Io& io, EmbeddingsKept& all) { io("specs", all.specs); }
 template<class Io> static void fields(Io& io, EvidenceKept& all) {
@@ -175,11 +186,12 @@ std::string keptEvidence(const eval::EvaluationRecord& record) {
                                change.row.summary,
                                {p.running, {p.bins.begin(), p.bins.end()}, p.below, p.above, p.positions, p.worst},
                                change.worst,
-                               change.row.floor});
+                               change.row.floor,
+                               change.row.size});
     }
     if (!record.embeddings.empty()) all.embeddings.emplace();
     for (const auto& one : record.embeddings)
-        all.embeddings->specs.push_back({one.row.spec, one.row.reason, one.cosines});
+        all.embeddings->specs.push_back({one.row.spec, one.row.reason, one.cosines, one.row.size});
     return kept::textOf(all);
 }
 
@@ -208,7 +220,7 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
             return fail("the kept evaluation is damaged: what was compared");
         one.row.kind = eval::RowKind(kind);
         if (!kept::isMeasure(change.floor)) return fail("the kept evaluation is damaged: its noise floor");
-        one.row.floor = change.floor;
+        one.row.floor = change.floor, one.row.size = change.size;
         one.profile.running = std::move(p.running), one.profile.positions = std::move(p.positions);
         one.profile.worst = std::move(p.worst);
         std::copy(p.bins.begin(), p.bins.end(), one.profile.bins.begin());
@@ -223,7 +235,7 @@ Result<eval::EvaluationRecord> evidenceKept(const std::string& text) {
             if (!kept::areWords({&one.spec, &one.reason}) || !kept::areCosines(one.cosines))
                 return fail("the kept evaluation is damaged: cosines of a spec");
             auto summary = eval::summarizeCosines(one.cosines);
-            record.embeddings.push_back({{one.spec, std::move(summary), one.reason}, std::move(one.cosines)});
+            record.embeddings.push_back({{one.spec, std::move(summary), one.reason, one.size}, std::move(one.cosines)});
         }
     return record;
 }

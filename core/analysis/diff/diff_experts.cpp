@@ -47,8 +47,8 @@ void addExperts(const TensorInfo& tensor, std::vector<TensorInfo>& into) {
         one.elements = tensor.elements / std::uint64_t(experts), one.bytes = tensor.bytes / std::uint64_t(experts);
         one.role = TensorRole::Linear;
         if (tensor.derived)
-            one.derived = std::make_shared<ComputedSlice>(tensor.derived, std::uint64_t(e) * one.bytes,
-                                                          std::uint64_t(experts));
+            one.derived =
+                std::make_shared<ComputedSlice>(tensor.derived, std::uint64_t(e) * one.bytes, std::uint64_t(experts));
         else
             one.offset = tensor.offset + std::uint64_t(e) * one.bytes;
         into.push_back(std::move(one));

@@ -110,7 +110,8 @@ std::string nameOfExpert(std::string_view tensor, std::int64_t expert) { return 
 
 std::optional<std::string_view> tensorOfExpert(std::string_view name) {
     const auto open = name.rfind('[');
-    if (!name.ends_with(']') || open == name.npos || !isNumber(name.substr(open + 1, name.size() - open - 2))) return {};
+    if (!name.ends_with(']') || open == name.npos || !isNumber(name.substr(open + 1, name.size() - open - 2)))
+        return {};
     return name.substr(0, open);
 }
 

@@ -32,6 +32,19 @@ std::vector<LayerMatrix> NetworkWeights::routers() const {
     return matricesOf([](WeightRole role) { return role == WeightRole::Router; });
 }
 
+bool NetworkWeights::isTied() const { return &headTensor() == tensors_.outside.at(WeightRole::Embedding).weight(); }
+
+std::vector<LayerMatrix> NetworkWeights::outside() const {
+    const Architecture& family = *network_.architecture;
+    const TensorInfo* embedding = tensors_.outside.at(WeightRole::Embedding).weight();
+    std::vector<LayerMatrix> out{
+        {embedding, 0, WeightRole::Embedding, nameOf(family.model, WeightRole::Embedding, true)}};
+    if (!network_.isEncoder && !isTied())
+        out.push_back(
+            {&headTensor(), tensors_.layers.size(), WeightRole::Head, nameOf(family.model, WeightRole::Head, true)});
+    return out;
+}
+
 std::vector<LayerMatrix> NetworkWeights::matricesOf(bool (*takes)(WeightRole role)) const {
     const Architecture& family = *network_.architecture;
     std::vector<LayerMatrix> out;
@@ -144,7 +157,6 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
     for (const Norm& norm : norms)
         if (auto done = loadNorm(weights, norm.role, change, job, *norm.values, norm.bias); !done)
             return tl::unexpected(done.error());
-    const WeightChange* changeOfRouter = change && change->everywhere ? change : nullptr;
     std::vector<float> noBias;
     struct Matrix {
         WeightRole role;
@@ -162,7 +174,7 @@ Result<LayerWeights> NetworkWeights::layer(std::size_t index, const WeightChange
         {Gate, out.gateUp, out.gateUpBias, change},
         {Up, out.gateUp, out.gateUpBias, change},
         {Down, out.down, out.downBias, change},
-        {Router, out.experts.router, noBias, changeOfRouter},
+        {Router, out.experts.router, noBias, change},
     };
     for (const Matrix& part : matrices)
         if (auto done = append(weights, part.role, part.change, job, part.matrix, part.bias); !done)

@@ -49,6 +49,8 @@ struct LayerMatrix {
     std::string gguf;         ///< its name in GGUF files: "blk.0.attn_q.weight"
     bool inputsFirst = false; ///< true: stored as [inputs, outputs]; false: [outputs, inputs]
     int expert = -1;          ///< number of its expert; -1: no expert, or all experts as [experts, outputs, inputs]
+    /// The embedding, which is before layer 0, or the head, whose layer is one behind the last.
+    bool isOutside() const { return role == WeightRole::Embedding || role == WeightRole::Head; }
 };
 
 /// How many of them are stored quantized.
@@ -65,6 +67,9 @@ public:
     std::vector<LayerMatrix> matrices() const;
     /// The routers of the layers with experts.
     std::vector<LayerMatrix> routers() const;
+    /// The embedding and, if it is not tied to it, the head.
+    std::vector<LayerMatrix> outside() const;
+    bool isTied() const; ///< the head's matrix is that of the embedding
 
     /// The weights of a layer. `change` gives other values for some weights; null means all values as they are stored.
     /// It has this meaning in all functions below.
@@ -85,6 +90,7 @@ public:
     /// The same with one expert. A tensor of several experts that do not change one by one counts whole.
     std::uint64_t layerBytesAtOnce(std::size_t index, const WeightChange* change) const;
     std::uint64_t headBytes(const WeightChange* change) const;
+    const TensorInfo& headTensor() const;
 
 private:
     /// True if matrices of layers are stored as [inputs, outputs].
@@ -106,7 +112,6 @@ private:
     Result<void> appendExpert(const FoundWeights& weights, WeightRole role, std::size_t expert,
                               const WeightChange* change, Changed& changed, const Job& job, WeightMatrix& into) const;
     std::uint64_t bytesOf(WeightRole role, const TensorInfo& tensor, const WeightChange* change) const;
-    const TensorInfo& headTensor() const;
 
     std::shared_ptr<const Model> model_;
     Network network_;

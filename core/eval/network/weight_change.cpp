@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/network/weight_change.h"
 
+#include "core/base/text.h"
+#include "core/layouts/conv1d.h"
+#include "core/layouts/model_fields.h"
+#include "core/layouts/serve.h"
+#include "core/layouts/taken_tensors.h"
+#include "core/model/derived_tensor.h"
 #include "core/quant/encode/quantizer.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <unordered_set>
 
 namespace qs::eval {
 namespace {
@@ -12,35 +23,94 @@ Result<std::vector<float>> roundtrip(const TensorView& stored, const QuantSpec& 
     return materialize(*quantized);
 }
 
-/// True for a matrix, and for a tensor that holds the matrices of all experts.
-bool isMatrix(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
+/// [rows, columns] -> [columns, rows].
+std::vector<float> transposed(const std::vector<float>& values, std::size_t rows, std::size_t columns) {
+    std::vector<float> out(values.size());
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < columns; ++c) out[c * rows + r] = values[r * columns + c];
+    return out;
+}
+
+/// The same of the transposed matrix, which the layout writes; the result has the shape of the original.
+Result<std::vector<float>> roundtripTurned(const TensorInfo& tensor, const TensorView& stored, const QuantSpec& spec,
+                                           const Job& job) {
+    const auto rows = std::size_t(tensor.shape.front()), columns = std::size_t(tensor.shape.back());
+    std::vector<float> values(tensor.elements);
+    loadF32(stored, 0, values.size(), values.data());
+    values = transposed(values, rows, columns);
+    TensorInfo other = tensor;
+    other.shape = std::vector<std::int64_t>{tensor.shape.back(), tensor.shape.front()};
+    other.outputLast = false, other.dtype = DType::F32, other.packed = nullptr, other.derived = nullptr;
+    other.offset = 0, other.bytes = 4 * values.size();
+    auto changed = roundtrip({&other, std::as_bytes(std::span(values)), nullptr}, spec, job);
+    if (!changed) return changed;
+    return transposed(*changed, columns, rows);
+}
+
+/// The forward pass has matrices, and tensors with the matrices of all experts.
+bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
 
 } // namespace
 
-WeightChange quantizedAs(QuantSpec spec) {
+Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout) {
+    SpecScope out;
+    out.asStored = true;
+    if (!layout.empty()) out.layout = findLayout(layout);
+    if (!layout.empty() && !out.layout)
+        return fail(fmt::format("there is no layout '{}'; `layouts` lists them", escapeForPeople(layout, 40)));
+    if (filters.empty()) return out;
+    const auto chosen = selectAny(model, TensorChoice(filters));
+    if (!chosen) return tl::unexpected(chosen.error());
+    if (std::ranges::none_of(*chosen, [](const TensorInfo* tensor) { return hasMatrices(*tensor); }))
+        return fail(fmt::format("--tensor {} takes no matrix, and an evaluation changes matrices alone",
+                                escapeForPeople(filters.front(), 80)));
+    const auto taken = std::make_shared<const std::unordered_set<const TensorInfo*>>(chosen->begin(), chosen->end());
+    out.named = true;
+    out.takes = [taken](const TensorInfo& tensor) { return taken->contains(&tensor); };
+    return out;
+}
+
+WeightChange quantizedBy(std::string name, std::string detail,
+                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope) {
     WeightChange change;
-    change.name = specText(spec), change.detail = canonicalText(spec);
-    change.touches = isMatrix;
-    const auto shared = std::make_shared<const QuantSpec>(std::move(spec));
-    change.specOf = [shared](const TensorInfo&) { return shared.get(); };
-    change.byFirstAxis = [shared](const TensorInfo& tensor) { return quantizesByFirstAxis(*shared, tensor); };
-    change.values = [shared](const TensorInfo&, const TensorView& stored, const Job& job) {
-        return roundtrip(stored, *shared, job);
+    change.name = std::move(name), change.detail = std::move(detail);
+    change.everywhere = change.isRecipe = true;
+    change.layout = scope.layout;
+    if (scope.layout) change.detail += fmt::format(" in layout {}", scope.layout->id);
+    change.specOf = specOf;
+    change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };
+    change.touches = [specOf, layout = scope.layout, named = scope.named](const TensorInfo& tensor) {
+        const QuantSpec* spec = hasMatrices(tensor) ? specOf(tensor) : nullptr;
+        return spec && (!layout || leftAlone({&tensor, spec, named}, *layout));
+    };
+    change.values = [specOf, layout = scope.layout,
+                     rounds = scope.asStored](const TensorInfo& tensor, const TensorView& stored,
+                                              const Job& job) -> Result<std::vector<float>> {
+        const QuantSpec& spec = *specOf(tensor);
+        if (layout)
+            if (auto fine = checkWritable(tensor, spec, *layout); !fine) return tl::unexpected(fine.error());
+        auto values = layout && isTurned(*layout, tensor) ? roundtripTurned(tensor, stored, spec, job)
+                                                          : roundtrip(stored, spec, job);
+        const bool isHalf = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
+        if (values && rounds && isHalf) roundTo(tensor.dtype, values->data(), values->size());
+        return values;
     };
     return change;
 }
 
-WeightChange quantizedBy(std::string name, std::string detail,
-                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf) {
-    WeightChange change;
-    change.name = std::move(name), change.detail = std::move(detail);
-    change.everywhere = true;
-    change.specOf = specOf;
-    change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };
-    change.touches = [specOf](const TensorInfo& tensor) { return isMatrix(tensor) && specOf(tensor); };
-    change.values = [specOf](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
-        return roundtrip(stored, *specOf(tensor), job);
+WeightChange quantizedAs(QuantSpec spec, SpecScope scope) {
+    const std::string name = specText(spec), detail = canonicalText(spec);
+    const auto shared = std::make_shared<const QuantSpec>(std::move(spec));
+    const auto specOf = [shared, takes = scope.takes](const TensorInfo& tensor) -> const QuantSpec* {
+        return (takes ? takes(tensor) : tensor.isWeight()) ? shared.get() : nullptr;
     };
+    const bool rounds = scope.asStored;
+    WeightChange change = quantizedBy(name, detail, specOf, std::move(scope));
+    // An expert of a tensor comes as a tensor of its own, which no scope knows.
+    const auto ofAll = [shared](const TensorInfo&) { return shared.get(); };
+    WeightChange any = quantizedBy(name, detail, ofAll, {.layout = change.layout, .asStored = rounds});
+    change.values = std::move(any.values), change.byFirstAxis = std::move(any.byFirstAxis);
+    change.isRecipe = false;
     return change;
 }
 
@@ -49,6 +119,68 @@ WeightChange replacedBy(std::shared_ptr<const Model> network, std::string name) 
     change.name = std::move(name), change.detail = network->path;
     change.network = std::move(network);
     return change;
+}
+
+namespace {
+
+/// What a matrix takes under a spec: in the layout, or in the default one of the spec.
+Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                 const Layout* layout, const Job& job) {
+    if (!layout) {
+        const auto size = storedSize(spec, tensor);
+        if (!size) return tl::unexpected(size.error());
+        return size->total();
+    }
+    if (auto fine = checkWritable(tensor, spec, *layout); !fine) return tl::unexpected(fine.error());
+    const auto other = isTurned(*layout, tensor) ? turned(model, tensor) : nullptr;
+    const TensorInfo& written = other ? *other : tensor;
+    const auto view = model.view(written);
+    if (!view) return tl::unexpected(view.error());
+    auto measured = MeasuredTensor::of(*view, forTensor(spec, written), job);
+    if (!measured) return tl::unexpected(measured.error());
+    const auto made = inLayout(*layout, std::move(*measured));
+    if (!made) return tl::unexpected(made.error());
+    return bytesOf(made->fields);
+}
+
+} // namespace
+
+Result<void> measureSizes(const Model& model, std::vector<WeightChange>& changes, const Job& job) {
+    for (WeightChange& change : changes) {
+        if (change.size || !change.specOf) continue;
+        ChangedSize out;
+        bool fits = true;
+        for (const TensorInfo& tensor : model.tensors) {
+            const std::uint64_t before = storedBytes(tensor);
+            out.allElements += tensor.elements, out.allBytes += before;
+            if (!fits || !change.touches(tensor)) continue;
+            const auto bytes = bytesUnder(model, tensor, *change.specOf(tensor), change.layout, job);
+            if (!bytes && bytes.error().cancelled) return tl::unexpected(bytes.error());
+            fits = bytes.has_value();
+            ++out.matrices, out.elements += tensor.elements, out.bytes += bytes.value_or(0);
+            out.allBytes += bytes.value_or(0) - before;
+        }
+        if (fits) change.size = out;
+    }
+    return {};
+}
+
+ChangedSize storedSizeOf(const Model& stored, const Model& decoded) {
+    ChangedSize out;
+    out.allBytes = stored.totalBytes();
+    for (const TensorInfo& tensor : decoded.tensors) out.allElements += tensor.elements;
+    const auto fields = storedFields(stored);
+    std::set<std::string> wholes;
+    for (const TensorInfo& tensor : stored.tensors) {
+        const auto whole = fields.find(tensor.name);
+        const bool isLayer = tensor.packed || (tensor.derived && tensor.derived->parts().size() > 1);
+        if (whole == fields.end() && !isLayer) continue;
+        out.bytes += storedBytes(tensor);
+        if (whole != fields.end() && !wholes.insert(whole->second).second) continue;
+        const TensorInfo* values = whole != fields.end() ? decoded.find(whole->second) : &tensor;
+        ++out.matrices, out.elements += values ? values->elements : 0;
+    }
+    return out;
 }
 
 } // namespace qs::eval

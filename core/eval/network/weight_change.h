@@ -4,11 +4,18 @@
 // or those of another model.
 
 #include "core/base/job.h"
+#include "core/eval/network/changed_size.h"
 #include "core/model/model.h"
 #include "core/quant/spec/spec.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <vector>
+
+namespace qs {
+struct Layout;
+}
 
 namespace qs::eval {
 
@@ -26,8 +33,10 @@ struct WeightChange {
         values;
     /// Another network, with its own configuration and weights, in place of this one; the other fields then have no effect.
     std::shared_ptr<const Model> network = nullptr;
-    /// Whether the embedding, positions, the head and routers may change too; false: matrices of layers alone.
+    /// Whether the embedding and the head may change too; false: weights of layers alone.
     bool everywhere = false;
+    bool isRecipe = false;          ///< specs differ from matrix to matrix
+    const Layout* layout = nullptr; ///< of the file that is written; null: any
     /// The spec under which a tensor that `touches` takes is quantized; empty: the values come otherwise.
     std::function<const QuantSpec*(const TensorInfo& tensor)> specOf = {};
     /// Whether each index of the first axis may get its new values alone, as a tensor [1, ...] of the same name. Null: never.
@@ -36,14 +45,31 @@ struct WeightChange {
     std::shared_ptr<LinearServer> server = nullptr;
     /// Puts the weights of a layer in another order, under which the layer computes the same. Null: as they are.
     std::function<void(const Network& network, LayerWeights& weights)> rearranged = {};
+    /// What the changed matrices take, or another network in its files; none: it was not measured.
+    std::optional<ChangedSize> size = {};
 };
 
-/// All matrices of the layers quantized under one spec and decoded again.
-WeightChange quantizedAs(QuantSpec spec);
-/// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null, with the embedding and
-/// the head: what a recipe would export.
+/// The matrices that a spec is for, by filters and by a layout's own choice.
+struct SpecScope {
+    const Layout* layout = nullptr; ///< null: none leaves a matrix out
+    /// Whether the spec is for a tensor; null: TensorInfo::isWeight().
+    std::function<bool(const TensorInfo& tensor)> takes = {};
+    bool named = false;    ///< by filters: the layout refuses a matrix that it would leave out
+    bool asStored = false; ///< values are rounded to the dtype of the source, in which a written file is read back
+};
+/// What `quantize` writes of a model under the filters and the layout; "": no layout. Errors: an unknown layout, those of
+/// selectAny().
+Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout);
+
+/// All matrices of the scope quantized under one spec and decoded again: what `quantize` writes.
+WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
+/// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null: what a recipe would export.
 WeightChange quantizedBy(std::string name, std::string detail,
-                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf);
+                         std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope = {});
+/// Sets WeightChange::size where a spec is known that fits all matrices. Error: cancelled.
+Result<void> measureSizes(const Model& model, std::vector<WeightChange>& changes, const Job& job);
+/// What a model takes in its files. `decoded`: the same model with the values of tensors that are stored quantized.
+ChangedSize storedSizeOf(const Model& stored, const Model& decoded);
 /// Another network, of any family, with the same vocabulary.
 WeightChange replacedBy(std::shared_ptr<const Model> network, std::string name);
 

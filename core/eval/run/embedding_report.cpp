@@ -25,8 +25,18 @@ Columns<EmbeddingRow> makeEmbeddingColumns() {
                             Direction better = HigherIsBetter) {
         add(withWholeTip({id, title, "", Show::Significant, 6, better, tip}), of);
     };
-    out.push_back(columnOf<Row>(
-        {"spec", "Spec", "", Show::Code, 2, None, "What the matrices of all layers were quantized as."}, &Row::spec));
+    out.push_back(
+        columnOf<Row>({"spec", "Spec", "", Show::Code, 2, None, "What the matrices were quantized as."}, &Row::spec));
+    const auto size = [&](ColumnInfo info, auto of) {
+        out.push_back({std::move(info),
+                       [of](const Row& row) { return row.size ? cellOf(std::invoke(of, *row.size)) : Value(); }});
+    };
+    size({"matrices", "Matrices", "", Show::Integer, 0, None, "Matrices that are quantized."}, &ChangedSize::matrices);
+    size({"bytes", "Bytes", "", Show::Bytes, 0, LowerIsBetter, "Stored bytes of these matrices."}, &ChangedSize::bytes);
+    size({"bpw", "bpw", "", Show::Fixed, 4, LowerIsBetter, "True stored bits per weight of these matrices."},
+         &ChangedSize::bpw);
+    size({"bpw_all", "bpw of all", "", Show::Fixed, 4, LowerIsBetter, "Stored bits per weight of the whole model."},
+         &ChangedSize::bpwAll);
     cosine("mean_cosine", "Mean cosine", "Mean over chunks of the cosine of the embedding with that of the reference.",
            [](const S& s) { return s.cosine.mean; });
     cosine(
@@ -80,8 +90,8 @@ std::string labelOf(const WeightChange& change, const std::string& servedBy) {
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
     std::vector<EmbeddingRow> rows;
     for (std::size_t i = 0; i < plan.changes.size(); ++i)
-        rows.push_back(
-            {labelOf(plan.changes[i], result.servedBy[i]), summarizeCosines(result.cosines[i]), result.reasons[i]});
+        rows.push_back({labelOf(plan.changes[i], result.servedBy[i]), summarizeCosines(result.cosines[i]),
+                        result.reasons[i], plan.changes[i].size});
     return rows;
 }
 

@@ -15,10 +15,10 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
     for (std::size_t i = 0; i < plan.changes.size(); ++i) {
         const WeightChange& change = plan.changes[i];
         rows.push_back({change.name, summarize(result.scores[i]), result.reasons[i],
-                        change.network      ? RowKind::Against
-                        : change.everywhere ? RowKind::Recipe
-                                            : RowKind::Spec,
-                        result.floor, result.servedBy[i]});
+                        change.network    ? RowKind::Against
+                        : change.isRecipe ? RowKind::Recipe
+                                          : RowKind::Spec,
+                        result.floor, result.servedBy[i], change.size});
     }
     return rows;
 }

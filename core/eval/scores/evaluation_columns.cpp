@@ -36,7 +36,7 @@ Column<Row> count(const char* id, const char* title, const char* tip, std::size_
 }
 
 void addNames(Columns<Row>& out) {
-    out.push_back(name("spec", "Spec", "What the matrices of all layers were quantized as.", RowKind::Spec));
+    out.push_back(name("spec", "Spec", "What the matrices were quantized as.", RowKind::Spec));
     out.push_back(name("recipe", "Recipe", "The recipe by which all matrices were quantized.", RowKind::Recipe));
     out.push_back(name("against", "Against", "The model that is compared with the reference.", RowKind::Against));
     out.push_back(
@@ -45,6 +45,27 @@ void addNames(Columns<Row>& out) {
                        "be served; or f32 "
                        "here, which shows the effect of the weights alone."},
                       [](const Row& row) { return row.servedBy.empty() ? Value(kOwnProducts) : Value(row.servedBy); }));
+}
+
+/// `of`: a figure of the size.
+template<class Of> Column<Row> sizeColumn(ColumnInfo info, Of of) {
+    return {std::move(info), [of](const Row& row) { return row.size ? cellOf(std::invoke(of, *row.size)) : Value(); }};
+}
+
+void addSize(Columns<Row>& out) {
+    using enum Direction;
+    out.push_back(sizeColumn({"matrices", "Matrices", "", Show::Integer, 0, None,
+                              "Matrices that are quantized, with the embedding and the head unless they are kept."},
+                             &ChangedSize::matrices));
+    out.push_back(sizeColumn({"bytes", "Bytes", "", Show::Bytes, 0, LowerIsBetter, "Stored bytes of these matrices."},
+                             &ChangedSize::bytes));
+    out.push_back(sizeColumn({"bpw", "bpw", "", Show::Fixed, 4, LowerIsBetter,
+                              "True stored bits per weight of these matrices: 8 (codes + scales + padding) / elements"},
+                             &ChangedSize::bpw));
+    out.push_back(
+        sizeColumn({"bpw_all", "bpw of all", "", Show::Fixed, 4, LowerIsBetter,
+                    "Stored bits per weight of the whole model: what is not quantized counts as it is stored"},
+                   &ChangedSize::bpwAll));
 }
 
 void addDivergence(Columns<Row>& out) {
@@ -146,7 +167,7 @@ void addCounts(Columns<Row>& out) {
 const Columns<EvaluationRow>& evaluationColumns() {
     static const Columns<EvaluationRow> columns = [] {
         Columns<Row> out;
-        addNames(out), addDivergence(out), addPerplexity(out), addChange(out), addCounts(out);
+        addNames(out), addSize(out), addDivergence(out), addPerplexity(out), addChange(out), addCounts(out);
         return out;
     }();
     return columns;

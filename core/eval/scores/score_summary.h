@@ -6,6 +6,7 @@
 
 #include "core/base/column.h"
 #include "core/base/percentile.h"
+#include "core/eval/network/changed_size.h"
 #include "core/eval/scores/token_score.h"
 
 #include <optional>
@@ -55,6 +56,7 @@ struct EvaluationRow {
     std::optional<double> floor = {}; ///< mean KL of the reference against itself in another order of sums, nats
     /// The backend that computed the products of its layers: "cpu, int8 activations"; "" for our own f32 kernels.
     std::string servedBy = {};
+    std::optional<ChangedSize> size = {}; ///< what the figures stand for; none: it was not measured
     std::string label() const {
         return servedBy.empty() ? spec : spec + " on " + servedBy;
     } ///< unlike that of any other row

@@ -49,6 +49,7 @@ Result<std::string> aboutRuns(const Model& model, const SensitivityPlan& plan, c
 struct BranchRunner::Base {
     const WeightChange* change; ///< null: the stored weights
     Borders borders;
+    std::optional<Head> head; ///< with the change; loaded when it is asked for
 };
 
 /// A branch that goes forward.
@@ -60,7 +61,7 @@ struct BranchRunner::Active {
     std::string reason;
     bool ended = false; ///< before the last chunk
     bool isDone() const { return ended || !reason.empty(); }
-    std::size_t first() const { return *branch->layers.begin(); }
+    std::size_t first() const { return branch->first(); }
 };
 
 BranchRunner::BranchRunner(std::shared_ptr<const Model> model, const SensitivityPlan& plan)
@@ -95,9 +96,9 @@ Result<void> BranchRunner::prepare(const Job& job) {
     return {};
 }
 
-Result<HiddenStates> BranchRunner::start(const Job& job) const {
+Result<HiddenStates> BranchRunner::start(const Job& job, const WeightChange* change) const {
     const auto inputs = inputsOf(plan_.text, scored_.inputs, plan_.context);
-    auto embedded = weights_->embed(inputs, plan_.context, nullptr, job);
+    auto embedded = weights_->embed(inputs, plan_.context, change, job);
     if (!embedded) return tl::unexpected(embedded.error());
     return HiddenStates(*network_, std::move(*embedded), plan_.context);
 }
@@ -110,9 +111,9 @@ void BranchRunner::tell(const char* what, const Job& job) const {
 Result<BranchRunner::Base*> BranchRunner::bordersOf(const WeightChange* base, const std::set<std::size_t>& layers,
                                                     const Job& job) {
     auto& kept = base ? other_ : reference_;
-    if (!kept) kept = std::make_unique<Base>(Base{base, Borders(plan_.memory / 4)});
+    if (!kept) kept = std::make_unique<Base>(Base{base, Borders(plan_.memory / 4), {}});
     if (std::ranges::all_of(layers, [&](std::size_t l) { return kept->borders.has(l); })) return kept.get();
-    auto states = start(job);
+    auto states = start(job, base);
     if (!states) return tl::unexpected(states.error());
     for (std::size_t layer = 0;; ++layer) {
         if (layers.contains(layer) && !kept->borders.has(layer))
@@ -146,11 +147,9 @@ Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, Chunks 
         for (Active& one : batch) {
             if (one.first() > layer || one.isDone()) continue;
             tell("Running changed networks", job);
-            if (one.first() == layer) {
-                auto values = base.borders.at(layer);
-                if (!values) return tl::unexpected(values.error());
-                one.states.emplace(statesOf(*values, chunks));
-            }
+            if (one.first() == layer)
+                if (auto begun = begin(base, one, chunks, job); !begun) return begun;
+            if (one.isDone()) continue;
             workDone_ += share;
             if (!one.branch->layers.contains(layer)) {
                 same.push_back(&*one.states);
@@ -168,10 +167,60 @@ Result<void> BranchRunner::runBatch(Base& base, std::span<Active> batch, Chunks 
         if (auto done = HiddenStates::passAll(same, std::move(*loaded), network_->layers[layer], job, {}, first); !done)
             return done;
     }
-    return scoreBatch(batch, chunks, job);
+    for (Active& one : batch)
+        if (one.first() == network_->layers.size() && !one.isDone())
+            if (auto begun = begin(base, one, chunks, job); !begun) return begun;
+    return scoreBatch(base, batch, chunks, job);
 }
 
-Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job) {
+Result<void> BranchRunner::begin(Base& base, Active& one, Chunks chunks, const Job& job) const {
+    if (!one.branch->hasEmbedding) {
+        auto values = base.borders.at(one.first());
+        if (!values) return tl::unexpected(values.error());
+        one.states.emplace(statesOf(*values, chunks));
+        return {};
+    }
+    const auto inputs = inputsOf(plan_.text, scored_.inputs, plan_.context);
+    const std::size_t from = std::min(chunks.begin * plan_.context, inputs.size()),
+                      to = std::min(chunks.end * plan_.context, inputs.size());
+    auto embedded =
+        weights_->embed(std::span(inputs).subspan(from, to - from), plan_.context, &one.branch->change, job);
+    if (!embedded && embedded.error().cancelled) return tl::unexpected(embedded.error());
+    if (embedded)
+        one.states.emplace(*network_, std::move(*embedded), plan_.context);
+    else
+        one.reason = embedded.error().sentence();
+    return {};
+}
+
+Result<void> BranchRunner::scoreBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job) {
+    const TensorInfo& matrix = weights_->headTensor();
+    const bool changesHead = base.change && base.change->touches && base.change->touches(matrix);
+    if (changesHead && !base.head) {
+        auto head = Head::load(*network_, *weights_, base.change, job);
+        if (!head) return tl::unexpected(head.error());
+        base.head.emplace(std::move(*head));
+    }
+    std::vector<Active*> same;
+    for (Active& one : batch) {
+        if (one.isDone()) continue;
+        if (!one.branch->layers.contains(network_->layers.size())) {
+            same.push_back(&one);
+            continue;
+        }
+        auto head = Head::load(*network_, *weights_, &one.branch->change, job);
+        if (!head && head.error().cancelled) return tl::unexpected(head.error());
+        if (!head) {
+            one.reason = head.error().sentence(), one.states.reset();
+            continue;
+        }
+        Active* const alone[] = {&one};
+        if (auto done = scoreWith(*head, {alone, 1}, chunks, job); !done) return done;
+    }
+    return same.empty() ? Result<void>() : scoreWith(changesHead ? *base.head : *head_, same, chunks, job);
+}
+
+Result<void> BranchRunner::scoreWith(Head& head, std::span<Active* const> branches, Chunks chunks, const Job& job) {
     const std::size_t last = network_->layers.size();
     auto kept = bordersOf(nullptr, {last}, job);
     if (!kept) return tl::unexpected(kept.error());
@@ -187,11 +236,10 @@ Result<void> BranchRunner::scoreBatch(std::span<Active> batch, Chunks chunks, co
             const std::size_t count = std::min(kLogitRows, range.end - first);
             tell("Comparing logits", job);
             if (!(*head_)(reference, first - begin, count, expected, job)) return cancelledError();
-            for (Active& one : batch) {
-                if (one.isDone()) continue;
-                if (!(*head_)(*one.states, first - begin, count, other, job)) return cancelledError();
+            for (Active* one : branches) {
+                if (!head(*one->states, first - begin, count, other, job)) return cancelledError();
                 compareLogits(plan_.text.tokens, plan_.context, range.chunk, first, count, vocabulary, expected, other,
-                              one.scores);
+                              one->scores);
             }
         }
     return job.cancelled() ? Result<void>(cancelledError()) : Result<void>();
@@ -225,9 +273,8 @@ Result<void> BranchRunner::score(const WeightChange* base, std::vector<Branch> b
     if (!known) return tl::unexpected(known.error());
     std::vector<std::size_t> missing = std::move(*known);
     if (missing.empty()) return {};
-    std::ranges::stable_sort(missing, [&](std::size_t a, std::size_t b) {
-        return *branches[a].layers.begin() < *branches[b].layers.begin();
-    });
+    std::ranges::stable_sort(missing,
+                             [&](std::size_t a, std::size_t b) { return branches[a].first() < branches[b].first(); });
     std::vector<Active> all;
     std::set<std::size_t> borders;
     for (const std::size_t i : missing) {

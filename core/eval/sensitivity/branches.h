@@ -25,8 +25,8 @@ public:
     /// cannot be computed.
     Result<void> score(const WeightChange* base, std::vector<Branch> branches, const BranchDone& done, const Job& job,
                        double until = 0);
-    /// A text's hidden states as they enter layer 0.
-    Result<HiddenStates> start(const Job& job) const;
+    /// A text's hidden states as they enter layer 0. `change`: of the embedding; null: as it is stored.
+    Result<HiddenStates> start(const Job& job, const WeightChange* change = nullptr) const;
 
 protected:
     BranchRunner(std::shared_ptr<const Model> model, const SensitivityPlan& plan);
@@ -45,7 +45,10 @@ private:
         std::size_t begin, end;
     };
     Result<void> runBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
-    Result<void> scoreBatch(std::span<Active> batch, Chunks chunks, const Job& job);
+    /// The hidden states with which a branch begins.
+    Result<void> begin(Base& base, Active& one, Chunks chunks, const Job& job) const;
+    Result<void> scoreBatch(Base& base, std::span<Active> batch, Chunks chunks, const Job& job);
+    Result<void> scoreWith(Head& head, std::span<Active* const> branches, Chunks chunks, const Job& job);
     /// Picks the hidden states of some chunks.
     HiddenStates statesOf(const std::vector<float>& all, Chunks chunks) const;
     void tell(const char* what, const Job& job) const;

@@ -33,8 +33,11 @@ Result<Sensitivity> sensitivity(std::shared_ptr<const Model> model, const Sensit
     if (auto done = plan.how->measure(**run, job); !done) return tl::unexpected(done.error());
     Sensitivity out = (*run)->result();
     out.hows = {plan.how};
-    for (const Unit& unit : (*run)->units())
-        out.matrices += unit.matrices.size(), out.quantizedMatrices += quantizedOf(unit.matrices);
+    for (const Unit& unit : (*run)->units()) {
+        auto inLayers = unit.matrices;
+        std::erase_if(inLayers, [](const LayerMatrix& matrix) { return matrix.isOutside(); });
+        out.matrices += inLayers.size(), out.quantizedMatrices += quantizedOf(inLayers);
+    }
     return out;
 }
 

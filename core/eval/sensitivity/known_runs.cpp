@@ -102,7 +102,7 @@ bool KnownRuns::fits(const RunScores& scores, bool ended) const {
 Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branches, const BranchDone& done,
                                                  double until) {
     std::vector<std::size_t> missing;
-    const auto weightOf = [&](const Branch& branch) { return double(layers_) - double(*branch.layers.begin()); };
+    const auto weightOf = [&](const Branch& branch) { return double(layers_ + 1) - double(branch.first()); };
     double total = 0;
     for (const Branch& branch : branches) total += weightOf(branch);
     if (units_) units_->begin(total);

@@ -13,9 +13,12 @@ namespace qs::eval {
 /// A network that differs from its base in some layers.
 struct Branch {
     WeightChange change;          ///< change of the stored weights; includes the changes of the base
-    std::set<std::size_t> layers; ///< layers in which it differs from the base
+    std::set<std::size_t> layers; ///< layers in which it differs from the base; one behind the last: the head
     std::string key;              ///< names all that its scores depend on, besides model, text and program
     std::string name;             ///< for people
+    bool hasEmbedding = false;    ///< it differs in the embedding
+    /// The first layer that must be computed.
+    std::size_t first() const { return hasEmbedding || layers.empty() ? 0 : *layers.begin(); }
 };
 
 struct BranchResult {

@@ -57,7 +57,7 @@ WeightChange withNoise(double nmse) {
     WeightChange change;
     change.name = fmt::format("noise {}", nmse);
     change.detail = fmt::format("normal noise of {:a} of the squared weights, seed {}", nmse, kNoiseSeed);
-    change.touches = isNoisy;
+    change.touches = isNoisy, change.everywhere = true;
     change.values = [nmse](const TensorInfo& tensor, const TensorView& stored, const Job& job) {
         return noisy(tensor, stored, nmse, job);
     };

@@ -128,6 +128,13 @@ private:
             one = std::move(*known), one.isKnown = true;
             return put(u, s);
         }
+        if (std::ranges::any_of(unit.matrices, [](const LayerMatrix& matrix) { return matrix.isOutside(); })) {
+            one.reason =
+                "Only matrices of layers have inputs here: measure the embedding and the head alone, spared or "
+                "by slope.";
+            one.isKnown = true;
+            return put(u, s);
+        }
         one.missing = unit.matrices.size();
         one.chunks.resize(chunks_);
         if (!isMine) {

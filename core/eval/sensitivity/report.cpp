@@ -66,14 +66,14 @@ Plot mapOf(const std::vector<SensitivityRow>& rows) {
     int layers = 0;
     for (const SensitivityRow& row : rows) {
         layers = std::max(layers, row.layer + 1);
-        addOnce(plot.categories, row.role);
+        if (row.layer >= 0) addOnce(plot.categories, row.role);
     }
     for (int layer = 0; layer < layers; ++layer) plot.rowLabels.push_back(std::to_string(layer));
     plot.cells.assign(plot.rowLabels.size() * plot.categories.size(), std::numeric_limits<double>::quiet_NaN());
     for (const SensitivityRow& row : rows) {
         const auto role = std::find(plot.categories.begin(), plot.categories.end(), row.role);
         const auto column = std::size_t(role - plot.categories.begin());
-        if (const auto figure = row.rank(); figure && row.layer >= 0)
+        if (const auto figure = row.rank(); figure && row.layer >= 0 && role != plot.categories.end())
             plot.cells[std::size_t(row.layer) * plot.categories.size() + column] = figure->mean;
     }
     return plot;

@@ -56,6 +56,15 @@ Columns<SensitivityRow> makeRowColumns() {
               [](const Row& row) -> const std::string& { return row.isTensor ? kNothing : row.unit; });
     out.words("spec", "Spec", "What the matrices were quantized as.", Code, &Row::spec);
     out.words("how", "How", "What was measured: alone, spared, slope or output.", Text, &Row::how);
+    const auto size = [&](ColumnInfo info, auto of) {
+        out.push_back({std::move(info),
+                       [of](const Row& row) { return row.size ? cellOf(std::invoke(of, *row.size)) : Value(); }});
+    };
+    size({"matrices", "Matrices", "", Integer, 0, None, "Matrices of the unit."}, &ChangedSize::matrices);
+    size({"bytes", "Bytes", "", Bytes, 0, LowerIsBetter, "Stored bytes of the unit under the spec."},
+         &ChangedSize::bytes);
+    size({"bpw", "bpw", "", Fixed, 4, LowerIsBetter, "True stored bits per weight of the unit under the spec."},
+         &ChangedSize::bpw);
     out.figure(
         {"nmse", "NMSE", "", Scientific, 3, LowerIsBetter, "||V - W||^2 / ||W||^2 of the weights under the spec."},
         &Row::nmse);

@@ -15,9 +15,7 @@ namespace {
 
 /// Applies a change only to the matrices of some units.
 WeightChange within(WeightChange change, std::set<const TensorInfo*> tensors) {
-    change.touches = [all = std::move(change.touches), tensors = std::move(tensors)](const TensorInfo& tensor) {
-        return tensors.contains(&tensor) && all(tensor);
-    };
+    change.touches = [tensors = std::move(tensors)](const TensorInfo& tensor) { return tensors.contains(&tensor); };
     return change;
 }
 
@@ -39,11 +37,13 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
     std::unique_ptr<SensitivityRun> out(new SensitivityRun(model, plan));
     if (auto read = out->readNetwork(); !read) return tl::unexpected(read.error());
     std::vector<LayerMatrix> matrices;
-    for (const LayerMatrix& matrix : out->weights().matrices())
-        if (!plan.takes || plan.takes(*matrix.tensor)) matrices.push_back(matrix);
+    const NetworkWeights& weights = out->weights();
+    for (const auto& list : {weights.outside(), weights.matrices(), weights.routers()})
+        for (const LayerMatrix& matrix : list)
+            if (plan.takes ? plan.takes(*matrix.tensor) : matrix.tensor->isWeight()) matrices.push_back(matrix);
     out->units_ = unitsOf(matrices, *plan.by);
     if (out->units_.empty())
-        return fail(fmt::format("No matrix of a layer of {} is selected; --tensor must match one.",
+        return fail(fmt::format("No matrix of the network of {} is selected; --tensor must match one.",
                                 escapeForPeople(model->title, 100)),
                     model->path);
     if (plan.how->needsSpecs && plan.specs.empty())
@@ -58,7 +58,17 @@ SensitivityRow SensitivityRun::rowOf(const Unit& unit, const QuantSpec* spec) co
     row.unit = unit.name, row.isTensor = unit.matrices.size() == 1 && unit.matrices.front().tensor->name == unit.name;
     for (const LayerMatrix& matrix : unit.matrices) row.tensors.push_back(matrix.tensor->name);
     row.layer = unit.layer, row.role = unit.role, row.how = plan().how->id;
-    if (spec) row.spec = specText(*spec);
+    if (!spec) return row;
+    row.spec = specText(*spec), row.size.emplace();
+    for (const LayerMatrix& matrix : unit.matrices) {
+        const auto size = storedSize(*spec, *matrix.tensor);
+        ++row.size->matrices, row.size->elements += matrix.tensor->elements;
+        row.size->bytes += size ? size->total() : 0;
+        if (!size) {
+            row.size.reset();
+            break;
+        }
+    }
     return row;
 }
 
@@ -120,11 +130,18 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
     return record->value;
 }
 
+Branch SensitivityRun::withOutside(Branch branch, const Unit& unit) const {
+    branch.hasEmbedding = unit.hasEmbedding();
+    if (branch.hasEmbedding && !network().isEncoder && weights().isTied()) branch.layers.insert(weights().layers());
+    return branch;
+}
+
 Branch SensitivityRun::quantized(const Unit& unit, const QuantSpec& spec) const {
     WeightChange change = quantizedAs(spec);
     std::string key = "quantized " + change.detail, name = escapeForPeople(unit.name, 60) + " under " + change.name;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name;
-    return {within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)};
+    return withOutside({within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)},
+                       unit);
 }
 
 Result<SensitivityRun::AllAtOnce> SensitivityRun::allAtOnce(bool floor, const Job& job) {

@@ -31,6 +31,8 @@ public:
         std::optional<double> floor;
     };
     Result<AllAtOnce> allAtOnce(bool floor, const Job& job);
+    /// Says of a branch whether it differs in the embedding and in a head that is tied to it.
+    Branch withOutside(Branch branch, const Unit& unit) const;
     /// The branch of a unit under a spec.
     Branch quantized(const Unit& unit, const QuantSpec& spec) const;
 

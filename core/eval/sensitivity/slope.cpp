@@ -13,14 +13,14 @@ namespace {
 constexpr double kNoise[] = {0.0025, 0.01};
 constexpr std::size_t kLevels = std::size(kNoise);
 
-Branch noisyUnit(const Unit& unit, double nmse) {
+Branch noisyUnit(const SensitivityRun& run, const Unit& unit, double nmse) {
     WeightChange change = withNoise(nmse);
     std::string key = change.detail;
     std::set<const TensorInfo*> tensors;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name, tensors.insert(matrix.tensor);
     change.touches = [tensors](const TensorInfo& tensor) { return tensors.contains(&tensor); };
     std::string name = unit.name + " with " + change.name;
-    return {std::move(change), unit.layers(), std::move(key), std::move(name)};
+    return run.withOutside({std::move(change), unit.layers(), std::move(key), std::move(name)}, unit);
 }
 
 /// The fit through 0: sum x y / sum x^2 with x the noise and y the KL. It is a mean over tokens, with an error by chunk.
@@ -54,7 +54,7 @@ Result<void> measureSlope(SensitivityRun& run, const Job& job) {
     const auto& specs = run.plan().specs;
     std::vector<Branch> branches;
     for (const Unit& unit : run.units())
-        for (const double noise : kNoise) branches.push_back(noisyUnit(unit, noise));
+        for (const double noise : kNoise) branches.push_back(noisyUnit(run, unit, noise));
     std::vector<std::vector<BranchResult>> results(run.units().size(), std::vector<BranchResult>(kLevels));
     std::vector<std::size_t> known(run.units().size());
     std::vector<std::vector<std::optional<double>>> predictions(specs.size(),

@@ -27,9 +27,9 @@ Result<void> measureSpared(SensitivityRun& run, const Job& job) {
         const WeightChange base = run.quantized(every, spec).change;
         std::vector<Branch> branches;
         for (const Unit& unit : run.units()) {
-            branches.push_back(run.quantized(allBut(run, unit), spec));
-            branches.back().layers =
-                unit.layers(); // the layers that differ from the base, in which all units are quantized
+            Branch branch = run.quantized(allBut(run, unit), spec);
+            branch.layers = unit.layers(); // what differs from the base, in which all units are quantized
+            branches.push_back(run.withOutside(std::move(branch), unit));
         }
         const auto done = [&](std::size_t u, const BranchResult& result) -> Result<void> {
             if (!all) return {};

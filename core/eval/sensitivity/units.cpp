@@ -11,7 +11,10 @@ namespace {
 
 std::string tensorUnit(const LayerMatrix& matrix, const TensorPlace&) { return matrix.tensor->name; }
 std::string roleUnit(const LayerMatrix&, const TensorPlace& place) { return place.role; }
-std::string layerUnit(const LayerMatrix& matrix, const TensorPlace&) { return fmt::format("layer {}", matrix.layer); }
+std::string layerUnit(const LayerMatrix& matrix, const TensorPlace&) {
+    return matrix.isOutside() ? std::string("outside of the layers") : fmt::format("layer {}", matrix.layer);
+}
+int layerOf(const LayerMatrix& matrix) { return matrix.isOutside() ? -1 : int(matrix.layer); }
 
 constexpr Grouping kGroupings[] = {{"tensor", "Every matrix", tensorUnit},
                                    {"role", "Matrices of a role in all layers", roleUnit},
@@ -21,8 +24,13 @@ constexpr Grouping kGroupings[] = {{"tensor", "Every matrix", tensorUnit},
 
 std::set<std::size_t> Unit::layers() const {
     std::set<std::size_t> out;
-    for (const LayerMatrix& matrix : matrices) out.insert(matrix.layer);
+    for (const LayerMatrix& matrix : matrices)
+        if (matrix.role != WeightRole::Embedding) out.insert(matrix.layer);
     return out;
+}
+
+bool Unit::hasEmbedding() const {
+    return std::ranges::any_of(matrices, [](const LayerMatrix& one) { return one.role == WeightRole::Embedding; });
 }
 
 std::size_t Unit::values() const {
@@ -42,10 +50,10 @@ std::vector<Unit> unitsOf(std::span<const LayerMatrix> matrices, const Grouping&
         const std::string name = by.unitOf(matrix, place);
         auto unit = std::ranges::find_if(out, [&](const Unit& u) { return u.name == name; });
         if (unit == out.end()) {
-            out.push_back({name, {}, int(matrix.layer), place.role});
+            out.push_back({name, {}, layerOf(matrix), place.role});
             unit = out.end() - 1;
         }
-        if (unit->layer != int(matrix.layer)) unit->layer = -1;
+        if (unit->layer != layerOf(matrix)) unit->layer = -1;
         if (unit->role != place.role) unit->role.clear();
         unit->matrices.push_back(matrix);
     }

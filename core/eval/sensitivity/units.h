@@ -12,10 +12,12 @@ namespace qs::eval {
 struct Unit {
     std::string name;                  ///< of the tensor; or the role, "down_proj"; or the layer, "layer 3"
     std::vector<LayerMatrix> matrices; ///< in the order of layers
-    int layer = -1;                    ///< -1: in several layers
+    int layer = -1;                    ///< -1: in several layers, or outside of them
     std::string role;                  ///< empty: several roles
 
+    /// Those of its matrices; one behind the last for the head.
     std::set<std::size_t> layers() const;
+    bool hasEmbedding() const;
     std::size_t values() const; ///< of all its matrices
 };
 

@@ -28,13 +28,10 @@ void addTrust(const std::vector<TrustRow>& trust, std::span<const ImportedColumn
 
 Result<std::vector<SpecProxies>> specProxies(const std::shared_ptr<const Model>& model,
                                              std::span<const QuantSpec> specs, UnitRun* units, const Job& job) {
-    auto network = readNetwork(*model);
-    if (!network) return tl::unexpected(network.error());
-    const auto weights = NetworkWeights::of(model, *network);
-    if (!weights) return tl::unexpected(weights.error());
     AnalysisPlan plan{.model = model, .tensors = {}, .specs = {}, .options = {}};
     plan.options.statistics = false;
-    for (const LayerMatrix& matrix : weights->matrices()) plan.tensors.push_back(matrix.tensor);
+    for (const TensorInfo& tensor : model->tensors)
+        if (tensor.isWeight()) plan.tensors.push_back(&tensor);
     for (const QuantSpec& spec : specs) plan.specs.emplace_back(specText(spec), spec);
     plan.units = units;
     if (units) units->begin(weightOf(plan));

@@ -112,9 +112,8 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
                 take("config.json", *found);
     }
     // Settings files of early writers. They do not name the method.
-    for (const auto& [name, method] :
-         {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq"),
-          std::pair("hf_quant_config.json", "modelopt")}) {
+    for (const auto& [name, method] : {std::pair("quantize_config.json", "gptq"), std::pair("quant_config.json", "awq"),
+                                       std::pair("hf_quant_config.json", "modelopt")}) {
         if (!config.file.empty()) break;
         const auto tree = readCompanionTree((folder / name).string());
         if (!tree) {

@@ -24,7 +24,7 @@ struct CheckpointConfig {
     std::string modelType;       ///< model_type: "gpt2"
     /// From the metadata `_quantization_metadata` of ComfyUI: settings of layers by their name; null if there is none.
     nlohmann::json comfyLayers;
-    bool tiesHead = false;       ///< tie_word_embeddings: loaders take the embedding as the head
+    bool tiesHead = false; ///< tie_word_embeddings: loaders take the embedding as the head
 };
 /// Reads the settings. A file's own metadata is used before config.json beside it.
 CheckpointConfig readCheckpointConfig(const Model& model);
@@ -40,10 +40,10 @@ public:
     Checkpoint(const Model& model, const Convention* as);
 
     const CheckpointConfig& config() const { return config_; }
-    const Schemes& schemes() const { return *schemes_; }   ///< from config_groups
-    const ModuleRules& rules() const { return *rules_; }    ///< from `dynamic` and `extra_config`
-    bool isAsked(const Convention& convention) const;       ///< the user chose it
-    bool hasMarker(std::string_view end) const;             ///< a tensor has a name with this end
+    const Schemes& schemes() const { return *schemes_; } ///< from config_groups
+    const ModuleRules& rules() const { return *rules_; } ///< from `dynamic` and `extra_config`
+    bool isAsked(const Convention& convention) const;    ///< the user chose it
+    bool hasMarker(std::string_view end) const;          ///< a tensor has a name with this end
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
     const TensorInfo*
     find(std::string_view name) const; ///< null if there is none, if a layer has taken it, or if it is computed

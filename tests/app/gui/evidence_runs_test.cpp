@@ -158,7 +158,7 @@ private Q_SLOTS:
         QVERIFY(model);
         QuantizeRequest request;
         request.spec = *parseSpec("int4:dialect=ct:block=32:scaletype=f16");
-        request.layout = "gptq", request.tensorRegex = "self_attn.*_proj.weight";
+        request.layout = "gptq", request.choice = "self_attn.*_proj.weight";
         request.output = path("stored/").toStdString();
         const auto done = exportModel(**model, request, Job());
         QVERIFY2(done, done ? "" : done.error().message.c_str());

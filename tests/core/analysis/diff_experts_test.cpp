@@ -36,7 +36,8 @@ ExpertForms expertForms(int changed = -1) {
     ExpertForms out;
     std::vector<Values> gateUp, gates, ups, otherUps, downs;
     for (int e = 0; e < kExperts; ++e) {
-        const auto gate = normal(kExpertInner * kExpertHidden, unsigned(10 + e)), up = normal(kExpertInner * kExpertHidden, unsigned(20 + e)),
+        const auto gate = normal(kExpertInner * kExpertHidden, unsigned(10 + e)),
+                   up = normal(kExpertInner * kExpertHidden, unsigned(20 + e)),
                    down = normal(kExpertHidden * kExpertInner, unsigned(30 + e));
         const std::string before = "model.layers.0.mlp.experts." + std::to_string(e);
         out.apart.push_back(f32((before + ".gate_proj.weight").c_str(), {kExpertInner, kExpertHidden}, gate));
@@ -46,12 +47,17 @@ ExpertForms expertForms(int changed = -1) {
         gates.push_back(gate), ups.push_back(up), downs.push_back(down);
         if (e == changed) ups.back()[5] += 1;
     }
-    out.fused.push_back(f32("model.layers.0.mlp.experts.gate_up_proj", {kExperts, 2 * kExpertInner, kExpertHidden}, joined(gateUp)));
-    out.fused.push_back(f32("model.layers.0.mlp.experts.down_proj", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
+    out.fused.push_back(
+        f32("model.layers.0.mlp.experts.gate_up_proj", {kExperts, 2 * kExpertInner, kExpertHidden}, joined(gateUp)));
+    out.fused.push_back(
+        f32("model.layers.0.mlp.experts.down_proj", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
     // The names of GGUF, in a file of another kind.
-    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.gate_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(gates)));
-    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.up_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(ups)));
-    out.stacked.push_back(f32("model.layers.0.mlp.switch_mlp.down_proj.weight", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
+    out.stacked.push_back(
+        f32("model.layers.0.mlp.switch_mlp.gate_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(gates)));
+    out.stacked.push_back(
+        f32("model.layers.0.mlp.switch_mlp.up_proj.weight", {kExperts, kExpertInner, kExpertHidden}, joined(ups)));
+    out.stacked.push_back(
+        f32("model.layers.0.mlp.switch_mlp.down_proj.weight", {kExperts, kExpertHidden, kExpertInner}, joined(downs)));
     return out;
 }
 

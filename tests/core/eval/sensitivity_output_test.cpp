@@ -80,6 +80,7 @@ void SensitivityOutputTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
     plan.text.tokens = *tokens;
     plan.context = 8, plan.chunks = 0;
     plan.by = findGrouping("layer");
+    plan.takes = [](const TensorInfo& tensor) { return placeOf(tensor.name).layer >= 0; }; // these have inputs
     const auto of = [&](const char* path) {
         const auto model = openModel(path);
         if (!model) qFatal("%s", model.error().message.c_str());

@@ -5,6 +5,7 @@
 #include "core/eval/run/report.h"
 #include "core/eval/tokenizer/token_file.h"
 #include "core/export/export_model.h"
+#include "core/layouts/serve.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
@@ -21,6 +22,8 @@ class StoredTest : public QObject {
 private Q_SLOTS:
     void exportsHaveTheOutputOfTheirSpec_data();
     void exportsHaveTheOutputOfTheirSpec();
+    void aSpecIsWhatQuantizeWrites_data();
+    void aSpecIsWhatQuantizeWrites();
 };
 
 void StoredTest::exportsHaveTheOutputOfTheirSpec_data() {
@@ -49,7 +52,7 @@ void StoredTest::exportsHaveTheOutputOfTheirSpec() {
     QTemporaryDir dir;
     QuantizeRequest request;
     request.spec = *parseSpec(spec.toStdString());
-    request.layout = layout.toStdString(), request.tensorRegex = tensors.toStdString();
+    request.layout = layout.toStdString(), request.choice = tensors.toStdString();
     request.output = dir.filePath(QStringLiteral("out/")).toStdString();
     const auto done = exportModel(**model, request, Job());
     QVERIFY2(done, done ? "" : done.error().message.c_str());
@@ -81,6 +84,77 @@ void StoredTest::exportsHaveTheOutputOfTheirSpec() {
     QVERIFY2(self, self ? "" : self.error().message.c_str());
     QCOMPARE(summarize(self->scores[0])->divergence.mean, 0.0);
     QVERIFY(referenceRemark(*self).find("itself quantized") != std::string::npos);
+}
+
+/// `quantize --spec` and `eval --spec` take the same matrices: embedding and head too, and no router.
+void StoredTest::aSpecIsWhatQuantizeWrites_data() {
+    QTest::addColumn<QString>("network");
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    struct Layout {
+        const char *id, *spec;
+    };
+    const Layout ofSingles[] = {{"bnb", "nf4:dialect=bnb:block=64"},
+                                {"compressed-tensors", "int8:scale=channel:dialect=ct"}};
+    const Layout ofAll[] = {{"eformer", "nf4:block=64"}, {"native", "int4:block=16"}, {"plain", "int8:scale=channel"}};
+    const auto row = [](const char* network, const Layout& layout) {
+        QTest::addRow("%s %s", network, layout.id)
+            << QString::fromLatin1(network) << QString::fromLatin1(layout.id) << QString::fromLatin1(layout.spec);
+    };
+    for (const char* network : {"gemma", "gemma2", "gemma3", "gpt2", "llama", "llama3_tied", "mistral", "mixtral",
+                                "olmo2", "phi3", "qwen2", "qwen3", "qwen3_moe", "qwen3_moe_fused", "smollm3", "bert"}) {
+        for (const Layout& layout : ofAll) row(network, layout);
+        const bool isConv1d = std::string_view(network) == "gpt2";
+        if (std::string_view(network) == "qwen3_moe_fused") continue; // refused: stacked experts
+        for (const Layout& layout : ofSingles)
+            if (!isConv1d || std::string_view(layout.id) == "bnb") row(network, layout);
+    }
+}
+
+void StoredTest::aSpecIsWhatQuantizeWrites() {
+    QFETCH(QString, network);
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    const std::string folder = "tests/data/eval/" + network.toStdString();
+    const auto model = openModel(folder);
+    QVERIFY(model);
+    const QTemporaryDir dir;
+    QuantizeRequest request;
+    request.spec = *parseSpec(spec.toStdString()), request.layout = layout.toStdString();
+    request.output = dir.filePath(QStringLiteral("out/")).toStdString();
+    const auto done = quantizeModel(**model, request, Job());
+    QVERIFY2(done, done ? "" : done.error().message.c_str());
+    const auto written = openModel(request.output);
+    QVERIFY2(written, written ? "" : written.error().message.c_str());
+    const auto decoded = servedModel(*written, Job());
+    QVERIFY2(decoded, decoded ? "" : decoded.error().message.c_str());
+
+    EvaluationPlan plan;
+    plan.text.tokens = *readTokens(folder + "/tokens.npy");
+    plan.context = 12, plan.scored = Scored::All;
+    const auto scope = scopeOf(**model, {}, layout.toStdString());
+    QVERIFY(scope);
+    plan.changes = {quantizedAs(request.spec, *scope)};
+    QVERIFY(measureSizes(**model, plan.changes, Job()));
+    QVERIFY(plan.changes[0].size);
+    QCOMPARE(std::uint64_t(plan.changes[0].size->matrices), done->quantizedTensors);
+    if (layout != QLatin1String("plain")) {
+        const ChangedSize stored = storedSizeOf(**written, **decoded);
+        QCOMPARE(stored.matrices, plan.changes[0].size->matrices);
+        QCOMPARE(stored.elements, plan.changes[0].size->elements);
+        QCOMPARE(stored.bytes, plan.changes[0].size->bytes);
+    }
+    if (network == QLatin1String("bert")) return; // an encoder, which has no other network to compare with
+    plan.changes.push_back(replacedBy(*decoded, "written"));
+    const auto result = evaluate(*model, plan, Job());
+    QVERIFY2(result, result ? "" : result.error().message.c_str());
+    for (const auto& reason : result->reasons) QCOMPARE(QString::fromStdString(reason), QString());
+    const double asked = summarize(result->scores[0])->divergence.mean,
+                 found = summarize(result->scores[1])->divergence.mean;
+    QVERIFY(asked > 1e-6);
+    // Some readers multiply in 16 bits.
+    const double allowed = layout == QLatin1String("compressed-tensors") ? 0.02 : 1e-6;
+    QVERIFY2(std::fabs(found - asked) <= allowed * asked, qPrintable(QStringLiteral("%1 %2").arg(asked).arg(found)));
 }
 
 QS_TEST(StoredTest)

@@ -156,8 +156,8 @@ void BnbLayoutTest::folderIsComplete() {
     // Without a filter the embedding is not quantized. If it is selected by name, it is refused.
     const QString all = output.filePath(QStringLiteral("all"));
     const auto unfiltered = quantizeModel(**model, {*parseSpec("nf4:dialect=bnb"), {}, "bnb", all.toStdString()}, {});
-    QVERIFY(unfiltered && unfiltered->quantizedTensors == 2 && unfiltered->keptByLayout == 1);
-    QVERIFY(unfiltered->whyKept.find("embed_tokens") != std::string::npos);
+    QVERIFY(unfiltered && unfiltered->quantizedTensors == 2 && unfiltered->kept.size() == 1);
+    QVERIFY(unfiltered->kept.front().name.find("embed_tokens") != std::string::npos);
     const auto named = quantizeModel(
         **model, {*parseSpec("nf4:dialect=bnb"), "embed", "bnb", (all + QStringLiteral("2")).toStdString()}, {});
     QVERIFY(!named && named.error().message.find("embedding") != std::string::npos);

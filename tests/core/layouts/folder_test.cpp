@@ -25,7 +25,7 @@ std::vector<float> ramp(std::size_t n, float step) {
 QuantizeRequest request(const QString& output, const char* spec, const char* regex = "") {
     QuantizeRequest r;
     r.spec = *parseSpec(spec);
-    r.tensorRegex = regex;
+    r.choice = regex;
     r.output = output.toStdString();
     return r;
 }

@@ -24,7 +24,7 @@ std::shared_ptr<const Model> written(const QTemporaryDir& folder, const Model& m
                                      const char* name) {
     QuantizeRequest request;
     request.spec = spec(text);
-    request.tensorRegex = "^x$";
+    request.choice = "^x$";
     request.output = folder.filePath(QString::fromLatin1(name)).toStdString();
     const auto done = quantizeModel(model, request, Job{});
     if (!done) qFatal("%s", done.error().message.c_str());
@@ -126,9 +126,9 @@ void GoldenLayoutTest::refusesNonFinite() {
     QVERIFY(!QFile::exists(QString::fromStdString(request.output)));
     // The filter named in the message works.
     const qsizetype from = message.indexOf(QStringLiteral("--tensor '")) + 10;
-    request.tensorRegex = message.mid(from, message.indexOf(QLatin1Char('\''), from) - from).toStdString();
+    request.choice = message.mid(from, message.indexOf(QLatin1Char('\''), from) - from).toStdString();
     const auto done = quantizeModel(*model, request, Job{});
-    QVERIFY2(done.has_value(), request.tensorRegex.c_str());
+    QVERIFY2(done.has_value(), request.choice.filters.front().c_str());
     QCOMPARE(done->quantizedTensors, std::uint64_t(1));
     QCOMPARE(done->copiedTensors, std::uint64_t(1));
 }

@@ -34,13 +34,15 @@ EvidenceTrouble refusalOf(const Error& error, const eval::EvaluationPlan& plan, 
 }
 
 /// What a recipe does to all matrices, with the embedding and the head.
-eval::WeightChange changeOf(const std::shared_ptr<const SessionRecipe>& recipe) {
-    return eval::quantizedBy(recipe->title({}).toStdString(), recipeInWords(recipe->asRecipe()),
-                             [recipe](const TensorInfo& tensor) { return recipe->specOf(tensor); });
+eval::WeightChange changeOf(const std::shared_ptr<const SessionRecipe>& recipe, const eval::SpecScope& scope) {
+    return eval::quantizedBy(
+        recipe->title({}).toStdString(), recipeInWords(recipe->asRecipe()),
+        [recipe](const TensorInfo& tensor) { return tensor.isWeight() ? recipe->specOf(tensor) : nullptr; }, scope);
 }
 
 /// The recipe and every spec, and each once more on the backend.
-Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settings, const Job& job) {
+Result<std::vector<eval::WeightChange>> changesOf(const Model& model, const EvidenceSettings& settings,
+                                                  const Job& job) {
     std::shared_ptr<eval::LinearServer> server;
     if (!settings.backend.empty()) {
         serve::ServingChoice choice;
@@ -56,8 +58,10 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvidenceSettings& settin
         out.push_back(change);
         if (server) out.push_back(serve::servedBy(server, std::move(change)));
     };
-    if (settings.recipe) add(changeOf(settings.recipe));
-    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec));
+    const auto scope = eval::scopeOf(model, {}, {});
+    if (!scope) return tl::unexpected(scope.error());
+    if (settings.recipe) add(changeOf(settings.recipe, *scope));
+    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec, *scope));
     return out;
 }
 
@@ -177,10 +181,11 @@ Result<EvidenceAnswer> runEvidence(const std::shared_ptr<const Model>& model, co
         if (done.error().cancelled) return tl::unexpected(done.error());
         return EvidenceAnswer{nullptr, troubleOf(done.error(), Remedy::NoBase)};
     }
-    auto changes = changesOf(settings, job);
+    auto changes = changesOf(*model, settings, job);
     if (!changes && changes.error().cancelled) return tl::unexpected(changes.error());
     if (!changes) return EvidenceAnswer{nullptr, troubleOf(changes.error(), Remedy::NoBackend)};
     plan.changes = std::move(*changes);
+    if (auto done = eval::measureSizes(*model, plan.changes, job); !done) return tl::unexpected(done.error());
     const auto records = recordsOf(*model, settings);
     if (records && !goesOn) (void)records->forget();
     plan.units = records.get(), shared.keeps = records != nullptr;

@@ -325,10 +325,11 @@ void ExportPage::write() {
             const QString file = QFileInfo(path).fileName(),
                           in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
             QString said = tr("Wrote %1 into\n%2").arg(file, in);
-            if (done.written.keptByLayout > 0)
-                said += tr("\n%1 tensors stay as they are in this layout; %2.")
-                            .arg(done.written.keptByLayout)
-                            .arg(QString::fromStdString(done.written.whyKept));
+            if (const auto& kept = done.written.kept; !kept.empty())
+                said += tr("\n%1 matrices stay as they are in this layout; %2: %3.")
+                            .arg(kept.size())
+                            .arg(QString::fromStdString(escapeForPeople(kept.front().name, 80)),
+                                 QString::fromStdString(kept.front().reason));
             for (const auto& left : done.written.leftOut)
                 said +=
                     tr("\nLeft out: %1: %2.")

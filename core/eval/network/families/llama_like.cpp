@@ -15,7 +15,8 @@ namespace {
 /// The number of dimensions of a head that the rope turns. If it is not valid, refuses the config and returns 0.
 std::int64_t rotatedDimensions(Config& config, std::int64_t headSize, bool isPartial) {
     constexpr const char* kShare = "partial_rotary_factor";
-    const double named = config.number(ropeObject(config), "rope scaling", kShare, config.number(kShare, 1, kShares), kShares);
+    const double named =
+        config.number(ropeObject(config), "rope scaling", kShare, config.number(kShare, 1, kShares), kShares);
     const double share = isPartial ? named : 1; // other classes ignore the key
     const std::int64_t rotated = config.count("rotary_dimensions", std::int64_t(double(headSize) * share));
     if (rotated >= 2 && rotated % 2 == 0 && rotated <= headSize) return rotated;
