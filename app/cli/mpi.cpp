@@ -21,10 +21,11 @@ bool isStartedByMpi() {
     return false;
 }
 
-/// Beside the program, as in a build; else in the library folder of an installation.
+/// Beside the program, as in a build; else in the library folder of an installation. "" if that place is not known.
 std::filesystem::path modulePath() {
     std::error_code error;
     const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+    if (error) return {}; // a path relative to the current folder would load what lies there
     const auto beside = folder / kModule;
     return std::filesystem::exists(beside, error) ? beside : folder.parent_path() / "lib" / "quantscope" / kModule;
 }
@@ -34,6 +35,9 @@ std::filesystem::path modulePath() {
 Result<std::unique_ptr<Mpi>> Mpi::join() {
     if (!isStartedByMpi()) return nullptr;
     const auto path = modulePath();
+    if (path.empty())
+        return fail("mpirun started this program, but /proc does not say where its MPI module is. Without MPI use "
+                    "--shard I/N and `merge`.");
     // RTLD_GLOBAL: Open MPI loads parts of itself that need its symbols.
     void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
     if (!library) {

@@ -33,9 +33,9 @@ void keepTail(std::string& text, std::size_t most) {
 }
 
 Ending endingOf(const siginfo_t& info) {
-    if (info.si_code == CLD_EXITED) return {fmt::format("exited with code {}", info.si_status), true};
+    if (info.si_code == CLD_EXITED) return {fmt::format("exited with code {}", info.si_status), true, info.si_status};
     const char* name = sigabbrev_np(info.si_status);
-    return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status)};
+    return {name ? std::string("SIG") + name : fmt::format("signal {}", info.si_status), false, info.si_status};
 }
 
 /// Waits for the end of `pid` but does not reap it. No other process can get its number before it is reaped.
@@ -56,11 +56,13 @@ std::string workerProgram() {
     if (const char* named = std::getenv("QS_WORKER"); named && *named) return named;
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    return error ? "quantscope-worker" : (self.parent_path() / "quantscope-worker").string();
+    return error ? std::string() : (self.parent_path() / "quantscope-worker").string();
 }
 
 Result<std::unique_ptr<WorkerProcess>> WorkerProcess::start(WorkerStart how) {
     const std::string program = workerProgram();
+    // Without its folder the name alone would be a file of the current folder, which a stranger may have filled.
+    if (program.empty()) return fail("The worker does not start: /proc does not say where this program is.");
     const auto failed = [&](int error) {
         return fail(
             fmt::format("The worker {} does not start: {}.", escapeForPeople(program, 200), std::strerror(error)),

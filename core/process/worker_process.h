@@ -13,7 +13,8 @@
 
 namespace qs {
 
-/// Path of the worker program: the variable QS_WORKER, else quantscope-worker in the folder of the running program.
+/// Path of the worker program: the variable QS_WORKER, else quantscope-worker in the folder of the running program. ""
+/// if that folder is not known.
 std::string workerProgram();
 
 /// How a worker is started.
@@ -28,6 +29,7 @@ struct WorkerStart {
 struct Ending {
     std::string text;    ///< "SIGSEGV" or "exited with code 0"; "" if it was alive
     bool exited = false; ///< true: it exited by itself; false: a signal ended it
+    int code = 0;        ///< exit code, or number of the signal
 };
 
 class WorkerProcess {

@@ -8,6 +8,10 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+# A built file gets the run path of an installed one: none, or CMAKE_INSTALL_RPATH where a library lies in no folder of the system. Otherwise
+# CMake ends the run path with a separator, and the loader takes the empty folder behind it for the current one: it would run a library that
+# lies beside a downloaded model.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()

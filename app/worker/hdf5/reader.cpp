@@ -263,7 +263,7 @@ void readHdf5(Descriptor control, int file, int window) {
     H5Eset_auto2(H5E_DEFAULT, keepFault, nullptr); // keeps errors; by default HDF5 prints them
     if (const auto problem = enterSandbox(); !problem.empty()) {
         std::fprintf(stderr, "quantscope-worker: the sandbox cannot be entered: %s\n", problem.c_str());
-        _exit(3);
+        _exit(kHdf5NoSandbox);
     }
     reader.serve();
 }

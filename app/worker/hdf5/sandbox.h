@@ -10,7 +10,7 @@
 namespace qs::worker {
 
 /// Sets resource limits, no_new_privs and a filter that denies all other system calls. Returns "" or the reason why
-/// this failed. The caller must not parse a file after a failure.
+/// this failed, e.g. that the kernel does not see the filter. The caller must not parse a file after a failure.
 std::string enterSandbox();
 
 /// Tries operations that must be denied. Each entry is the name of one and its errno, or 0 if it was NOT denied.

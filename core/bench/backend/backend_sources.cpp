@@ -164,7 +164,7 @@ std::vector<BackendSource> backendSources(std::span<const std::string> plugins, 
         source.baseline = shipped.baseline;
         if (!shipped.linkedIn) {
             source.path = (moduleFolder() / (source.id + ".so")).string();
-            source.built = fs::is_regular_file(source.path, error);
+            source.built = fs::path(source.path).is_absolute() && fs::is_regular_file(source.path, error);
         }
         for (const auto& [option, variable] : shipped.environment) {
             if (!variable) break;

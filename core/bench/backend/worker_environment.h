@@ -8,7 +8,7 @@
 namespace qs {
 
 /// Variables that vendor libraries, the loader and sanitizers read, as "NAME=value". Others are left out, because they
-/// may be secrets. `current` ends with a null pointer, as environ does.
+/// may be secrets. LD_LIBRARY_PATH keeps its absolute folders only. `current` ends with a null pointer, as environ does.
 std::vector<std::string> workerEnvironment(const char* const* current);
 
 } // namespace qs

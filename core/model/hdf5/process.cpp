@@ -62,6 +62,8 @@ tl::unexpected<Error> Hdf5Process::noAnswer(const Awaited& awaited, double secon
     }
     const auto how = process_->end(1);
     const auto line = process_->lastErrorLine();
+    if (how.exited && how.code == kHdf5NoSandbox) // no fault of the file, of which nothing was read
+        return failWith(fmt::format("{} is not read: {}.", shownPath(path_), line));
     return broken(fmt::format("stopped ({}{})", how.text.empty() ? "closed its connection" : how.text,
                               line.empty() ? "" : ": " + line));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The environment that a worker process sets before it loads a vendor library, tested for other machines.
+// The environment that a worker gets from the program, and what it sets before it loads a vendor library.
 #include "app/worker/environment.h"
+#include "core/bench/backend/worker_environment.h"
 #include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
@@ -37,6 +38,31 @@ private Q_SLOTS:
         QVERIFY(chosen.set.empty());
         QCOMPARE(q(valueOf(chosen.report, "XLA_FLAGS")), q("--x"));
         QCOMPARE(q(valueOf(chosen.report, "TF_CPP_MIN_LOG_LEVEL")), q("0"));
+    }
+    /// Elements of LD_LIBRARY_PATH that mean the current folder are left out.
+    void librariesComeFromAbsoluteFolders_data() {
+        QTest::addColumn<QString>("given");
+        QTest::addColumn<QString>("passed");
+        const char* rows[][2] = {{"/a:/b/c", "/a:/b/c"},
+                                 {"/a:", "/a"},
+                                 {":/a", "/a"},
+                                 {"/a::/b", "/a:/b"},
+                                 {"", ""},
+                                 {":", ""},
+                                 {".", ""},
+                                 {"lib:/a:./x", "/a"},
+                                 {"/a;/b", "/a:/b"},
+                                 {"/a;lib", "/a"}};
+        for (const auto& [given, passed] : rows) QTest::newRow(given) << q(given) << q(passed);
+    }
+    void librariesComeFromAbsoluteFolders() {
+        QFETCH(QString, given);
+        QFETCH(QString, passed);
+        const auto line = "LD_LIBRARY_PATH=" + given.toStdString();
+        const char* const variables[] = {"PATH=/bin", line.c_str(), "LD_PRELOAD=x.so", "SECRET=1", nullptr};
+        std::vector<std::string> right{"PATH=/bin"};
+        if (!passed.isEmpty()) right.push_back("LD_LIBRARY_PATH=" + passed.toStdString());
+        QCOMPARE(workerEnvironment(variables), right);
     }
     void optionsDecide() {
         users = {{"XLA_FLAGS", "--x"}};

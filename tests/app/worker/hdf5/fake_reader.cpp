@@ -48,6 +48,10 @@ bool answer(const std::string& call, json& message, qs::Channel& control) {
         for (volatile bool spins = mode == "spin"; spins;) {
         }
         if (mode == "exit") _exit(7);
+        if (mode == "limited") {
+            std::fputs("quantscope-worker: the sandbox cannot be entered: its limits cannot be set\n", stderr);
+            _exit(qs::kHdf5NoSandbox);
+        }
         if (mode == "garbage") {
             (void)!write(control.descriptor(), "this is no frame at all", 23);
             return false;

@@ -52,6 +52,7 @@ void TestHdf5Reader::readerMisbehaves_data() {
         {"crash", "the reader of HDF5 stopped (SIGSEGV) at \"/layer/\\u{1b}kernel\""},
         {"hang", "the reader of HDF5 gave no answer for 0.5 s"},
         {"sleep", "the reader of HDF5 did nothing for 0.4 s"},
+        {"limited", "is not read: quantscope-worker: the sandbox cannot be entered: its limits cannot be set."},
         {"exit", "the reader of HDF5 stopped (exited with code 7)"},
         {"spin", "the reader of HDF5 went round for 0.3 s without getting on"},
         {"flood", "the list of tensors takes more memory than twice the 4096 bytes and 64 MiB"},

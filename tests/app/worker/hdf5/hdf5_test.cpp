@@ -39,6 +39,8 @@ private Q_SLOTS:
     void initTestCase();
     void cleanup() { qunsetenv("QS_WORKER"); }
     void theSandboxDenies();
+    void aFilterThatIsNotInForce();
+    void lowLimitsOfTheUser();
     void honestValues_data();
     void honestValues();
     void whatIsNotReadIsListed_data();
@@ -80,6 +82,36 @@ void TestHdf5::theSandboxDenies() {
         QVERIFY2(denied->at(what) == EPERM, what);
     }
     QCOMPARE(denied->size(), std::size_t(11));
+}
+
+/// A library that stands for libseccomp and does nothing: the reader asks the kernel, and reads nothing.
+void TestHdf5::aFilterThatIsNotInForce() {
+    const Descriptor file(::open(path("honest.h5").c_str(), O_RDONLY | O_CLOEXEC));
+    const auto window = SharedBuffer::create(1 << 20);
+    QVERIFY(window);
+    const auto worker = WorkerProcess::start({.arguments = {"--hdf5"},
+                                              .descriptors = {file.get(), (*window)->descriptor()},
+                                              .environment = {"LD_PRELOAD=" QS_BUILD_DIR "/lib/libno_filter.so"}});
+    QVERIFY(worker);
+    const auto how = (*worker)->end(10);
+    QCOMPARE(q(how.text), q("exited with code 3"));
+    QCOMPARE(q((*worker)->lastErrorLine()),
+             q("quantscope-worker: the sandbox cannot be entered: its filter is not in force"));
+}
+
+/// Hard limits that batch systems set. They are below those of the reader, which may not raise them.
+void TestHdf5::lowLimitsOfTheUser() {
+    for (const char* limits : {"ulimit -t 600", "ulimit -v 3000000", "ulimit -n 40", "ulimit -t 600 -v 2000000 -c 0"}) {
+        QProcess shell;
+        shell.setProcessChannelMode(QProcess::MergedChannels);
+        shell.start(QStringLiteral("/bin/bash"),
+                    {QStringLiteral("-c"),
+                     q(limits) + QStringLiteral(" && exec " QS_BIN_DIR "/quantscope-cli inspect \"$0\""),
+                     q(path("honest.h5"))});
+        QVERIFY(shell.waitForFinished(60'000));
+        const auto said = shell.readAll();
+        QVERIFY2(shell.exitCode() == 0, limits + said);
+    }
 }
 
 void TestHdf5::honestValues_data() {
