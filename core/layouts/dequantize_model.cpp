@@ -23,6 +23,7 @@ public:
             OutputShard& shard = shards.emplace_back(shardName(file), TensorsToWrite(*this));
             shard.metadata = metadataToCopy(file);
             std::erase_if(shard.metadata, [](const auto& entry) { return entry.first.starts_with(kStoredPrefix); });
+            shard.metadata[kDecodedMark] = "decoded";
             for (const auto& [key, text] : file.metadata) {
                 // A tensor of that name is there: it was stored plain, or in another way that needs no decoding.
                 if (!key.starts_with(kStoredPrefix) || model_.find(std::string_view(key).substr(kStoredPrefix.size())))

@@ -85,7 +85,7 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     // The fields are gone, so their descriptions go too.
     for (ModelFile& file : files)
         std::erase_if(file.metadata, [](const auto& entry) {
-            return entry.first.starts_with(kStoredPrefix) || entry.first == kConfigKey;
+            return entry.first.starts_with(kStoredPrefix) || entry.first == kConfigKey || entry.first == kDecodedMark;
         });
     return std::shared_ptr<const Model>(served, &served->model);
 }

@@ -14,6 +14,8 @@ namespace qs {
 struct Layout;
 
 inline constexpr std::string_view kStoredPrefix = "quantscope.";
+/// Key in the metadata of a file of decoded tensors: it says who wrote it.
+inline constexpr const char* kDecodedMark = "quantscope";
 
 struct StoredTensor {
     std::string name;

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/copy_folder.h"
+#include "core/layouts/stored.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
@@ -230,6 +231,7 @@ Naming Finish::naming(const std::string& output) const {
 
 std::map<std::string, std::string> metadataToCopy(const ModelFile& file) {
     auto out = file.metadata;
+    out.erase(kDecodedMark);
     std::erase_if(out, [](const auto& entry) {
         return std::ranges::any_of(kAboutStorage, [&](std::string_view key) {
             return key.ends_with('.') ? entry.first.starts_with(key) : entry.first == key;
