@@ -78,6 +78,7 @@ struct UndecodedLayer {
     std::vector<std::string> parts;              ///< names of its tensors
     std::string why;                             ///< as a clause: "nothing says how it is stored"
     std::vector<ConventionCandidate> candidates; ///< the most plausible first; empty: none is known
+    bool isContradicted = false; ///< it says how it is stored, and its own tensors contradict that: `why`
 };
 
 /// Something that a checkpoint says of a layer and that its tensors contradict. The layer is decoded as is said.

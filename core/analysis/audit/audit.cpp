@@ -31,6 +31,11 @@ constexpr AuditCheck kChecks[] = {
      "4-bit codes whose histogram is no density of weights under the labelled codebook, but is one under another one "
      "or in another order.",
      findCodebook},
+    {"contradiction", "Layers that contradict what is said of them", Severity::Fault,
+     "A quantized layer whose own tensors contradict its label or its settings. It would be decoded to wrong values, "
+     "or "
+     "cannot be decoded.",
+     findContradictions, true},
     {"scales", "Scales that do not belong to their codes", Severity::Fault,
      "A group with large codes has a small scale, because the scale comes from its largest value. Where scales do not "
      "follow "
@@ -53,6 +58,14 @@ constexpr AuditCheck kChecks[] = {
     {"label", "Labels that the contents contradict", Severity::Warning,
      "The file's name, its keys or its config.json name a type, bits or a group size that the weights do not have.",
      findLabel, true},
+    {"undecoded", "Quantized layers that are not decoded", Severity::Warning,
+     "Nothing in the checkpoint says how a quantized layer is stored, or no convention that is known here fits. The "
+     "candidates "
+     "are named with how plausible their values are; --as CONVENTION chooses one.",
+     findUndecoded, true},
+    {"missing", "Layers that are missing", Severity::Warning,
+     "Layers whose numbers are left out, or that config.json counts and no file has. Fetch the missing files.",
+     findMissing, true},
     {"already_quantized", "Already quantized", Severity::Warning,
      "Floats of few distinct values per block or row: they were quantized before. Quantizing them again adds error to "
      "error; begin with the original.",

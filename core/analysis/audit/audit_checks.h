@@ -14,6 +14,9 @@ void findCodebook(const AuditedModel& audited, const AuditCheck& self, Findings&
 void findColumnOrder(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findLabel(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findAlreadyQuantized(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findContradictions(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findMissing(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findZeroPoints(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findNeighbours(const AuditedModel& audited, const AuditCheck& self, Findings& out);

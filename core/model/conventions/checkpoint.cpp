@@ -208,6 +208,7 @@ void Checkpoint::take(const Convention& convention, const std::string& name, Evi
         return;
     }
     undecoded.why = added.error().message;
+    undecoded.isContradicted = evidence == Evidence::Said;
     const auto same = std::ranges::find_if(
         refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
