@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace qs {
