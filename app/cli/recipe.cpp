@@ -63,6 +63,9 @@ Result<void> resolve(const RecipeOptions& options) {
         jsonString(format.matching), jsonString(rest), jsonTexts(resolved->remarks)));
 }
 
+/// How the file of a recipe may be called: "mine.json", or "mine.maxtext".
+std::vector<std::string> endingsOf(const RecipeFormat& format) { return {format.ending, std::string(".") + format.id}; }
+
 Result<void> convert(const RecipeOptions& options) {
     const auto recipe = readForeignRecipe(options.path);
     if (!recipe) return tl::unexpected(recipe.error());
@@ -72,7 +75,7 @@ Result<void> convert(const RecipeOptions& options) {
     const auto written = convertRecipe(*recipe, to, model->get());
     if (!written) return failAt(shownPath(options.path), written.error());
     if (options.output != "-")
-        if (auto fine = checkEnding(options.output, fmt::format("-o of --to {}", to.id), {to.ending}); !fine)
+        if (auto fine = checkEnding(options.output, fmt::format("-o of --to {}", to.id), endingsOf(to)); !fine)
             return fine;
     if (options.output == "-") {
         for (const std::string& remark : written->remarks) note(remark);
@@ -125,7 +128,7 @@ Run declareRecipe(CLI::App& app) {
     std::vector<std::string> ids, endings;
     for (const RecipeFormat* row : recipeFormats()) {
         ids.emplace_back(row->id);
-        addOnce(endings, std::string(row->ending));
+        for (std::string& ending : endingsOf(*row)) addOnce(endings, std::move(ending));
     }
     option(two, "--to", converting->to, "Whose recipe to write; see `recipe formats`").required().type("ID").oneOf(ids);
     option(two, "-o,--output", converting->output, "The file to write").required().type("OUT").writes(endings);

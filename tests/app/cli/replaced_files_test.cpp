@@ -47,6 +47,12 @@ private Q_SLOTS:
         QVERIFY(ran.out.isEmpty() && !QFileInfo::exists(output));
     }
 
+    void aRecipeMayBeNamedAfterItsProgram() {
+        const auto ran = run({s("recipe"), s("convert"), s("tests/data/recipes/quantscope.json"), s("--model"), model_,
+                              s("--to"), s("qwix"), s("-o"), path("out.qwix")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+    }
+
     void filesOfOthersStay_data() {
         QTest::addColumn<QStringList>("command");
         QTest::addColumn<QString>("output");
