@@ -119,7 +119,7 @@ def gguf_files(work):
     for spec in ("q4_0", "q8_0", "q5_1", "iq4_nl", "mxfp4:dialect=ggml", "bf16"):
         out, values = work / f"{spec.split(':')[0]}.gguf", work / "values.safetensors"
         # Rows of 192 and 544 values are whole blocks of 32.
-        done = subprocess.run([cli, "quantize", source, "--spec", spec, "--layout", "gguf", "-o", out], capture_output=True, text=True)
+        done = subprocess.run([cli, "quantize", source, "--spec", spec, "--layout", "gguf", "-o", out, "--force"], capture_output=True, text=True)
         check(f"gguf {spec} is written", done.returncode == 0, done.stderr)
         subprocess.run([cli, "dequantize", out, "-o", values], check=True, capture_output=True)
         ours, reader, before = load_file(values), gguf.GGUFReader(out), gguf.GGUFReader(source)

@@ -56,7 +56,7 @@ def decoded(file, name):
 
 
 def quantize(spec, layout, out):
-    done = subprocess.run([cli, "quantize", str(model), "--spec", spec, "--layout", layout, "-o", str(out)], capture_output=True, text=True)
+    done = subprocess.run([cli, "quantize", str(model), "--spec", spec, "--layout", layout, "-o", str(out), "--force"], capture_output=True, text=True)
     check(f"{layout} {spec} is written", done.returncode == 0, done.stderr)
 
 

@@ -72,7 +72,7 @@ def tokens(model):
     text.write_bytes("\n\n".join(texts).strip().encode())
     said = llama("tokenize", "-m", model, "-f", text, "--ids", "--no-escape", "--no-parse-special", "--log-disable")
     theirs = json.loads(said[said.index("[") : said.index("]") + 1])
-    quantscope("tokenize", model, "--text", text, "-o", SCRATCH / "ids.npy")
+    quantscope("tokenize", model, "--text", text, "-o", SCRATCH / "ids.npy", "--force")
     mine = np.load(SCRATCH / "ids.npy").tolist()
     at = next((i for i, (a, b) in enumerate(zip(theirs, mine)) if a != b), min(len(theirs), len(mine)))
     check("tokens", theirs == mine, f"{len(theirs)} and {len(mine)} of {text.stat().st_size} bytes; first difference at {at}")
@@ -96,7 +96,7 @@ def base_files(model, text, base):
     """Files of either program in the other, and both forward passes in f32."""
     said = perplexity(model, *EXACT, "--kl-divergence", "--kl-divergence-base", base)
     mine = SCRATCH / "mine.kld"
-    quantscope("eval", model, "--text", text, "--ctx", CONTEXT, "--chunks", CHUNKS, "--save-base", mine)
+    quantscope("eval", model, "--text", text, "--ctx", CONTEXT, "--chunks", CHUNKS, "--save-base", mine, "--force")
     header = 20 + 4 * CONTEXT * CHUNKS
     check("base file: header and tokens", mine.read_bytes()[:header] == base.read_bytes()[:header])
     check("base file: size", mine.stat().st_size == base.stat().st_size)
@@ -144,7 +144,7 @@ def importance(model, text):
     for ending, form in (("gguf", "gguf"), ("dat", "dat")):
         mine, theirs = SCRATCH / f"mine.{ending}", SCRATCH / f"theirs.{ending}"
         llama("imatrix", *common, "-o", theirs, "--output-format", form)
-        quantscope("capture", model, "--text", text, "--ctx", CONTEXT, "--chunks", CHUNKS, "-o", mine)
+        quantscope("capture", model, "--text", text, "--ctx", CONTEXT, "--chunks", CHUNKS, "-o", mine, "--force")
         files[ending] = mine, theirs
     read = [{tensor.name: np.array(tensor.data).ravel() for tensor in gguf.GGUFReader(path).tensors} for path in files["gguf"]]
     keys = [{key: field.contents() for key, field in gguf.GGUFReader(path).fields.items() if key.startswith("imatrix.chunk")}

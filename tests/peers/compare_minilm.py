@@ -47,8 +47,8 @@ with tempfile.TemporaryDirectory() as scratch:
         archive.extractall(scratch / "model")
     model = scratch / "model"
     text = root / "README.md"
-    run("tokenize", model, "--text", text, "-o", scratch / "ids.npy")
-    ids = np.load(scratch / "ids.npy")
+    run("tokenize", model, "--text", text, "-o", scratch / "ids.npy", "--force")
+    ids = np.load(scratch / "ids.npy", "--force")
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     tokenizer.model_max_length = 1 << 30
     words = text.read_text().removesuffix("\n")

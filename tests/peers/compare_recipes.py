@@ -41,7 +41,7 @@ def written(to, common, first, down, ending):
     text = json.dumps(MIXED).replace("COMMON", common).replace("FIRST", first).replace("DOWN", down)
     (scratch / "own.json").write_text(text)
     out = scratch / f"{to}{ending}"
-    quantscope("recipe", "convert", scratch / "own.json", "--to", to, "--model", model, "-o", out)
+    quantscope("recipe", "convert", scratch / "own.json", "--to", to, "--model", model, "-o", out, "--force")
     return out
 
 
