@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as scratch:
     model = scratch / "model"
     text = root / "README.md"
     run("tokenize", model, "--text", text, "-o", scratch / "ids.npy", "--force")
-    ids = np.load(scratch / "ids.npy", "--force")
+    ids = np.load(scratch / "ids.npy")
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     tokenizer.model_max_length = 1 << 30
     words = text.read_text().removesuffix("\n")
