@@ -192,7 +192,7 @@ void MemoryTest::perTensor_data() {
     add("dequantize", "dequantize IN -o OUT.safetensors", 500);         // pieces of headers count for few tensors
     add("whatif", "whatif IN --tensor layers.0.mlp.experts.0.up --spec int8 --transpose 1,0", 300);
     add("statistics", "inspect IN --stats --json /dev/null", 250);
-    add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows", 900);
+    add("certificate", "quantize IN --spec int8 -o OUT.safetensors --certificate OUT.json --json OUT.rows.json", 900);
     add("verify", "verify EXPORTED", 100); // the rows of a certificate are only counted
     add("verify --json", "verify EXPORTED --json /dev/null", 250);
     // Losses, sizes and choices are lists of numbers, about 90 bytes beside the entry in the list of the model.

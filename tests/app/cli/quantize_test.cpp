@@ -296,7 +296,7 @@ private Q_SLOTS:
         for (const auto& [layout, spec] : kLayoutCases) {
             const auto* row = qs::findLayout(layout);
             if (row->fileEnding && QByteArray(row->fileEnding) == ".gguf") continue; // it takes GGUF files alone
-            const QString out = dir.filePath(s("out") + s(row->fileEnding ? row->fileEnding : ".safetensors"));
+            const QString out = dir.filePath(s(layout) + s(row->fileEnding ? row->fileEnding : ".safetensors"));
             const auto ran = run({s("quantize"), in, s("--spec"), s(spec), s("--layout"), s(layout), s("--tensor"),
                                   s("a.weight"), s("-o"), out});
             QVERIFY2(ran.code == 0, (QByteArray(layout) + ": " + ran.err).constData());
