@@ -26,8 +26,8 @@ struct LoaderCell {
     const char* spec;
     const char* second; ///< what the second layer has, a spec or "keep"; "": all layers have `spec`
     Loading loading;
-    const char* measure; ///< "kl" (nats a token) or "error" (relative squared error of the outputs); "": none
-    double apart;        ///< of the outputs, by `measure`
+    const char* measure;  ///< "kl" (nats a token) or "error" (relative squared error of the outputs); "": none
+    double apart;         ///< of the outputs, by `measure`
     const char* programs; ///< "transformers 5.23.0, bitsandbytes 0.50.2"
     const char* reason;   ///< a sentence without its full stop; "" if it loads
 };

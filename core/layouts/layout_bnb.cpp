@@ -151,7 +151,7 @@ Layout bnbLayout() {
             .accepts = accepts,
             .fields = fields,
             .turnsConv1d = true,
-            .holds = isLinearWeight,
+            .holds = isBitsandbytesLinear,
             .config = config,
             .describes = false,
             .warns = warns,

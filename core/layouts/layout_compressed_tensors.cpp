@@ -51,6 +51,14 @@ Result<Kind> kindOf(const QuantSpec& spec) {
         {"int4:dialect=ct:block=128"});
 }
 
+/// Experts with a byte per weight are packed, because transformers 5 stacks the experts of a layer and takes no
+/// int-quantized ones (integrations/compressed_tensors.py).
+Result<Kind> kindOf(const QuantSpec& spec, const TensorInfo& tensor) {
+    const auto kind = kindOf(spec);
+    const bool isByte = kind && *kind == Kind::Int && spec.hasScalePerRow() && !hasZeroPoints(spec);
+    return isByte && isExpertMatrix(tensor.name) ? Kind::Pack : kind;
+}
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const auto kind = kindOf(spec);
     if (!kind) return tl::unexpected(kind.error());
@@ -113,7 +121,7 @@ void addZeros(std::vector<OutputField>& fields, const MeasuredTensor& tensor, Ki
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     const QuantSpec& spec = tensor.spec();
-    const Kind kind = *kindOf(spec);
+    const Kind kind = *kindOf(spec, original);
     const std::string& name = original.name;
     const std::int64_t rows = original.shape[0], columns = original.shape[1];
     OutputField scales = scaleField(tensor, name + "_scale");
@@ -168,24 +176,60 @@ Json weightsJson(const QuantSpec& spec, Kind kind) {
     return json;
 }
 
+/// transformers decodes all experts of a model by one scheme, and knows no other kinds of it.
+constexpr const char* kExpertTarget = "re:.*\\.experts\\.[0-9]+\\..*";
+
+struct SchemeGroup {
+    Kind kind;
+    bool isExperts;
+    Json weights, targets = Json::array();
+};
+
+/// Why transformers does not load the experts.
+Result<void> checkExperts(const Model& model, std::span<const SchemeGroup> groups, std::span<const TakenTensor> taken) {
+    const auto isExperts = [](const SchemeGroup& group) { return group.isExperts; };
+    const auto kept = std::ranges::count_if(
+        model.tensors, [](const TensorInfo& one) { return one.isWeight() && isExpertMatrix(one.name); });
+    const auto quantized =
+        std::ranges::count_if(taken, [](const TakenTensor& one) { return isExpertMatrix(one.tensor->name); });
+    const bool dense = std::ranges::all_of(groups, [](const SchemeGroup& g) { return g.kind == Kind::Float; });
+    if (kept == 0 || (quantized == 0 && dense)) return {};
+    if (kept != quantized || std::ranges::count_if(groups, isExperts) > 1)
+        return fail("transformers 5 stacks the experts of a layer and decodes all experts of a model by one scheme: "
+                    "give all of them one spec, or keep them beside layers of fp8_e4m3");
+    const SchemeGroup& experts = *std::ranges::find_if(groups, isExperts);
+    const bool isTiled = experts.kind == Kind::Float && experts.weights["strategy"] == "block";
+    if (experts.kind != Kind::Nvfp4 && experts.kind != Kind::Int && !isTiled) return {};
+    return advise("transformers 5 stacks the experts of a layer, and decodes those of int4, int8 with a scale per row, "
+                  "mxfp4 and fp8_e4m3 without tiles alone",
+                  {"int4:dialect=ct:block=32", "fp8_e4m3"});
+}
+
 /// One scheme for all linear layers, or the names of those of each.
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    struct Group {
-        Kind kind;
-        Json weights, targets = Json::array();
-    };
-    std::vector<Group> groups;
+    std::vector<SchemeGroup> groups;
     for (const TakenTensor& one : taken) {
-        const auto kind = kindOf(one.spec());
+        const auto kind = kindOf(one.spec(), *one.tensor);
         if (!kind) return tl::unexpected(kind.error());
+        const bool isExpert = isExpertMatrix(one.tensor->name);
         const Json weights = weightsJson(one.spec(), *kind);
-        auto found =
-            std::ranges::find_if(groups, [&](const Group& g) { return g.kind == *kind && g.weights == weights; });
-        if (found == groups.end()) found = groups.insert(groups.end(), {*kind, weights, Json::array()});
-        found->targets.push_back(std::string(moduleOf(one.tensor->name)));
+        auto found = std::ranges::find_if(groups, [&](const SchemeGroup& g) {
+            return g.kind == *kind && g.isExperts == isExpert && g.weights == weights;
+        });
+        if (found == groups.end()) found = groups.insert(groups.end(), {*kind, isExpert, weights, Json::array()});
+        if (!isExpert)
+            found->targets.push_back(std::string(moduleOf(one.tensor->name)));
+        else if (found->targets.empty())
+            found->targets.push_back(kExpertTarget);
     }
-    if (groups.size() == 1) groups.front().targets = {"Linear"};
-    const bool mixed = std::ranges::any_of(groups, [&](const Group& g) { return g.kind != groups.front().kind; });
+    if (auto fine = checkExperts(model, groups, taken); !fine) return tl::unexpected(fine.error());
+    if (std::ranges::all_of(groups, [&](const SchemeGroup& g) {
+            return g.kind == groups.front().kind && g.weights == groups.front().weights;
+        })) {
+        groups.resize(1);
+        groups.front().targets = {"Linear"};
+    }
+    const bool mixed = std::ranges::any_of(groups, [&](const SchemeGroup& g) { return g.kind != groups.front().kind; });
     Json json;
     json["quant_method"] = "compressed-tensors";
     json["format"] = mixed ? "mixed-precision" : kNames[int(groups.front().kind)];

@@ -43,7 +43,7 @@ Result<void> holds(const TensorInfo& tensor) {
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
     if (moduleOf(tensor.name) == "lm_head")
         return fail("lm_head stays in its own dtype, because transformers looks for codes within the blocks alone");
-    return isLinearWeight(tensor);
+    return isTransformersLinear(tensor);
 }
 
 std::int64_t groupOf(const MeasuredTensor& tensor) {
@@ -167,6 +167,17 @@ std::string patternOf(const std::string& module) {
     return out + "$";
 }
 
+/// The beginning that the names of all taken modules share, in whole parts: "model.layers"; "" if they share none.
+std::string blocksOf(std::span<const TakenTensor> taken) {
+    std::string_view shared = moduleOf(taken.front().tensor->name);
+    for (const TakenTensor& one : taken) {
+        const std::string_view name = moduleOf(one.tensor->name);
+        const auto end = std::ranges::mismatch(shared, name).in1;
+        shared = shared.substr(0, std::size_t(end - shared.begin()));
+    }
+    return std::string(shared.substr(0, std::min(shared.rfind('.'), shared.size())));
+}
+
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
     const QuantSpec& first = taken.front().spec();
     const auto groupSize = [](const QuantSpec& spec) {
@@ -189,7 +200,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     json["checkpoint_format"] = hasZeroPoints(first) ? "gptq_v2" : "gptq";
     json["pack_dtype"] = "int32";
     nlohmann::ordered_json kept = nlohmann::ordered_json::object();
-    bool whole = true; // every layer that transformers replaces
+    // transformers replaces the layers whose names begin with it; without it, it knows few networks.
+    json["block_name_to_quantize"] = blocksOf(taken);
+    bool whole = json["block_name_to_quantize"] != ""; // every layer that transformers replaces
     for (const auto& module : keptModules(model, taken)) {
         kept["-:" + patternOf(module)] = nlohmann::ordered_json::object();
         whole = whole && module == "lm_head";

@@ -39,6 +39,11 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
                          constantField(module + ".weight_format", DType::U8, {}, {std::byte{0}})}}; // row by row
 }
 
+Result<void> holds(const TensorInfo& tensor) {
+    const auto named = hasWeightName(tensor);
+    return named ? isBitsandbytesLinear(tensor) : named;
+}
+
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
     return bitsandbytesConfig(model, taken, {});
 }
@@ -54,7 +59,7 @@ Layout llmInt8Layout() {
             .accepts = accepts,
             .fields = fields,
             .turnsConv1d = true,
-            .holds = isNamedLinearWeight,
+            .holds = holds,
             .config = config,
             .describes = false,
             .valueOf = valueOf,

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -33,12 +34,36 @@ Result<void> hasWeightName(const TensorInfo& tensor) {
 
 Result<void> isNamedLinearWeight(const TensorInfo& tensor) {
     const auto named = hasWeightName(tensor);
-    return named ? isLinearWeight(tensor) : named;
+    return named ? isTransformersLinear(tensor) : named;
+}
+
+bool isExpertMatrix(std::string_view name) {
+    constexpr std::string_view kExperts = ".experts.";
+    const auto at = name.find(kExperts);
+    if (at == name.npos) return false;
+    name.remove_prefix(at + kExperts.size());
+    const auto digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    return digits > 0 && digits < name.size() && name[digits] == '.';
+}
+
+Result<void> isTransformersLinear(const TensorInfo& tensor) {
+    if (auto linear = isLinearWeight(tensor); !linear) return linear;
+    // _keep_in_fp32_modules of T5, mT5, UMT5, Pop2Piano and UDOP; the network reads the weight of this module itself.
+    if (!tensor.name.ends_with(".DenseReluDense.wo.weight")) return {};
+    return fail("transformers keeps this matrix of T5 in full precision");
 }
 
 std::span<const char* const> bitsandbytesKeeps() {
     static constexpr const char* kKept[] = {"(^|\\.)(lm_head|embed_out|cls\\.predictions\\.decoder)\\.weight$"};
     return kKept;
+}
+
+Result<void> isBitsandbytesLinear(const TensorInfo& tensor) {
+    if (isExpertMatrix(tensor.name))
+        return fail(
+            "transformers 5 stacks the experts of a layer, and bitsandbytes has no quantized layer for a stack: "
+            "--spec 'experts=keep' leaves them as they are");
+    return isTransformersLinear(tensor);
 }
 
 std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,

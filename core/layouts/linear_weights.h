@@ -12,8 +12,12 @@ std::string_view moduleOf(std::string_view tensorName);
 Result<void> isLinearWeight(const TensorInfo& tensor);
 /// Fails if the name does not end with .weight.
 Result<void> hasWeightName(const TensorInfo& tensor);
-/// Both.
+/// Both, and isTransformersLinear().
 Result<void> isNamedLinearWeight(const TensorInfo& tensor);
+/// The matrix of one of several experts: "layers.0.mlp.experts.3.down_proj.weight".
+bool isExpertMatrix(std::string_view tensorName);
+/// isLinearWeight(), and fails for what transformers keeps in full precision in every layout.
+Result<void> isTransformersLinear(const TensorInfo& tensor);
 /// Linear modules that are not quantized. "lm_head" is one if the model has no weight of that name.
 std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken);
 /// PyTorch's name of the type in which decoded values are used.
@@ -28,6 +32,8 @@ struct BitsandbytesSettings {
 /// (quantizers/base.py, get_keys_to_not_convert()).
 std::span<const char* const> bitsandbytesKeeps();
 inline constexpr const char* kWhyBitsandbytesKeeps = "transformers leaves the output head out of bitsandbytes' layers";
+/// isTransformersLinear(), and fails for experts, which transformers 5 stacks: bitsandbytes has no stacked layers.
+Result<void> isBitsandbytesLinear(const TensorInfo& tensor);
 std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
                                const BitsandbytesSettings& settings);
 

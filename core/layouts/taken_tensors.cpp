@@ -4,6 +4,7 @@
 
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
+#include "core/layouts/linear_weights.h"
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
@@ -170,7 +171,8 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
 }
 
 Result<void> leftAlone(const AskedTensor& asked, const Layout& layout) {
-    const bool isMost = asked.tensor->role == TensorRole::Experts || isConv1d(*asked.tensor);
+    const bool isMost =
+        asked.tensor->role == TensorRole::Experts || isExpertMatrix(asked.tensor->name) || isConv1d(*asked.tensor);
     return layout.holds && !asked.named && !isMost ? layout.holds(*asked.tensor) : Result<void>{};
 }
 

@@ -39,9 +39,15 @@ void LoadersTest::certificateSaysItsCells_data() {
     QTest::addColumn<QString>("type");
     QTest::addColumn<QString>("spec");
     QTest::addColumn<QString>("result");
-    QTest::newRow("a known family") << "llama" << "nf4:dialect=bnb" << "loads";
-    QTest::newRow("another format") << "llama" << "fp4:dialect=bnb" << "not tested";
-    QTest::newRow("another family") << "nobody" << "nf4:dialect=bnb" << "not tested";
+    QTest::newRow("a known family") << "llama"
+                                    << "nf4:dialect=bnb"
+                                    << "loads";
+    QTest::newRow("another format") << "llama"
+                                    << "fp4:dialect=bnb"
+                                    << "not tested";
+    QTest::newRow("another family") << "nobody"
+                                    << "nf4:dialect=bnb"
+                                    << "not tested";
 }
 
 void LoadersTest::certificateSaysItsCells() {

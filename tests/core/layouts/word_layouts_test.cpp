@@ -147,6 +147,9 @@ private Q_SLOTS:
     void llmInt8();
     void ggufToGguf();
     void configsMix();
+    void gptqNamesItsBlocks();
+    void experts();
+    void transformersKeepsWo();
     void refusals();
 };
 
@@ -332,10 +335,83 @@ void WordLayoutsTest::configsMix() {
     QVERIFY(gptq.is_string() && gptq.get<std::string>().find("one width") != std::string::npos);
     const auto plain = configOf("gptq", "int4:block=32:scaletype=f16", {});
     QCOMPARE(plain["quantization_config"]["checkpoint_format"].get<std::string>(), std::string("gptq"));
-    QVERIFY(!plain["quantization_config"].contains("modules_in_block_to_quantize"));
+    QCOMPARE(plain["quantization_config"]["block_name_to_quantize"].get<std::string>(), std::string());
+    QCOMPARE(plain["quantization_config"]["modules_in_block_to_quantize"].dump(), std::string(R"([["a","b","c"]])"));
     const auto partly = configOf("gptq", "int4:block=32:scaletype=f16", {{"^b", std::nullopt}});
     QCOMPARE(partly["quantization_config"]["modules_in_block_to_quantize"].dump(), std::string(R"([["a","c"]])"));
-    QCOMPARE(partly["quantization_config"]["dynamic"].dump(), std::string(R"({"-:b":{},"-:lm_head":{}})"));
+    QCOMPARE(partly["quantization_config"]["dynamic"].dump(), std::string(R"({"-:b$":{},"-:lm_head$":{}})"));
+}
+
+/// transformers replaces the layers below block_name_to_quantize, and knows few names of blocks itself.
+void WordLayoutsTest::gptqNamesItsBlocks() {
+    const QTemporaryDir folder, outputs;
+    const auto model = opened(folder, {made("encoder.layer.0.query.weight", DType::F32, {kRows, kColumns}, waves()),
+                                       made("encoder.layer.1.query.weight", DType::F32, {kRows, kColumns}, waves())});
+    const QString out = outputs.filePath(QStringLiteral("out"));
+    const auto done =
+        quantizeModel(*model, {*parseSpec("int4:block=32:scaletype=f16"), {}, "gptq", out.toStdString()}, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    QFile file(out + QStringLiteral("/config.json"));
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const auto config = nlohmann::json::parse(file.readAll().toStdString())["quantization_config"];
+    QCOMPARE(config["block_name_to_quantize"].get<std::string>(), std::string("encoder.layer"));
+    QVERIFY(!config.contains("modules_in_block_to_quantize"));
+}
+
+/// transformers 5 stacks the experts of a layer: it decodes them by one scheme of compressed-tensors that is packed or fp8,
+/// and bitsandbytes quantizes none.
+void WordLayoutsTest::experts() {
+    const QTemporaryDir folder, outputs;
+    const auto model =
+        opened(folder, {made("l.0.q_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                        made("l.0.mlp.experts.0.up_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                        made("l.0.mlp.experts.1.up_proj.weight", DType::F32, {kRows, kColumns}, waves())});
+    const auto written = [&](const char* layout, const char* spec, std::vector<TensorRule> rules) {
+        const QString out = outputs.filePath(QString::fromLatin1(layout));
+        QuantizeRequest request{*parseSpec(spec), {}, layout, out.toStdString()};
+        request.rules = std::move(rules);
+        const auto done = quantizeModel(*model, request, Job{});
+        if (!done) return nlohmann::json(done.error().message);
+        QFile file(out + QStringLiteral("/config.json"));
+        return file.open(QIODevice::ReadOnly) ? nlohmann::json::parse(file.readAll().toStdString()) : nlohmann::json();
+    };
+    const std::vector<TensorRule> keep = {{"experts", std::nullopt}};
+    const auto bytes = written("compressed-tensors", "int8:scale=channel", {});
+    QVERIFY2(bytes.is_object(), bytes.dump().c_str());
+    const auto& groups = bytes["quantization_config"]["config_groups"];
+    QCOMPARE(groups["group_0"]["format"].get<std::string>(), std::string("int-quantized"));
+    QCOMPARE(groups["group_1"]["format"].get<std::string>(), std::string("pack-quantized"));
+    QCOMPARE(groups["group_1"]["targets"][0].get<std::string>(), std::string(R"(re:.*\.experts\.[0-9]+\..*)"));
+    QVERIFY(written("compressed-tensors", "int4:dialect=ct:block=32", {}).is_object());
+    QVERIFY(written("compressed-tensors", "fp8_e4m3", keep).is_object());
+    for (const auto& refused :
+         {written("compressed-tensors", "nvfp4", {}), written("compressed-tensors", "int4:dialect=ct:block=32", keep),
+          written("compressed-tensors", "int4:dialect=ct:block=32", {{"experts.1", *parseSpec("int8:scale=channel")}}),
+          written("bnb", "nf4:dialect=bnb:block=32", {}), written("llm-int8", "int8:dialect=bnb", {})})
+        QVERIFY2(refused.is_string() && refused.get<std::string>().find("stacks the experts") != std::string::npos,
+                 refused.dump().c_str());
+    QVERIFY(written("bnb", "nf4:dialect=bnb:block=32", keep).is_object());
+}
+
+/// The network T5 reads the weight of this module itself, and transformers never makes a quantized layer of it.
+void WordLayoutsTest::transformersKeepsWo() {
+    const QTemporaryDir folder, outputs;
+    const std::string wo = "encoder.block.0.layer.1.DenseReluDense.wo.weight";
+    const auto model = opened(
+        folder, {made("encoder.block.0.layer.1.DenseReluDense.wi.weight", DType::F32, {kRows, kColumns}, waves()),
+                 made(wo, DType::F32, {kRows, kColumns}, waves())});
+    for (const auto& [layout, spec] :
+         {std::pair("bnb", "nf4:dialect=bnb:block=32"), std::pair("llm-int8", "int8:dialect=bnb"),
+          std::pair("gptq", "int4:block=32:scaletype=f16"),
+          std::pair("compressed-tensors", "int4:dialect=ct:block=32")}) {
+        const QString out = outputs.filePath(QString::fromLatin1(layout));
+        const auto done = quantizeModel(*model, {*parseSpec(spec), {}, layout, out.toStdString()}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+        const auto back = openModel(out.toStdString());
+        QVERIFY(back.has_value() && (*back)->find(wo));
+        QCOMPARE((*back)->find(wo)->dtype, DType::F32);
+        QVERIFY(!(*back)->find(wo)->packed);
+    }
 }
 
 void WordLayoutsTest::refusals() {
