@@ -24,6 +24,7 @@ from pathlib import Path
 os.environ.update(TORCHDYNAMO_DISABLE="1", TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", TQDM_DISABLE="1", OMP_NUM_THREADS="1")
 warnings.filterwarnings("ignore")
 import torch
+from safetensors import safe_open
 
 from networks import NETWORKS, make
 
@@ -84,6 +85,22 @@ def by_mlx(folder, task):
 
     mx.set_default_device(mx.cpu)
     return Mlx(load_model(folder, model_config=older_config(folder))[0]), {}
+
+
+def by_gptqmodel(folder, task):
+    """What transformers stacks, such as experts, gptqmodel loads one by one. It wants a tokenizer with a padding token."""
+    import contextlib
+    import io
+    import shutil
+
+    from gptqmodel import BACKEND, GPTQModel
+
+    sample = Path(__file__).parents[2] / "resources/samples/tiny-llama"
+    shutil.copy(sample / "tokenizer.json", folder)
+    said = json.loads((sample / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(dict(said, pad_token="\u0100")))
+    with contextlib.redirect_stdout(io.StringIO()):
+        return GPTQModel.load(str(folder), device="cpu", backend=BACKEND.GPTQ_TORCH, dtype=torch.float16).model.eval(), {}
 
 
 def older_config(folder):
@@ -176,6 +193,8 @@ def mlx_itself(network, column):
     mx.set_default_device(mx.cpu)
     model, config = load_model(network.source, model_config=older_config(network.source))
     model, config = quantize_model(model, config, 32, 4)
+    if not any(hasattr(module, "scales") for _, module in model.named_modules()):
+        raise RuntimeError("mlx_lm finds no layer with whole groups of 32")
     before, folder = outputs(Mlx(model), network.arguments), network.work / "itself"
     subprocess.run(["rm", "-rf", folder])
     folder.mkdir()
@@ -195,7 +214,7 @@ COLUMNS = [
     Column("plain", "int8:scale=channel", "int4:block=32", 1e-9, HF, by_transformers, plain_itself),
     Column("bnb", "nf4:dialect=bnb", "nf4:dialect=bnb:block=32", 1e-3, BNB, by_transformers, bitsandbytes_itself),
     Column("llm-int8", "int8:dialect=bnb", "keep", 2e-2, BNB, by_transformers, bitsandbytes_itself),
-    Column("compressed-tensors", "int4:dialect=ct:block=32:scaletype=bf16", "int8:scale=channel", 1e-9, CT, by_transformers, compressed_tensors_itself),
+    Column("compressed-tensors", "int4:dialect=ct:block=32", "int8:scale=channel", 1e-9, CT, by_transformers, compressed_tensors_itself),
     Column("compressed-tensors", "int8:scale=channel", "", 1e-9, CT, by_transformers, compressed_tensors_itself),
     Column("compressed-tensors", "fp8_e4m3", "keep", 1e-9, CT, by_transformers, compressed_tensors_itself),
     Column("compressed-tensors", "nvfp4", "", 1e-4, CT, by_transformers_in_bf16, compressed_tensors_itself),
@@ -240,6 +259,12 @@ class Network:
         self.row, self.arguments = make(name, self.source)
         self.kind, self.task = self.row[1], self.row[2]
         self.plains, self.own = {}, {}
+        with safe_open(self.source / "model.safetensors", "pt") as file:
+            self.shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}
+
+    @property
+    def source_as_said(self):
+        return str(self.source).replace(tempfile.gettempdir(), "")
 
     def plain(self, specs, dtype):
         """Outputs and loading report of transformers on the folder of layout plain, with these specs by name of tensor."""
@@ -254,6 +279,18 @@ class Network:
             model, keys = by_transformers(folder, self.task, dtype)
             self.plains[key] = (outputs(model, self.arguments), keys, folder)
         return self.plains[key]
+
+    def decoded(self, out):
+        """Outputs of transformers on what quantscope-cli decodes: for matrices that the layout stores transposed, whose blocks run the other
+        way in layout plain.
+        """
+        folder = self.work / "decoded"
+        subprocess.run(["rm", "-rf", folder])
+        code, said = quantscope("dequantize", out, "-o", folder)
+        if code:
+            raise RuntimeError(f"dequantize fails: {said}")
+        model, keys = by_transformers(folder, self.task)
+        return outputs(model, self.arguments), keys, folder
 
     def own_outputs(self, column, plain):
         """The same of the loader's own network on that folder: some programs compute a family in another way."""
@@ -272,42 +309,59 @@ class Network:
         return self.own[column]
 
     def cell(self, column, mixed):
+        """One export: written, loaded, compared. If it is refused for its experts, the same with the experts kept."""
+        rules = [f"{SECOND_LAYER}={column.second}"] if mixed else []
+        cell = self.cell_of(column, rules, column.second if mixed else "")
+        if "expert" in cell.get("reason", "") and cell["result"] == "refused":
+            kept = self.cell_of(column, ["experts=keep", *rules], ", ".join(["experts=keep", *([column.second] if mixed else [])]))
+            return kept if kept["result"] == "loads" else cell
+        return cell
+
+    def cell_of(self, column, rules, second):
         out = self.work / "out"
         subprocess.run(["rm", "-rf", out])
-        specs = ["--spec", f"{SECOND_LAYER}={column.second}"] if mixed else []
-        cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=column.second if mixed else "", programs=column.peers)
+        cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
+        specs = [word for rule in rules for word in ("--spec", rule)]
         code, said = quantscope("quantize", self.source, "--spec", column.spec, *specs, "--layout", column.layout, "-o", out)
         if code:
-            cell = dict(cell, result="refused", reason=said.replace(str(self.source), "MODEL").replace(str(self.work), "")[:400])
+            cell = dict(cell, result="refused", reason=said.replace(self.source_as_said, "MODEL")[:400])
             own = self.why_not_itself(column)
-            return dict(cell, itself=own) if own else dict(cell, result="fails", reason=f"{column.peers[-1]} does it, refused: {cell['reason']}")
-        certificate = json.loads((out / "certificate.json").read_text())
-        taken = {row["name"]: row["spec_full"] for row in certificate["tensors"] if "spec" in row}
+            return dict(cell, itself=own)
+        rows = json.loads((out / "certificate.json").read_text())["tensors"]
+        taken = {row["name"]: row["spec_full"] for row in rows if "spec" in row}
         cell["quantized"] = len(taken)
-        kept = re.search(r"(\d+) of those copied stay as they are in this layout; (.*?)\n\S", said + "\n.", re.S)
-        if kept:
-            cell["kept"] = int(kept[1])
-        theirs, plain_keys, folder = self.plain(taken, torch.bfloat16 if column.loader is by_transformers_in_bf16 else torch.float32)
+        turned = any(row["shape"] != self.shapes.get(row["name"], row["shape"]) for row in rows if "spec" in row)
+        dtype = torch.bfloat16 if column.loader is by_transformers_in_bf16 else torch.float32
+        reference = self.decoded(out) if turned else self.plain(taken, dtype)
+        cell = self.loaded(cell, column, out, reference)
+        if cell["result"] != "loads" and column.layout == "gptq":
+            other = self.loaded(dict(cell, programs=("gptqmodel",)), column, out, reference, by_gptqmodel)
+            cell = other if other["result"] == "loads" else cell
+        if cell["result"] != "loads":
+            own = self.why_not_itself(column)
+            cell = dict(cell, result="no loader", reason=own) if own else cell
+        return cell
+
+    def loaded(self, cell, column, out, reference, loader=None):
+        cell = {key: value for key, value in cell.items() if key not in ("reason", "measure", "apart")}
+        theirs, plain_keys, folder = reference
         try:
-            model, keys = column.loader(out, self.task)
+            model, keys = (loader or column.loader)(out, self.task)
             wrong = {kind: [key for key in found if key not in plain_keys.get(kind, ())] for kind, found in keys.items()}
             wrong = {kind: found for kind, found in wrong.items() if found}
             ours = outputs(model, self.arguments)
         except Exception as error:  # an exception of the peer is a test result
             if options.trace:
                 traceback.print_exc()
-            own = self.why_not_itself(column)
-            return dict(cell, result="no loader", reason=own) if own else dict(cell, result="fails", reason=short(error))
-        far = apart(ours, theirs)
-        if far > column.tolerance and column.loader is by_mlx:
-            far = apart(ours, self.own_outputs(column, folder))
-            cell["reference"] = "its own"
-        cell.update(measure="kl" if theirs.ndim > 1 else "error", apart=far)
+            return dict(cell, result="fails", reason=short(error))
+        far = abs(apart(ours, theirs))
+        if far > column.tolerance and column.loader is by_mlx:  # it computes some families in another way
+            far = abs(apart(ours, self.own_outputs(column, folder)))
         if wrong:
             return dict(cell, result="fails", reason="; ".join(f"{kind.replace('_', ' ')}: {', '.join(found[:4])}" for kind, found in wrong.items())[:300])
         if not far <= column.tolerance:
             return dict(cell, result="fails", reason=f"outputs are {far:.3g} apart")
-        return dict(cell, result="loads")
+        return dict(cell, result="loads", measure="kl" if theirs.ndim > 1 else "error", apart=far)
 
 
 def run(name):
@@ -336,8 +390,20 @@ def run(name):
 
 def line(cell):
     far = f" {cell['apart']:.2g}" if "apart" in cell else ""
-    kept = f" ({cell['kept']} kept)" if "kept" in cell else ""
-    return f"{cell['result']:9} {cell['network']:26} {cell['layout']:18} {cell['spec']}{' + ' + cell['second'] if cell['second'] else ''}:{far}{kept} {cell.get('reason', '')}"
+    return f"{cell['result']:9} {cell['network']:26} {cell['layout']:18} {cell['spec']}{' + ' + cell['second'] if cell['second'] else ''}:{far} {cell.get('reason', '')}"
+
+
+def write(cells):
+    """Puts the cells into the file, in place of older ones of the same networks and layouts."""
+    path, order = Path(options.write), [row[0] for row in NETWORKS]
+    place = lambda cell: (cell["network"], cell["layout"], cell["spec"])
+    new = {place(cell) for cell in cells}
+    older = json.loads(path.read_text())["cells"] if path.exists() else []
+    cells = cells + [cell for cell in older if place(cell) not in new]
+    columns = [(column.layout, column.spec) for column in COLUMNS]
+    cells.sort(key=lambda cell: (order.index(cell["network"]), columns.index((cell["layout"], cell["spec"])), cell["second"]))
+    peers = {peer: version(peer) for column in COLUMNS for peer in column.peers}
+    path.write_text(json.dumps({"date": str(datetime.date.today()), "peers": peers, "cells": cells}, indent=1) + "\n")
 
 
 def main():
@@ -358,18 +424,19 @@ def main():
     names = [row[0] for row in NETWORKS if re.search(options.only, row[0])]
     cells = []
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
-        for found in pool.imap(run, names):
+        for found in pool.imap_unordered(run, names):
             for cell in found:
                 print(line(cell), flush=True)
             cells += found
+            if options.write:
+                write(cells)
     counts = {}
     for cell in cells:
         counts[cell["result"]] = counts.get(cell["result"], 0) + 1
     print(counts)
     if options.write:
-        peers = {peer: version(peer) for column in COLUMNS for peer in column.peers}
-        Path(options.write).write_text(json.dumps({"date": str(datetime.date.today()), "peers": peers, "cells": cells}, indent=1) + "\n")
-    sys.exit(any(cell["result"] == "fails" for cell in cells))
+        write(cells)
+    sys.exit(any(cell["result"] == "fails" or cell.get("itself") == "" for cell in cells))
 
 
 if __name__ == "__main__":
