@@ -35,6 +35,7 @@ const auto kCommands = std::to_array<Command>({
     {"layouts", "List the export layouts and what each takes", declareLayouts},
     {"calibrations", "List the calibrations, the ways to choose a scale", declareCalibrations},
     {"solvers", "List the solvers, which keep a layer's output instead of its weights", declareSolvers},
+    {"conventions", "List the ways in which programs store quantized layers, and what proves each", declareConventions},
 });
 
 } // namespace

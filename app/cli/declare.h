@@ -35,5 +35,6 @@ Run declareMetrics(CLI::App& app);
 Run declareLayouts(CLI::App& app);
 Run declareCalibrations(CLI::App& app);
 Run declareSolvers(CLI::App& app);
+Run declareConventions(CLI::App& app);
 
 } // namespace qs::cli

@@ -168,6 +168,46 @@ Result<void> putDerived(const Sink& put, const Model& model) {
     return isFirst ? Result<void>() : put("\n]");
 }
 
+/// Writes each quantized layer that is not decoded, with the names of its parts.
+Result<void> putUndecoded(const Sink& put, const Model& model) {
+    bool isFirst = true;
+    const auto list = [](const auto& items, const auto& text) {
+        std::string out;
+        for (const auto& item : items) out += (out.empty() ? "" : ", ") + text(item);
+        return out;
+    };
+    for (const UndecodedLayer& layer : model.undecoded) {
+        const auto parts = list(layer.parts, [](const std::string& name) { return jsonString(name); });
+        const auto candidates = list(layer.candidates, [](const ConventionCandidate& one) {
+            return fmt::format("{{\"convention\": {}, \"plausibility\": {:.3f}, \"reason\": {}}}",
+                               jsonString(one.convention), one.plausibility, jsonString(one.reason));
+        });
+        auto done = put(fmt::format("{}\n  {{\"layer\": {}, \"why\": {}, \"parts\": [{}], \"candidates\": [{}]}}",
+                                    isFirst ? ", \"undecoded\": [" : ",", jsonString(layer.name), jsonString(layer.why),
+                                    parts, candidates));
+        if (!done) return done;
+        isFirst = false;
+    }
+    return isFirst ? Result<void>() : put("\n]");
+}
+
+/// The layers that are not decoded, a line each, with their parts under them.
+std::string undecodedText(const Model& model) {
+    constexpr std::size_t most = 10;
+    std::string text;
+    for (std::size_t i = 0; i < model.undecoded.size() && i < most; ++i) {
+        const UndecodedLayer& layer = model.undecoded[i];
+        text += fmt::format("\n{}: {}\n", escapeForPeople(layer.name, 100), escapeForPeople(layer.why, 200));
+        for (const std::string& part : layer.parts) text += fmt::format("  {}\n", escapeForPeople(part, 120));
+        for (const ConventionCandidate& one : layer.candidates)
+            text += fmt::format("  could be {} ({:.2f}): {}\n", one.convention, one.plausibility, one.reason);
+    }
+    if (model.undecoded.empty()) return text;
+    const std::size_t more = model.undecoded.size() > most ? model.undecoded.size() - most : 0;
+    return "\nQuantized layers that are not decoded, and their parts:\n" + text +
+           (more > 0 ? fmt::format("\nand {} more; --json lists all\n", more) : "");
+}
+
 Result<void> printAll(const Model& model, Listing& listing) {
     std::vector<ColumnInfo> shown;
     std::vector<std::size_t> picked;
@@ -189,6 +229,7 @@ Result<void> printAll(const Model& model, Listing& listing) {
         return row;
     });
     if (done) done = print(derivedText(model));
+    if (done) done = print(undecodedText(model));
     if (done) done = withMetadata(model, printMetadata);
     return done ? print(total) : done;
 }
@@ -210,6 +251,7 @@ Result<void> runInspect(const InspectOptions& options) {
         if (done) done = put(", \"tensors\": ");
         if (done) done = putTensors(put, listing);
         if (done) done = putDerived(put, **model);
+        if (done) done = putUndecoded(put, **model);
         return done ? put("}\n") : done;
     });
 }

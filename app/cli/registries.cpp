@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Commands that print the registries: formats, metrics, layouts, calibrations, solvers.
+// Commands that print the registries: formats, metrics, layouts, calibrations, solvers, conventions.
 #include "app/cli/declare.h"
 #include "app/cli/output_files.h"
 #include "app/cli/terminal.h"
 #include "core/analysis/analysis.h"
 #include "core/base/cell.h"
 #include "core/layouts/layout.h"
+#include "core/model/conventions/convention.h"
 #include "core/quant/spec/calibration.h"
 #include "core/quant/spec/dialect.h"
 #include "core/solve/solver.h"
@@ -164,6 +165,17 @@ const Columns<solve::Solver>& solverColumns() {
     return columns;
 }
 
+const Columns<Convention>& conventionColumns() {
+    static const Columns<Convention> columns = {
+        word<Convention>("id", "Id", &Convention::id),
+        word<Convention>("title", "Title", &Convention::title),
+        word<Convention>("types", "Types",
+                         [](const Convention& c) { return fmt::format("{}", fmt::join(c.types, " ")); }),
+        word<Convention>("proof", "Taken on", &Convention::proof),
+    };
+    return columns;
+}
+
 std::span<const CalibrationTraits> calibrationList() {
     static const auto rows = [] {
         std::vector<CalibrationTraits> out;
@@ -218,6 +230,11 @@ Run declareCalibrations(CLI::App& app) {
 }
 Run declareSolvers(CLI::App& app) {
     return declareRegistry<solve::Solver>(app, solve::solvers, solverColumns, {"id", "title", "options", "summary"});
+}
+Run declareConventions(CLI::App& app) {
+    return declareRegistry<Convention>(
+        app, conventions, conventionColumns, {"id", "title", "proof"},
+        "\nA layer without such a proof is not decoded; --as ID reads it by one of these.\n");
 }
 
 } // namespace qs::cli

@@ -13,8 +13,8 @@
 
 namespace qs::python {
 
-std::shared_ptr<OpenModel> OpenModel::open(const std::string& path) {
-    return std::make_shared<OpenModel>(take(openModel(path)));
+std::shared_ptr<OpenModel> OpenModel::open(const std::string& path, const std::string& convention) {
+    return std::make_shared<OpenModel>(take(openModel(path, {.as = convention})));
 }
 
 std::shared_ptr<const Model> OpenModel::served(const Job& job) const {
@@ -159,10 +159,12 @@ void bindModel(py::module_& module) {
         });
     module.def(
         "open_model",
-        [](const std::string& path, const py::object& progress) {
-            return run(progress, [&](const Job&) { return OpenModel::open(path); });
+        [](const std::string& path, const py::object& progress, const std::string& convention) {
+            return run(progress, [&](const Job&) { return OpenModel::open(path, convention); });
         },
-        py::arg("path"), py::arg("progress") = py::none());
+        py::arg("path"), py::arg("progress") = py::none(), py::kw_only(), py::arg("convention") = "",
+        "Opens a file, an index of shards, or a folder. `convention`: the id of a way of storing quantized layers, as "
+        "--as of the command line.");
 }
 
 } // namespace qs::python

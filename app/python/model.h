@@ -15,7 +15,7 @@ namespace qs::python {
 class OpenModel {
 public:
     /// Any thread.
-    static std::shared_ptr<OpenModel> open(const std::string& path);
+    static std::shared_ptr<OpenModel> open(const std::string& path, const std::string& convention = {});
     explicit OpenModel(std::shared_ptr<const Model> model) : opened_(std::move(model)) {}
 
     const std::shared_ptr<const Model>& opened() const { return opened_; }

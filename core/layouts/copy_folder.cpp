@@ -128,8 +128,10 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
     std::vector<std::string> copied;
     std::error_code failed;
     const ConfinedFolder folder(model.folder);
-    const bool isDecoded = std::ranges::any_of(
-        model.tensors, [](const TensorInfo& tensor) { return tensor.derived && !tensor.derived->fields().empty(); });
+    // Layers that are not decoded still need the settings that describe them.
+    const bool isDecoded = model.undecoded.empty() && std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
+                               return tensor.derived && !tensor.derived->fields().empty();
+                           });
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (job.cancelled()) return cancelledError();
         const std::string name = it->path().filename().string();

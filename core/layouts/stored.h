@@ -3,7 +3,7 @@
 // What `__metadata__` says of a quantized tensor: "quantscope.NAME" = {"spec", "shape", "dtype"}, and
 // "layout" where it is not eformer.
 
-#include "core/model/model.h"
+#include "core/model/conventions/convention.h" // kStoredPrefix
 #include "core/quant/spec/spec.h"
 
 #include <memory>
@@ -13,7 +13,6 @@ namespace qs {
 
 struct Layout;
 
-inline constexpr std::string_view kStoredPrefix = "quantscope.";
 /// Key in the metadata of a file of decoded tensors: it says who wrote it.
 inline constexpr const char* kDecodedMark = "quantscope";
 

@@ -2,6 +2,7 @@
 // Which tensors of a model are quantized, and under what spec: the filter, the rules, and the layout decide.
 #include "core/layouts/taken_tensors.h"
 
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/linear_weights.h"
@@ -99,6 +100,13 @@ Result<void> namesSafetensors(std::string_view output) {
 Result<void> checkModel(const Model& model, const Layout& layout) {
     if (layout.takesModel)
         if (auto ok = layout.takesModel(model); !ok) return ok;
+    if (layout.config && !model.undecoded.empty())
+        return fail(
+            fmt::format("{} holds {} quantized layers that are not decoded, and the settings of layout {} would "
+                        "replace those that describe them: use layout native, or decode them first (the first is "
+                        "{}: {})",
+                        escapeForPeople(model.path, 120), model.undecoded.size(), layout.id,
+                        quotedName(model.undecoded.front().name), escapeForPeople(model.undecoded.front().why, 120)));
     if (layout.config && model.format == "gguf")
         return fail(fmt::format("{} is a GGUF file: its names, its order of rows and its metadata are those of "
                                 "llama.cpp, and what reads the {} layout takes those of Hugging Face: use layout gguf, "

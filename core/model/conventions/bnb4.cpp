@@ -194,6 +194,7 @@ constexpr const char* kTypes[] = {"bnb-nf4", "bnb-fp4"};
 
 } // namespace
 
-const Convention kBnb4Convention = {"bitsandbytes-4bit", "bitsandbytes 4-bit", "its tensor quant_state", kTypes, kEnds, take};
+const Convention kBnb4Convention = {
+    "bitsandbytes-4bit", "bitsandbytes 4-bit", "its tensor quant_state", kTypes, kEnds, take};
 
 } // namespace qs

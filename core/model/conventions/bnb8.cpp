@@ -76,6 +76,7 @@ constexpr const char* kTypes[] = {"LLM.int8"};
 
 } // namespace
 
-const Convention kBnb8Convention = {"bitsandbytes-int8", "LLM.int8", "its tensor SCB beside bytes", kTypes, kEnds, take};
+const Convention kBnb8Convention = {
+    "bitsandbytes-int8", "LLM.int8", "its tensor SCB beside bytes", kTypes, kEnds, take};
 
 } // namespace qs

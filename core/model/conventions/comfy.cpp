@@ -212,8 +212,7 @@ private:
             if (grid_.bits == 6) code |= (codes[columns() / 2 + column / 4] >> (column % 4 * 2) & 3u) << 4;
             const float whole = std::clamp(std::nearbyint(levels_[code] * scales[std::size_t(g)]), -127.0f, 127.0f);
             float value = whole * channel;
-            if (grid_.correction >= 0)
-                value += field(std::size_t(grid_.correction)).floats(g * rows() + row, 1)[0];
+            if (grid_.correction >= 0) value += field(std::size_t(grid_.correction)).floats(g * rows() + row, 1)[0];
             out[i] = rounded(value);
         }
     }
@@ -394,17 +393,19 @@ bool coversRows(const TensorInfo& scales, std::int64_t rows) {
     return scales.elements == std::uint64_t(rows) && scales.shape[0] == rows && scales.shape.size() <= 2;
 }
 
-const char* scaleText(const TensorInfo& scales) { return scales.elements == 1 ? "a scale for the tensor" : "a scale per row"; }
+const char* scaleText(const TensorInfo& scales) {
+    return scales.elements == 1 ? "a scale for the tensor" : "a scale per row";
+}
 
 Result<std::shared_ptr<const Layer>> readFp8(Parts& parts, const Settings& settings) {
     const TensorInfo* codes = parts.take(".weight", {DType::F8_E4M3, DType::F8_E5M2});
     const TensorInfo* scales = parts.take(".weight_scale", kFloats);
     if (!isMatrix(codes) || !scales) return refusal(parts);
-    if (!coversRows(*scales, codes->shape[0]))
-        return fail(fmt::format("its scales are {}", shapeText(scales->shape)));
+    if (!coversRows(*scales, codes->shape[0])) return fail(fmt::format("its scales are {}", shapeText(scales->shape)));
     const bool isE5m2 = codes->dtype == DType::F8_E5M2;
-    return made<ByteLayer>(parts, kFp8Types[0], fmt::format("ComfyUI, {}, {}", isE5m2 ? "fp8 e5m2" : "fp8 e4m3", scaleText(*scales)),
-                           settings.dtype, codes->shape[0], codes->shape[1], 0, isE5m2 ? e5m2Levels() : e4m3Levels(), true);
+    return made<ByteLayer>(
+        parts, kFp8Types[0], fmt::format("ComfyUI, {}, {}", isE5m2 ? "fp8 e5m2" : "fp8 e4m3", scaleText(*scales)),
+        settings.dtype, codes->shape[0], codes->shape[1], 0, isE5m2 ? e5m2Levels() : e4m3Levels(), true);
 }
 
 std::vector<std::int64_t> tiles(std::int64_t rows, std::int64_t groups) {
@@ -419,8 +420,9 @@ Result<std::shared_ptr<const Layer>> readNvfp4(Parts& parts, const Settings& set
     const TensorInfo* scales = parts.take(".weight_scale", {DType::F8_E4M3, DType::U8}, &wanted);
     const TensorInfo* global = parts.take(".weight_scale_2", {DType::F32});
     if (!scales || !global || global->elements != 1) return refusal(parts);
-    return made<TiledLayer>(parts, kNvfp4Types[0], "ComfyUI, nvfp4, blocks of 16, scales in tiles, one scale of the tensor",
-                            settings.dtype, rows, columns, 0, true);
+    return made<TiledLayer>(parts, kNvfp4Types[0],
+                            "ComfyUI, nvfp4, blocks of 16, scales in tiles, one scale of the tensor", settings.dtype,
+                            rows, columns, 0, true);
 }
 
 Result<std::shared_ptr<const Layer>> readMxfp8(Parts& parts, const Settings& settings) {
@@ -436,8 +438,7 @@ Result<std::shared_ptr<const Layer>> readBytes(Parts& parts, const Settings& set
     const TensorInfo* codes = parts.take(".weight", {DType::I8});
     const TensorInfo* scales = parts.take(".weight_scale", kFloats);
     if (!isMatrix(codes) || !scales) return refusal(parts);
-    if (!coversRows(*scales, codes->shape[0]))
-        return fail(fmt::format("its scales are {}", shapeText(scales->shape)));
+    if (!coversRows(*scales, codes->shape[0])) return fail(fmt::format("its scales are {}", shapeText(scales->shape)));
     if (rotation && (!isPowerOf4(rotation) || std::uint64_t(codes->shape[1]) % rotation != 0))
         return fail(fmt::format("{} columns are not rotated in groups of {}", codes->shape[1], rotation));
     std::string text = fmt::format("ComfyUI, int8, {}", scaleText(*scales));
@@ -477,7 +478,8 @@ Result<std::shared_ptr<const Layer>> readGrid(Parts& parts, const Settings& sett
     const std::int64_t rows = codes->shape[0];
     if (grid.group > 65'536 || scales->shape[0] != rows || channel->elements != std::uint64_t(rows) ||
         scales->shape[1] > std::int64_t(1) << 40)
-        return fail(fmt::format("scales {} in groups of {} are not for {} rows", shapeText(scales->shape), grid.group, rows));
+        return fail(
+            fmt::format("scales {} in groups of {} are not for {} rows", shapeText(scales->shape), grid.group, rows));
     const std::int64_t columns = scales->shape[1] * std::int64_t(grid.group);
     grid.bits = unsigned(codes->shape[1] * 8 / columns);
     if ((grid.bits != 4 && grid.bits != 6) || codes->shape[1] * 8 != columns * std::int64_t(grid.bits))
@@ -494,10 +496,11 @@ Result<std::shared_ptr<const Layer>> readGrid(Parts& parts, const Settings& sett
         grid.correction = int(parts.fields().size());
         if (!parts.take(".weight_correction", kFloats, &wanted)) return refusal(parts);
     }
-    return made<GridLayer>(parts, kGridTypes[grid.bits == 6],
-                           fmt::format("ComfyUI, {} bits on an int8 grid, groups of {}, columns rotated in groups of {}",
-                                       grid.bits, grid.group, settings.rotation),
-                           settings.dtype, rows, columns, settings.rotation, grid);
+    return made<GridLayer>(
+        parts, kGridTypes[grid.bits == 6],
+        fmt::format("ComfyUI, {} bits on an int8 grid, groups of {}, columns rotated in groups of {}", grid.bits,
+                    grid.group, settings.rotation),
+        settings.dtype, rows, columns, settings.rotation, grid);
 }
 
 Result<std::shared_ptr<const Layer>> readSvd(Parts& parts, const Settings&) {
@@ -520,9 +523,10 @@ Result<std::shared_ptr<const Layer>> readSvd(Parts& parts, const Settings&) {
     const auto upShape = isTiled ? std::vector<std::int64_t>{rows / 128, down->shape[1], 128}
                                  : std::vector<std::int64_t>{rows, down->shape[1]};
     if (!parts.take(before + std::string("proj_up"), kFloats, &upShape)) return refusal(parts);
-    return made<SvdLayer>(parts, kSvdTypes[0],
-                          fmt::format("ComfyUI, SVDQuant, 4 bits in groups of 64 and a product of rank {}", down->shape[1]),
-                          scales->dtype, rows, columns, 0, isTiled);
+    return made<SvdLayer>(
+        parts, kSvdTypes[0],
+        fmt::format("ComfyUI, SVDQuant, 4 bits in groups of 64 and a product of rank {}", down->shape[1]),
+        scales->dtype, rows, columns, 0, isTiled);
 }
 
 Result<std::shared_ptr<const Layer>> readAwq(Parts& parts, const Settings& settings) {
@@ -535,8 +539,9 @@ Result<std::shared_ptr<const Layer>> readAwq(Parts& parts, const Settings& setti
     const std::vector<std::int64_t> wanted = {columns / std::int64_t(group), rows};
     const TensorInfo* scales = parts.take(".weight_scale", kFloats, &wanted);
     if (!scales || !parts.take(".weight_zeros", kFloats, &wanted)) return refusal(parts);
-    return made<AffineLayer>(parts, kAwqTypes[0], fmt::format("ComfyUI, AWQ, 4 bits with zero points, groups of {}", group),
-                             scales->dtype, rows, columns, 0, group);
+    return made<AffineLayer>(parts, kAwqTypes[0],
+                             fmt::format("ComfyUI, AWQ, 4 bits with zero points, groups of {}", group), scales->dtype,
+                             rows, columns, 0, group);
 }
 
 /// What `comfy_quant` calls the formats, and how they are read.
@@ -559,7 +564,8 @@ constexpr Kind kKinds[] = {
 };
 
 bool isOfKind(const Settings& settings, const Kind& kind) {
-    if (settings.format != kind.format && (kind.otherFormat.empty() || settings.format != kind.otherFormat)) return false;
+    if (settings.format != kind.format && (kind.otherFormat.empty() || settings.format != kind.otherFormat))
+        return false;
     return settings.format != "int8_tensorwise" || settings.isRotated == kind.isRotated;
 }
 
@@ -577,7 +583,8 @@ template<std::size_t I> void takeKind(Checkpoint& checkpoint, const TensorInfo& 
     const bool isSaid = settings && *settings && isOfKind(own, kind);
     if (!isSaid && !isAsked && settings && *settings) {
         const bool isKnown = std::ranges::any_of(kKinds, [&](const Kind& other) { return isOfKind(own, other); });
-        return isKnown ? void() : refuse(fmt::format("its comfy_quant says format '{}'", escapeForPeople(own.format, 40)));
+        return isKnown ? void()
+                       : refuse(fmt::format("its comfy_quant says format '{}'", escapeForPeople(own.format, 40)));
     }
     Parts parts(checkpoint, module);
     auto layer = kind.read(parts, own);
@@ -594,8 +601,8 @@ void takeScaled(Checkpoint& checkpoint, const TensorInfo& field, std::string_vie
     parts.takeIfThere(".scale_input");
     Result<std::shared_ptr<const Layer>> layer = refusal(parts);
     if (isMatrix(codes) && scales && coversRows(*scales, codes->shape[0]))
-        layer = made<ByteLayer>(parts, kScaledTypes[0], fmt::format("ComfyUI fp8_scaled, {}", scaleText(*scales)), scales->dtype,
-                                codes->shape[0], codes->shape[1], 0,
+        layer = made<ByteLayer>(parts, kScaledTypes[0], fmt::format("ComfyUI fp8_scaled, {}", scaleText(*scales)),
+                                scales->dtype, codes->shape[0], codes->shape[1], 0,
                                 codes->dtype == DType::F8_E5M2 ? e5m2Levels() : e4m3Levels(), false);
     checkpoint.take(kComfyScaledFp8, module + ".weight",
                     checkpoint.hasMarker("scaled_fp8") ? Evidence::Said : Evidence::Shaped, std::move(layer));
@@ -619,7 +626,7 @@ const Convention kComfyW4A8 = {"comfyui-w4a8", "ComfyUI W4A8", kProof, kGridType
 const Convention kComfySvdQuant = {"comfyui-svdquant", "ComfyUI SVDQuant", kProof, kSvdTypes, kEnds, takeKind<7>};
 const Convention kComfyAwq = {"comfyui-awq", "ComfyUI AWQ", kProof, kAwqTypes, kEnds, takeKind<8>};
 const Convention kComfyScaledFp8 = {
-    "comfyui-fp8-scaled", "ComfyUI fp8_scaled", "its tensor scaled_fp8, or the name of its scales", kScaledTypes,
-    kScaledEnds,          takeScaled};
+    "comfyui-fp8-scaled", "ComfyUI fp8_scaled", "its tensor scaled_fp8, or the name of its scales",
+    kScaledTypes,         kScaledEnds,          takeScaled};
 
 } // namespace qs

@@ -255,8 +255,8 @@ Evidence evidenceOf(const Checkpoint& checkpoint, const std::string& module, con
     const TensorInfo& scales = coding.fields[1].info;
     const DType codes = coding.fields[0].info.dtype;
     const bool isFloat = codes == DType::F8_E4M3 || codes == DType::F8_E5M2;
-    if (isFloat && coding.scaleCoding == ScaleCoding::Plain)
-        return contains(kFp8Methods, method) ? Evidence::Said : Evidence::Shaped;
+    if (isFloat && contains(kFp8Methods, method)) return Evidence::Said;
+    if (isFloat && coding.scaleCoding == ScaleCoding::Plain) return Evidence::Shaped;
     return isFloat && !canBeTiles(scales) ? Evidence::Shaped : Evidence::Alike;
 }
 
@@ -277,9 +277,13 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 } // namespace
 
-const Convention kCompressedConvention = {"compressed-tensors", "compressed-tensors",
-                                          "quant_method compressed-tensors or config_groups; without one, names that only "
-                                          "it gives, or 8-bit floats with plain scales",
-                                          kTypes, kEnds, take};
+const Convention kCompressedConvention = {
+    "compressed-tensors",
+    "compressed-tensors",
+    "quant_method compressed-tensors or config_groups; without one, names that only "
+    "it gives, or 8-bit floats with plain scales",
+    kTypes,
+    kEnds,
+    take};
 
 } // namespace qs

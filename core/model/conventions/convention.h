@@ -14,6 +14,9 @@ class Checkpoint;
 /// Metadata key for files without a config.json. Its value is what config.json would contain under this name.
 inline constexpr const char* kConfigKey = "quantization_config";
 
+/// Metadata keys of tensors that this program stored quantized: "quantscope.NAME" (see core/layouts/stored.h).
+inline constexpr std::string_view kStoredPrefix = "quantscope.";
+
 /// What says that a layer is stored by a convention. Names and shapes alone are no evidence where programs share them.
 enum class Evidence {
     Said,   ///< the settings, a marker tensor or the metadata of the writer say so

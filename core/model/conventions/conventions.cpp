@@ -17,12 +17,12 @@ namespace qs {
 std::span<const Convention> conventions() {
     // Those that a marker tensor proves come first: their fields have the names of others too.
     static const Convention all[] = {
-        kComfyFp8,           kComfyNvfp4,         kComfyMxfp8,        kComfyInt8,
-        kComfyInt8Rotated,   kComfyInt4Rotated,   kComfyW4A8,         kComfySvdQuant,
-        kComfyAwq,           kComfyScaledFp8,     kBnb4Convention,    kBnb8Convention,
-        kGptqConvention,     kGptq2Convention,    kAwqConvention,     kCompressedConvention,
-        kMlxConvention,      kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
-        kHqqConvention,      kModelOptConvention};
+        kComfyFp8,         kComfyNvfp4,          kComfyMxfp8,         kComfyInt8,
+        kComfyInt8Rotated, kComfyInt4Rotated,    kComfyW4A8,          kComfySvdQuant,
+        kComfyAwq,         kComfyScaledFp8,      kBnb4Convention,     kBnb8Convention,
+        kGptqConvention,   kGptq2Convention,     kAwqConvention,      kCompressedConvention,
+        kMlxConvention,    kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
+        kHqqConvention,    kModelOptConvention};
     return all;
 }
 
@@ -71,7 +71,8 @@ void deriveLayers(Model& model, const Convention* as) {
     if (any) {
         std::vector<std::size_t> order(rows.size());
         std::iota(order.begin(), order.end(), std::size_t(0));
-        std::ranges::stable_partition(order, [&](std::size_t c) { return as && std::string_view(rows[c].id) == as->id; });
+        std::ranges::stable_partition(order,
+                                      [&](std::size_t c) { return as && std::string_view(rows[c].id) == as->id; });
         Checkpoint checkpoint(model, as);
         for (const std::size_t c : order)
             for (const Hit& hit : hits[c])
@@ -84,8 +85,7 @@ void deriveLayers(Model& model, const Convention* as) {
     addUndecoded(model, config);
     markParts(model);
     if (as && std::ranges::none_of(model.tensors, [&](const TensorInfo& tensor) { return isOf(tensor, *as); }))
-        model.warnings.push_back(
-            fmt::format("{} has no layer that can be read as {}.", shownPath(model.path), as->id));
+        model.warnings.push_back(fmt::format("{} has no layer that can be read as {}.", shownPath(model.path), as->id));
 }
 
 } // namespace qs

@@ -119,7 +119,8 @@ Result<RowCoding> readPairs(const Checkpoint& checkpoint, const TensorInfo& code
     auto wanted = shape;
     wanted.back() = groupsOf(shape.back(), 32);
     if (scales.shape != wanted)
-        return fail(fmt::format("{} is {}, not {}", quotedName(scales.name), shapeText(scales.shape), shapeText(wanted)));
+        return fail(
+            fmt::format("{} is {}, not {}", quotedName(scales.name), shapeText(scales.shape), shapeText(wanted)));
     RowCoding coding;
     coding.type = kScaleTypes[1];
     coding.description = "4-bit floats in pairs, a power of two for 32 columns";
@@ -142,12 +143,11 @@ void takeScale(Checkpoint& checkpoint, const TensorInfo& field, std::string_view
     if (!isPair && codes->dtype != DType::F8_E4M3 && codes->dtype != DType::F8_E5M2) return;
     const auto block = blockSize(checkpoint.config());
     static const char* types[2] = {kScaleTypes[0], kScaleTypes[0]};
-    auto coding = isPair ? readPairs(checkpoint, *codes, field)
-                  : !block
-                      ? tl::unexpected(block.error())
-                      : codingOf(checkpoint, *codes, field).and_then([&](RowCoding read) {
-                            return inBlocks(std::move(read), *block, types);
-                        });
+    auto coding = isPair   ? readPairs(checkpoint, *codes, field)
+                  : !block ? tl::unexpected(block.error())
+                           : codingOf(checkpoint, *codes, field).and_then([&](RowCoding read) {
+                                 return inBlocks(std::move(read), *block, types);
+                             });
     const bool isSaid = checkpoint.config().method.find("fp8") != std::string::npos;
     checkpoint.take(kFp8ScaleConvention, name, isSaid ? Evidence::Said : Evidence::Alike,
                     std::move(coding).map(rowCodedLayer));
@@ -155,10 +155,17 @@ void takeScale(Checkpoint& checkpoint, const TensorInfo& field, std::string_view
 
 } // namespace
 
-const Convention kFp8BlocksConvention = {
-    "fp8-blocks", "fp8 with weight_scale_inv (DeepSeek, transformers)", "quant_method fp8, or the name of its scales",
-    kTypes,       kEnds,                                                take};
-const Convention kFp8ScaleConvention = {"fp8-scale", "fp8 and fp4 with powers of two (DeepSeek-V4)",
-                                        "quant_method fp8 beside scales of F8_E8M0", kScaleTypes, kScaleEnds, takeScale};
+const Convention kFp8BlocksConvention = {"fp8-blocks",
+                                         "fp8 with weight_scale_inv (DeepSeek, transformers)",
+                                         "quant_method fp8, or the name of its scales",
+                                         kTypes,
+                                         kEnds,
+                                         take};
+const Convention kFp8ScaleConvention = {"fp8-scale",
+                                        "fp8 and fp4 with powers of two (DeepSeek-V4)",
+                                        "quant_method fp8 beside scales of F8_E8M0",
+                                        kScaleTypes,
+                                        kScaleEnds,
+                                        takeScale};
 
 } // namespace qs

@@ -88,11 +88,13 @@ void compareZeros(Checkpoint& checkpoint, const std::string& module, const Input
     }
     if (least != most || (most != middle - 1 && most != middle + 1)) return;
     const bool isOther = most == (coding.addsOne ? middle + 1 : middle - 1);
-    checkpoint.contradict({module + ".weight",
-                           fmt::format("{} says sym: true and {}", checkpoint.config().file,
-                                       coding.addsOne ? "GPTQ" : "GPTQ v2"),
-                           fmt::format("its zero points decode to {}, not to {}", most, middle),
-                           !isOther ? "" : coding.addsOne ? kGptq2Convention.id : kGptqConvention.id});
+    checkpoint.contradict(
+        {module + ".weight",
+         fmt::format("{} says sym: true and {}", checkpoint.config().file, coding.addsOne ? "GPTQ" : "GPTQ v2"),
+         fmt::format("its zero points decode to {}, not to {}", most, middle),
+         !isOther         ? ""
+         : coding.addsOne ? kGptq2Convention.id
+                          : kGptqConvention.id});
 }
 
 Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts,
@@ -184,15 +186,14 @@ Read readLayer(const Checkpoint& checkpoint, const std::string& module) {
     const auto parts = partsOf(checkpoint, module);
     if (!parts) return {&kGptqConvention, Evidence::Said, tl::unexpected(parts.error())};
     const bool awqShape = isAwq(*parts);
-    for (const auto& [convention, packing] : {std::pair(&kGptqConvention, Packing::Gptq),
-                                              std::pair(&kGptq2Convention, Packing::Gptq2)})
+    for (const auto& [convention, packing] :
+         {std::pair(&kGptqConvention, Packing::Gptq), std::pair(&kGptq2Convention, Packing::Gptq2)})
         if (checkpoint.isAsked(*convention) && !awqShape)
             return {convention, Evidence::Said, readGptq(checkpoint, module, *parts, packing)};
     const auto& convention = awqShape ? kAwqConvention : kGptqConvention;
     const bool isSaid = !checkpoint.config().quantization.is_null();
     if (!isSaid && awqShape) return {&kAwqConvention, Evidence::Shaped, readAwq(checkpoint, module, *parts)};
-    if (!isSaid)
-        return {&kGptqConvention, Evidence::Alike, readGptq(checkpoint, module, *parts, Packing::Gptq)};
+    if (!isSaid) return {&kGptqConvention, Evidence::Alike, readGptq(checkpoint, module, *parts, Packing::Gptq)};
     const auto packing = packingSaid(checkpoint);
     if (!packing) return {&convention, Evidence::Said, tl::unexpected(packing.error())};
     // Early AWQ exports have settings without a method, which are taken for GPTQ's.
@@ -221,11 +222,11 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 } // namespace
 
-const Convention kGptqConvention = {"gptq", "GPTQ", "quant_method gptq or auto-round, and the shapes of qweight and qzeros",
-                                    kGptqTypes, kEnds, take};
+const Convention kGptqConvention = {
+    "gptq", "GPTQ", "quant_method gptq or auto-round, and the shapes of qweight and qzeros", kGptqTypes, kEnds, take};
 // Layers of these are taken by the row above, because all three have the same field names.
-const Convention kGptq2Convention = {
-    "gptq-v2", "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format", {}, {}, nullptr};
+const Convention kGptq2Convention = {"gptq-v2", "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format",
+                                     {},        {},        nullptr};
 const Convention kAwqConvention = {
     "awq", "AWQ", "quant_method awq or auto-round, or the shapes of qweight and qzeros", kAwqTypes, {}, nullptr};
 

@@ -108,6 +108,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 } // namespace
 
-const Convention kMlxConvention = {"mlx", "MLX", "bits and group_size in quantization of config.json, and words of U32", kTypes, kEnds, take};
+const Convention kMlxConvention = {
+    "mlx", "MLX", "bits and group_size in quantization of config.json, and words of U32", kTypes, kEnds, take};
 
 } // namespace qs

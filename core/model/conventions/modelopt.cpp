@@ -56,14 +56,15 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled; reported by sayUndecoded()
-    if (checkpoint.find(module + ".comfy_quant")) return; // ComfyUI has the same names
+    if (checkpoint.find(module + ".comfy_quant")) return;     // ComfyUI has the same names
     const bool isSaid = checkpoint.config().method.starts_with("modelopt");
-    checkpoint.take(kModelOptConvention, module + ".weight", isSaid ? Evidence::Said : Evidence::Alike, readLayer(checkpoint, module, field).map(rowCodedLayer));
+    checkpoint.take(kModelOptConvention, module + ".weight", isSaid ? Evidence::Said : Evidence::Alike,
+                    readLayer(checkpoint, module, field).map(rowCodedLayer));
 }
 
 } // namespace
 
-const Convention kModelOptConvention = {"modelopt-nvfp4", "NVIDIA ModelOpt (NVFP4)",
-                                        "quant_method modelopt, or hf_quant_config.json", kTypes, kEnds, take};
+const Convention kModelOptConvention = {
+    "modelopt-nvfp4", "NVIDIA ModelOpt (NVFP4)", "quant_method modelopt, or hf_quant_config.json", kTypes, kEnds, take};
 
 } // namespace qs

@@ -41,12 +41,11 @@ ModuleRules::ModuleRules(const nlohmann::json& quantization) : all_(quantization
 const nlohmann::json* ModuleRules::settingsOf(const std::string& module) const {
     const QString name = QString::fromStdString(module);
     for (const Rule& rule : rules_) {
-        const bool matches = rule.name.empty()
-                                 ? rule.pattern
-                                       .match(name, 0, QRegularExpression::NormalMatch,
-                                              QRegularExpression::AnchorAtOffsetMatchOption)
-                                       .hasMatch()
-                                 : rule.name == module;
+        const bool matches = rule.name.empty() ? rule.pattern
+                                                     .match(name, 0, QRegularExpression::NormalMatch,
+                                                            QRegularExpression::AnchorAtOffsetMatchOption)
+                                                     .hasMatch()
+                                               : rule.name == module;
         if (matches) return &rule.settings;
     }
     return nullptr;

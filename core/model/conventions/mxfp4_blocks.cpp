@@ -93,12 +93,14 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string scales = name + (transposed ? "_scales" : ".scales");
     if (!checkpoint.find(scales)) return; // blocks of another kind
     const bool isSaid = checkpoint.config().method == "mxfp4";
-    checkpoint.take(kMxfp4BlocksConvention, name, isSaid ? Evidence::Said : Evidence::Shaped, readLayer(checkpoint, field, scales, transposed));
+    checkpoint.take(kMxfp4BlocksConvention, name, isSaid ? Evidence::Said : Evidence::Shaped,
+                    readLayer(checkpoint, field, scales, transposed));
 }
 
 } // namespace
 
-const Convention kMxfp4BlocksConvention = {"gpt-oss-mxfp4", "gpt-oss MXFP4",
-                                           "quant_method mxfp4, or blocks of 16 bytes beside a scale each", kTypes, kEnds, take};
+const Convention kMxfp4BlocksConvention = {
+    "gpt-oss-mxfp4", "gpt-oss MXFP4", "quant_method mxfp4, or blocks of 16 bytes beside a scale each",
+    kTypes,          kEnds,           take};
 
 } // namespace qs

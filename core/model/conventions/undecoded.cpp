@@ -70,6 +70,7 @@ constexpr PartEnd kPartEnds[] = {
     {".scale", false},
     {".scales", false},
     {".scale2", false},
+    {".codebook", false},
     {".zero", false},
     {".zeros", false},
     {".zero_point", false},
@@ -84,8 +85,8 @@ constexpr PartEnd kPartEnds[] = {
     {"_zero_point", false},
 };
 /// Ends of the names of codes, behind the name of their layer.
-constexpr std::string_view kCodeEnds[] = {".qweight", ".weight_packed", ".W_q",    "_blocks", ".blocks",
-                                          ".codes",   ".packed",        "._data",  "_qdata",  ".weight"};
+constexpr std::string_view kCodeEnds[] = {".qweight", ".weight_packed", ".W_q",   "_blocks", ".blocks",
+                                          ".codes",   ".packed",        "._data", "_qdata",  ".weight"};
 /// Tensors of a file that mark how its layers are stored.
 constexpr std::string_view kMarkers[] = {"scaled_fp8"};
 
@@ -172,6 +173,11 @@ public:
     void find() {
         for (auto& [module, group] : groupsIn(model_)) {
             for (TensorInfo* part : group.certain) part->role = TensorRole::Part;
+            if (isStoredByUs(module)) { // every command decodes it
+                for (const auto* list : {&group.codes, &group.uncertain})
+                    for (TensorInfo* part : *list) part->role = TensorRole::Part;
+                continue;
+            }
             const bool isLayer = !group.codes.empty() && (!group.certain.empty() || !group.uncertain.empty());
             if (isLayer || known_.contains(module) || isNamedByConfig(group)) add(module, group);
         }
@@ -179,12 +185,20 @@ public:
             for (const std::string_view marker : kMarkers)
                 if (tensor.name.ends_with(marker)) tensor.role = TensorRole::Part;
         for (const auto& [reason, seen] : seen_)
-            model_.warnings.push_back(fmt::format(
-                "{} {}{}.", quotedName(seen.first), seen.sentence,
-                seen.count > 1 ? fmt::format(", and those of {} more", seen.count - 1) : ""));
+            model_.warnings.push_back(
+                fmt::format("{} {}{}.", quotedName(seen.first), seen.sentence,
+                            seen.count > 1 ? fmt::format(", and those of {} more", seen.count - 1) : ""));
     }
 
 private:
+    /// The metadata of this program describes the fields of the module.
+    bool isStoredByUs(const std::string& module) const {
+        return std::ranges::any_of(model_.files, [&](const ModelFile& file) {
+            const std::string key = std::string(kStoredPrefix) + module;
+            return file.metadata.contains(key) || file.metadata.contains(key + ".weight");
+        });
+    }
+
     /// Codes without a scale in a checkpoint that says that it is quantized.
     bool isNamedByConfig(const Group& group) const {
         return !config_.method.empty() && std::ranges::any_of(group.codes, [](const TensorInfo* codes) {
@@ -227,12 +241,14 @@ private:
                         beside = fmt::format(" beside {}", std::string_view(part->name).substr(layer.name.size()));
             key = codes->typeId() + beside;
             const std::string method =
-                config_.method.empty() ? "" : fmt::format("{} says '{}'", config_.file, escapeForPeople(config_.method, 40));
-            layer.why = fmt::format("{} codes{} are no way of storing that this version knows{}", codes->typeId(), beside,
-                                    method.empty() ? "" : "; " + method);
-            sentence = fmt::format("is a quantized layer in a way of storing that this version does not know ({} codes{}{}): "
-                                   "its parts are listed as they are stored",
-                                   codes->typeId(), beside, method.empty() ? "" : "; " + method);
+                config_.method.empty() ? ""
+                                       : fmt::format("{} says '{}'", config_.file, escapeForPeople(config_.method, 40));
+            layer.why = fmt::format("{} codes{} are no way of storing that this version knows{}", codes->typeId(),
+                                    beside, method.empty() ? "" : "; " + method);
+            sentence =
+                fmt::format("is a quantized layer in a way of storing that this version does not know ({} codes{}{}): "
+                            "its parts are listed as they are stored",
+                            codes->typeId(), beside, method.empty() ? "" : "; " + method);
         }
         Seen& seen = seen_[key];
         if (seen.count++ == 0) seen.first = layer.name, seen.sentence = std::move(sentence);
@@ -256,8 +272,9 @@ std::string_view moduleName(std::string_view tensorName) {
 void addUndecoded(Model& model, const CheckpointConfig& config) {
     Finder(model, config).find();
     // No layer is quantized in a way that is recognised, but the settings say that the weights are.
-    const bool hasLayers = !model.undecoded.empty() ||
-                           std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) { return bool(tensor.derived); });
+    const bool hasLayers = !model.undecoded.empty() || std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
+        return bool(tensor.derived);
+    });
     if (!config.method.empty() && !hasLayers)
         model.warnings.push_back(
             fmt::format("{} says that the weights are quantized by '{}', but none is stored in a way "

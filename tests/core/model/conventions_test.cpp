@@ -129,8 +129,9 @@ void ConventionsTest::knownAndNotDecoded_data() {
         << QByteArray("{}") << QByteArray("\"l.0\" is a layer of TensorRT-LLM");
     QTest::newRow("nobody's codes beside scales")
         << QList<QByteArrayList>{{"l.0.weight", "I8", "[4,16]"}, {"l.0.scales", "F32", "[4,2]"}} << QByteArray("{}")
-        << QByteArray("\"l.0\" is a quantized layer in a way of storing that this version does not know (I8 codes beside "
-                      ".scales)");
+        << QByteArray(
+               "\"l.0\" is a quantized layer in a way of storing that this version does not know (I8 codes beside "
+               ".scales)");
     QTest::newRow("ModelOpt, 4-bit integers under 8-bit floats")
         << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
                                  {"l.0.weight_scale", "F32", "[4,2]"},

@@ -2,6 +2,7 @@
 """make_comfy.py [FOLDER]: writes comfy_kinds, comfy_metadata and comfy_scaled, layers that comfy-kitchen 0.2.40 packs and decodes on the CPU.
 It packs no SVDQuant and no AWQ: those codes are made here, and it decodes them.
 """
+import dataclasses
 import json
 
 import torch
@@ -25,8 +26,21 @@ def marker(**settings):
     return torch.tensor(list(json.dumps(settings).encode()), dtype=torch.uint8)
 
 
+def power(scale):
+    """Powers of two: then a rotated row is a sum of whole numbers, which every order of adding them gives alike."""
+    return torch.exp2(torch.round(torch.log2(scale)))
+
+
 def layer(path, layout, rows, columns, settings, **how):
     quantized = QuantizedTensor.from_float(piece(rows, columns), layout, **how)
+    params = quantized.params
+    if settings["format"] == "asym_w4a8_int8":
+        params = dataclasses.replace(params, s_channel=power(params.s_channel))
+        if params.correction is not None:
+            params = dataclasses.replace(params, correction=torch.round(params.correction * 1024) / 1024)
+    elif "convrot" in json.dumps(settings):
+        params = dataclasses.replace(params, scale=power(params.scale))
+    quantized = QuantizedTensor(quantized._qdata, layout, params)
     stored = quantized.state_dict(f"{path}.weight")
     return stored | {f"{path}.comfy_quant": marker(**settings)}, {f"{path}.weight": quantized.dequantize()}
 
