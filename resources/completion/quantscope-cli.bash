@@ -41,6 +41,7 @@ _quantscope_cli() {
     --to) COMPREPLY=($(compgen -W "$("$program" recipe formats --json - 2>/dev/null | grep -oE '"id": "[^"]+"' | cut -d'"' -f4)" -- "$current")); return ;;
     recipe) if [[ $current != -* ]]; then COMPREPLY=($(compgen -W "resolve convert formats" -- "$current")); return; fi ;;
     --solver) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids solvers)" -- "$current")); return ;;
+    --as) COMPREPLY=($(compgen -W "$(_quantscope_cli_ids conventions)" -- "$current")); return ;;
     --share-codebook) COMPREPLY=($(compgen -W "tensor role model" -- "$current")); return ;;
     --act) COMPREPLY=($(compgen -W "f32 bf16 int8 fp8_e4m3" -- "$current")); return ;;
     --cache) COMPREPLY=($(compgen -W "cold warm both" -- "$current")); return ;;

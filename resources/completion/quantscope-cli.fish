@@ -33,3 +33,4 @@ complete -c quantscope-cli -n 'string match -q -- "-*" (commandline -ct)' -f -a 
 complete -c quantscope-cli -l spec -x -a '(__quantscope_cli_ids formats)'
 complete -c quantscope-cli -l layout -x -a '(__quantscope_cli_ids layouts)'
 complete -c quantscope-cli -l solver -x -a '(__quantscope_cli_ids solvers)'
+complete -c quantscope-cli -l as -x -a '(__quantscope_cli_ids conventions)'

@@ -22,6 +22,7 @@ _quantscope_cli() {
         --spec) _quantscope_cli_ids formats; return ;;
         --layout) _quantscope_cli_ids layouts; return ;;
         --solver) _quantscope_cli_ids solvers; return ;;
+        --as) _quantscope_cli_ids conventions; return ;;
     esac
     if [[ $current == -* ]]; then
         [[ $command == recipe && ${words[i+1]} == [a-z]* ]] && part=(${words[i+1]})

@@ -392,7 +392,7 @@ private Q_SLOTS:
     }
 
     void registriesHaveIdAndTitle() {
-        for (const char* registry : {"formats", "metrics", "layouts", "calibrations", "solvers"}) {
+        for (const char* registry : {"formats", "metrics", "layouts", "calibrations", "solvers", "conventions"}) {
             const auto ran = run({s(registry), s("--json"), s("-")});
             QCOMPARE(ran.code, 0);
             const auto listed = rows(ran.out);

@@ -95,7 +95,7 @@ void TestJsonContract::ofEveryCommand_data() {
     row("kvcache", {s("--spec"), s("int8"), s("--tokens"), s("64")});
     row("backends", {});
     row("bench", {s("--backend"), s("cpu"), s("--spec"), s("int8"), s("--shape"), s("1x64x64"), s("--seconds"), s("0.01")});
-    for (const char* list : {"formats", "metrics", "layouts", "calibrations", "solvers"}) row(list, {});
+    for (const char* list : {"formats", "metrics", "layouts", "calibrations", "solvers", "conventions"}) row(list, {});
 }
 
 void TestJsonContract::ofEveryCommand() {
@@ -121,7 +121,7 @@ void TestJsonContract::ofEveryCommand() {
     QSet<QString> tested;
     for (const char* name : {"inspect", "quantize", "export", "analyze", "sweep", "eval", "sensitivity", "plan", "recipe",
                              "tokenize", "audit", "diff", "verify", "whatif", "train", "products", "kvcache", "backends",
-                             "bench", "formats", "metrics", "layouts", "calibrations", "solvers"})
+                             "bench", "formats", "metrics", "layouts", "calibrations", "solvers", "conventions"})
         tested << s(name);
     for (const auto& each : qs::cli::commands())
         QVERIFY2(tested.contains(s(each.name)) || kWithout.contains(s(each.name)), each.name);
