@@ -37,15 +37,6 @@ Table shown(const Table& table) {
     return withColumns(table, ids);
 }
 
-std::string provenance() {
-    auto lines = machineProvenance();
-    for (auto& line : hostProvenance()) lines.push_back(std::move(line));
-    std::string out;
-    for (const auto& [key, value] : lines)
-        out += (out.empty() ? "{" : ", ") + jsonString(key) + ": " + jsonString(value);
-    return out + "}";
-}
-
 /// Checks the plugins given by the user; without any, all backends that were built.
 Result<void> check(const BackendsOptions& options, const std::vector<BackendSource>& sources) {
     std::vector<ConformanceCheck> checks;
@@ -86,10 +77,12 @@ Result<void> runBackends(const BackendsOptions& options) {
     const Table table = makeTable({}, backendColumns(), rows);
     if (!options.outputs.standardOutput())
         if (auto done = print(tableText(shown(table))); !done) return done;
-    if (options.outputs.any())
-        return options.outputs.writeJson("{\"rows\": " + jsonRows(table) + ",\n\"provenance\": " + provenance() +
-                                         "}\n");
-    return {};
+    if (!options.outputs.any()) return {};
+    Report report;
+    report.data = table, report.provenance = machineProvenance();
+    for (auto& line : hostProvenance()) report.provenance.push_back(std::move(line));
+    const auto text = findReportWriter("json")->render(report);
+    return text ? options.outputs.writeJson(*text) : tl::unexpected(text.error());
 }
 
 } // namespace

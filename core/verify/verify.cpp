@@ -83,6 +83,8 @@ Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out)
         out.reason = fmt::format("{} of {} values are not those of {}{}{}, first element {}", out.differing,
                                  found->differences.compared, found->spec, found->reason.empty() ? "" : " ",
                                  found->reason, found->differences.first);
+    if (!row.reason.empty() && out.reason != row.reason)
+        out.reason = row.reason + (out.reason.empty() ? "" : "; " + out.reason); // why there is no NMSE
     return {};
 }
 
