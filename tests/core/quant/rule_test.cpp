@@ -115,7 +115,7 @@ void RuleTest::figures_data() {
     QTest::addColumn<double>("decibels");
     QTest::newRow("int4") << "int4" << 19.36;
     QTest::newRow("affine") << "int4:sym=no" << 20.83;
-    QTest::newRow("e2m1 and e8m0, 64") << "mxfp4:block=64" << 18.93;
+    QTest::newRow("e2m1 and e8m0, 64") << "mxfp4:block=64:dialect=ocp" << 18.93;
     QTest::newRow("mxfp4") << "mxfp4" << 19.03;
     QTest::newRow("mxfp4, OCP") << "mxfp4:dialect=ocp" << 18.79;
     QTest::newRow("nf4") << "nf4" << 20.74;
