@@ -31,10 +31,10 @@ std::shared_ptr<const Model> gguf(const QTemporaryDir& folder, float large) {
     file.keys = {kv("general.architecture", String, str("llama"))};
     file.tensors = {{"blk.0.ffn_down.weight", {kColumns, kRows}, 0, 0}};
     file.data = QByteArray(reinterpret_cast<const char*>(values.data()), qsizetype(values.size() * sizeof(float)));
-    QFile out(folder.filePath("in.gguf"));
+    QFile out(folder.filePath(QStringLiteral("in.gguf")));
     if (!out.open(QIODevice::WriteOnly) || out.write(file.bytes()) < 0) qFatal("not written");
     out.close();
-    const auto model = openModel(folder.filePath("in.gguf").toStdString());
+    const auto model = openModel(folder.filePath(QStringLiteral("in.gguf")).toStdString());
     if (!model) qFatal("%s", model.error().message.c_str());
     return *model;
 }
@@ -129,7 +129,7 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
     for (const QuantSpec& spec : allSpecs())
         for (const char* layout : {"plain", "native"}) {
             if (!findLayout(layout)->accepts(spec, model->tensors.front().shape)) continue;
-            const QString out = folder.filePath("out.safetensors"), back = folder.filePath("back.safetensors");
+            const QString out = folder.filePath(QStringLiteral("out.safetensors")), back = folder.filePath(QStringLiteral("back.safetensors"));
             QFile::remove(out);
             if (!quantizeModel(*model, request(specText(spec).c_str(), layout, out), {})) continue;
             ++written;
@@ -143,7 +143,7 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
 void OverflowTest::whatFitsIsOffered() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {f32(kName, {kRows, kColumns}, withLarge(1e30f))});
-    const auto done = quantizeModel(*model, request("q4_0", "native", folder.filePath("out.safetensors")), {});
+    const auto done = quantizeModel(*model, request("q4_0", "native", folder.filePath(QStringLiteral("out.safetensors"))), {});
     QVERIFY(!done);
     const std::string said = done.error().sentence();
     QVERIFY2(said.size() <= 500, said.c_str());
@@ -152,7 +152,7 @@ void OverflowTest::whatFitsIsOffered() {
     QVERIFY2(at != said.npos, said.c_str());
     const auto spec = parseSpec(said.substr(at + 11, said.find_first_of(" ,;", at + 11) - at - 11));
     QVERIFY2(spec.has_value(), said.c_str());
-    QVERIFY(quantizeModel(*model, request(specText(*spec).c_str(), "native", folder.filePath("out.safetensors")), {}));
+    QVERIFY(quantizeModel(*model, request(specText(*spec).c_str(), "native", folder.filePath(QStringLiteral("out.safetensors"))), {}));
 }
 
 // A file that another program wrote with NaN is no exact export, and no limit takes it.
