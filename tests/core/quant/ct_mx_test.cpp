@@ -63,16 +63,20 @@ void CtMxTest::asThePackage() {
         QVERIFY2(decoded[i] == values[i], qPrintable(QString::number(i)));
 }
 
-// A block of zeros has the least scale and decodes to zeros; the largest f32 does not leave the exponents.
+// A block of zeros has the least scale and decodes to zeros; a maximum that is rounded up to 2^128 is refused.
 void CtMxTest::zeroAndLargest() {
     std::vector<float> x(64, 0.0f);
-    x[40] = 3.4e38f;
+    x[40] = 2.5e38f;
     const QuantizedTensor ours = quantized(held(x, {1, 64}), "mxfp4");
     QCOMPARE(ours.scales[0], 0x1p-127f);
-    QCOMPARE(ours.scales[1], 0x1p126f);
+    QCOMPARE(ours.scales[1], 0x1p125f);
     const auto decoded = materialize(ours);
     QVERIFY(std::all_of(decoded.begin(), decoded.begin() + 32, [](float v) { return v == 0; }));
-    QVERIFY(std::isfinite(decoded[40]));
+    QCOMPARE(decoded[40], 6 * 0x1p125f);
+    x[40] = 3.4e38f;
+    const Held largest = held(x, {1, 64});
+    const auto refused = quantizeTensor(largest.view(), specOf("mxfp4"), Job{});
+    QVERIFY(!refused && refused.error().message.find("overflows") != std::string::npos);
 }
 
 QS_TEST(CtMxTest)
