@@ -126,6 +126,10 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     const std::int64_t rows = original.shape[0], columns = original.shape[1];
     OutputField scales = scaleField(tensor, name + "_scale");
     if (scales.shape.empty()) scales.shape = {1};
+    if (scales.dtype == DType::F16)
+        scales.fromScales = [make = scales.fromScales](MeasuredTensor& from, const PutBytes& put) {
+            return readIn(DType::F16, from, make(from, put));
+        };
     if (kind == Kind::Mxfp4) scales.dtype = DType::U8; // the same bytes
     const auto scaleShape = scales.shape;
     OutputFields out{{std::move(scales)}};

@@ -145,6 +145,10 @@ TakeScales takeScaleColumns(const MeasuredTensor& tensor, const PutBytes& put) {
     };
 }
 
+TakeScales takeScalesInHalf(const MeasuredTensor& tensor, const PutBytes& put) {
+    return readIn(DType::F16, tensor, takeScaleColumns(tensor, put));
+}
+
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     const std::string module(moduleOf(original.name));
@@ -156,7 +160,7 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     return OutputFields{
         {OutputField{module + ".qweight", DType::I32, {inputs * bits / 32, outputs}, writeCodes, {}, false},
          OutputField{module + ".qzeros", DType::I32, {groups, outputs * bits / 32}, {}, takeZeroColumns, false},
-         OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScaleColumns, false},
+         OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
          constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})}};
 }
 

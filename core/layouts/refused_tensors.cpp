@@ -9,6 +9,8 @@
 #include "core/layouts/serve.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/quant/encode/pass.h"
+#include "core/quant/spec/formats.h"
+#include "core/quant/spec/scale_type.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -87,14 +89,34 @@ std::vector<QuantSpec> offersFor(const Model& model, const QuantizeRequest& requ
     return specsThatFit(*wanted, tensors, &layout);
 }
 
-/// Specs near this one under which what the tensor becomes is finite.
+/// Specs under which what the tensor becomes is finite: other types of scales, then formats of about as many bits, those
+/// with scales beside their codes first.
 std::vector<QuantSpec> finiteNear(const Model& model, const TakenTensor& refused, const Layout& layout,
                                   const Job& job) {
+    const QuantSpec& wanted = refused.spec();
+    std::vector<QuantSpec> candidates, out;
+    for (const auto id : scaleTypesOf(wanted)) {
+        candidates.push_back(wanted);
+        candidates.back().scaleType = std::string(id);
+    }
+    std::vector<const FormatTraits*> near;
+    for (const FormatTraits& format : formats()) near.push_back(&format);
+    const auto distance = [&](const FormatTraits* format) {
+        return std::pair(format->kind == FormatKind::Superblock, std::abs(format->bits - wanted.traits().bits));
+    };
+    std::ranges::stable_sort(near, {}, distance);
+    for (const FormatTraits* format : near) {
+        candidates.emplace_back().format = format->id;
+        candidates.back().nan = wanted.nan;
+    }
     int trials = 0;
-    return specsNear(refused.spec(), [&](const QuantSpec& spec) {
-        return layout.accepts(spec, refused.tensor->shape) && ++trials <= kMostTrials &&
-               tryWriting(model, *refused.tensor, spec, layout, job);
-    });
+    for (const QuantSpec& spec : candidates) {
+        if (out.size() == 2 || trials == kMostTrials) break;
+        if (spec == wanted || !validate(spec) || !layout.accepts(spec, refused.tensor->shape)) continue;
+        ++trials;
+        if (tryWriting(model, *refused.tensor, spec, layout, job)) out.push_back(spec);
+    }
+    return out;
 }
 
 } // namespace

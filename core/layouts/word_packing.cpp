@@ -7,6 +7,7 @@
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -97,6 +98,17 @@ TakeScales takeZeros(const MeasuredTensor& tensor, RowCollector<std::uint8_t> ro
             zeros.push_back(std::uint8_t(*zero - less));
         }
         return rows.add(zeros);
+    };
+}
+
+TakeScales readIn(DType type, const MeasuredTensor& tensor, TakeScales take) {
+    if (type != DType::F16) return take;
+    const Run& run = tensor.plan()->run();
+    const float most = std::max(-run.levels[0], run.levels[run.levelCount - 1]);
+    return [&tensor, most, take = std::move(take)](std::span<const GroupParams> params) -> Result<void> {
+        for (const GroupParams& one : params)
+            if (std::fabs(one.scale) * most > largestOf(DType::F16)) return tl::unexpected(tensor.overflow());
+        return take(params);
     };
 }
 

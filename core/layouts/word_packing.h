@@ -34,6 +34,9 @@ private:
     bool has_;
 };
 
+/// The scales of a layout whose readers compute values in the type of the scales: a group that decodes beyond F16 is refused.
+TakeScales readIn(DType type, const MeasuredTensor& tensor, TakeScales take);
+
 /// Collects numbers that come row by row, `perRow` of each, and hands over many rows at a time.
 template<typename T> class RowCollector {
 public:

@@ -127,15 +127,16 @@ void RunEncoder::watchGroups(const Run& run, const GroupParams* params, std::siz
         if (!plan_->decodesFinite(*params) && !staysFinite(run, begin, *params)) return sayOverflow();
 }
 
-/// The scales that a kernel found by itself; of f16 and bf16, which have none, the values.
+/// Whether finite values that become f16 or bf16 themselves are beyond it.
+static bool leavesHalf(const Run& run, bool skipsNonFinite) {
+    const bool isF16 = run.encoder == Encoder::RoundF16;
+    if (!isF16 && run.encoder != Encoder::RoundBf16) return false;
+    const float most = bestKernels().absMax(run.x, run.n, skipsNonFinite);
+    return std::isfinite(most) && most > largestOf(isF16 ? DType::F16 : DType::BF16);
+}
+
+/// The scales that a kernel found by itself.
 void RunEncoder::watchPlain(const Run& run, const RunOut& out) {
-    if (run.levelCount == 0) {
-        const bool isHalf = run.encoder == Encoder::RoundF16 || run.encoder == Encoder::RoundBf16;
-        const float most = isHalf ? bestKernels().absMax(run.x, run.n, run.skipNonFinite) : 0;
-        if (std::isfinite(most) && most > largestOf(run.encoder == Encoder::RoundF16 ? DType::F16 : DType::BF16))
-            sayOverflow();
-        return;
-    }
     for (std::size_t begin = 0, g = 0; begin < run.n; begin += run.group, ++g) {
         if (plan_->decodesFinite({out.scales[g], 1})) continue;
         const auto found = params(run, run.x + begin, std::min(run.group, run.n - begin));
@@ -146,6 +147,7 @@ void RunEncoder::watchPlain(const Run& run, const RunOut& out) {
 void RunEncoder::operator()(const Run& run, const RunOut& out) {
     if (blocks_.codec()) return blocks_(run, out);
     if (!overflow_) return encode(run, out);
+    if (leavesHalf(run, plan_->run().skipNonFinite)) sayOverflow();
     if (run.given) {
         if (watchesGiven_) watchGroups(run, run.given, run.givenStride);
         return encode(run, out);
@@ -156,7 +158,7 @@ void RunEncoder::operator()(const Run& run, const RunOut& out) {
         watched.scales = scalesOfRun_.data();
     }
     encode(run, watched);
-    if (plan_->isPlain()) watchPlain(run, watched);
+    if (plan_->isPlain() && run.levelCount > 0) watchPlain(run, watched);
 }
 
 void RunEncoder::encode(const Run& asked, const RunOut& out) {
