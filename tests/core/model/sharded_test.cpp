@@ -7,6 +7,8 @@
 #include "made_file.h"
 #include "tests/support/test_program.h"
 
+#include <nlohmann/json.hpp>
+
 using namespace qs;
 
 class ShardedTest : public QObject {
