@@ -48,13 +48,13 @@ const CLI::App* CommandLine::chosen() const {
 Result<void> CommandLine::run() const {
     for (const auto& [declared, command] : runs_) {
         if (!declared->parsed()) continue;
+        if (auto fine = hasNoEmptyValue(*declared); !fine) return fine;
         runFiles() = RunFiles(); // a merge runs a second command
         for (const auto& place : part().places) runFiles().reads(place, "the records");
         addPaths(*declared, runFiles());
         if (auto fine = runFiles().apart(); !fine) return fine;
         part().force = part().force || force_;
         if (auto fine = runFiles().mayBeWritten(part().force); !fine) return fine;
-        if (auto fine = hasNoEmptyValue(*declared); !fine) return fine;
         leftOut().clear();
         auto done = command();
         for (const std::string& sentence : leftOut()) note(sentence);

@@ -190,16 +190,15 @@ private Q_SLOTS:
         const std::vector<BackendSource> sources = {badSource("open:hang"), badSource({}, "bad_crash")};
         Deadlines deadlines = patient();
         deadlines.open = deadlines.longestOpen = 6;
-        std::size_t rows = 0;
-        std::vector<std::string> waited;
+        std::size_t rows = 0, says = 0;
         QVERIFY(listBackends(
             sources, {}, [&](const BackendRow&) { ++rows; }, deadlines,
             [&](const std::string& ids) {
-                QCOMPARE(rows, std::size_t(1));
-                waited.push_back(ids);
+                QVERIFY2(ids.starts_with("bad.so"), ids.c_str()); // on a busy machine the other may follow
+                ++says;
             }));
         QCOMPARE(rows, std::size_t(2));
-        QCOMPARE(waited, std::vector<std::string>{"bad.so"});
+        QCOMPARE(says, std::size_t(1));
     }
     /// A plugin that fails is the reason why its id is not known.
     void idsOfPlugins() {

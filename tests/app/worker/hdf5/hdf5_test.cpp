@@ -101,6 +101,9 @@ void TestHdf5::aFilterThatIsNotInForce() {
 
 /// Hard limits that batch systems set. They are below those of the reader, which may not raise them.
 void TestHdf5::lowLimitsOfTheUser() {
+#ifdef __SANITIZE_ADDRESS__
+    QSKIP("the sanitizer takes terabytes of addresses");
+#endif
     for (const char* limits : {"ulimit -t 600", "ulimit -v 3000000", "ulimit -n 40", "ulimit -t 600 -v 2000000 -c 0"}) {
         QProcess shell;
         shell.setProcessChannelMode(QProcess::MergedChannels);
