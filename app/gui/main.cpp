@@ -7,6 +7,7 @@
 #include "app/gui/session_saver.h"
 #include "app/gui/session_state.h"
 #include "app/gui/theme.h"
+#include "core/base/text.h"
 #include "core/model/companion.h"
 #include "core/process/begin_program.h"
 #include "core/quant/codebook/user_formats.h"
@@ -32,8 +33,12 @@ namespace {
 using namespace qs;
 using namespace qs::gui;
 
+void say(const QString& sentence) {
+    std::fprintf(stderr, "%s\n", oneSentence("quantscope: " + sentence.toStdString()).c_str());
+}
+
 int wrongUsage(const QString& sentence) {
-    std::fprintf(stderr, "quantscope: %s\n", qPrintable(sentence));
+    say(sentence);
     return 2;
 }
 
@@ -51,7 +56,7 @@ void onMessage(QtMsgType type, const QMessageLogContext&, const QString& text) {
     if (text.contains(QLatin1String("could not connect to display")) ||
         text.contains(QLatin1String("Could not load the Qt platform plugin")))
         return;
-    std::fprintf(stderr, "quantscope: %s\n", qPrintable(text));
+    say(text);
     if (type == QtFatalMsg) std::abort();
 }
 
