@@ -55,10 +55,11 @@ private:
 
 tl::expected<pid_t, int> spawnHere(const std::string& program, const std::vector<std::string>& arguments,
                                    const std::vector<int>& descriptors, const std::vector<std::string>& environment) {
-    // Copies each descriptor to a number from 64 on. Otherwise dup2() to 0, 1, 2, ... could overwrite one of them.
+    // Copies each descriptor to a number above all that are given. Otherwise dup2() to 0, 1, 2, ... could overwrite one of
+    // them. No higher than that, because the user may have a low limit.
     std::vector<Descriptor> high;
     for (const int descriptor : descriptors) {
-        high.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, 64));
+        high.emplace_back(fcntl(descriptor, F_DUPFD_CLOEXEC, int(descriptors.size())));
         if (!high.back()) return tl::unexpected(errno);
     }
     std::vector<char*> argv{const_cast<char*>(program.c_str())};
