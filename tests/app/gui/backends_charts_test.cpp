@@ -90,13 +90,13 @@ private Q_SLOTS:
 
     void speedupsAreRatiosAboutOne() {
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
-                          timedRow("cpu", "int8", 1, 100), timedRow("cpu", "nf4", 1, 90, "w")};
+                          timedRow("cpu", "int8", 1, 100), timedRow("cpu", "nf4", 1, 110, "w")};
         rows[0].verdict.speedup = 4;
         rows[1].verdict.speedup = 0.5;
-        rows[3].verdict.speedup = 3;
+        rows[3].verdict.speedup = 30; // by chance, of few rounds: it is slower than row 0
         const auto maps = speedupMaps(rows);
         QCOMPARE(maps.size(), std::size_t(1));
-        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // best row of each cell; int8 was not tested at M = 4
+        QCOMPARE(maps[0].rows, (std::vector<int>{0, 2, 1, -1})); // the least median of each cell; int8 was not tested at M = 4
         const auto map = speedupPicture(maps[0]);
         QCOMPARE(map.rows, 2);
         QCOMPARE(map.columns, 2);
@@ -114,7 +114,7 @@ private Q_SLOTS:
     /// A baseline whose threads waited for each other is no baseline: hatched, the row has the figure and the reason.
     void busyRowsAreNoSpeedups() {
         BenchRows rows = {timedRow("cpu", "nf4", 1, 100), timedRow("cpu", "nf4", 4, 100),
-                          timedRow("cpu", "nf4", 4, 100, "w")};
+                          timedRow("cpu", "nf4", 4, 90, "w")};
         for (auto& row : rows) row.verdict.speedup = 2;
         rows[0].verdict.speedup = 2994, rows[0].timing.busy = true;
         rows[1].verdict.speedup = 3000, rows[1].timing.busy = true;
