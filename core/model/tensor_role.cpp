@@ -173,7 +173,7 @@ std::string comparableName(std::string_view name) {
         out += isDigit ? '0' : c >= 'A' && c <= 'Z' ? char(c + 32) : c == '/' ? '.' : c;
     }
     for (const std::string_view end : {".vars.0", ".weight", ".kernel", ".matmul"})
-        if (out.ends_with(end) && out.size() > end.size()) out.resize(out.size() - end.size());
+        if (out.ends_with(end) && out.size() > end.size()) out.erase(out.size() - end.size());
     return out + ".";
 }
 
