@@ -9,6 +9,7 @@
 #include "core/base/text.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
+#include "core/quant/encode/float_values.h"
 #include "core/report/report.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ public:
             processJob().progress({done, total, "Measuring " + tensor.name, measured_.size() + 1, size()});
             done += double(tensor.bytes);
             InspectRow row{tensor, {}, {}, {}};
-            if (!info(tensor.dtype).quantizable)
+            if (!hasFloats(tensor))
                 row.reason = fmt::format("statistics are taken of float tensors, not of {}", tensor.typeId());
             else if (auto measured = measureStatistics(model_, tensor, processJob()))
                 row.statistics = *measured;

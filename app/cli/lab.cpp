@@ -52,7 +52,7 @@ Result<LabTensor> labTensor(const std::string& path, const std::string& name, bo
         found = taken->front();
     }
     if (!info(found->dtype).quantizable)
-        return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are quantized",
+        return fail(fmt::format("tensor '{}' is {}: only floats of 8 to 64 bits are quantized",
                                 escapeForPeople(found->name), found->typeId()),
                     path);
     if (need)

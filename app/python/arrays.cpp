@@ -86,7 +86,7 @@ std::unique_ptr<ArrayTensor> tensorOfModel(const LazyTensor& lazy, const std::st
     return out;
 }
 
-/// Floats of 8 bits as f32.
+/// F8_E8M0, which no spec takes, as f32.
 void decodeBytes(ArrayTensor& tensor) {
     if (info(tensor.info.dtype).quantizable || tensor.info.packed || !hasFloats(tensor.info)) return;
     tensor.decoded.resize(tensor.info.elements);

@@ -2,6 +2,7 @@
 #include "core/analysis/statistics.h"
 
 #include "core/base/text.h"
+#include "core/quant/encode/float_values.h"
 #include "core/quant/encode/pass.h"
 
 #include <algorithm>
@@ -69,8 +70,8 @@ TensorStatistics StatisticsGatherer::finish() const {
 }
 
 Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo& tensor, const Job& job) {
-    if (auto ok = checkQuantizable(tensor); !ok)
-        return fail(fmt::format("tensor '{}' is {}: statistics are of F64, F32, F16 and BF16",
+    if (!hasFloats(tensor))
+        return fail(fmt::format("tensor '{}' is {}: statistics are of floats of 8 to 64 bits",
                                 escapeForPeople(tensor.name), tensor.typeId()));
     const auto opened = model.view(tensor);
     if (!opened) return tl::unexpected(opened.error());

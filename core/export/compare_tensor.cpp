@@ -5,6 +5,7 @@
 #include "core/base/tensor_name.h"
 #include "core/export/equal_values.h"
 #include "core/layouts/stored.h"
+#include "core/model/computed_type.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
@@ -164,7 +165,8 @@ void dropPages(const Model& written) {
 
 Result<std::optional<Reading>> readingOf(const Model& written, const std::string& name) {
     if (const TensorInfo* tensor = written.find(name)) {
-        if (!info(tensor->dtype).quantizable && !tensor->derived) return std::optional<Reading>();
+        const bool isCode = computedType(tensor->dtype) != tensor->dtype; // with scales elsewhere
+        if ((!info(tensor->dtype).quantizable || isCode) && !tensor->derived) return std::optional<Reading>();
         auto view = written.view(*tensor);
         if (!view) return tl::unexpected(view.error());
         if (tensor->packed && !tensor->packed->decode) return std::optional<Reading>();

@@ -7,6 +7,7 @@
 #include "core/export/written_sizes.h"
 #include "core/layouts/model_fields.h"
 #include "core/layouts/stored.h"
+#include "core/model/computed_type.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ Result<void> proveOne(const Model& original, const WrittenTensor& record, const 
     if (!source) {
         const TensorInfo* copy = written.find(proof.name);
         const DType dtype = record.original->dtype;
-        const bool widened = copy && dtype == DType::BF16 && copy->dtype == DType::F32; // NumPy has no bfloat16
+        // NumPy has neither bfloat16 nor floats of 8 bits.
+        const bool widened = copy && computedType(dtype) == DType::BF16 && copy->dtype == DType::F32;
         if (!copy || (copy->dtype != dtype && !widened) || copy->shape != proof.shape)
             return fail(fmt::format("the proof failed: tensor {} is not there as it was; nothing was written",
                                     quotedName(proof.name)));

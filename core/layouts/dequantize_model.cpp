@@ -3,6 +3,7 @@
 #include "core/layouts/stored.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
+#include "core/model/computed_type.h"
 #include "core/model/conventions/convention.h"
 
 #include <fmt/format.h>
@@ -36,12 +37,13 @@ public:
                     return tl::unexpected(added.error());
             }
         }
+        for (OutputShard& shard : shards) forgetDecoded(model_, shard.metadata);
         std::uint64_t decoded = stored_.size(), copies = 0;
         for (std::uint32_t i = 0; i < model_.tensors.size(); ++i) {
             const TensorInfo& tensor = model_.tensors[i];
             if (fields_.contains(tensor.name)) continue;
             if (auto added = add(shards[tensor.file], i); !added) return tl::unexpected(added.error());
-            ++(tensor.packed || tensor.derived ? decoded : copies);
+            ++(tensor.packed || tensor.derived || tensor.dtype != computedType(tensor.dtype) ? decoded : copies);
         }
         Finish finish;
         finish.copyAll = copyAll;
@@ -61,7 +63,7 @@ private:
         return std::string_view(*stored_[source - model_.tensors.size()].key).substr(kStoredPrefix.size());
     }
     Result<TensorToWrite> make(std::uint32_t source, std::uint32_t) override {
-        if (source < model_.tensors.size()) return copyOf(model_, model_.tensors[source]);
+        if (source < model_.tensors.size()) return valuesOf(model_.tensors[source]);
         const Stored& from = stored_[source - model_.tensors.size()];
         auto stored = storedOf(from);
         if (!stored) return tl::unexpected(stored.error());
@@ -69,6 +71,15 @@ private:
         return tensor ? std::move(tensor) : inFile(from, tensor.error());
     }
 
+    /// A copy; of plain floats of 8 bits their values, as BF16.
+    Result<TensorToWrite> valuesOf(const TensorInfo& tensor) const {
+        const DType dtype = computedType(tensor.dtype);
+        if (dtype == tensor.dtype || tensor.derived || tensor.role == TensorRole::Part) return copyOf(model_, tensor);
+        auto view = model_.view(tensor);
+        if (!view) return tl::unexpected(view.error());
+        return TensorToWrite{tensor.name, dtype, tensor.shape,
+                             [view = *view, dtype](const auto& sink) { return writeValues(view, dtype, sink); }};
+    }
     static tl::unexpected<Error> inFile(const Stored& from, const Error& error) {
         return fail(fmt::format("{}: {}", escapeForPeople(from.file->path, 160), error.sentence()), from.file->path);
     }

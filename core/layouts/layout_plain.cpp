@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Dequantized values under the tensor's own name, in its own dtype; f32, f16 and bf16 in theirs.
+// Dequantized values under the tensor's own name, in its own dtype (floats of 8 bits as BF16); f32, f16 and bf16 in
+// theirs.
 #include "core/layouts/layouts.h"
 
 #include "core/layouts/fields.h"
+#include "core/model/computed_type.h"
 
 namespace qs {
 namespace {
@@ -15,7 +17,7 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
 DType storedDtype(const QuantSpec& spec, DType source) {
     if (spec.format == "f32") return DType::F32;
     if (spec.format == "f16") return DType::F16;
-    return spec.format == "bf16" ? DType::BF16 : source;
+    return spec.format == "bf16" ? DType::BF16 : computedType(source);
 }
 
 Result<OutputFields> fields(MeasuredTensor& tensor) {

@@ -2,6 +2,7 @@
 #include "core/layouts/linear_weights.h"
 
 #include "core/base/text.h"
+#include "core/model/computed_type.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -79,7 +80,7 @@ std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> 
     json["llm_int8_has_fp16_weight"] = false;
     json["bnb_4bit_quant_type"] = four ? settings.type : "fp4"; // of LLM.int8 as transformers writes it
     json["bnb_4bit_use_double_quant"] = settings.nested;
-    json["bnb_4bit_compute_dtype"] = four ? torchType(taken.front().tensor->dtype) : "float32";
+    json["bnb_4bit_compute_dtype"] = four ? torchType(computedType(taken.front().tensor->dtype)) : "float32";
     json["bnb_4bit_quant_storage"] = "uint8";
     json["load_in_4bit"] = four;
     json["load_in_8bit"] = !four;

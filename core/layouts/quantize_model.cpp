@@ -103,6 +103,7 @@ private:
             places_[std::size_t(originalOf(*taken_[i].tensor) - model_.tensors.data())] = std::uint32_t(i);
         for (const ModelFile& file : model_.files) {
             OutputShard& shard = shards_.emplace_back(shardName(file), TensorsToWrite(*this), metadataToCopy(file));
+            forgetDecoded(model_, shard.metadata);
             // A description of a tensor that the model has as it is says nothing; in the output it would.
             std::erase_if(shard.metadata, [&](const auto& entry) {
                 return entry.first.starts_with(kStoredPrefix) &&

@@ -4,6 +4,7 @@
 #include "core/base/json_tree.h"
 #include "core/base/text.h"
 #include "core/layouts/layout.h"
+#include "core/model/computed_type.h"
 #include "core/quant/codebook/user_formats.h"
 #include "core/quant/encode/block_encoder.h"
 #include "core/quant/spec/code_set.h"
@@ -33,7 +34,7 @@ std::string storedText(const TensorInfo& tensor, const QuantSpec& spec, const La
     nlohmann::ordered_json json;
     json["spec"] = specText(isUserFormat(spec) ? asCodebookSpec(spec) : withoutTrained(spec));
     json["shape"] = tensor.shape.sizes();
-    json["dtype"] = info(tensor.dtype).id;
+    json["dtype"] = info(computedType(tensor.dtype)).id;
     if (std::string_view(layout.id) != layouts().front().id) json["layout"] = layout.id;
     if (columnScales) json["column_scale"] = true;
     return json.dump();
@@ -58,7 +59,7 @@ Result<StoredTensor> parseStored(const std::string& key, const std::string& text
     if (!parsed) return wrong(parsed.error().sentence());
     stored.spec = std::move(*parsed);
     const auto type = dtypeFromId(dtype->get_ref<const std::string&>());
-    if (!type || !info(*type).quantizable)
+    if (!type || !info(*type).quantizable || computedType(*type) != *type)
         return wrong(fmt::format("its dtype '{}' is not one of F64, F32, F16, BF16",
                                  escapeForPeople(dtype->get_ref<const std::string&>(), 20)));
     stored.dtype = *type;

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/copy_folder.h"
+#include "core/layouts/slabs.h"
 #include "core/layouts/stored.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
@@ -211,12 +212,15 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
 
 } // namespace
 
-Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink) {
+Result<void> writeValues(const TensorView& view, DType dtype, const TensorToWrite::Sink& sink) {
     std::vector<float> values(std::min<std::uint64_t>(view.info->elements, kCopyPiece / sizeof(float)));
+    std::vector<std::byte> bytes(values.size() * std::size_t(info(dtype).bits) / 8);
     for (std::uint64_t at = 0; at < view.info->elements; at += values.size()) {
         const auto n = std::size_t(std::min<std::uint64_t>(values.size(), view.info->elements - at));
         loadF32(view, at, n, values.data());
-        if (auto written = sink(std::as_bytes(std::span(values).first(n))); !written) return written;
+        appendAs(dtype, values.data(), n, bytes.data());
+        if (auto written = sink(std::span(bytes).first(n * std::size_t(info(dtype).bits) / 8)); !written)
+            return written;
     }
     return {};
 }
@@ -246,6 +250,14 @@ std::string shardName(const ModelFile& file) {
     return name;
 }
 
+void forgetDecoded(const Model& model, std::map<std::string, std::string>& metadata) {
+    const auto removed = std::erase_if(metadata, [&](const auto& entry) {
+        const TensorInfo* tensor = model.find(entry.first);
+        return tensor && tensor->derived;
+    });
+    if (removed > 0) metadata.erase("tensor_names"); // torchao's list of them
+}
+
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
@@ -254,12 +266,16 @@ Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor) {
                                 "written to safetensors",
                                 escapeForPeople(tensor.name), tensor.typeId()));
     if (tensor.packed) // the output format has no name for the type of the blocks
-        return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,
-                             [view = *view](const TensorToWrite::Sink& sink) { return writeValues(view, sink); }};
+        return TensorToWrite{tensor.name, tensor.dtype, tensor.shape, [view = *view](const TensorToWrite::Sink& sink) {
+                                 return writeValues(view, DType::F32, sink);
+                             }};
     return bytewiseCopyOf(model, tensor);
 }
 
 Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor) {
+    if (tensor.packed && tensor.packed->bytes == 0)
+        return fail(fmt::format("tensor '{}' is {}, which this program does not know: it cannot be copied",
+                                escapeForPeople(tensor.name, 160), tensor.typeId()));
     auto view = model.view(tensor);
     if (!view) return tl::unexpected(view.error());
     return TensorToWrite{tensor.name, tensor.dtype, tensor.shape,

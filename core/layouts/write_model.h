@@ -19,12 +19,14 @@ struct OutputShard {
 std::map<std::string, std::string> metadataToCopy(const ModelFile& file);
 /// The shards as one file. Of metadata with the same key, the first counts.
 OutputShard inOne(std::vector<OutputShard> shards);
+/// Removes what a file's metadata says of layers that were decoded, each under its own name, as torchao writes it.
+void forgetDecoded(const Model& model, std::map<std::string, std::string>& metadata);
 /// The name of a file of the source, as a file of safetensors.
 std::string shardName(const ModelFile& file);
 /// The bytes of a tensor as they lie in its file, blocks and all.
 Result<TensorToWrite> bytewiseCopyOf(const Model& model, const TensorInfo& tensor);
-/// Writes a tensor's values as F32.
-Result<void> writeValues(const TensorView& view, const TensorToWrite::Sink& sink);
+/// Writes a tensor's values in a float type of 16 to 64 bits.
+Result<void> writeValues(const TensorView& view, DType dtype, const TensorToWrite::Sink& sink);
 /// A producer that copies a tensor's bytes.
 Result<TensorToWrite> copyOf(const Model& model, const TensorInfo& tensor);
 /// What makes a folder complete, and what looks at it before it has its name.

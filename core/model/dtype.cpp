@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/model/dtype.h"
+#include "core/model/computed_type.h"
 
 #include <array>
 #include <cstddef>
@@ -14,11 +14,11 @@ constexpr std::array<DTypeInfo, 22> kDTypes = {{
     {DType::F6_E3M2, "F6_E3M2", 6, false},
     {DType::U8, "U8", 8, false},
     {DType::I8, "I8", 8, false},
-    {DType::F8_E5M2, "F8_E5M2", 8, false},
-    {DType::F8_E4M3, "F8_E4M3", 8, false},
+    {DType::F8_E5M2, "F8_E5M2", 8, true},
+    {DType::F8_E4M3, "F8_E4M3", 8, true},
     {DType::F8_E8M0, "F8_E8M0", 8, false},
-    {DType::F8_E4M3FNUZ, "F8_E4M3FNUZ", 8, false},
-    {DType::F8_E5M2FNUZ, "F8_E5M2FNUZ", 8, false},
+    {DType::F8_E4M3FNUZ, "F8_E4M3FNUZ", 8, true},
+    {DType::F8_E5M2FNUZ, "F8_E5M2FNUZ", 8, true},
     {DType::I16, "I16", 16, false},
     {DType::U16, "U16", 16, false},
     {DType::F16, "F16", 16, true},
@@ -43,6 +43,8 @@ static_assert(rowsMatchTheEnum(), "info() indexes the table by the enum");
 
 std::span<const DTypeInfo> dtypes() { return kDTypes; }
 const DTypeInfo& info(DType dtype) { return kDTypes[std::size_t(dtype)]; }
+
+DType computedType(DType source) { return info(source).quantizable && info(source).bits == 8 ? DType::BF16 : source; }
 
 std::optional<DType> dtypeFromId(std::string_view id) {
     for (const auto& row : kDTypes)

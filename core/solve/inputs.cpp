@@ -146,7 +146,7 @@ Result<std::vector<float>> meansOf(const Model& file, const Importance& importan
     double count = 0;
     for (std::size_t i = first; i < end; ++i) count += (*counts)[isPerMatrix ? i : 0];
     if (!(count > 0) && importance.expert >= 0) return std::vector<float>(columns, 1.0f);
-    if (!isPerMatrix && importance.expert < 0) count = (*counts)[0];
+    if (!isPerMatrix && importance.expert < 0) count = (*counts)[0] * double(matrices);
     if (!(count > 0))
         return fail(fmt::format("the importance matrix {} counted no inputs of tensor '{}'",
                                 escapeForPeople(file.title, 60), escapeForPeople(layer.name, 80)));
@@ -209,7 +209,10 @@ Result<std::optional<std::vector<float>>> columnWeightsOf(const Model& file, con
     if (importance.sums) found = importance.sums;
     if (!found) return std::optional<std::vector<float>>();
     // In the older format the experts follow each other along one axis.
-    const bool isOfMany = importance.expert >= 0 && found->elements % std::uint64_t(inputsOfLayer(layer)) == 0;
+    const bool isStack = importance.sums && found->shape.size() == 1 && layer.shape.size() == 3 &&
+                         found->elements == std::uint64_t(layer.shape.front() * inputsOfLayer(layer));
+    const bool isOfMany =
+        isStack || (importance.expert >= 0 && found->elements % std::uint64_t(inputsOfLayer(layer)) == 0);
     if (auto ok = isOfMany ? Result<void>() : fits(file, *found, layer); !ok) return tl::unexpected(ok.error());
     auto values = loaded(file, *found);
     if (!values) return tl::unexpected(values.error());

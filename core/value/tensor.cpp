@@ -2,6 +2,7 @@
 #include "core/value/tensor.h"
 
 #include "core/base/text.h"
+#include "core/model/computed_type.h"
 #include "core/quant/encode/quantizer.h"
 #include "kernels/small_float.h"
 
@@ -33,10 +34,10 @@ bool nextIndex(Shape& index, std::span<const std::int64_t> shape) {
 Result<Tensor> loadTensor(const TensorView& view) {
     const TensorInfo& tensor = *view.info;
     if (!info(tensor.dtype).quantizable)
-        return fail(fmt::format("tensor '{}' is {}: only F64, F32, F16 and BF16 are values",
+        return fail(fmt::format("tensor '{}' is {}: only floats of 8 to 64 bits are values",
                                 escapeForPeople(tensor.name), tensor.typeId()));
     Tensor out{tensor.shape, std::vector<float>(tensor.elements),
-               tensor.dtype == DType::F64 ? DType::F32 : tensor.dtype, tensor.name};
+               tensor.dtype == DType::F64 ? DType::F32 : computedType(tensor.dtype), tensor.name};
     loadF32(view, 0, out.values.size(), out.values.data());
     return out;
 }

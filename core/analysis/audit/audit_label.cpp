@@ -83,7 +83,8 @@ bool isQuantized(const Model& model) {
         return first != file.metadata.end() && first->first.starts_with(kStoredPrefix);
     });
     return stored || std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
-               return tensor.packed || tensor.derived || !info(tensor.dtype).quantizable;
+               return tensor.packed || tensor.derived || info(tensor.dtype).bits <= 8 ||
+                      !info(tensor.dtype).quantizable;
            });
 }
 

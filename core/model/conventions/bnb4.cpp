@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::string_view kEnds[] = {".quant_state.bitsandbytes__nf4", ".quant_state.bitsandbytes__fp4",
                                       ".weight.absmax", ".weight.quant_map"};
-// The fp4 codes of bitsandbytes are bit patterns and not sorted by value.
-constexpr float kFp4[16] = {0.0f, 0.0625f / 12,  8.0f / 12,  1.0f,  4.0f / 12,  0.5f,  2.0f / 12,  0.25f,
-                            0.0f, -0.0625f / 12, -8.0f / 12, -1.0f, -4.0f / 12, -0.5f, -2.0f / 12, -0.25f};
-
 /// Settings of a layer, from the JSON text in the tensor NAME.quant_state.bitsandbytes__nf4.
 struct QuantState {
     std::string type;
@@ -76,11 +72,11 @@ public:
                  fmt::format("bitsandbytes {}, blocks of {}{}", state.type, state.block,
                              state.nested ? ", double quantization" : ""),
                  state.dtype, state.shape, std::move(fields)}),
-          state_(std::move(state)), levels_(state_.type == "nf4" ? nf4Levels().data() : kFp4) {}
+          state_(std::move(state)), levels_(state_.type == "nf4" ? nf4Levels().data() : kBnbFp4Values) {}
 
     std::optional<LayerCoding> coding() const override {
         LayerCoding out;
-        out.levels = levels_ == kFp4 ? LayerCoding::Levels::Fp4 : LayerCoding::Levels::Nf4;
+        out.levels = levels_ == kBnbFp4Values ? LayerCoding::Levels::Fp4 : LayerCoding::Levels::Nf4;
         out.bits = 4, out.columns = state_.block, out.isFlat = true, out.hasNestedScales = state_.nested;
         return out;
     }
@@ -165,7 +161,7 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
     if (auto ok = take(".absmax", state->nested ? DType::U8 : DType::F32, blocks); !ok)
         return tl::unexpected(ok.error());
     if (auto ok = take(".quant_map", DType::F32, 16); !ok) return tl::unexpected(ok.error());
-    if (!isOwnMap(fields.back(), nf4 ? nf4Levels().data() : kFp4))
+    if (!isOwnMap(fields.back(), nf4 ? nf4Levels().data() : kBnbFp4Values))
         return fail(fmt::format("{}.quant_map is not that of {}, which is what bitsandbytes would decode with",
                                 escapeForPeople(name, 80), state->type));
     if (state->nested) {

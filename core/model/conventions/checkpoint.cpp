@@ -162,6 +162,12 @@ Result<Field> Checkpoint::field(const std::string& name, std::initializer_list<D
                             wanted, shapeText(shape)));
 }
 
+const std::string* Checkpoint::metadata(const TensorInfo& tensor, const std::string& key) const {
+    const auto& all = model_.files[tensor.file].metadata;
+    const auto found = all.find(key);
+    return found == all.end() ? nullptr : &found->second;
+}
+
 Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Layer> layer) {
     const auto fields = layer->fields();
     if (!contains(fields, name) && model_.find(name))

@@ -53,6 +53,9 @@ public:
     Result<Field> field(const std::string& name, std::initializer_list<DType> dtypes,
                         std::span<const std::int64_t> shape) const;
 
+    /// An entry of the metadata of the file that holds a tensor; null if there is none.
+    const std::string* metadata(const TensorInfo& tensor, const std::string& key) const;
+
     /// Adds a layer of `convention`, which replaces its fields in the model. With evidence Alike, and no choice of the
     /// user, it is kept as a candidate. If it could not be read, its name is in use, a field belongs to two layers, or
     /// the layers take too much memory: records why its tensors are not decoded.

@@ -56,6 +56,9 @@ template<class T> std::vector<T> copied(const Field& field, std::uint64_t begin,
 const float kE2m1Values[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
+const float kBnbFp4Values[16] = {0.0f, 0.0625f / 12,  8.0f / 12,  1.0f,  4.0f / 12,  0.5f,  2.0f / 12,  0.25f,
+                                 0.0f, -0.0625f / 12, -8.0f / 12, -1.0f, -4.0f / 12, -0.5f, -2.0f / 12, -0.25f};
+
 void unpackNibbles(const std::uint8_t* bytes, std::size_t n, std::uint8_t* codes) {
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8) {

@@ -78,5 +78,7 @@ float e5m2(std::uint8_t code);
 float e8m0(std::uint8_t code);
 /// Values of the 4-bit float E2M1 (MXFP4, NVFP4): 0, .5, 1, 1.5, 2, 3, 4, 6 and their negatives.
 extern const float kE2m1Values[16];
+/// Values of bitsandbytes' fp4 codes, which are bit patterns and not sorted by value.
+extern const float kBnbFp4Values[16];
 
 } // namespace qs

@@ -5,7 +5,9 @@
 #include "core/model/gguf/gguf.h"
 #include "core/model/gguf/gguf_cursor.h"
 #include "core/model/gguf/packed_type.h"
+#include "core/model/gguf/unknown_type.h"
 #include "core/model/list_budget.h"
+#include "core/model/unread.h"
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +18,8 @@ namespace qs {
 namespace {
 
 // Limits for counts. A name and a row of the list take more memory than in the file, so larger counts are refused.
-constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestGgufKey = 65'535, kLongestName = 63;
+constexpr std::uint64_t kMostTensors = 262'144, kMostKeys = 65'536, kLongestGgufKey = 65'535;
+constexpr std::uint32_t kMostGgufRank = 8; // ggml itself has 4
 constexpr std::int64_t kMostLayers = 65'536;
 constexpr std::uint64_t kLeastKey = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
 constexpr std::uint64_t kMaxSize = std::uint64_t(std::numeric_limits<std::int64_t>::max());
@@ -159,11 +162,11 @@ private:
         const auto wrong = [&](const std::string& why) {
             return refuse(fmt::format("tensor {}: {}", quotedName(tensor.name), why));
         };
-        if (tensor.name.size() > kLongestName)
-            return wrong(fmt::format("its name has {} bytes, more than {}", tensor.name.size(), kLongestName));
+        if (tensor.name.size() > kLongestGgufKey) // ggml's limit is 63 bytes, but many writers have none
+            return wrong(fmt::format("its name has {} bytes, more than {}", tensor.name.size(), kLongestGgufKey));
         if (invalidUtf8(tensor.name) != std::string::npos || tensor.name.view().find('\0') != std::string::npos)
             return wrong("its name is not text");
-        if (rank > 4) return wrong(fmt::format("it has {} dimensions, more than 4", rank));
+        if (rank > kMostGgufRank) return wrong(fmt::format("it has {} dimensions, more than {}", rank, kMostGgufRank));
         std::uint64_t row = 1, most = 1, elements = 1;
         std::vector<std::int64_t> shape;
         shape.reserve(rank);
@@ -181,29 +184,49 @@ private:
         const auto number = cursor.number<std::uint32_t>();
         tensor.offset = cursor.number<std::uint64_t>();
         if (cursor.failed()) return refusedIn(fmt::format("tensor {}: ", quotedName(tensor.name)));
-        const GgmlType* type = findGgmlType(number);
-        if (!type) return wrong(fmt::format("type {} is unknown or was removed from ggml", number));
-        tensor.dtype = type->dtype;
-        std::uint64_t perBlock = 1, bytes = std::uint64_t(info(type->dtype).bits) / 8;
-        if (type->packed.id) {
-            tensor.packed = &type->packed;
-            perBlock = type->packed.elements, bytes = type->packed.bytes;
-        }
-        if (row % perBlock != 0)
-            return wrong(
-                fmt::format("rows of {} elements are not whole blocks of {} ({})", row, perBlock, tensor.typeId()));
         tensor.elements = elements;
-        if (__builtin_mul_overflow(elements / perBlock, bytes, &tensor.bytes) || tensor.bytes > kMaxSize)
-            return wrong("the number of bytes overflows 63 bits");
+        std::string unread = typeOf(tensor, number, row);
+        if (!unread.empty()) unread_.add(tensor.name, std::move(unread));
+        if (tensor.bytes > kMaxSize) return wrong("the number of bytes overflows 63 bits");
         if (!budget_.take(tensor)) return refuse(budget_.why("its list of tensors"));
+        if (!placed(tensor, wrong)) return false;
         std::uint64_t size = 0;
-        if (tensor.offset != expected_)
-            return wrong(fmt::format("its data is said to begin at {} where {} is expected (alignment {})",
-                                     tensor.offset, expected_, header.alignment));
         if (!padded(tensor.bytes, header.alignment, size) || __builtin_add_overflow(expected_, size, &expected_) ||
             expected_ > kMaxSize)
             return wrong("the sum of all sizes overflows 63 bits");
         return true;
+    }
+
+    /// Sets the type and the size of a tensor. Returns why its values cannot be read, or "".
+    std::string typeOf(TensorInfo& tensor, std::uint32_t number, std::uint64_t row) {
+        const GgmlType* type = findGgmlType(number);
+        const std::uint64_t perBlock = type && type->packed.id ? type->packed.elements : 1;
+        if (!type || row % perBlock != 0) {
+            tensor.dtype = DType::U8, tensor.packed = unknownType(number), tensor.bytes = 0;
+            return type ? fmt::format("rows of {} elements are not whole blocks of {} ({})", row, perBlock,
+                                      type->packed.id)
+                        : fmt::format("type {} is unknown or was removed from ggml", number);
+        }
+        tensor.dtype = type->dtype;
+        if (type->packed.id) tensor.packed = &type->packed;
+        const std::uint64_t bytes = type->packed.id ? type->packed.bytes : std::uint64_t(info(type->dtype).bits) / 8;
+        if (__builtin_mul_overflow(tensor.elements / perBlock, bytes, &tensor.bytes)) tensor.bytes = kMaxSize + 1;
+        return {};
+    }
+
+    /// Checks where the data of a tensor begins. That of a tensor whose size is not known ends there.
+    template<class Wrong> bool placed(const TensorInfo& tensor, const Wrong& wrong) {
+        if (unsized_ < header.tensors.size()) {
+            TensorInfo& before = header.tensors[unsized_];
+            if (tensor.offset < before.offset || tensor.offset % header.alignment != 0)
+                return wrong(fmt::format("its data is said to begin at {}, behind {} (alignment {})", tensor.offset,
+                                         before.offset, header.alignment));
+            before.bytes = tensor.offset - before.offset, expected_ = tensor.offset;
+        }
+        unsized_ = tensor.packed && tensor.packed->bytes == 0 ? header.tensors.size() - 1 : kNone;
+        return tensor.offset == expected_ ||
+               wrong(fmt::format("its data is said to begin at {} where {} is expected (alignment {})", tensor.offset,
+                                 expected_, header.alignment));
     }
 
     /// Finds duplicate names. It sorts and does not hash, because a hostile file could contain names whose hashes
@@ -220,6 +243,11 @@ private:
     bool data() {
         place = fileSize_;
         if (!padded(cursor.at(), header.alignment, header.dataBegin)) return refuse("the header's end overflows");
+        if (unsized_ < header.tensors.size() && fileSize_ > header.dataBegin) {
+            TensorInfo& last = header.tensors[unsized_];
+            last.bytes = fileSize_ - header.dataBegin - std::min(fileSize_ - header.dataBegin, last.offset);
+            expected_ = last.offset + last.bytes;
+        }
         for (auto& tensor : header.tensors) {
             std::uint64_t end = 0;
             if (__builtin_add_overflow(tensor.offset, header.dataBegin, &tensor.offset) ||
@@ -231,6 +259,9 @@ private:
                 return refuse(fmt::format("tensor {}: its data is cut short: it ends at byte {} of a file of {}",
                                           quotedName(tensor.name), end, fileSize_));
         }
+        std::vector<std::string> said;
+        unread_.say(said);
+        for (auto& sentence : said) header.warnings.push_back(std::move(sentence) + '.');
         const std::uint64_t end = header.dataBegin + expected_;
         if (fileSize_ > end && !header.tensors.empty())
             header.warnings.push_back(fmt::format("{} bytes follow the last tensor.", fileSize_ - end));
@@ -241,10 +272,13 @@ public:
     std::string sentence() const { return where_ + cursor.why(); }
 
 private:
+    static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     std::uint64_t fileSize_, tensors_ = 0, keys_ = 0, expected_ = 0;
+    std::size_t unsized_ = kNone; ///< the tensor before this one, if its type does not say its size
     std::optional<std::uint64_t> tokens_;
     std::vector<std::pair<std::string, std::uint64_t>> perToken_;
     std::string where_;
+    UnreadTensors unread_;
     ListBudget budget_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gguf/packed_type.h"
 
+#include "core/model/gguf/unknown_type.h"
 #include "core/model/model.h"
 #include "kernels/blocks/block_set.h"
 #include "kernels/small_float.h"
@@ -8,6 +9,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <deque>
+#include <shared_mutex>
+#include <string>
 #include <vector>
 
 namespace qs {
@@ -96,6 +100,39 @@ std::vector<GgmlType> makeTypes() {
     };
 }
 
+/// The rows of unknownType(), made when a file has them. They stay for as long as the program runs.
+class UnknownTypes {
+public:
+    const PackedType& row(std::string_view id) {
+        const std::unique_lock lock(mutex_);
+        const auto found = std::ranges::find_if(rows_, [&](const PackedType& row) { return id == row.id; });
+        if (found != rows_.end()) return *found;
+        if (rows_.size() >= kMost) return rows_.back();
+        return rows_.emplace_back(PackedType{names_.emplace_back(id).c_str(), 1, 0, nullptr});
+    }
+    const PackedType& at(std::size_t place) {
+        const std::shared_lock lock(mutex_);
+        return rows_[place];
+    }
+    std::size_t placeOf(const PackedType& type) {
+        const std::shared_lock lock(mutex_);
+        const auto found = std::ranges::find_if(rows_, [&](const PackedType& row) { return &row == &type; });
+        assert(found != rows_.end());
+        return std::size_t(found - rows_.begin());
+    }
+
+private:
+    static constexpr std::size_t kMost = 200; ///< PackedTypeRef counts to 255, and the known types come first
+    std::shared_mutex mutex_;
+    std::deque<PackedType> rows_; // deques, because their items stay in place
+    std::deque<std::string> names_;
+};
+
+UnknownTypes& unknownTypes() {
+    static UnknownTypes types;
+    return types;
+}
+
 } // namespace
 
 std::span<const GgmlType> ggmlTypes() {
@@ -107,10 +144,17 @@ PackedTypeRef::PackedTypeRef(const PackedType* type) {
     if (!type) return;
     const auto types = ggmlTypes();
     const auto at = std::ranges::find_if(types, [&](const GgmlType& t) { return &t.packed == type; });
-    assert(at != types.end());
-    row_ = std::uint8_t(at - types.begin() + 1);
+    row_ = std::uint8_t(at != types.end() ? std::size_t(at - types.begin()) + 1
+                                          : types.size() + 1 + unknownTypes().placeOf(*type));
 }
-PackedTypeRef::operator const PackedType*() const { return row_ ? &ggmlTypes()[row_ - 1u].packed : nullptr; }
+PackedTypeRef::operator const PackedType*() const {
+    if (!row_) return nullptr;
+    const auto types = ggmlTypes();
+    return row_ <= types.size() ? &types[row_ - 1u].packed : &unknownTypes().at(row_ - 1u - types.size());
+}
+
+const PackedType* unknownType(std::string_view id) { return &unknownTypes().row(id); }
+const PackedType* unknownType(std::uint32_t number) { return unknownType("GGML_TYPE_" + std::to_string(number)); }
 
 const GgmlType* findGgmlType(std::uint32_t number) {
     const auto types = ggmlTypes();
@@ -119,7 +163,7 @@ const GgmlType* findGgmlType(std::uint32_t number) {
 }
 
 ByteRange bytesOfElements(const TensorInfo& tensor, std::uint64_t begin, std::uint64_t end) {
-    if (const PackedType* packed = tensor.packed)
+    if (const PackedType* packed = tensor.packed; packed && packed->bytes > 0)
         return {begin / packed->elements * packed->bytes,
                 (end + packed->elements - 1) / packed->elements * packed->bytes};
     const std::uint64_t size = std::uint64_t(info(tensor.dtype).bits) / 8;

@@ -17,6 +17,7 @@ constexpr int kMostNested = 10; ///< depth of graphs in nodes of graphs
 constexpr std::size_t kMostTensors = 65'536;
 // Bytes of memory per tensor (as parsed and in the list), and for the object that decodes its elements.
 constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo), kPerValues = sizeof(OnnxValues) + 64;
+constexpr std::size_t kMostAttributes = 32; ///< of a node, that are kept
 constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'000;
 
 using enum Wire;
@@ -58,7 +59,7 @@ public:
         if (!good(message)) return false;
         if (!hasGraph) return refuse(0, "it has no graph");
         sayWhatIsUnread();
-        file.dequantized = quantized_.take(file.outputLast);
+        file.dequantized = quantized_.take(file.outputLast), file.packed = quantized_.takePacked();
         return true;
     }
 
@@ -214,12 +215,19 @@ private:
             if (f.number != 5 || f.wire != Length) continue;
             Message attribute(read_, f.range);
             std::string name;
+            std::string text;
             std::uint64_t value = 0;
+            bool isNumber = false;
             for (Field a; attribute.next(a);) {
                 if (a.number == 1 && a.wire == Length) name = label(a.range, "");
-                if (a.number == 3 && a.wire == Varint) value = a.value;
+                if (a.number == 3 && a.wire == Varint) value = a.value, isNumber = true;
+                if (a.number == 4 && a.wire == Length) text = label(a.range, "");
             }
             if (!good(attribute)) return false;
+            if (node.numbers.size() + node.texts.size() < kMostAttributes && isNumber)
+                node.numbers[name] = std::int64_t(value);
+            else if (node.numbers.size() + node.texts.size() < kMostAttributes && !text.empty())
+                node.texts[name] = text;
             if (name == "axis") node.axis = std::int64_t(value);
             if (name == "block_size") node.blockSize = std::int64_t(value);
             if (name == "transB") node.transB = value != 0;

@@ -18,6 +18,7 @@ namespace qs::onnx {
 
 struct File {
     std::vector<Dequantize> dequantized;
+    std::vector<Node> packed;   ///< nodes with packed weights, see packed_weights.h
     std::deque<Tensor> tensors; ///< a deque, so that the caller can free entries while it builds the list of the model
     std::map<std::string, std::string> metadata;
     std::set<std::string> outputLast; ///< names of weights that MatMul or Gemm uses as [in, out]

@@ -10,7 +10,8 @@ namespace qs::onnx {
 
 /// Replaces codes, scales and zero points with the dequantized tensor, if all of them are tensors of the model. There is
 /// one scale, one for each index of an axis, or one for each block along an axis (attribute block_size of opset 21).
-/// Otherwise the tensors stay as they are.
-void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes);
+/// The same for the weights of `packed`. What is not decoded stays as it is stored: its tensors are parts, and a warning
+/// says why.
+void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes, const std::vector<Node>& packed);
 
 } // namespace qs::onnx

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/onnx/quantized_nodes.h"
 
+#include "core/model/onnx/packed_weights.h"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -60,6 +62,8 @@ std::uint64_t memoryOf(const Node& node) {
         bytes += ListBudget::heap(names->capacity() * sizeof(std::string));
         for (const std::string& name : *names) bytes += 2 * ListBudget::of(name);
     }
+    constexpr std::uint64_t perAttribute = 160;
+    bytes += perAttribute * (node.numbers.size() + node.texts.size());
     return bytes;
 }
 
@@ -126,13 +130,17 @@ private:
 bool QuantizedNodes::concern(std::string_view op, std::string_view domain) {
     if (std::ranges::any_of(kOperators, [&](const Operator& row) { return op == row.name && domain == row.domain; }))
         return true;
+    if (domain == kMicrosoft && hasPackedWeights(op)) return true;
     return domain.empty() &&
            (findIntegerProduct(op) || op == kCast || op == kMul || op == kQuantize || op == kQuantizeDynamically);
 }
 
 bool QuantizedNodes::add(Node node, ListBudget& budget) {
     const bool isOperator = findOperator(node.op) != nullptr;
-    auto& list = isOperator ? dequantizing_ : findIntegerProduct(node.op) ? products_ : arithmetic_;
+    auto& list = isOperator                    ? dequantizing_
+                 : findIntegerProduct(node.op) ? products_
+                 : hasPackedWeights(node.op)   ? packed_
+                                               : arithmetic_;
     if (list.size() >= (&list == &arithmetic_ ? kMostArithmetic : kMostNodes)) return true;
     if (!budget.take(memoryOf(node))) return false;
     list.push_back(std::move(node));
@@ -157,9 +165,9 @@ std::vector<Dequantize> QuantizedNodes::take(const std::set<std::string>& output
         const IntegerProduct& row = *findIntegerProduct(node.op);
         const auto inputScale = arithmetic.scaleOf(at(node.inputs, 0));
         auto factors = arithmetic.factorsOf(at(node.outputs, 0));
-        if (inputScale.empty() || std::erase(factors, inputScale) != 1 || factors.size() != 1) continue;
-        found.push_back(
-            {at(node.inputs, 1), factors[0], at(node.inputs, 3), row.name, row.isProduct ? -1 : 0, 0, row.isProduct});
+        const bool isFound = !inputScale.empty() && std::erase(factors, inputScale) == 1 && factors.size() == 1;
+        found.push_back({at(node.inputs, 1), isFound ? factors[0] : std::string(), at(node.inputs, 3), row.name,
+                         row.isProduct ? -1 : 0, 0, row.isProduct});
     }
     return found;
 }

@@ -72,6 +72,7 @@ public:
             const Place place{file_, read->places.find(tensor.storage)->second, storage.bytes, false};
             if (auto added = add(tensor, place); !added) return added;
         }
+        metadata_.merge(read->state.metadata);
         note(read->state.notes);
         finish();
         return {};
@@ -144,6 +145,7 @@ private:
         }
         for (; !state->tensors.empty(); state->tensors.pop_front())
             if (auto added = add(state->tensors.front(), places[state->tensors.front().storage]); !added) return added;
+        metadata_.merge(state->metadata);
         note(state->notes);
         return {};
     }
@@ -171,12 +173,13 @@ private:
     void note(const std::vector<std::string>& notes) {
         for (const auto& text : notes) model_.warnings.push_back(fmt::format("{}: {}.", shown_, text));
     }
-    void finish() { model_.files.push_back({path_, file_->size(), file_, {}}); }
+    void finish() { model_.files.push_back({path_, file_->size(), file_, std::move(metadata_)}); }
 
     Model& model_;
     const std::shared_ptr<MappedFile> file_;
     const std::string path_, shown_, stem_;
     const std::uint32_t number_;
+    std::map<std::string, std::string> metadata_;
 };
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 namespace qs {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
-constexpr std::size_t kDeepest = 200, kDeepestShape = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024;
+constexpr std::size_t kDeepest = 200, kDeepestShape = 64, kMostClasses = 3, kLongestKey = 65536, kLongestStorage = 1024,
+                      kLongestPart = 100;
 // Bytes of memory per tensor (as parsed, in the list, with strides) and per storage (in both maps).
 constexpr std::uint64_t kPerTensor = sizeof(TorchTensor) + sizeof(TensorInfo) + 224, kPerStorage = 352;
 constexpr std::uint64_t kMostNames = std::uint64_t(64) << 20, kMostElements = std::uint64_t(1) << 59;
@@ -208,6 +210,9 @@ private:
                 continue;
             }
             // Arguments: the function, the type, and the arguments of the function.
+            if (is("torch._tensor._rebuild_from_type_v2") && argc > 3 &&
+                p_.className(p_.item(args, 0)) == "torch._utils._rebuild_wrapper_subclass")
+                return visitSubclass(p_.item(args, 2), p_.item(args, 3), place);
             if (is("torch._tensor._rebuild_from_type_v2") && argc > 2)
                 return visitRebuilt(p_.className(p_.item(args, 0)), p_.item(args, 2), place);
             if (name.starts_with("torch._utils._rebuild_")) return visitRebuilt(name, args, place);
@@ -222,6 +227,55 @@ private:
         return wrong(fmt::format("its pickle is nested deeper than {}", kDeepest));
     }
 
+    /// A tensor whose class keeps its data in attributes that are tensors: torchao's. `made`: class, dtype and size, among
+    /// others; `state`: the attributes. The parts of P.W get the names that torchao itself gives them in safetensors,
+    /// P._W_qdata, and the metadata says what torchao's does.
+    bool visitSubclass(Ref made, Ref state, const Place& place) {
+        const std::string name = nameOf(place);
+        const auto argument = [&](std::size_t i) {
+            return p_.kind(made) == Kind::Tuple && p_.itemCount(made) > i ? p_.item(made, i) : Pickle::kNone;
+        };
+        const std::string className = p_.className(argument(0)), dtype = p_.className(argument(1));
+        if (p_.kind(state) != Kind::Dict || name.empty()) {
+            countClass(className, place);
+            return true;
+        }
+        const auto dot = name.rfind('.');
+        const std::string stem = dot == name.npos ? "_" + name : name.substr(0, dot + 1) + "_" + name.substr(dot + 1);
+        nlohmann::json data;
+        data["dtype"]["_data"] = dtype.substr(dtype.rfind('.') + 1);
+        const auto pairs = p_.pairs(state);
+        for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
+            const auto key = textOf(pairs[i]);
+            if (!key || key->size() > kLongestPart) continue;
+            const Ref value = pairs[i + 1];
+            if (p_.kind(value) == Kind::Object) {
+                const auto& object = p_.object(value);
+                const std::string function = classOf(object.callable);
+                if (!function.starts_with("torch._utils._rebuild_tensor")) continue;
+                partName_ = fmt::format("{}_{}", stem, *key);
+                const bool ok = visitRebuilt(function, object.args, place);
+                partName_.clear();
+                if (!ok) return false;
+            } else if (*key == "block_size") {
+                data["block_size"] = sizesOf(value);
+            }
+        }
+        const nlohmann::json all = {{"_type", className.substr(className.rfind('.') + 1)}, {"_data", data}};
+        std::string text = all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        if (!take(256 + name.size() + text.size())) return false;
+        out_.metadata[name] = std::move(text);
+        return true;
+    }
+    /// The whole numbers of a list or tuple, at most as many as a shape has.
+    std::vector<std::uint64_t> sizesOf(Ref value) const {
+        std::vector<std::uint64_t> out;
+        if (p_.kind(value) != Kind::List && p_.kind(value) != Kind::Tuple) return out;
+        if (p_.itemCountAtMost(value, kDeepestShape) > kDeepestShape) return out;
+        for (const Ref item : p_.items(value)) out.push_back(countOf(item).value_or(0));
+        return out;
+    }
+
     bool visitRebuilt(const std::string& function, Ref args, const Place& place) {
         const bool isV3 = function == "torch._utils._rebuild_tensor_v3",
                    isQuantized = function == "torch._utils._rebuild_qtensor";
@@ -230,7 +284,7 @@ private:
             countClass(function, place);
             return true;
         }
-        const std::string name = nameOf(place);
+        const std::string name = partName_.empty() ? nameOf(place) : partName_;
         names_ += name.size();
         if (names_ > kMostNames)
             return wrong(fmt::format("the names of its tensors have more than {} bytes", kMostNames));
@@ -366,6 +420,7 @@ private:
     const Pickle& p_;
     const std::string prefix_;
     std::string rootName_;
+    std::string partName_; ///< of the tensor within a tensor that is read now; "": the names of its place
     TorchState out_;
     std::vector<bool> seen_;
     std::deque<Frame> frames_; // deques, because they need no second copy to grow

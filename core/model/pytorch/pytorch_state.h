@@ -31,6 +31,8 @@ struct TorchTensor {
 struct TorchState {
     std::map<std::string, TorchStorage, std::less<>> storages; ///< all storages that the pickle names, by key
     std::deque<TorchTensor> tensors;
+    /// What torchao says of its tensors in the metadata of safetensors, by their names.
+    std::map<std::string, std::string> metadata;
     std::vector<std::string> notes; ///< ends of sentences: what the pickle contains that is not shown, and why
 };
 

@@ -2,8 +2,10 @@
 // Parses the header of a safetensors file. No number in it is trusted.
 #include "core/base/strict_json.h"
 #include "core/base/tensor_name.h"
+#include "core/model/gguf/unknown_type.h"
 #include "core/model/list_budget.h"
 #include "core/model/safetensors/safetensors.h"
+#include "core/model/unread.h"
 
 #include "core/base/text.h"
 
@@ -29,24 +31,26 @@ std::uint64_t& beginOf(TensorInfo& entry) { return entry.offset; }
 std::uint64_t& endOf(TensorInfo& entry) { return entry.bytes; }
 std::uint64_t& keyAtOf(TensorInfo& entry) { return entry.elements; }
 
-/// Sets elements and bytes of an entry. Returns the reason if shape, dtype and data_offsets do not agree, otherwise "".
-std::string sizes(TensorInfo& entry) {
+/// Sets elements and bytes of an entry. `refused`: sizes that cannot be counted. Returns why its values cannot be read:
+/// shape, dtype and data_offsets do not agree; else "".
+std::string sizes(TensorInfo& entry, std::string& refused) {
     std::uint64_t elements = 1, bits = 0;
     for (const auto dim : entry.shape)
         if (__builtin_mul_overflow(elements, std::uint64_t(dim), &elements))
-            return "the number of elements overflows 64 bits";
-    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.dtype).bits), &bits))
-        return "the number of bits overflows 64 bits";
+            refused = "the number of elements overflows 64 bits";
+    if (__builtin_mul_overflow(elements, std::uint64_t(info(entry.dtype).bits), &bits) && refused.empty())
+        refused = "the number of bits overflows 64 bits";
+    entry.elements = elements;
+    const std::uint64_t given = endOf(entry) - beginOf(entry);
+    const bool isFit = bits % 8 == 0 && given == bits / 8;
+    entry.bytes = given;
+    if (isFit || entry.packed) return {};
     const char* dtype = info(entry.dtype).id;
+    entry.packed = unknownType(dtype), entry.dtype = DType::U8;
     if (bits % 8 != 0)
         return fmt::format("{} elements of {} end inside a byte (shape {})", elements, dtype, shapeText(entry.shape));
-    const std::uint64_t bytes = bits / 8, given = endOf(entry) - beginOf(entry);
-    if (given != bytes)
-        return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape), dtype,
-                           bytes, given);
-    entry.elements = elements;
-    entry.bytes = bytes;
-    return {};
+    return fmt::format("shape {} of {} takes {} bytes, but data_offsets spans {}", shapeText(entry.shape), dtype,
+                       bits / 8, given);
 }
 
 class HeaderVisitor final : public JsonVisitor {
@@ -62,6 +66,7 @@ public:
     }
     std::vector<TensorInfo> entries;
     std::map<std::string, std::string> metadata;
+    UnreadTensors unread;
     std::string unknownField; // of the first tensor with such a field: the tensor and the field, for a warning
     std::size_t withUnknownField = 0;
 
@@ -225,7 +230,9 @@ private:
         TensorInfo& entry = entries.back();
         const std::uint64_t begin = beginOf(entry), end = endOf(entry);
         if (begin > end) return refuse(fmt::format("tensor {}: data_offsets is reversed", name()));
-        if (const auto why = sizes(entry); !why.empty()) return refuse(fmt::format("tensor {}: {}", name(), why));
+        std::string refused;
+        (void)sizes(entry, refused);
+        if (!refused.empty()) return refuse(fmt::format("tensor {}: {}", name(), refused));
         begins_ += mixed(begin), ends_ += mixed(end);
         entries.pop_back();
         return true;
@@ -251,6 +258,9 @@ private:
         if (seen) return refuse(fmt::format("tensor {}: {} is there twice", name(), text));
         return seen = true;
     }
+    static bool isOfTypeName(char c) {
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || c == '.';
+    }
     bool takeDtype(const std::string& text) {
         if (const auto dtype = dtypeFromId(text)) {
             entries.back().dtype = *dtype;
@@ -260,8 +270,13 @@ private:
         for (char& c : upper)
             if (c >= 'a' && c <= 'z') c = char(c - 'a' + 'A');
         const bool nearly = text.size() < 32 && dtypeFromId(upper);
-        return refuse(fmt::format("tensor {}: dtype {} is not one of safetensors'{}", name(), quotedName(text),
-                                  nearly ? "; the spelling is " + upper : ""));
+        if (text.empty() || text.size() > 32 || !std::ranges::all_of(text, isOfTypeName))
+            return refuse(fmt::format("tensor {}: dtype {} is not one of safetensors'", name(), quotedName(text)));
+        entries.back().dtype = DType::U8, entries.back().packed = unknownType(text);
+        if (isInPart_)
+            unread.add(entries.back().name, fmt::format("dtype {} is not one of safetensors'{}", quotedName(text),
+                                                        nearly ? "; the spelling is " + upper : ""));
+        return true;
     }
 
     Where where_ = Where::Start;
@@ -367,7 +382,10 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
                                      "without {}",
                                      begin, expected, begin < expected ? "overlap" : "a gap"));
         if (end < begin) return wrong(fmt::format("data_offsets is reversed: [{}, {}]", begin, end));
-        if (const auto why = sizes(entry); !why.empty()) return wrong(why);
+        std::string refused;
+        if (auto why = sizes(entry, refused); refused.empty() && !why.empty())
+            visitor.unread.add(entry.name, std::move(why));
+        if (!refused.empty()) return wrong(refused);
         entry.offset = data + begin;
         expected = end;
         if (!cut && expected > available) cut = &entry;
@@ -382,6 +400,9 @@ Result<SafetensorsHeader> parseSafetensorsHeader(std::span<const std::byte> head
     SafetensorsHeader header;
     header.tensors = std::move(entries);
     header.metadata = std::move(visitor.metadata);
+    std::vector<std::string> said;
+    visitor.unread.say(said);
+    for (const auto& sentence : said) header.warnings.push_back(fmt::format("{}: {}.", shownPath(path), sentence));
     if (visitor.withUnknownField > 0)
         header.warnings.push_back(fmt::format(
             "{}: {}, a field that safetensors does not define{}; it is ignored.", shownPath(path), visitor.unknownField,

@@ -129,6 +129,7 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
         any = true;
     };
     bool isTwice = false, isNotThere = false;
+    std::size_t misplaced = 0;
     const auto again = readSafetensorsIndex(
         text, path,
         [&](const std::string& tensor, const std::string& shard) -> std::string {
@@ -144,12 +145,17 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
             if (isKnown ? mappedTo[std::size_t(row - tensors.begin())] != kUnmapped : absent.has(tensor))
                 firstOf(twice, tensor, isTwice);
             bool isThere = of == kMissing;
+            const auto first = row;
             for (; row != tensors.end() && row->name == tensor; ++row) {
                 mappedTo[std::size_t(row - tensors.begin())] = of;
                 isThere = isThere || of == int(row->file);
             }
-            if (!isThere && (!isNotThere || tensor < notThere)) notInShard = shard;
-            if (!isThere) firstOf(notThere, tensor, isNotThere);
+            if (isThere) return isKnown ? std::string() : absent.add(tensor);
+            // Another shard may hold it: loaders take what is in the shards.
+            if (isKnown) mappedTo[std::size_t(first - tensors.begin())] = std::int32_t(first->file);
+            ++misplaced;
+            if (!isNotThere || tensor < notThere) notInShard = shard;
+            firstOf(notThere, tensor, isNotThere);
             return isKnown ? std::string() : absent.add(tensor);
         },
         passed);
@@ -174,12 +180,12 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
         if (auto& place = tensors[kept++]; &place != &tensor) place = std::move(tensor);
     }
     tensors.resize(kept);
-    if (isNotThere)
-        return fail(fmt::format("{}: tensor {} is mapped to {}, which does not hold it.", shownPath(path),
-                                quotedName(notThere), quotedName(notInShard)),
-                    path);
     dropDuplicates(*model);
     if (part) return model; // the warnings are about the whole set
+    if (isNotThere)
+        model->warnings.push_back(fmt::format("{}: tensor {} is mapped to {}, which does not hold it{}.",
+                                              shownPath(path), quotedName(notThere), quotedName(notInShard),
+                                              misplaced > 1 ? fmt::format("; so are {} others", misplaced - 1) : ""));
 
     if (!missing.empty())
         model->warnings.push_back(fmt::format("{}: {} of {} shards are missing, with {} tensors; the first is {}.",
@@ -189,7 +195,7 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
         model->warnings.push_back(
             fmt::format("{}: {} tensors are in the shards but not in weight_map; the first is {}.", shownPath(path),
                         unmapped, firstUnmapped));
-    if (missing.empty() && *totalSize && **totalSize != mappedBytes)
+    if (missing.empty() && !isNotThere && *totalSize && **totalSize != mappedBytes)
         model->warnings.push_back(fmt::format("{}: total_size says {} bytes, but the mapped tensors have {}.",
                                               shownPath(path), **totalSize, mappedBytes));
     return model;

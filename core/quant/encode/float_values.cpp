@@ -5,7 +5,9 @@
 #include "core/model/gguf/packed_type.h"
 #include "core/quant/encode/quantizer.h"
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <limits>
 
 namespace qs {
@@ -48,8 +50,12 @@ bool hasFloats(const TensorInfo& tensor) {
 
 void loadFloats(const TensorView& view, std::uint64_t begin, std::size_t n, float* out) {
     const Bytes* bytes = view.info->packed ? nullptr : bytesOf(view.info->dtype);
+    if (!bytes && !hasFloats(*view.info)) {
+        assert(false && "callers take tensors with hasFloats() only");
+        return void(std::fill_n(out, n, 0.0f));
+    }
     if (!bytes) return loadF32(view, begin, n, out);
-    std::vector<std::byte> scratch;
+    thread_local std::vector<std::byte> scratch;
     const auto stored = view.read(begin, n, scratch);
     for (std::size_t i = 0; i < n; ++i) out[i] = (*bytes)[std::to_integer<std::size_t>(stored[i])];
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gguf/packed_type.h"
+#include "core/quant/encode/float_values.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>
@@ -88,7 +89,7 @@ void loadF32(const TensorView& view, std::uint64_t begin, std::size_t n, float* 
             out[i] = float(value);
         }
         return;
-    default: assert(false && "callers take quantizable dtypes only"); std::fill_n(out, n, 0.0f);
+    default: loadFloats(view, begin, n, out); // floats of 8 bits
     }
 }
 

@@ -109,7 +109,7 @@ std::vector<std::string> passWarnings(const EncodePlan& plan, const std::vector<
 
 /// The refusals that every quantization shares: the dtype, and values that a spec does not take.
 Result<void> checkQuantizable(const TensorInfo& tensor);
-/// "is I32: only F64, F32, F16 and BF16 are quantized"; "" if its dtype is quantized.
+/// "is I32: only floats of 8 to 64 bits are quantized"; "" if its dtype is quantized.
 std::string whyNotQuantizable(const TensorInfo& tensor);
 struct NotTaken {
     std::uint64_t nan = 0, inf = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/model/computed_type.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/solved.h"
 #include "core/quant/spec/code_set.h"
@@ -18,7 +19,7 @@ namespace qs {
 std::string whyNotQuantizable(const TensorInfo& tensor) {
     if (info(tensor.dtype).quantizable) return {};
     if (tensor.packed) return fmt::format("is {}, which this program lists but does not decode", tensor.typeId());
-    return fmt::format("is {}: only F64, F32, F16 and BF16 are quantized", tensor.typeId());
+    return fmt::format("is {}: only floats of 8 to 64 bits are quantized", tensor.typeId());
 }
 
 Result<void> checkQuantizable(const TensorInfo& tensor) {
@@ -51,9 +52,10 @@ Error notTakenError(const TensorInfo& tensor, const QuantSpec& spec, const NotTa
 }
 
 Error overflowError(const TensorInfo& tensor, const QuantSpec& spec) {
-    return fail(fmt::format("{} has values so large that a scale or a value overflows under {}, and NaN or Inf would be "
-                            "written",
-                            tensorPlace(tensor), specText(spec)))
+    return fail(
+               fmt::format("{} has values so large that a scale or a value overflows under {}, and NaN or Inf would be "
+                           "written",
+                           tensorPlace(tensor), specText(spec)))
         .value();
 }
 
@@ -108,7 +110,7 @@ Result<QuantizedTensor> quantizeSolved(const TensorView& view, const SharedPlan&
 
     QuantizedTensor out;
     out.spec = spec;
-    out.sourceDtype = view.info->dtype;
+    out.sourceDtype = computedType(view.info->dtype);
     out.shape = view.info->shape;
     out.grid = *grid;
     if (pass->learned()) out.levels = pass->learned()->levels;

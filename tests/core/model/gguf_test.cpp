@@ -22,6 +22,8 @@ private Q_SLOTS:
     void everyPrefixOfAFile();
     void aHeaderReadPieceByPiece();
     void everyTypeIsListed();
+    void anUnknownTypeIsListed();
+    void aBadEntryIsListed();
     void metadataInWords();
     void theReferencesFiles();
     void cutWhileOpen();
@@ -127,7 +129,7 @@ void GgufTest::lies_data() {
     row("alignment 0", aligned(0, 32), "general.alignment is 0, not a power of two");
     row("alignment of the wrong type", aligned(32, 32, U64), "general.alignment is u64, not u32");
     row("alignment that the data does not have", aligned(64, 32), "begin at 32 where 64 is expected (alignment 64)");
-    row("name of 64 bytes", withTensor({QByteArray(64, 'n')}), "64 bytes, more than 63");
+    row("name of 65,536 bytes", withTensor({QByteArray(65536, 'n')}), "65536 bytes, more than 65535");
     row("name of 2^64-1 bytes", oneRaw(u64(~0ull)), "a string of 18446744073709551615 bytes");
     row("name with a NUL", withTensor({QByteArray("a\0b", 3)}), "its name is not text");
     row("name not UTF-8", withTensor({"\xc3"}), "its name is not text");
@@ -136,7 +138,7 @@ void GgufTest::lies_data() {
             f.tensors[1].offset = 128, f.data = zeros(256);
         }),
         "tensor \"w\" is there twice");
-    row("5 dimensions", withTensor({"w", {1, 1, 1, 1, 1}}), "5 dimensions, more than 4");
+    row("9 dimensions", withTensor({"w", {1, 1, 1, 1, 1, 1, 1, 1, 1}}), "9 dimensions, more than 8");
     row("2^32-1 dimensions", oneRaw(str("w") + u32(~0u)), "dimensions, more than 4");
     row("negative dimension", withTensor({"w", {-1, 4}}), "dimension 0 is -1");
     row("element count overflows", withTensor({"w", {1ll << 32, 1ll << 31}}), "number of elements overflows");
@@ -148,12 +150,6 @@ void GgufTest::lies_data() {
             f.tensors[1].name = "v", f.tensors[1].offset = 0x7fffffffffffffc0;
         }),
         "sum of all sizes overflows");
-    for (const std::uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 43u, ~0u})
-        row(("tensor type " + QByteArray::number(type)).constData(), withTensor({"w", {8, 4}, type}),
-            "type " + QByteArray::number(type) + " is unknown or was removed");
-    row("rows that are not whole blocks", withTensor({"w", {48, 4}, 2}),
-        "rows of 48 elements are not whole blocks of 32 (Q4_0)");
-    row("scalar of a packed type", withTensor({"w", {}, 12}), "rows of 1 elements are not whole blocks of 256 (Q4_K)");
     row("offset too large", withTensor({"w", {8, 4}, 0, 32}, 256), "begin at 32 where 0 is expected");
     row("offset within the tensor before", changed([](MadeGguf& f) {
             f.tensors.push_back({"v", {8, 4}, 0, 64});
@@ -223,6 +219,14 @@ void GgufTest::opens_data() {
     row("scalar without padding after it", file, 1);
     file = smallGguf(), file.tensors[0].name = QByteArray(63, 'n');
     row("name of 63 bytes", file, 1);
+    file.tensors[0].name = QByteArray(76, 'n'); // as stable-diffusion.cpp and ComfyUI-GGUF write them
+    row("name of 76 bytes", file, 1);
+    file = smallGguf(), file.tensors[0].dims = {2, 2, 2, 2, 2};
+    row("5 dimensions", file, 1);
+    for (const std::uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 43u, 139u, ~0u}) {
+        file = smallGguf(), file.tensors[0].type = type;
+        row(("tensor type " + QByteArray::number(type)).constData(), file, 1, 1);
+    }
     file.tensors[0].name = "☃\x1b[31m";
     row("any text as a name", file, 1);
     file.tensors[0].name = "";
@@ -310,6 +314,47 @@ void GgufTest::everyTypeIsListed() {
     QCOMPARE(q4k->bytes, 4u * 144u);
     QCOMPARE(q4k->elements, 1024u);
     QCOMPARE((*model)->find("plain.cube")->shape, (std::vector<std::int64_t>{4, 2, 128}));
+}
+
+/// A tensor of a type that no version of ggml here knows, between two others: it takes the bytes up to the next.
+void GgufTest::anUnknownTypeIsListed() {
+    MadeGguf file = smallGguf();
+    file.tensors = {
+        {"a", {8, 4}}, {"b", {256, 2}, 139, 128}, {"c", {256}, 36, 128 + 96}, {"d", {8, 4}, 0, 128 + 96 + 64}};
+    file.data = zeros(128 + 96 + 64 + 128);
+    const auto model = openModel(put(QStringLiteral("model.gguf"), file.bytes()).toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->tensors.size(), 4u);
+    const auto* b = (*model)->find("b");
+    QCOMPARE(std::string(b->typeId()), std::string("GGML_TYPE_139"));
+    QCOMPARE(b->shape, (std::vector<std::int64_t>{2, 256}));
+    QCOMPARE(b->bytes, 96u);
+    QVERIFY(!b->isWeight());
+    QCOMPARE(std::string((*model)->find("c")->typeId()), std::string("GGML_TYPE_36"));
+    QCOMPARE((*model)->find("c")->bytes, 64u);
+    QCOMPARE((*model)->find("d")->offset, b->offset + 96 + 64);
+    QCOMPARE((*model)->warnings.size(), 1u);
+    QVERIFY2(text((*model)->warnings[0])
+                 .contains(QStringLiteral("tensor \"b\" is listed but cannot be read: type 139 is unknown or was "
+                                          "removed from ggml (nor can 1 others)")),
+             (*model)->warnings[0].c_str());
+}
+
+void GgufTest::aBadEntryIsListed() {
+    MadeGguf file = smallGguf();
+    file.tensors = {{"a", {48, 4}, 2}, {"b", {}, 12, 64}, {"c", {8, 4}, 0, 64 + 160}};
+    file.data = zeros(64 + 160 + 128);
+    const auto model = openModel(put(QStringLiteral("model.gguf"), file.bytes()).toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->tensors.size(), 3u);
+    QCOMPARE((*model)->find("a")->bytes, 64u);
+    QVERIFY(!(*model)->find("a")->isWeight() && (*model)->find("c")->isWeight());
+    QVERIFY2(
+        text((*model)->warnings[0]).contains(QStringLiteral("rows of 48 elements are not whole blocks of 32 (Q4_0)")),
+        (*model)->warnings[0].c_str());
+    // An offset before the tensor of unknown size is still a lie.
+    file.tensors[2].offset = 32;
+    QVERIFY(!openModel(put(QStringLiteral("model.gguf"), file.bytes()).toStdString()));
 }
 
 void GgufTest::metadataInWords() {

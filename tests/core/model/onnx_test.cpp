@@ -57,6 +57,8 @@ private Q_SLOTS:
     void whatIsNoWeightOfDequantizeLinear();
     void weightsOfOperatorsOnCodes();
     void weightsOfIntegerProducts();
+    void weightsOfPackedOperators();
+    void packedWeightsThatAreNotDecoded();
     void namesMeanNoConvention();
 
 private:
@@ -383,6 +385,54 @@ void OnnxTest::weightsOfIntegerProducts() {
 }
 
 /// Field names of a safetensors convention have no meaning in an ONNX graph.
+/// The values that ONNX Runtime computes with; see tests/data/onnx/README.md.
+void OnnxTest::weightsOfPackedOperators() {
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/packed.onnx"));
+    const auto right = opened(QStringLiteral(QS_TEST_DATA "/onnx/packed.safetensors"));
+    QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
+    QCOMPARE(model->tensors.size(), right->tensors.size());
+    for (const TensorInfo& wanted : right->tensors) {
+        const TensorInfo* tensor = model->find(wanted.name);
+        QVERIFY2(tensor && tensor->derived, wanted.name.view().data());
+        QCOMPARE(tensor->shape, wanted.shape);
+        const std::string name(wanted.name);
+        const auto is = floatsOf(*model, name.c_str()), should = floatsOf(*right, name.c_str());
+        for (std::size_t i = 0; i < is.size(); ++i)
+            QVERIFY2(std::abs(is[i] - should[i]) <= 1e-6f * std::max(1.0f, std::abs(should[i])), name.c_str());
+        for (std::uint64_t begin = 0; begin < is.size(); begin += 37) { // every range gives the same values
+            std::vector<float> part(std::min<std::size_t>(is.size() - begin, 41));
+            model->view(*tensor)->readInto(4 * begin, std::as_writable_bytes(std::span(part)));
+            QVERIFY(std::equal(part.begin(), part.end(), is.begin() + std::ptrdiff_t(begin)));
+        }
+    }
+}
+
+/// Their tensors are parts and no weights, and a sentence says why.
+void OnnxTest::packedWeightsThatAreNotDecoded() {
+    const auto constants = initializer("w", 2, pb::dims({2, 1, 12}), QByteArray(24, 'a')) +
+                           initializer("s", 1, pb::dims({2, 1}), f32s({1, 2}));
+    const auto number = [](const char* name, std::uint64_t value) { return pb::attribute(name, pb::number(3, value)); };
+    const auto sizes = number("K", 32) + number("N", 2) + number("block_size", 32);
+    const auto node = [&](const char* op, const QByteArray& attributes) {
+        return pb::node(op, "n", "y",
+                        pb::part(1, "x") + pb::part(1, "w") + pb::part(1, "s") + attributes +
+                            pb::part(7, "com.microsoft"));
+    };
+    const auto says = [&](const QByteArray& graph, const char* sentence) {
+        const auto model = open(pb::model(constants + graph));
+        for (const char* name : {"w", "s"})
+            QVERIFY(model->find(name) && model->find(name)->role == TensorRole::Part && !model->find(name)->isWeight());
+        QCOMPARE(model->warnings.size(), std::size_t(1));
+        QVERIFY2(text(model->warnings[0]).contains(QString::fromUtf8(sentence)), model->warnings[0].c_str());
+    };
+    says(node("MatMulNBits", sizes + number("bits", 3)),
+         "\"w\" is a weight of MatMulNBits but is listed as it is stored: codes of 3 bits are not read");
+    says(node("MatMulNBits", sizes + number("bits", 4)),
+         "its codes have the shape [2, 1, 12], which is not 32 elements");
+    says(node("MatMulNBits", sizes + number("weight_prepacked", 1)), "packed for one kind of device");
+    says(node("MatMulNBitsMlp", sizes), "this operator is not decoded");
+}
+
 void OnnxTest::namesMeanNoConvention() {
     const auto model = open(pb::model(initializer("l.weight", 3, pb::dims({2, 3}), hex("010203040506")) +
                                       initializer("l.weight_scale", 1, pb::dims({2, 1}), f32s({1, 2}))));

@@ -16,6 +16,8 @@ private Q_SLOTS:
     void init() { folder_ = std::make_unique<QTemporaryDir>(); }
     void everyDtype();
     void dtypeTable();
+    void unknownDtypeIsListed_data();
+    void unknownDtypeIsListed();
     void noTensors();
     void whitespaceAroundTheJson_data();
     void whitespaceAroundTheJson();
@@ -75,9 +77,41 @@ void SafetensorsAcceptTest::dtypeTable() {
         QVERIFY(i == 0 || i == 4 || dtypes()[i].bits >= dtypes()[i - 1].bits || dtypes()[i - 1].bits == 8);
         quantizable += dtypes()[i].quantizable;
     }
-    QCOMPARE(quantizable, 4);
+    QCOMPARE(quantizable, 8);
     QVERIFY(!dtypeFromId("f32"));
     QVERIFY(!dtypeFromId(""));
+}
+
+void SafetensorsAcceptTest::unknownDtypeIsListed_data() {
+    QTest::addColumn<QByteArray>("bad"); // an entry of 16 bytes
+    QTest::addColumn<QString>("type");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const char* dtype, const char* shape, const char* type, const char* says) {
+        QTest::newRow(name) << entry("bad", dtype, shape, "[16,32]") << QString::fromUtf8(type)
+                            << QString::fromUtf8(says);
+    };
+    row("a later dtype", "F8_E3M4", "[16]", "F8_E3M4", "dtype \"F8_E3M4\" is not one of safetensors'");
+    row("a type of ggml", "Q4_K", "[4]", "Q4_K", "dtype \"Q4_K\" is not one of safetensors'");
+    row("lower case", "f32", "[4]", "f32", "the spelling is F32");
+    row("too few bytes", "F32", "[8]", "F32", "shape [8] of F32 takes 32 bytes, but data_offsets spans 16");
+    row("too many bytes", "F4", "[1,2]", "F4", "takes 1 bytes, but data_offsets spans 16");
+    row("inside a byte", "F6_E2M3", "[1]", "F6_E2M3", "end inside a byte");
+}
+
+/// One entry that cannot be read leaves the others.
+void SafetensorsAcceptTest::unknownDtypeIsListed() {
+    QFETCH(QByteArray, bad);
+    QFETCH(QString, type);
+    QFETCH(QString, says);
+    const auto model = open(madeFile("{" + entry("w", "F32", "[4]", "[0,16]") + "," + bad + "}", zeros(32)));
+    QVERIFY(model);
+    QCOMPARE(model->tensors.size(), 2u);
+    const auto* listed = model->find("bad");
+    QCOMPARE(QString::fromUtf8(listed->typeId()), type);
+    QCOMPARE(listed->bytes, 16u);
+    QVERIFY(!listed->isWeight() && listed->packed && !listed->packed->decode);
+    QCOMPARE(model->warnings.size(), 1u);
+    QVERIFY2(text(model->warnings[0]).contains(says), model->warnings[0].c_str());
 }
 
 void SafetensorsAcceptTest::noTensors() {

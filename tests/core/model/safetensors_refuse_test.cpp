@@ -83,8 +83,6 @@ void SafetensorsRefuseTest::lies_data() {
     row("length 0", madeFile("", "{}"), {"empty"}, 8);
     row("header 0xff", madeFile("\xff"), {"UTF-8"}, 8);
     row("header {", madeFile("{"), {"JSON"}, 9);
-    row("offsets [0,4] for 16 bytes", withEntry("F32", "[4]", "[0,4]", 4),
-        {"tensor \"w\"", "[4] of F32 takes 16 bytes", "spans 4"});
     row("shape [2,2^64-2]", withEntry("F32", "[2,18446744073709551614]", "[0,16]", 16), {"tensor \"w\"", "2^53"});
     row("shape [2,2^63-1] four times", withEntry("F32", "[2,9223372036854775807,2,9223372036854775807]", "[0,16]", 16),
         {"tensor \"w\"", "2^53"});
@@ -93,11 +91,8 @@ void SafetensorsRefuseTest::lies_data() {
     row("product overflows before a 0", withEntry("F32", "[9007199254740992,9007199254740992,0]", "[0,0]", 0),
         {"tensor \"w\"", "elements overflows"});
     row("bits overflow", withEntry("F32", "[9007199254740992,1024]", "[0,16]", 16), {"tensor \"w\"", "bits overflows"});
-    row("F4 [1,3]", withEntry("F4", "[1,3]", "[0,2]", 2), {"tensor \"w\"", "inside a byte"});
-    row("F4 [1,2] with 2 bytes", withEntry("F4", "[1,2]", "[0,2]", 2), {"tensor \"w\"", "takes 1 bytes", "spans 2"});
-    row("F6 [1]", withEntry("F6_E2M3", "[1]", "[0,1]", 1), {"tensor \"w\"", "inside a byte"});
+    row("dtype that is no name", withEntry("Q4 K!", "[4]", "[0,16]", 16), {"tensor \"w\"", "dtype \"Q4 K!\""});
     row("header cut short", madeFile("{" + good, {}, 90), {"cut short"}, 0);
-    row("unknown dtype", withEntry("Q4_K", "[4]", "[0,16]", 16), {"tensor \"w\"", "dtype \"Q4_K\""});
     row("a gap", madeFile("{" + good + "," + entry("x", "F32", "[1]", "[20,24]") + "}", zeros(24)),
         {"tensor \"x\"", "gap", "20", "16"});
     row("first tensor not at 0", withEntry("F32", "[1]", "[4,8]", 8), {"tensor \"w\"", "begins at 4 where 0"});
@@ -160,7 +155,6 @@ void SafetensorsRefuseTest::lies_data() {
     offsets("no offsets", "[]", {"0 items instead of 2"});
     offsets("offsets with 16.0", "[0,16.0]", {"data_offsets holds", "whole"});
     offsets("offsets are an object", "{\"0\":0,\"1\":16}", {"data_offsets is an object"});
-    row("lower-case dtype", withEntry("f32", "[4]", "[0,16]", 16), {"tensor \"w\"", "\"f32\"", "F32"});
     row("dtype is a number", madeFile("{\"w\":{\"dtype\":32,\"shape\":[0],\"data_offsets\":[0,0]}}"),
         {"tensor \"w\"", "dtype is a number"});
     row("no dtype", madeFile("{\"w\":{\"shape\":[0],\"data_offsets\":[0,0]}}"), {"tensor \"w\"", "no dtype"});

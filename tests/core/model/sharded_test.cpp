@@ -21,6 +21,8 @@ private Q_SLOTS:
     void aSetOpensByIndexAndByFolder();
     void hubCache();
     void aMissingShardLeavesTheRest();
+    void aMissingTensorLeavesTheRest();
+    void aTensorInAnotherShard();
     void allShardsMissing();
     void aBrokenShardIsNamed();
     void unmappedTensor();
@@ -124,6 +126,32 @@ void ShardedTest::aMissingShardLeavesTheRest() {
              model->warnings[0].c_str());
 }
 
+void ShardedTest::aMissingTensorLeavesTheRest() {
+    putShards();
+    const auto model =
+        open(put(QStringLiteral("model.safetensors.index.json"),
+                 index("\"a\":\"model-00001-of-00002.safetensors\",\"b\":\"model-00002-of-00002.safetensors\","
+                       "\"model.layers.7.mtp.fc.weight\":\"model-00002-of-00002.safetensors\"")));
+    QVERIFY(model);
+    QCOMPARE(model->tensors.size(), 2u);
+    QCOMPARE(model->warnings.size(), 1u);
+    QVERIFY2(text(model->warnings[0])
+                 .contains(QStringLiteral("tensor \"model.layers.7.mtp.fc.weight\" is mapped to "
+                                          "\"model-00002-of-00002.safetensors\", which does not hold it")),
+             model->warnings[0].c_str());
+}
+
+/// The index names the wrong shard; the tensor is there all the same.
+void ShardedTest::aTensorInAnotherShard() {
+    putShards();
+    const auto model =
+        open(put(QStringLiteral("model.safetensors.index.json"), index("\"a\":\"model-00002-of-00002.safetensors\","
+                                                                       "\"b\":\"model-00002-of-00002.safetensors\"")));
+    QVERIFY(model);
+    QCOMPARE(model->tensors.size(), 2u);
+    QVERIFY2(text(model->warnings[0]).contains(QStringLiteral("which does not hold it")), model->warnings[0].c_str());
+}
+
 void ShardedTest::allShardsMissing() {
     const QString why = refusal(put(QStringLiteral("model.safetensors.index.json"), index()));
     QVERIFY2(why.contains(QStringLiteral("none of its 2 shards")), qPrintable(why));
@@ -224,8 +252,6 @@ void ShardedTest::lyingIndex_data() {
     row("not UTF-8", "{\"\xff\":1}", "UTF-8");
     row("depth bomb", "{\"x\":" + QByteArray(100000, '['), "nested more than 8");
     row("empty", "", "is empty");
-    row("mapped to the wrong shard", "{\"weight_map\":{\"nosuch\":\"model-00001-of-00002.safetensors\"}}",
-        "tensor \"nosuch\" is mapped to \"model-00001-of-00002.safetensors\", which does not hold it");
     row("mapped to a pickle", mapped("pytorch_model-00001-of-00001.bin"),
         "pytorch_model-00001-of-00001.bin is a Python pickle");
     row("mapped to itself", mapped("model.safetensors.index.json"), "model.safetensors.index.json: ");
