@@ -22,8 +22,9 @@ constexpr int kTableRows = 5; ///< seen at once in a small window
 constexpr int kTableAir = 4;  ///< px below the last row
 
 Columns<eval::EvaluationRow> tableColumns() {
-    auto out = eval::evaluationColumns().pick({"spec", "served_by", "kl_mean", "kl_se_chunk", "kl_p99", "kl_max",
-                                               "top1", "ppl", "dlnppl", "dp_rms", "nonfinite", "reason"});
+    auto out =
+        eval::evaluationColumns().pick({"spec", "served_by", "matrices", "bytes", "bpw", "kl_mean", "kl_se_chunk",
+                                        "kl_p99", "kl_max", "top1", "ppl", "dlnppl", "dp_rms", "nonfinite", "reason"});
     out.front().value = [](const eval::EvaluationRow& row) -> Value { return row.spec; }; // a recipe has its name
     return out;
 }
