@@ -45,12 +45,11 @@ def text_of(cells, notes):
     worst = max(cells, key=lambda cell: list(LOADING).index(cell["result"]))
     if worst["result"] == "loads":
         return figure(max(cell["apart"] for cell in cells)) + ("" if worst.get("measure") != "error" else " ²")
-    if worst["result"] == "no loader":
-        return "–"
-    said = worst["reason"]
+    said = worst["reason"].replace("|", "\\|").replace("<", "&lt;")
     if said not in notes:
         notes.append(said)
-    return f"{worst['result']} [{notes.index(said) + 1}]"
+    star = "*" if worst.get("itself") == "" else ""
+    return f"{worst['result']}{star} [{notes.index(said) + 1}]"
 
 
 def table(result):
