@@ -151,6 +151,14 @@ Result<std::uint64_t> takeStaged(const std::string& staged, const fs::path& to) 
     return std::uint64_t(bytes);
 }
 
+/// A truncated source reads as zeros.
+Result<void> sourcesUnchanged(const Model& model) {
+    for (const auto& source : model.files)
+        if (source.mapping)
+            if (auto same = source.mapping->unchanged(); !same) return same;
+    return {};
+}
+
 Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                  const Job& job, const Finish& finish) {
     // First, because hours of work may follow: an error here must come before them.
@@ -183,12 +191,14 @@ Result<WrittenFiles> writeFolder(const Model& model, std::vector<OutputShard> sh
         OutputShard& shard = shards[i];
         const auto bytes = staged.empty()
                                ? writeSafetensors((partial / shard.fileName).string(), std::move(shard.tensors),
-                                                  std::move(shard.metadata), &model, job)
+                                                  std::move(shard.metadata), nullptr, job)
                                : takeStaged(staged[i], partial / shard.fileName);
         if (!bytes) return tl::unexpected(bytes.error());
         written.bytes += *bytes;
         written.paths.push_back((fs::path(output) / shard.fileName).string());
     }
+    // Once for all shards: looking at every source after each of them would take the square of their number.
+    if (auto same = sourcesUnchanged(model); !same) return tl::unexpected(same.error());
     if (!index.empty()) written.paths.push_back((fs::path(output) / index).string());
     if (!model.folder.empty()) {
         const auto copied = copyUntouched(model, partial, output, {configures, finish.copyAll}, written.leftOut, job);
