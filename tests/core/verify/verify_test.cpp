@@ -204,7 +204,8 @@ void TestVerify::claimsOfEveryLayout() {
     QTemporaryDir folder, made;
     std::shared_ptr<const Model> model = fromGguf ? smallGgufModel(folder) : smallModel(folder);
     if (fromGguf) { // what llama-quantize would have made of it
-        QuantizeRequest q4{*parseSpec("q4_1"), "v_proj", "gguf", folder.filePath("q4.gguf").toStdString()};
+        QuantizeRequest q4{*parseSpec("q4_1"), "v_proj", "gguf",
+                           folder.filePath(QStringLiteral("q4.gguf")).toStdString()};
         QVERIFY(exportModel(*model, q4, Job{}, Beside::Nothing));
         model = *openModel(q4.output);
         QVERIFY(metadataOf(*model).contains("general.file_type"));
