@@ -225,8 +225,8 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 const Convention kGptqConvention = {
     "gptq", "GPTQ", "quant_method gptq or auto-round, and the shapes of qweight and qzeros", kGptqTypes, kEnds, take};
 // Layers of these are taken by the row above, because all three have the same field names.
-const Convention kGptq2Convention = {"gptq-v2", "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format",
-                                     {},        {},        nullptr};
+const Convention kGptq2Convention = {"gptq-v2",  "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format",
+                                     kGptqTypes, {},        nullptr};
 const Convention kAwqConvention = {
     "awq", "AWQ", "quant_method awq or auto-round, or the shapes of qweight and qzeros", kAwqTypes, {}, nullptr};
 

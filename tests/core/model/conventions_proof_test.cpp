@@ -164,6 +164,7 @@ void ConventionsProofTest::labelOfTheOtherVersion() {
              warningsOf(*model).c_str());
     const auto chosen = openModel(at.path().toStdString(), {.as = fits.toStdString()});
     QVERIFY(chosen && (*chosen)->tensors.front().derived && (*chosen)->contradictions.empty());
+    QVERIFY2((*chosen)->warnings.empty(), warningsOf(**chosen).c_str());
 }
 
 // Scales of a layer that could not be read are float matrices, but no weights; a matrix beside them is one.
