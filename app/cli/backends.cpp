@@ -8,7 +8,7 @@
 #include "core/bench/backend/backend_list.h"
 #include "core/bench/conformance/conformance.h"
 #include "core/bench/run/host.h"
-#include "core/report/report.h"
+#include "core/report/writers.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -81,7 +81,7 @@ Result<void> runBackends(const BackendsOptions& options) {
     Report report;
     report.data = table, report.provenance = machineProvenance();
     for (auto& line : hostProvenance()) report.provenance.push_back(std::move(line));
-    const auto text = findReportWriter("json")->render(report);
+    const auto text = renderJson(report);
     return text ? options.outputs.writeJson(*text) : tl::unexpected(text.error());
 }
 

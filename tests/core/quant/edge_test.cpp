@@ -191,10 +191,15 @@ void EdgeTest::extremes() {
     for (const char* text : {"nf4", "int8", "int8:block=16", "int8:axis=0", "nf4:block=6", "ternary:scale=channel",
                              "binary:scale=block", "ternary:dialect=bitnet", "int4", "int2:scale=channel", "fp8_e4m3",
                              "fp8_e5m2:block=24", "fp8_e4m3fnuz:axis=0", "fp8_e5m2fnuz:scale=tensor"}) {
-        const auto out = quantized(*model, text);
+        const auto made = quantizeTensor(*model->view(model->tensors[0]), *parseSpec(text), Job{});
+        if (!made) { // a level times a scale rounds to infinity
+            QVERIFY2(made.error().message.find("overflows") != std::string::npos, made.error().message.c_str());
+            continue;
+        }
+        const QuantizedTensor& out = *made;
         const auto values = materialize(out);
         QCOMPARE(values.size(), x.size());
-        for (const float v : values) QVERIFY2(!std::isnan(v), text);
+        for (const float v : values) QVERIFY2(std::isfinite(v), text);
         if (std::string_view(text).ends_with(":axis=0")) continue; // its columns are not all zero
         for (std::size_t i = 64; i < 128; ++i)
             QVERIFY2(values[i] == 0 || out.spec.scaleKind() == ScaleKind::Tensor, text);

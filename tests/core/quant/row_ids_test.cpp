@@ -83,6 +83,7 @@ const std::vector<Exception> kExceptions = {
     {"app/gui/pages/export/export_plan_view.cpp", {"tensor"}, "a column"},
     {"app/gui/pages/labs/lab_solvers.cpp", {"tensor"}, "a column"},
     {"app/gui/pages/plan/plan_charts.cpp", {"plan"}, "the name of a mark"},
+    {"app/gui/pages/plan/plan_units.cpp", {"tensor"}, "a column"},
     {"app/gui/pages/plan/plan_page.cpp", {"plan"}, "a key of session files"},
     {"app/gui/pages/start/start_page.cpp", {"tensor"}, "an icon"},
     {"app/gui/pages/sweep/sweep_page.cpp", {"sweep"}, "a key of session files"},
