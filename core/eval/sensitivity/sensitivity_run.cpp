@@ -137,7 +137,7 @@ Branch SensitivityRun::withOutside(Branch branch, const Unit& unit) const {
 }
 
 Branch SensitivityRun::quantized(const Unit& unit, const QuantSpec& spec) const {
-    WeightChange change = quantizedAs(spec);
+    WeightChange change = quantizedAs(spec, {.asStored = true}); // as eval takes them
     std::string key = "quantized " + change.detail, name = escapeForPeople(unit.name, 60) + " under " + change.name;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name;
     return withOutside({within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)},

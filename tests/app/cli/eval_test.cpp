@@ -59,8 +59,15 @@ void TestEval::recipesAndModelsAreRows() {
     QCOMPARE(rowOf(ran, 2)[s("against")].toString(), s("tiny-llama"));
     QCOMPARE(figure(rowOf(ran, 2), "kl_mean"), 0.0); // the same model
     QVERIFY(figure(rowOf(ran, 0), "kl_mean") > 1e-4);
-    // The recipe takes the embedding and the head too.
-    QVERIFY(figure(rowOf(ran, 1), "kl_mean") > figure(rowOf(ran, 0), "kl_mean"));
+    // A spec is for all that a recipe of it takes: the embedding and the head too. The row says how much that is.
+    QCOMPARE(figure(rowOf(ran, 1), "kl_mean"), figure(rowOf(ran, 0), "kl_mean"));
+    for (const int i : {0, 1}) {
+        QCOMPARE(rowOf(ran, i)[s("matrices")].toInt(), 58); // 8 layers of 7, the embedding, the head
+        QCOMPARE(figure(rowOf(ran, i), "bpw"), 5.0);        // 4 bits, and a scale of 32 for 32 values
+        QVERIFY(figure(rowOf(ran, i), "bytes") > 0 && figure(rowOf(ran, i), "bpw_all") > 5.0);
+    }
+    QCOMPARE(rowOf(ran, 2)[s("matrices")].toInt(), 0); // nothing is stored quantized
+    QCOMPARE(figure(rowOf(ran, 2), "bpw_all"), 16.0);
     const auto pairs = rows(ran.out, "pairs");
     QCOMPARE(pairs.size(), 3);
     QCOMPARE(pairs[0].toObject()[s("first")].toString(), s("int4:block=32"));
@@ -90,11 +97,13 @@ void TestEval::worstTokensAndPositions() {
 }
 
 void TestEval::aRecipeIsWhatItSays() {
-    // All matrices of layers and nothing else: what --spec does.
+    // All matrices of layers and nothing else: what --tensor does.
     const QString recipe = put(path("layers.json"),
                                R"({"version":1,"default":"keep","rules":[{"tensor":"layers","spec":"nf4:block=32"}]})");
-    const auto ran =
-        eval(text() + QStringList{s("--spec"), s("nf4:block=32"), s("--recipe"), recipe, s("--no-floor")} + json());
+    const auto ran = eval(text() +
+                          QStringList{s("--spec"), s("nf4:block=32"), s("--recipe"), recipe, s("--tensor"), s("layers"),
+                                      s("--no-floor")} +
+                          json());
     QVERIFY2(ran.code == 0, ran.err.constData());
     QCOMPARE(figure(rowOf(ran, 1), "kl_mean"), figure(rowOf(ran, 0), "kl_mean"));
     QVERIFY(rowOf(ran, 0)[s("floor_kl")].isNull());

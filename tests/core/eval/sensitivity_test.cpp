@@ -35,6 +35,9 @@ ScoreSummary evaluated(WeightChange change) {
     return *summarize(result->scores.front());
 }
 
+/// What a sensitivity makes of a spec: values as a written file holds them.
+WeightChange storedSpec(const QuantSpec& spec) { return quantizedAs(spec, {.asStored = true}); }
+
 WeightChange within(WeightChange change, std::function<bool(const TensorInfo&)> touches) {
     change.touches = [all = change.touches, touches](const TensorInfo& t) { return all(t) && touches(t); };
     return change;
@@ -142,7 +145,7 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
     for (const std::size_t i : {std::size_t(0), result.rows.size() / 2, result.rows.size() - 1}) {
         const SensitivityRow& row = result.rows[i];
         const auto expected = evaluated(
-            within(quantizedAs(*parseSpec(row.spec)), [&](const TensorInfo& t) { return t.name == row.unit; }));
+            within(storedSpec(*parseSpec(row.spec)), [&](const TensorInfo& t) { return t.name == row.unit; }));
         QVERIFY(near(row.divergence->mean, expected.divergence.mean));
         QVERIFY(near(*row.divergence->byChunk, *expected.divergence.byChunk));
         QVERIFY(near(*row.divergence->independent, *expected.divergence.independent));
@@ -152,7 +155,7 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
     }
     QCOMPARE(result.additivity.size(), std::size_t(2));
     const Additivity& added = result.additivity.front();
-    QVERIFY(near(added.all->mean, evaluated(quantizedAs(plan.specs.front())).divergence.mean));
+    QVERIFY(near(added.all->mean, evaluated(storedSpec(plan.specs.front())).divergence.mean));
     QVERIFY(near(added.sum, sum));
     QVERIFY(added.floor >= 0 && added.floor < 1e-3 * added.all->mean);
     QVERIFY(near(*added.ratio, (sum - double(added.units) * added.floor) / (added.all->mean - added.floor)));
@@ -161,11 +164,11 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
 void SensitivityTest::sparedIsAnEvaluationOfAllOtherChanges() {
     const auto result = measured(planOf("spared", {"nf4:block=16"}));
     const QuantSpec spec = *parseSpec("nf4:block=16");
-    const auto all = evaluated(quantizedAs(spec));
+    const auto all = evaluated(storedSpec(spec));
     for (const std::size_t i : {std::size_t(0), std::size_t(1), result.rows.size() - 1}) {
         const SensitivityRow& row = result.rows[i];
         const auto expected =
-            evaluated(within(quantizedAs(spec), [&](const TensorInfo& t) { return t.name != row.unit; }));
+            evaluated(within(storedSpec(spec), [&](const TensorInfo& t) { return t.name != row.unit; }));
         QVERIFY(near(row.divergence->mean, expected.divergence.mean));
         QVERIFY(std::fabs(row.gain->mean - (all.divergence.mean - expected.divergence.mean)) < 1e-12);
         QVERIFY(*row.gain->byChunk > 0);
@@ -183,7 +186,7 @@ void SensitivityTest::rolesAndLayersCoverAllMatrices() {
         if (by.id == std::string_view("tensor")) matrices = tensors;
         QCOMPARE(tensors, matrices);
         const SensitivityRow& last = result.rows.back();
-        const auto expected = evaluated(within(quantizedAs(plan.specs.front()), [&](const TensorInfo& t) {
+        const auto expected = evaluated(within(storedSpec(plan.specs.front()), [&](const TensorInfo& t) {
             return std::find(last.tensors.begin(), last.tensors.end(), t.name) != last.tensors.end();
         }));
         QVERIFY(near(last.divergence->mean, expected.divergence.mean));
