@@ -55,7 +55,9 @@ public:
     eval::Network network() const {
         const auto model = openModel(dir_.path().toStdString());
         if (!model) qFatal("%s", model.error().message.c_str());
-        const auto contest = eval::Contest::of(*model, {});
+        eval::EvaluationPlan plan;
+        plan.context = 3, plan.scored = eval::Scored::All;
+        const auto contest = eval::Contest::of(*model, plan);
         if (!contest) qFatal("%s", contest.error().message.c_str());
         return contest->net();
     }
