@@ -36,9 +36,9 @@ ExpertForms expertForms(int changed = -1) {
     ExpertForms out;
     std::vector<Values> gateUp, gates, ups, otherUps, downs;
     for (int e = 0; e < kExperts; ++e) {
-        const auto gate = normal(kExpertInner * kExpertHidden, unsigned(10 + e)),
-                   up = normal(kExpertInner * kExpertHidden, unsigned(20 + e)),
-                   down = normal(kExpertHidden * kExpertInner, unsigned(30 + e));
+        const auto gate = qs::test::normal(kExpertInner * kExpertHidden, unsigned(10 + e)),
+                   up = qs::test::normal(kExpertInner * kExpertHidden, unsigned(20 + e)),
+                   down = qs::test::normal(kExpertHidden * kExpertInner, unsigned(30 + e));
         const std::string before = "model.layers.0.mlp.experts." + std::to_string(e);
         out.apart.push_back(f32((before + ".gate_proj.weight").c_str(), {kExpertInner, kExpertHidden}, gate));
         out.apart.push_back(f32((before + ".up_proj.weight").c_str(), {kExpertInner, kExpertHidden}, up));
