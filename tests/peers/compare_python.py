@@ -61,7 +61,7 @@ def with_torch(torch):
     quantized_alike("torch bf16, transposed", t.bfloat16().T.contiguous().T, t.bfloat16().float().numpy())
     quantized_alike("torch parameter, detached", torch.nn.Parameter(t).detach(), x)
     refuses("torch with a gradient", lambda: quantscope.quantize(torch.nn.Parameter(t), "nf4"), "detach")
-    refuses("torch int64", lambda: quantscope.quantize(torch.arange(64), "nf4"), "only F64, F32, F16 and BF16")
+    refuses("torch int64", lambda: quantscope.quantize(torch.arange(64), "nf4"), "only floats of 8 to 64 bits")
     refuses("torch meta", lambda: quantscope.quantize(torch.empty(4, device="meta"), "nf4"), "")
 
 

@@ -141,6 +141,8 @@ public:
         if (!scales) return tl::unexpected(scales.error());
         if (!isFloatType(scales->info.dtype)) return fail(fmt::format("its scales are {}", scales->info.typeId()));
         std::vector<qs::Field> fields{std::move(*codes), std::move(*scales)};
+        if (has(zerosAt) && has(orderAt)) // its schema subtracts the zero points
+            return fail("it has zero points beside g_idx, which ONNX Runtime leaves out when it computes");
         if (has(zerosAt)) {
             const auto there = find_(inputOf(node_, zerosAt));
             const bool isPacked = there && there->info.dtype == DType::U8;
