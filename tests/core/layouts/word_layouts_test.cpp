@@ -379,9 +379,9 @@ void WordLayoutsTest::experts() {
     const auto bytes = written("compressed-tensors", "int8:scale=channel", {});
     QVERIFY2(bytes.is_object(), bytes.dump().c_str());
     const auto& groups = bytes["quantization_config"]["config_groups"];
-    QCOMPARE(groups["group_0"]["format"].get<std::string>(), std::string("int-quantized"));
-    QCOMPARE(groups["group_1"]["format"].get<std::string>(), std::string("pack-quantized"));
-    QCOMPARE(groups["group_1"]["targets"][0].get<std::string>(), std::string(R"(re:.*\.experts\.[0-9]+\..*)"));
+    QCOMPARE(groups["group_1"]["format"].get<std::string>(), std::string("int-quantized"));
+    QCOMPARE(groups["group_0"]["format"].get<std::string>(), std::string("pack-quantized"));
+    QCOMPARE(groups["group_0"]["targets"][0].get<std::string>(), std::string(R"(re:.*\.experts\.[0-9]+\..*)"));
     QVERIFY(written("compressed-tensors", "int4:dialect=ct:block=32", {}).is_object());
     QVERIFY(written("compressed-tensors", "fp8_e4m3", keep).is_object());
     for (const auto& refused :
