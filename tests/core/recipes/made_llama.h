@@ -33,6 +33,7 @@ inline std::shared_ptr<const Model> llama(int layers = 12) {
     addTensor(*model, "model.embed_tokens.weight", {512, 256});
     addTensor(*model, "lm_head.weight", {512, 256});
     sortByName(*model);
+    assignRoles(*model);
     return model;
 }
 
