@@ -196,7 +196,7 @@ private Q_SLOTS:
                                 s("LIMIT"),      s("NATS"),
                                 s("RULE"),       s("SHARE"),
                                 s("WHAT"),       s("tensor|role|model"),
-                                s("I/N")};
+                                s("I/N"),        s("CONVENTION")};
         for (const auto& command : qs::cli::commands()) {
             CLI::App app;
             const auto run = command.declare(app);
