@@ -195,7 +195,9 @@ std::string floatsText(const TensorFacts& facts, double rounding) {
 } // namespace
 
 void condense(TensorFacts& facts) {
-    const bool plain = facts.rows > 0 && !facts.info->packed && !facts.info->derived && facts.hasValues;
+    // A type of 8 bits says by itself that its values are those of such floats.
+    const bool plain = facts.rows > 0 && !facts.info->packed && !facts.info->derived && facts.hasValues &&
+                       info(facts.info->dtype).bits > 8;
     if (plain && !facts.isConstant()) {
         const double rounding = roundingOf(facts.info->dtype);
         facts.grain = blocksText(facts, rounding);

@@ -146,7 +146,7 @@ void ShardedTest::aTensorInAnotherShard() {
     putShards();
     const auto model =
         open(put(QStringLiteral("model.safetensors.index.json"), index("\"a\":\"model-00002-of-00002.safetensors\","
-                                                                       "\"b\":\"model-00002-of-00002.safetensors\"")));
+                                                                       "\"b\":\"model-00001-of-00002.safetensors\"")));
     QVERIFY(model);
     QCOMPARE(model->tensors.size(), 2u);
     QVERIFY2(text(model->warnings[0]).contains(QStringLiteral("which does not hold it")), model->warnings[0].c_str());

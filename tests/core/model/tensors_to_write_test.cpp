@@ -196,8 +196,11 @@ private Q_SLOTS:
             << tensor("b", "[3]", "[4,7]") + tensor("c", "[9]", "[7,16]") + tensor("d", "[4]", "[8,12]")
             << QStringLiteral("do not follow each other without gaps");
         QTest::newRow("short") << tensor("b", "[4]", "[4,8]") << QStringLiteral("do not follow each other");
-        QTest::newRow("shape") << tensor("b", "[5]", "[4,8]") + tensor("c", "[8]", "[8,16]")
-                               << QStringLiteral("tensor \"b\": shape [5] of U8 takes 5 bytes, but");
+        QTest::newRow("shape, which leaves the others")
+            << tensor("b", "[5]", "[4,8]") + tensor("c", "[8]", "[8,16]") << QString();
+        QTest::newRow("elements") << tensor("b", "[9007199254740992,9007199254740992]", "[4,8]") +
+                                         tensor("c", "[8]", "[8,16]")
+                                  << QStringLiteral("tensor \"b\": the number of elements overflows 64 bits");
         QTest::newRow("reversed") << tensor("b", "[4]", "[8,4]") + tensor("c", "[8]", "[8,16]")
                                   << QStringLiteral("tensor \"b\": data_offsets is reversed");
     }
