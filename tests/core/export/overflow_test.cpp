@@ -87,8 +87,9 @@ void OverflowTest::nothingNonFinite_data() {
     QTest::addColumn<QString>("layout");
     QTest::addColumn<float>("large");
     for (const Layout& layout : layouts())
-        for (const float large : {3e6f, 1e30f, 3.3e38f})
-            QTest::addRow("%s, %g", layout.id, double(large)) << QString::fromLatin1(layout.id) << large;
+        for (const float large : {3e6f, 1e30f, 3.3e38f}) // the largest where every spec is taken
+            if (large < 1e38f || std::string_view(layout.id) == "plain" || layout.ownFields == OwnFields::Native)
+                QTest::addRow("%s, %g", layout.id, double(large)) << QString::fromLatin1(layout.id) << large;
 }
 
 void OverflowTest::nothingNonFinite() {
