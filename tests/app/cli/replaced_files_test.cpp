@@ -32,7 +32,7 @@ private Q_SLOTS:
         row("a plan",
             {s("plan"), model_, s("--spec"), s("int8"), s("--spec"), s("int4"), s("--budget"), s("6bpw"), s("-o")},
             "plan.safetensors", ".json");
-        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), model_, s("--to"), s("qwix"), s("-o")},
+        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), kSample, s("--to"), s("qwix"), s("-o")},
             "r.json", ".yaml");
         row("a certificate", {s("quantize"), model_, s("--spec"), s("int8"), s("-o"), path("c"), s("--certificate")},
             "c.txt", ".json");
@@ -48,7 +48,7 @@ private Q_SLOTS:
     }
 
     void aRecipeMayBeNamedAfterItsProgram() {
-        const auto ran = run({s("recipe"), s("convert"), s("tests/data/recipes/quantscope.json"), s("--model"), model_,
+        const auto ran = run({s("recipe"), s("convert"), s("tests/data/recipes/quantscope.json"), s("--model"), kSample,
                               s("--to"), s("qwix"), s("-o"), path("out.qwix")});
         QVERIFY2(ran.code == 0, ran.err.constData());
     }
@@ -63,13 +63,13 @@ private Q_SLOTS:
         const QByteArray weights = safetensors({{"precious", "F32", "[8]", ramp(8)}});
         const QString recipe = s("tests/data/recipes/quantscope.json");
         row("a table", {s("analyze"), model_, s("--spec"), s("int8"), s("--csv")}, "t.csv", "name,value\nx,1\n");
-        row("a configuration", {s("inspect"), model_, s("--json")}, "config.json", "{\"model_type\": \"llama\"}");
+        row("a configuration", {s("inspect"), model_, s("--json")}, "other.json", "{\"model_type\": \"llama\"}");
         row("a page", {s("analyze"), model_, s("--spec"), s("int8"), s("--html")}, "page.html",
             "<html><body>x</body></html>");
         row("a checkpoint", {s("quantize"), model_, s("--spec"), s("int8"), s("-o")}, "w.safetensors", weights);
         row("a checkpoint, decoded", {s("dequantize"), model_, s("-o")}, "d.safetensors", weights);
         row("a checkpoint under another ending", {s("inspect"), model_, s("--json")}, "weights.json", weights);
-        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), model_, s("--to"), s("qwix"), s("-o")},
+        row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), kSample, s("--to"), s("qwix"), s("-o")},
             "mine.yaml", "- module_path: x\n");
         row("tokens", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.npy", "\x93NUMPY");
     }
@@ -103,8 +103,9 @@ private Q_SLOTS:
                                                s("int4"), s("--budget"), s("6bpw"),   s("-o"),   path("plan.json")};
         QTest::newRow("a certificate") << QStringList{s("quantize"), model_,    s("--spec"),        s("int8"),
                                                       s("-o"),       path("q"), s("--certificate"), path("c.json")};
-        QTest::newRow("inputs") << QStringList{s("capture"),  kSample, s("--text"), kText,
-                                               s("--chunks"), s("1"),  s("-o"),     path("inputs.safetensors")};
+        QTest::newRow("inputs") << QStringList{
+            s("capture"), kSample,       s("--text"), kText,   s("--ctx"),
+            s("128"),     s("--chunks"), s("1"),      s("-o"), path("inputs.safetensors")};
         QTest::newRow("what was empty") << QStringList{s("tokenize"), kSample, s("--text"),
                                                        kText,         s("-o"), put(path("empty.npy"), {})};
     }
