@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/base/wide_text.h"
+#include "core/layouts/serve.h"
+#include "core/layouts/taken_tensors.h"
 
 #include <algorithm>
 #include <cctype>
@@ -48,7 +50,11 @@ Result<TensorFilter> TensorFilter::of(const Model& model, const std::string& reg
         out.onlyName_ = *literal;
         return out;
     }
-    if (model.find(regex)) out.fullName_ = regex; // as it stands there, with its dots
+    // A name as it stands there, with its dots.
+    std::string_view plain = regex;
+    if (plain.starts_with('^')) plain.remove_prefix(1);
+    if (plain.ends_with('$')) plain.remove_suffix(1);
+    if (model.find(plain)) out.fullName_ = plain;
     out.regex_.setPattern(wideText(regex));
     if (out.regex_.isValid()) return out;
     return fail(fmt::format("the {} '{}' is not a regular expression: {} at character {}", what,
@@ -115,6 +121,10 @@ std::string whyNothing(const Model& model, const TensorChoice& choice) {
     const auto selection = Selection::of(model, choice);
     const auto matched = std::size_t(std::ranges::count_if(
         model.tensors, [&](const TensorInfo& one) { return selection && selection->matches(one); }));
+    const auto fields = storedFields(model);
+    for (const TensorInfo& tensor : model.tensors)
+        if (const auto part = fields.find(tensor.name); part != fields.end() && selection && selection->matches(tensor))
+            return fmt::format("tensor '{}' {}", escapeForPeople(tensor.name, 80), partReason(part->second));
     const std::string filter = escapeForPeople(choice.filters.front(), 80);
     if (matched > 0)
         return fmt::format(

@@ -173,6 +173,7 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
     const auto ask = Ask::of(model, request);
     if (!ask) return tl::unexpected(ask.error());
     std::vector<AskedTensor> asked;
+    asked.reserve(model.tensors.size()); // pages that are never written use no memory
     for (const TensorInfo& tensor : model.tensors)
         if (const auto one = (*ask)(tensor)) asked.push_back(*one);
     return asked;
@@ -220,6 +221,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
     const auto ask = Ask::of(model, request);
     if (!ask) return tl::unexpected(ask.error());
     std::vector<TakenTensor> taken;
+    taken.reserve(model.tensors.size()); // pages that are never written use no memory
     for (const TensorInfo& tensor : model.tensors) {
         const auto one = (*ask)(tensor);
         if (!one) {

@@ -8,6 +8,7 @@
 #include "core/layouts/taken_tensors.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/quantizer.h"
+#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -45,6 +46,15 @@ Result<std::vector<float>> roundtripTurned(const TensorInfo& tensor, const Tenso
     auto changed = roundtrip({&other, std::as_bytes(std::span(values)), nullptr}, spec, job);
     if (!changed) return changed;
     return transposed(*changed, columns, rows);
+}
+
+/// The type in which a written file is read back. Readers of other programs' layouts multiply in the type of the scales;
+/// bitsandbytes' 4-bit layers and our own files name the type of the source.
+DType readBackType(const Layout* layout, const QuantSpec& spec, DType source) {
+    if (!layout || !layout->config || isOf(spec, kBitsandbytes4Dialect)) return source;
+    const DType scales = storedScaleType(spec, source);
+    const bool isFloat = scales == DType::F32 || scales == DType::F16 || scales == DType::BF16;
+    return isFloat ? scales : source;
 }
 
 /// The forward pass has matrices, and tensors with the matrices of all experts.
@@ -91,8 +101,9 @@ WeightChange quantizedBy(std::string name, std::string detail,
             if (auto fine = checkWritable(tensor, spec, *layout); !fine) return tl::unexpected(fine.error());
         auto values = layout && isTurned(*layout, tensor) ? roundtripTurned(tensor, stored, spec, job)
                                                           : roundtrip(stored, spec, job);
-        const bool isHalf = tensor.dtype == DType::F16 || tensor.dtype == DType::BF16;
-        if (values && rounds && isHalf) roundTo(tensor.dtype, values->data(), values->size());
+        const DType type = readBackType(layout, spec, tensor.dtype);
+        const bool isHalf = type == DType::F16 || type == DType::BF16;
+        if (values && rounds && isHalf) roundTo(type, values->data(), values->size());
         return values;
     };
     return change;

@@ -47,8 +47,7 @@ void DiffAlignmentTest::names_data() {
     row("transformer.wte.weight", "token_embd.weight");
     row("lm_head.weight", "output.weight");
     row("output.weight", "output.weight");
-    row("model.layers.0.mlp.experts.7.w1.weight", "blk.0.mlp.experts.7.w1.weight"); // an expert is not the layer's own
-                                                                                    // projection
+    row("model.layers.0.mlp.experts.7.w1.weight", "blk.0.expert.7.ffn_gate.weight");
     row("conv1.weight", "conv1.weight");
     row("", ".weight");
 }

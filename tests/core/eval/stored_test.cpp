@@ -37,7 +37,7 @@ void StoredTest::exportsHaveTheOutputOfTheirSpec_data() {
     };
     row("llama", "gptq", "int4:dialect=ct:block=32:scaletype=f16", "self_attn.*_proj.weight");
     row("qwen2", "bnb", "nf4:dialect=bnb:block=64", "layers.*_proj.weight");
-    row("qwen3_moe", "bnb", "nf4:dialect=bnb:block=64", "layers.*_proj.weight");
+    row("qwen3_moe", "bnb", "nf4:dialect=bnb:block=64", "layers.*attn.*_proj.weight");
     row("mistral", "compressed-tensors", "int8:scale=channel:dialect=ct", "layers.*_proj.weight");
 }
 
@@ -105,9 +105,13 @@ void StoredTest::aSpecIsWhatQuantizeWrites_data() {
                                 "olmo2", "phi3", "qwen2", "qwen3", "qwen3_moe", "qwen3_moe_fused", "smollm3", "bert"}) {
         for (const Layout& layout : ofAll) row(network, layout);
         const bool isConv1d = std::string_view(network) == "gpt2";
-        if (std::string_view(network) == "qwen3_moe_fused") continue; // refused: stacked experts
-        for (const Layout& layout : ofSingles)
-            if (!isConv1d || std::string_view(layout.id) == "bnb") row(network, layout);
+        const std::string_view name = network;
+        if (name == "qwen3_moe_fused") continue; // refused: stacked experts
+        const bool isMixture = name == "mixtral" || name == "qwen3_moe";
+        for (const Layout& layout : ofSingles) {
+            const bool isBnb = std::string_view(layout.id) == "bnb";
+            if (isBnb ? !isMixture : !isConv1d) row(network, layout); // the others are refused
+        }
     }
 }
 
@@ -144,7 +148,9 @@ void StoredTest::aSpecIsWhatQuantizeWrites() {
         QCOMPARE(stored.elements, plan.changes[0].size->elements);
         QCOMPARE(stored.bytes, plan.changes[0].size->bytes);
     }
-    if (network == QLatin1String("bert")) return; // an encoder, which has no other network to compare with
+    // An encoder has no other network to compare with; a Conv1D that was written [out, in] is none to our reader of gpt2.
+    if (network == QLatin1String("bert") || (network == QLatin1String("gpt2") && layout == QLatin1String("bnb")))
+        return;
     plan.changes.push_back(replacedBy(*decoded, "written"));
     const auto result = evaluate(*model, plan, Job());
     QVERIFY2(result, result ? "" : result.error().message.c_str());
@@ -152,9 +158,7 @@ void StoredTest::aSpecIsWhatQuantizeWrites() {
     const double asked = summarize(result->scores[0])->divergence.mean,
                  found = summarize(result->scores[1])->divergence.mean;
     QVERIFY(asked > 1e-6);
-    // Some readers multiply in 16 bits.
-    const double allowed = layout == QLatin1String("compressed-tensors") ? 0.02 : 1e-6;
-    QVERIFY2(std::fabs(found - asked) <= allowed * asked, qPrintable(QStringLiteral("%1 %2").arg(asked).arg(found)));
+    QVERIFY2(std::fabs(found - asked) <= 1e-6 * asked, qPrintable(QStringLiteral("%1 %2").arg(asked).arg(found)));
 }
 
 QS_TEST(StoredTest)

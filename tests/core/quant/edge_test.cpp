@@ -302,7 +302,7 @@ void EdgeTest::outputChannels() {
         for (const char* layout : {"native", "eformer", "plain"}) {
             const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString(),
                               back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
-            const auto done = quantizeModel(*model, {spec, ".", layout, path}, Job{});
+            const auto done = quantizeModel(*model, {spec, one.name, layout, path}, Job{});
             QVERIFY2(done, done ? "" : done.error().sentence().c_str());
             QVERIFY(dequantizeModel(**openModel(path), {}, back, Job{}));
             QVERIFY(valuesOf<float>(**openModel(back), one.name) == materialize(*values));
