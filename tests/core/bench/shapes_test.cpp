@@ -27,6 +27,7 @@ Model modelOf(bool head) {
                      tensorOf("model.norm.weight", {64}),
                      tensorOf("model.ids", {64, 64}, DType::I32)};
     if (head) model.tensors.push_back(tensorOf("lm_head.weight", {1000, 64}));
+    assignRoles(model);
     return model;
 }
 
