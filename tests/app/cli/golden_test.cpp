@@ -34,7 +34,7 @@ private Q_SLOTS:
         add(s("inspect-tiny-stats"), s("inspect TINY --stats"));
         add(s("inspect-tiny-json"), s("inspect TINY --json -"));
         add(s("inspect-sample"), s("inspect SAMPLE"));
-        add(s("analyze-tiny"), s("analyze TINY --spec nf4:block=8 --spec int8 --tensor . --tensor weight"));
+        add(s("analyze-tiny"), s("analyze TINY --spec nf4:block=8 --spec int8 --tensor . --tensor ids --vectors"));
         add(s("analyze-golden"), s("analyze NORMAL --spec nf4:block=64"));
     }
     void texts() {
