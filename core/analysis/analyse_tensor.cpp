@@ -366,10 +366,7 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     }
     if (options.effects && !row.solved) row.onOutput = options.effects->of(tensor.name, asked);
     if (row.solved || options.detail == Detail::Sums) return row;
-    const bool isFew = !decided && tensor.elements < kFewValues && !row.levels.empty() && !codecOf(spec);
-    const auto density = isFew ? exactDensity(*view, plan, options.levels, job) : Result<Density>(scaledDensity(row));
-    if (!density) return tl::unexpected(density.error());
-    if (const auto gap = lloydGap(row, *density)) row.lloydGapDb = gap->gapDb();
+    if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;
 }
 

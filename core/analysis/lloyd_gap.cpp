@@ -4,9 +4,6 @@
 #include "core/analysis/forensics/forensics.h"
 #include "core/base/parallel.h"
 #include "core/quant/encode/block_encoder.h"
-#include "core/quant/encode/pass.h"
-#include "core/quant/encode/solved.h"
-#include "core/quant/spec/code_set.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,35 +38,6 @@ Density scaledDensity(const TensorAnalysis& row) {
     };
     for (std::size_t index = kFloatBins; index-- > kFloatBins / 2;) add(index);
     for (std::size_t index = 0; index < kFloatBins / 2; ++index) add(index);
-    return Density(std::move(cells));
-}
-
-Result<Density> exactDensity(const TensorView& view, const SharedPlan& plan,
-                             std::shared_ptr<const LearnedLevels> learned, const Job& job) {
-    Solved given;
-    given.levels = std::move(learned);
-    const auto tensor = quantizeSolved(view, plan, given, job);
-    if (!tensor) return tl::unexpected(tensor.error());
-    std::vector<float> values(view.info->elements);
-    loadF32(view, 0, values.size(), values.data());
-    const bool isBiased = hasBiases(plan->spec());
-    std::vector<double> places;
-    forEachScaleRun(tensor->grid, tensor->shape, 0, values.size(), [&](const ScaleRun& run) {
-        for (std::size_t i = 0; i < run.count; ++i) {
-            const std::size_t at = run.scale + (run.along ? i : 0);
-            GroupParams params;
-            if (!tensor->scales.empty()) params.scale = tensor->scales[at];
-            if (!tensor->zeros.empty()) (isBiased ? params.bias : params.aux) = tensor->zeros[at];
-            const float value = values[run.offset + i];
-            if (std::isfinite(value)) places.push_back(double(placeOf(plan->encoder(), params, value)));
-        }
-    });
-    std::ranges::sort(places);
-    std::vector<DensityCell> cells;
-    for (const double place : places) {
-        if (cells.empty() || cells.back().lo != place) cells.push_back({place, place, 0});
-        cells.back().mass += 1;
-    }
     return Density(std::move(cells));
 }
 

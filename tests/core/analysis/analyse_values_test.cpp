@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // An analysis of unusual values: overflows, NaN, no error at all, outliers, and the cause of errors.
 #include "core/analysis/forensics/forensics.h"
-#include "core/analysis/lloyd_gap.h"
 #include "tests/core/analysis/analysed.h"
 #include "tests/core/quant/made_model.h"
 #include "tests/support/golden.h"
@@ -20,7 +19,6 @@ private Q_SLOTS:
     void beyondF16();
     void nonFinite();
     void errorsBelowAllBins();
-    void fewValuesAreNoHistogram();
     void decodesToNan();
     void manyRowsShareHistograms();
     void exactAndEmpty();
@@ -77,21 +75,6 @@ void AnalyseValuesTest::errorsBelowAllBins() {
         QVERIFY2(std::string(metric.whyMissing(row)).find("4e-40") != std::string::npos, id);
     }
     QVERIFY(*findMetric("max_abs")->value(row) > 0);
-}
-
-// The best codebook of a small tensor fits its values; a histogram hides what that gains.
-void AnalyseValuesTest::fewValuesAreNoHistogram() {
-    const QTemporaryDir folder;
-    const auto model = opened(folder, {f32("few", {8, 64}, normal(512, 5)), f32("many", {128, 64}, normal(8192, 5))});
-    for (const auto& tensor : model->tensors) {
-        const auto row = *analyseTensor(*model, tensor, *parseSpec("nf4:block=64"), {}, Job{});
-        const auto smooth = lloydGap(row, scaledDensity(row));
-        QVERIFY(row.lloydGapDb && smooth);
-        const double more = *row.lloydGapDb - smooth->gapDb();
-        QVERIFY2(tensor.elements == 512 ? more > 0.05 && more < 2 : more == 0, qPrintable(QString::number(more)));
-        // The density is that of the values: what its own levels lose is what the tensor lost.
-        QVERIFY(*findMetric("cosine")->value(row) <= 1);
-    }
 }
 
 void AnalyseValuesTest::nonFinite() {
