@@ -163,7 +163,8 @@ void TestEval::aBackendServes() {
     QCOMPARE(figure(rowOf(served, 0), "kl_mean"), figure(rowOf(exact), "kl_mean"));
     QCOMPARE(rowOf(served, 0)[s("served_by")].toString(), s("f32"));
     QCOMPARE(rowOf(served, 1)[s("served_by")].toString(), s("cpu, f32 activations, reference"));
-    QVERIFY(std::fabs(figure(rowOf(served, 1), "kl_mean") / figure(rowOf(exact), "kl_mean") - 1) < 1e-2);
+    // A backend multiplies with the codes; the other row has their values in the type of the source, as a file holds them.
+    QVERIFY(std::fabs(figure(rowOf(served, 1), "kl_mean") / figure(rowOf(exact), "kl_mean") - 1) < 0.1);
     QVERIFY(rowOf(rounded, 1)[s("served_by")].toString().startsWith(s("cpu, int8 activations, ")));
     QVERIFY(figure(rowOf(rounded, 1), "kl_mean") > 1.5 * figure(rowOf(exact), "kl_mean"));
     const QString recipe = put(
