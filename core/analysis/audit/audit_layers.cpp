@@ -2,6 +2,7 @@
 // Layers that contradict what is said of them, that are not decoded, and that are missing.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/json_tree.h"
+#include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/companion.h"
@@ -44,6 +45,12 @@ int layersOfConfig(const Model& model) {
     return 0;
 }
 
+/// True for the name of a stack of equal layers. Numbers of other modules have gaps by design: layers without weights.
+bool isStack(std::string_view name) {
+    constexpr std::string_view kStackNames[] = {"layers", "layer", "h", "blocks", "block", "blk"};
+    return contains(kStackNames, name.substr(name.rfind('.') + 1));
+}
+
 /// The name of a stack of layers: "model.layers" of "model.layers.3.mlp.up_proj.weight".
 std::string stackOf(const std::string& name, int layer) {
     const auto number = "." + std::to_string(layer) + ".";
@@ -83,7 +90,7 @@ void findMissing(const AuditedModel& audited, const AuditCheck& self, Findings& 
     for (const auto& [stack, layers] : stacks) {
         if (!longest || layers.size() > longest->size()) longest = &layers;
         const int end = *layers.rbegin() + 1;
-        if (int(layers.size()) < end)
+        if (layers.size() > 1 && int(layers.size()) < end && isStack(stack))
             out.push_back({&self,
                            {},
                            fmt::format("{}: of the layers 0 to {} these have no tensor: {}", quotedName(stack), end - 1,

@@ -196,7 +196,7 @@ void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& o
 void findZeroPoints(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     for (const TensorFacts& facts : audited.tensors) {
         const GroupFit& fit = facts.groups;
-        if (fit.zeroGroups < 16 || std::fabs(std::fabs(fit.zero) - 1) > 0.3) continue;
+        if (fit.zeroGroups < 64 || std::fabs(std::fabs(fit.zero) - 1) > 0.2) continue;
         out.push_back(
             {&self, facts.info->name,
              fmt::format("the mean of its values is {:.2f} steps, over {:.0f} groups: all are one step too {}",

@@ -127,14 +127,14 @@ void claimSchemes(const CheckpointConfig& config, const std::vector<StoredLayer>
         out.push_back({config.file + ": config_groups", fmt::format("bits and types of {} layers", good), "the same"});
 }
 
-void claimSettings(const Model& exported, std::vector<Claim>& out) {
+void claimSettings(const Model& exported, bool ofLayers, std::vector<Claim>& out) {
     const CheckpointConfig config = readCheckpointConfig(exported);
     if (!config.problem.empty()) out.push_back({"settings", config.problem, "", false});
     if (config.file.empty()) return;
     const auto layers = layersOf(exported);
     claimMethod(config, layers, out);
     if (layers.empty()) return;
-    claimSchemes(config, layers, out);
+    if (ofLayers) claimSchemes(config, layers, out);
     Claiming claims(config, layers, out);
     const auto bits = [](const LayerCoding& coding) { return std::to_string(coding.bits); };
     const auto group = [](const LayerCoding& coding) { return std::to_string(coding.columns); };
@@ -159,9 +159,9 @@ void claimSettings(const Model& exported, std::vector<Claim>& out) {
 
 } // namespace
 
-std::vector<Claim> claimsOfModel(const Model& model) {
+std::vector<Claim> claimsOfModel(const Model& model, bool ofLayers) {
     std::vector<Claim> out;
-    claimSettings(model, out);
+    claimSettings(model, ofLayers, out);
     for (std::string& wrong : wrongLabels(model)) out.push_back({"names and labels", std::move(wrong), "", false});
     return out;
 }

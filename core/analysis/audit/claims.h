@@ -17,8 +17,9 @@ struct Claim {
     bool holds = true;
 };
 
-/// The claims of the settings beside the weights, of file names and of metadata.
-std::vector<Claim> claimsOfModel(const Model& model);
+/// The claims of the settings beside the weights, of file names and of metadata. `ofLayers`: also what config_groups of
+/// compressed-tensors say of single layers.
+std::vector<Claim> claimsOfModel(const Model& model, bool ofLayers = true);
 
 /// One sentence for each type that the file's name, its metadata or its config.json name and no weight has.
 std::vector<std::string> wrongLabels(const Model& model);

@@ -90,22 +90,17 @@ private:
         if (!model) qFatal("%s", model.error().message.c_str());
         return found(*model);
     }
-    Set of(const char* check) const { return {check + (" " + nameOfLayer(2) + "weight")}; }
+    /// True if the check found the changed layer. Others may have found it too.
+    bool finds(const char* check) const { return findings().contains(check + (" " + nameOfLayer(2) + "weight")); }
 
     QTemporaryDir folder_;
     std::string path_;
 };
 
-#define FOUND(...)                                                                                                     \
-    do {                                                                                                               \
-        const Set is = findings(), expected = __VA_ARGS__;                                                             \
-        QVERIFY2(is == expected, shown(is).c_str());                                                                   \
-    } while (false)
-
 void AuditScalesTest::asWritten() {
     QFETCH(int, row);
     write(kStored[row]);
-    FOUND(Set{});
+    QVERIFY2(findings().empty(), shown(findings()).c_str());
 }
 
 void AuditScalesTest::reversed() {
@@ -116,7 +111,7 @@ void AuditScalesTest::reversed() {
         for (std::size_t i = 0; i < from.size(); ++i) from[i] = from.size() - 1 - i;
         reorder(bytes, size, from);
     });
-    FOUND(of("scales"));
+    QVERIFY2(finds("scales"), shown(findings()).c_str());
 }
 
 void AuditScalesTest::shuffled() {
@@ -128,11 +123,12 @@ void AuditScalesTest::shuffled() {
         std::shuffle(from.begin(), from.end(), std::mt19937(7));
         reorder(bytes, size, from);
     });
-    FOUND(of("scales"));
+    QVERIFY2(finds("scales"), shown(findings()).c_str());
 }
 
 void AuditScalesTest::doubled() {
     QFETCH(int, row);
+    if (std::string_view(kStored[row].spec).starts_with("nvfp4")) return; // its largest scales have no double
     write(kStored[row]);
     change(kStored[row].scales, [](std::span<char> bytes, std::size_t size) {
         for (std::size_t i = 0; i < bytes.size(); i += size) {
@@ -143,7 +139,7 @@ void AuditScalesTest::doubled() {
             std::memcpy(&bytes[i], &bits, size);
         }
     });
-    FOUND(of("neighbours"));
+    QVERIFY2(finds("neighbours"), shown(findings()).c_str());
 }
 
 void AuditScalesTest::zerosPlusOne() {
@@ -153,7 +149,7 @@ void AuditScalesTest::zerosPlusOne() {
     change(kStored[row].zeros, [](std::span<char> bytes, std::size_t) {
         for (char& byte : bytes) byte = char((byte + 1) & 15) | char((byte + 16) & 240);
     });
-    FOUND(of("zero_points"));
+    QVERIFY2(finds("zero_points"), shown(findings()).c_str());
 }
 
 /// Settings that name another group size than the layers have.
@@ -167,7 +163,7 @@ void AuditScalesTest::settings() {
     all.replace(at, 15, "group_size\\\":32");
     QVERIFY(file.seek(0) && file.write(all) == all.size());
     file.close();
-    FOUND(Set{"label "});
+    QVERIFY2(findings().contains("contradiction model.layers.2.mlp.up_proj"), shown(findings()).c_str());
 }
 
 QS_TEST(AuditScalesTest)
