@@ -26,3 +26,4 @@ foreach(folder none absolute trailing leading relative old needed)
     message(FATAL_ERROR "${folder} is accepted: ${code} ${said}")
   endif()
 endforeach()
+file(REMOVE_RECURSE "${WORK}") # the test architecture_run_paths reads all of the build
