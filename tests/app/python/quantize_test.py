@@ -178,10 +178,12 @@ class Refused(Case):
         bad[0, 3] = np.nan
         source = write_safetensors(self.folder / "in.safetensors", {"bad": bad})
         model = quantscope.open(source)
-        for spec in ("nf5", "nf4:block=0", "int4:sym=maybe", "nf4:dialect=nobody", ""):
+        for spec in ("nf5", "nf4:block=0", "int4:sym=maybe", "nf4:dialect=nobody"):
             with self.assertRaises(quantscope.Error) as raised:
                 quantscope.quantize(bad, spec)
             self.assertEqual(str(raised.exception), refusal("analyze", source, "--spec", spec), spec)
+        with self.assertRaisesRegex(quantscope.Error, "the format is missing"):
+            quantscope.quantize(bad, "")
         with self.assertRaises(quantscope.Error) as raised:
             quantscope.quantize(model["bad"], "nf4")
         self.assertIn("tensor 'bad' holds 1 NaN and 0 Inf", str(raised.exception))
