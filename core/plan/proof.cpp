@@ -121,7 +121,8 @@ Result<void> measure(const ProofRequest& request, PlanProof& proof, const std::v
         plan.changes.push_back(eval::quantizedBy(name, name,
                                                  one.kind == ContenderKind::Recipe
                                                      ? request.recipes[i - 1].specs
-                                                     : specsOf(one.mixture, *request.options, request.locks)));
+                                                     : specsOf(one.mixture, *request.options, request.locks),
+                                                 {.asStored = true}));
     }
     auto measured = eval::evaluate(request.model, plan, job);
     if (!measured) return tl::unexpected(measured.error());

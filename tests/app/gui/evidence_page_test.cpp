@@ -183,7 +183,7 @@ private Q_SLOTS:
         plan.text = *text;
         plan.context = 256, plan.chunks = 9;
         for (const char* spec : {"nf4:block=32", "int3:block=32"})
-            plan.changes.push_back(eval::quantizedAs(*parseSpec(spec)));
+            plan.changes.push_back(eval::quantizedAs(*parseSpec(spec), {.asStored = true}));
         const auto result = eval::evaluate(session_->model(), plan, Job());
         QVERIFY(result);
         auto* output = evidence()->output();

@@ -208,7 +208,7 @@ private Q_SLOTS:
         plan.text = *eval::textFromTokens(tokens.toStdString(), Job());
         plan.context = 6;
         for (const char* spec : {"int4:block=16", "int2:block=16"})
-            plan.changes.push_back(eval::quantizedAs(*parseSpec(spec)));
+            plan.changes.push_back(eval::quantizedAs(*parseSpec(spec), {.asStored = true}));
         const auto result = eval::evaluateEmbeddings(shown.session.model(), plan, Job());
         QVERIFY(result);
         QCOMPARE(record->embeddings.size(), std::size_t(2));
