@@ -87,7 +87,7 @@ private:
 class PackedBnbLayer final : public Layer {
 public:
     PackedBnbLayer(std::vector<std::int64_t> shape, std::vector<qs::Field> fields, std::uint64_t block, bool isNf4)
-        : Layer({kPackedType, fmt::format("MatMulBnb4, {}, blocks of {}", isNf4 ? "nf4" : "fp4", block),
+        : Layer({kPackedType, fmt::format("MatMulBnb4, {}, blocks of {}", isNf4 ? "NF4" : "FP4", block),
                  fields[1].info.dtype, std::move(shape), std::move(fields)}),
           block_(block), levels_(isNf4 ? nf4Levels().data() : kBnbFp4Values) {}
 
