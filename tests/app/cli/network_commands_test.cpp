@@ -56,7 +56,7 @@ void TestNetworkCommands::aloneRanksRoles() {
         QCOMPARE(provenance[s(hash)].toString().size(), qsizetype(64));
     QCOMPARE(provenance[s("template")].toString(), s("none"));
     QCOMPARE(provenance[s("scored")].toString(), s("second half of every chunk"));
-    QVERIFY(provenance[s("chunks")].toString().toInt() > 0 && provenance[s("context")].toString().toInt() > 0);
+    QVERIFY(provenance[s("chunks")].toInt() > 0 && provenance[s("context")].toInt() > 0);
     QVERIFY(provenance[s("seeds")].toString().startsWith(s("none")));
     const auto units = rows(ran.out), sums = rows(ran.out, "additivity");
     QVERIFY(units.size() >= 4 && sums.size() == 1);
