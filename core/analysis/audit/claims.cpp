@@ -132,7 +132,7 @@ void claimSettings(const Model& exported, bool ofLayers, std::vector<Claim>& out
     if (!config.problem.empty()) out.push_back({"settings", config.problem, "", false});
     if (config.file.empty()) return;
     const auto layers = layersOf(exported);
-    claimMethod(config, layers, out);
+    if (ofLayers || !layers.empty()) claimMethod(config, layers, out); // else wrongLabels() says it
     if (layers.empty()) return;
     if (ofLayers) claimSchemes(config, layers, out);
     Claiming claims(config, layers, out);
