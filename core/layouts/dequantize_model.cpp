@@ -13,6 +13,12 @@ namespace qs {
 
 namespace {
 
+/// True if values are written in another form than the tensor is stored in. Parts of layers are copied.
+bool isDecoded(const TensorInfo& tensor) {
+    const bool isFloat8 = tensor.dtype != computedType(tensor.dtype) && tensor.role != TensorRole::Part;
+    return tensor.packed || tensor.derived || isFloat8;
+}
+
 /// The sources of the lists are the tensors of the model, and behind them what its metadata describes.
 class Decoding final : private TensorMaker {
 public:
@@ -43,7 +49,7 @@ public:
             const TensorInfo& tensor = model_.tensors[i];
             if (fields_.contains(tensor.name)) continue;
             if (auto added = add(shards[tensor.file], i); !added) return tl::unexpected(added.error());
-            ++(tensor.packed || tensor.derived || tensor.dtype != computedType(tensor.dtype) ? decoded : copies);
+            ++(isDecoded(tensor) ? decoded : copies);
         }
         Finish finish;
         finish.copyAll = copyAll;
