@@ -153,12 +153,6 @@ private Q_SLOTS:
         });
         window.openMenu(); // returns when the menu has been closed
         QVERIFY(wasOpen && work.running());
-        window.showKeys(); // a dialog
-        auto* keys = window.findChild<QWidget*>(QStringLiteral("keys"));
-        QVERIFY(keys && keys->isVisible());
-        window.activateWindow();
-        window.cancel(); // the key at the window, whose shortcut it is
-        QVERIFY(work.running() && !keys->isVisible());
 
         session.tasks().setLong(0);
         esc();
