@@ -5,6 +5,7 @@
 #include "core/layouts/write_model.h"
 #include "core/model/computed_type.h"
 #include "core/model/conventions/convention.h"
+#include "core/model/conventions/undecoded.h"
 
 #include <fmt/format.h>
 #include <set>
@@ -12,12 +13,6 @@
 namespace qs {
 
 namespace {
-
-/// True if values are written in another form than the tensor is stored in. Parts of layers are copied.
-bool isDecoded(const TensorInfo& tensor) {
-    const bool isFloat8 = tensor.dtype != computedType(tensor.dtype) && tensor.role != TensorRole::Part;
-    return tensor.packed || tensor.derived || isFloat8;
-}
 
 /// The sources of the lists are the tensors of the model, and behind them what its metadata describes.
 class Decoding final : private TensorMaker {
@@ -48,8 +43,10 @@ public:
         for (std::uint32_t i = 0; i < model_.tensors.size(); ++i) {
             const TensorInfo& tensor = model_.tensors[i];
             if (fields_.contains(tensor.name)) continue;
+            // Loaders would take the plain tensors for quantized ones.
+            if (isMarker(tensor.name) && model_.undecoded.empty()) continue;
             if (auto added = add(shards[tensor.file], i); !added) return tl::unexpected(added.error());
-            ++(isDecoded(tensor) ? decoded : copies);
+            ++(tensor.packed || tensor.derived || isWidened(tensor) ? decoded : copies);
         }
         Finish finish;
         finish.copyAll = copyAll;
@@ -77,10 +74,14 @@ private:
         return tensor ? std::move(tensor) : inFile(from, tensor.error());
     }
 
-    /// A copy; of plain floats of 8 bits their values, as BF16.
+    /// Plain floats of 8 bits, which are written as BF16.
+    static bool isWidened(const TensorInfo& tensor) {
+        return computedType(tensor.dtype) != tensor.dtype && !tensor.derived && tensor.role != TensorRole::Part;
+    }
+    /// A copy, or the values of what is widened.
     Result<TensorToWrite> valuesOf(const TensorInfo& tensor) const {
+        if (!isWidened(tensor)) return copyOf(model_, tensor);
         const DType dtype = computedType(tensor.dtype);
-        if (dtype == tensor.dtype || tensor.derived || tensor.role == TensorRole::Part) return copyOf(model_, tensor);
         auto view = model_.view(tensor);
         if (!view) return tl::unexpected(view.error());
         return TensorToWrite{tensor.name, dtype, tensor.shape,

@@ -182,8 +182,7 @@ public:
             if (isLayer || known_.contains(module) || isNamedByConfig(group)) add(module, group);
         }
         for (TensorInfo& tensor : model_.tensors)
-            for (const std::string_view marker : kMarkers)
-                if (tensor.name.ends_with(marker)) tensor.role = TensorRole::Part;
+            if (isMarker(tensor.name)) tensor.role = TensorRole::Part;
         for (const auto& [reason, seen] : seen_)
             model_.warnings.push_back(
                 fmt::format("{} {}{}.", quotedName(seen.first), seen.sentence,
@@ -262,6 +261,10 @@ private:
 };
 
 } // namespace
+
+bool isMarker(std::string_view tensorName) {
+    return std::ranges::any_of(kMarkers, [&](std::string_view marker) { return tensorName.ends_with(marker); });
+}
 
 std::string_view moduleName(std::string_view tensorName) {
     constexpr std::string_view end = ".weight";

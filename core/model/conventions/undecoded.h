@@ -10,6 +10,9 @@ namespace qs {
 /// The layer that a tensor belongs to: its name without ".weight" at the end.
 std::string_view moduleName(std::string_view tensorName);
 
+/// A tensor whose name says how the layers of its file are stored, as ComfyUI's scaled_fp8.
+bool isMarker(std::string_view tensorName);
+
 /// Adds the layers that are left to Model::undecoded, and warnings. Those that are in the list get all their parts.
 void addUndecoded(Model& model, const CheckpointConfig& config);
 
