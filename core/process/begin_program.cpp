@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <fcntl.h>
+#include <initializer_list>
 #include <sys/resource.h>
 #include <unistd.h>
 
