@@ -4,7 +4,7 @@
 // A scale comes from the largest value of its group. So for values of one spread, a group with a large scale has small
 // codes: ln scale and ln (spread of the codes) have a negative correlation. It is computed over sampled rows, after the
 // mean of each row and of each column of groups is taken away, because large rows have large scales whatever their codes
-// are. Measured with groups of 32 to 128: -0.3 to -0.9. Scales that were reversed or shuffled leave a correlation of 0,
+// are. Scales that were reversed or shuffled leave a correlation of 0,
 // within 1 / sqrt(n) of n groups.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/tensor_name.h"
@@ -188,7 +188,7 @@ void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& o
             out.push_back(
                 {&self, facts.info->name,
                  fmt::format("correlation of scales with the spread of their codes: {:.2f} over {:.0f} groups; "
-                             "scales that come from the largest value of a group have -0.3 or less",
+                             "scales that come from the largest value of a group have a clearly negative one",
                              fit.follows, fit.n)});
     }
 }
