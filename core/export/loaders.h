@@ -24,7 +24,9 @@ struct LoaderCell {
     const char* architecture; ///< model_type in config.json: "llama"
     const char* layout;       ///< id of the layout
     const char* spec;
-    const char* second; ///< what the second layer has, a spec or "keep"; "experts=keep": experts stay; "": only `spec`
+    /// What the second layer has, a spec or "keep"; "experts=keep": experts stay; "refused=keep": what the layout refuses
+    /// stays (--skip-refused); "": only `spec`.
+    const char* second;
     Loading loading;
     const char* measure;  ///< "kl" (nats a token) or "error" (relative squared error of the outputs); "": none
     double apart;         ///< of the outputs, by `measure`

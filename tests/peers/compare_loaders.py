@@ -3,7 +3,10 @@
 transformers on the folder that layout `plain` writes with the same specs. The cells of the table go into a file from which
 docs/layouts.md and the certificates of exports take them.
 
-    compare_loaders.py CLI [--only REGEX] [--layout REGEX] [--jobs N] [--write FILE]
+    compare_loaders.py CLI [--only REGEX ...] [--layout REGEX] [--llama-cpp FOLDER] [--jobs N] [--write FILE]
+
+llama.cpp loads files of GGUF, which its converter makes of a network: it is in the folder of llama.cpp's source. Without that folder there is
+no column gguf.
 """
 import argparse
 import datetime
@@ -26,10 +29,11 @@ warnings.filterwarnings("ignore")
 import torch
 from safetensors import safe_open
 
+import gguf_networks
 from networks import NETWORKS, make
 
 torch.set_num_threads(1)
-SECOND_LAYER = r"(layers?|h|blocks?|layer_list)\.1\."
+SECOND_LAYER = r"^(?!.*\.wo\.weight).*\b(layers?|h|blocks?|layer_list|blk)\.1\."
 TRANSFORMERS = "transformers"
 
 
@@ -103,6 +107,10 @@ def by_gptqmodel(folder, task):
         return GPTQModel.load(str(folder), device="cpu", backend=BACKEND.GPTQ_TORCH, dtype=torch.float16).model.eval(), {}
 
 
+def by_llama_cpp(file, task):
+    return gguf_networks.LlamaCpp(file), {}
+
+
 def older_config(folder):
     """What mlx_lm looks for in config.json, and transformers 5 writes under other names."""
     config = json.loads((folder / "config.json").read_text())
@@ -168,22 +176,23 @@ def compressed_tensors_itself(network, column):
 
 
 def gptq_itself(network, column):
-    """Calibration is left out: the kernel takes the shapes of all layers, and transformers the network."""
-    from gptqmodel.nn_modules.qlinear.torch import TorchLinear
-    from transformers import AutoConfig, GPTQConfig
+    """Calibration is left out: the layers that it makes hold zeros. Transformers saves the network and loads it again."""
+    from optimum.gptq import GPTQQuantizer
+    from transformers import GPTQConfig
 
     model, _ = by_transformers(network.source, network.task)
     if model.main_input_name != "input_ids":
         raise RuntimeError("transformers: We can only quantize pure text model.")
-    from optimum.gptq.utils import get_block_name_with_pattern
-
-    get_block_name_with_pattern(model)
-    head = model.get_output_embeddings()
-    for name, module in model.named_modules():
-        if isinstance(module, torch.nn.Linear) and module is not head:
-            ok, error = TorchLinear.validate(bits=4, group_size=32, desc_act=False, sym=True, in_features=module.in_features, out_features=module.out_features, pack_dtype=torch.int32)
-            if not ok:
-                raise RuntimeError(f"{name} of {module.out_features} x {module.in_features}: {error}")
+    quantizer = GPTQQuantizer.from_dict(GPTQConfig(bits=4, group_size=32, desc_act=False, sym=True, backend="gptq_torch").to_dict_optimum())
+    model = quantizer.convert_model(model, device_map="cpu")
+    model.config.quantization_config = GPTQConfig.from_dict(quantizer.to_dict())
+    folder = network.work / "itself"
+    subprocess.run(["rm", "-rf", folder])
+    model.save_pretrained(folder)
+    model, keys = by_gptq(folder, network.task)
+    if any(keys.values()):
+        raise RuntimeError(f"its own file loads with other keys {keys}")
+    outputs(model, network.arguments)
 
 
 def mlx_itself(network, column):
@@ -208,6 +217,15 @@ def plain_itself(network, column):
     by_transformers(network.source, network.task)
 
 
+def llama_cpp_itself(network, column):
+    from cyllama.llama import llama_cpp
+
+    params, file = llama_cpp.LlamaModelQuantizeParams(), network.work / "itself.gguf"
+    params.ftype, params.nthread = 7, 1  # Q8_0
+    llama_cpp.model_quantize(str(network.gguf()[0]), str(file), params)
+    outputs(by_llama_cpp(file, network.task)[0], network.arguments)
+
+
 HF, BNB, CT = ("transformers",), ("transformers", "bitsandbytes"), ("transformers", "compressed-tensors")
 # LLM.int8 quantizes activations; the other products are those of the decoded weights, in another order.
 COLUMNS = [
@@ -221,6 +239,8 @@ COLUMNS = [
     Column("compressed-tensors", "mxfp4", "", 1e-4, CT, by_transformers_in_bf16, compressed_tensors_itself),
     Column("gptq", "int4:dialect=ct:block=32:scaletype=f16", "keep", 1e-3, ("transformers", "gptqmodel", "optimum"), by_gptq, gptq_itself),
     Column("mlx", "int4:dialect=mlx:block=32", "int8:dialect=mlx:block=32", 1e-4, ("mlx", "mlx-lm"), by_mlx, mlx_itself),
+    # It rounds activations to the blocks of the weights.
+    Column("gguf", "q8_0", "q4_0", 2e-2, ("cyllama",), by_llama_cpp, llama_cpp_itself),
 ]
 
 
@@ -250,7 +270,13 @@ def apart(ours, theirs):
 
 
 def short(error):
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    said = re.sub(re.escape(tempfile.gettempdir()) + r"[\w./+-]*", "FOLDER", " ".join(str(error).split()))
+    return f"{type(error).__name__}: {said}"[:300]
+
+
+def refusal(said):
+    """Without the name of the model and what is offered."""
+    return re.sub(r"; (--tensor|what fits).*", "", re.sub(r"^.*?: (\d+ of \d+ tensors cannot be quantized, nothing was written; )?", "", said))[:300]
 
 
 class Network:
@@ -258,13 +284,9 @@ class Network:
         self.name, self.work, self.source = name, work, work / "source"
         self.row, self.arguments = make(name, self.source)
         self.kind, self.task = self.row[1], self.row[2]
-        self.plains, self.own = {}, {}
+        self.plains, self.own, self.converted = {}, {}, None
         with safe_open(self.source / "model.safetensors", "pt") as file:
             self.shapes = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}
-
-    @property
-    def source_as_said(self):
-        return str(self.source).replace(tempfile.gettempdir(), "")
 
     def plain(self, specs, dtype):
         """Outputs and loading report of transformers on the folder of layout plain, with these specs by name of tensor."""
@@ -292,6 +314,50 @@ class Network:
         model, keys = by_transformers(folder, self.task)
         return outputs(model, self.arguments), keys, folder
 
+    def gguf(self):
+        """The network as llama.cpp's converter writes it, and the names of its tensors."""
+        if not self.converted:
+            file = self.work / "source.gguf"
+            self.converted = file, gguf_networks.convert(self.source, file, older_config(self.source))
+        return self.converted
+
+    def gguf_cell(self, column, rules, second):
+        cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
+        try:
+            source, names = self.gguf()
+        except (NotImplementedError, KeyError, AttributeError, ValueError) as error:
+            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
+        try:
+            by_llama_cpp(source, self.task)
+        except Exception as error:  # without a vocabulary, say
+            return dict(cell, result="not measured", reason=short(error))
+        cell["architecture"] = gguf_networks.architecture_of(source)
+        out = self.work / "out.gguf"
+        specs = [word for rule in rules for word in ("--spec", rule)]
+        code, said = quantscope("quantize", source, "--spec", column.spec, *specs, "--layout", "gguf", "--force", "-o", out)
+        if code:
+            return dict(cell, result="refused", reason=refusal(said), itself=self.why_not_itself(column))
+        types = gguf_networks.types_of(out)
+        places = {name: gguf_networks.name_in(names, name) for name, shape in self.shapes.items() if len(shape) > 1}
+        taken = {name: types[place].lower() for name, place in places.items() if types.get(place, "F32") != "F32"}
+        cell["quantized"] = sum(kind != "F32" for kind in types.values())
+        turned = self.kind == "gpt2"  # its matrices are stored transposed, so their blocks run the other way
+        reference = (None, {}, None) if turned else self.plain(taken, torch.float32)
+        cell = self.loaded(cell, column, out, reference)
+        own = self.why_not_itself(column) if cell["result"] != "loads" else ""
+        return dict(cell, result="no loader", reason=own) if own else cell
+
+    def gguf_outputs(self, out):
+        """llama.cpp on the decoded values in F32: it computes some families in another way than transformers."""
+        decoded, file = self.work / "decoded.safetensors", self.work / "decoded.gguf"
+        decoded.unlink(missing_ok=True)
+        code, said = quantscope("dequantize", out, "-o", decoded)
+        if code:
+            raise RuntimeError(f"dequantize fails: {said}")
+        with safe_open(decoded, "np") as values:
+            gguf_networks.with_values(self.gguf()[0], {name: values.get_tensor(name) for name in values.keys()}, file)
+        return outputs(by_llama_cpp(file, self.task)[0], self.arguments)
+
     def own_outputs(self, column, plain):
         """The same of the loader's own network on that folder: some programs compute a family in another way."""
         return outputs(column.loader(plain, self.task)[0], self.arguments)
@@ -309,22 +375,31 @@ class Network:
         return self.own[column]
 
     def cell(self, column, mixed):
-        """One export: written, loaded, compared. If it is refused for its experts, the same with the experts kept."""
+        """One export: written, loaded, compared. If it is refused for its experts, the same with the experts kept; if the loader's own
+        quantizer leaves out what does not fit, the same without the refused ones."""
         rules = [f"{SECOND_LAYER}={column.second}"] if mixed else []
+        if column.layout == "gguf":
+            return self.gguf_cell(column, rules, column.second if mixed else "")
         cell = self.cell_of(column, rules, column.second if mixed else "")
-        if "expert" in cell.get("reason", "") and cell["result"] == "refused":
-            kept = self.cell_of(column, ["experts=keep", *rules], ", ".join(["experts=keep", *([column.second] if mixed else [])]))
-            return kept if kept["result"] == "loads" else cell
-        return cell
+        if cell["result"] != "refused":
+            return cell
+        more = [column.second] if mixed else []
+        if "expert" in cell["reason"]:
+            kept = self.cell_of(column, ["experts|put_linear=keep", *rules], ", ".join(["experts=keep", *more]))
+        elif not cell["itself"]:  # it leaves out what does not fit
+            kept = self.cell_of(column, rules, ", ".join(["refused=keep", *more]), "--skip-refused")
+        else:
+            return cell
+        return cell if kept["result"] == "refused" else kept
 
-    def cell_of(self, column, rules, second):
+    def cell_of(self, column, rules, second, *how):
         out = self.work / "out"
         subprocess.run(["rm", "-rf", out])
         cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
         specs = [word for rule in rules for word in ("--spec", rule)]
-        code, said = quantscope("quantize", self.source, "--spec", column.spec, *specs, "--layout", column.layout, "-o", out)
+        code, said = quantscope("quantize", self.source, "--spec", column.spec, *specs, *how, "--layout", column.layout, "-o", out)
         if code:
-            cell = dict(cell, result="refused", reason=said.replace(self.source_as_said, "MODEL")[:400])
+            cell = dict(cell, result="refused", reason=refusal(said))
             own = self.why_not_itself(column)
             return dict(cell, itself=own)
         rows = json.loads((out / "certificate.json").read_text())["tensors"]
@@ -354,7 +429,10 @@ class Network:
             if options.trace:
                 traceback.print_exc()
             return dict(cell, result="fails", reason=short(error))
-        far = abs(apart(ours, theirs))
+        far = abs(apart(ours, theirs)) if theirs is not None else float("inf")
+        if column.layout == "gguf" and far > column.tolerance:
+            theirs = self.gguf_outputs(out)
+            far = abs(apart(ours, theirs))
         if far > column.tolerance and column.loader is by_mlx:  # it computes some families in another way
             far = abs(apart(ours, self.own_outputs(column, folder)))
         if wrong:
@@ -372,9 +450,10 @@ def run(name):
             network = Network(name, Path(folder))
         except Exception as error:
             traceback.print_exc()
-            return [dict(network=name, architecture="", layout="", spec="", second="", result="fails", reason=f"is not made: {short(error)}")]
+            print(f"{name} is not made: {short(error)}", flush=True)
+            return [dict(network=name, layout="", spec="", second="", result="fails")]
         for column in COLUMNS:
-            if not re.search(options.layout, column.title):
+            if not re.search(options.layout, column.title) or (column.layout == "gguf" and not options.llama_cpp):
                 continue
             for mixed in (False, True) if column.second else (False,):
                 try:
@@ -384,7 +463,7 @@ def run(name):
                         traceback.print_exc()
                     cells.append(dict(network=name, architecture=network.kind, layout=column.layout, spec=column.spec, second=column.second if mixed else "",
                                       programs=column.peers, result="fails", reason=short(error)))
-                gc.collect()
+                print(line(cells[-1]), flush=True)
     return cells
 
 
@@ -397,36 +476,49 @@ def write(cells):
     """Puts the cells into the file, in place of older ones of the same networks and layouts."""
     path, order = Path(options.write), [row[0] for row in NETWORKS]
     place = lambda cell: (cell["network"], cell["layout"], cell["spec"])
+    cells = [cell for cell in cells if cell["layout"] and cell["result"] != "not measured"]
     new = {place(cell) for cell in cells}
     older = json.loads(path.read_text())["cells"] if path.exists() else []
     cells = cells + [cell for cell in older if place(cell) not in new]
     columns = [(column.layout, column.spec) for column in COLUMNS]
     cells.sort(key=lambda cell: (order.index(cell["network"]), columns.index((cell["layout"], cell["spec"])), cell["second"]))
     peers = {peer: version(peer) for column in COLUMNS for peer in column.peers}
-    path.write_text(json.dumps({"date": str(datetime.date.today()), "peers": peers, "cells": cells}, indent=1) + "\n")
+    made = [dict(layout=column.layout, spec=column.spec, second=column.second, tolerance=column.tolerance) for column in COLUMNS]
+    path.write_text(json.dumps({"date": str(datetime.date.today()), "peers": peers, "networks": order, "columns": made, "cells": cells}, indent=1) + "\n")
+
+
+def load_programs():
+    """Before the processes part: each of them is slow to load. MLX starts threads, so each process loads it."""
+    import bitsandbytes, compressed_tensors, transformers, transformers.modeling_utils, transformers.models.auto.modeling_auto
+
+    if options.llama_cpp and re.search(options.layout, "gguf"):
+        gguf_networks.load_converter(options.llama_cpp)  # before transformers finds another gguf
+    if re.search(options.layout, "gptq"):
+        import gptqmodel, optimum.gptq
+    gc.freeze()
 
 
 def main():
     global options
     parser = argparse.ArgumentParser()
     parser.add_argument("cli")
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", action="append", help="regular expressions of networks, the most wanted first")
     parser.add_argument("--layout", default="")
+    parser.add_argument("--llama-cpp")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--write")
     parser.add_argument("--trace", action="store_true")
     options = parser.parse_args()
     options.cli = str(Path(options.cli).resolve())
-    import bitsandbytes, compressed_tensors, transformers  # before the processes part: each of them is slow to load
+    load_programs()
+    import transformers
 
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    names = [row[0] for row in NETWORKS if re.search(options.only, row[0])]
+    names = list(dict.fromkeys(row[0] for wanted in options.only or [""] for row in NETWORKS if re.search(wanted, row[0])))
     cells = []
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
         for found in pool.imap_unordered(run, names):
-            for cell in found:
-                print(line(cell), flush=True)
             cells += found
             if options.write:
                 write(cells)

@@ -44,7 +44,8 @@ def text_of(cells, notes):
     """One spec and a mixture of two in one column."""
     worst = max(cells, key=lambda cell: list(LOADING).index(cell["result"]))
     if worst["result"] == "loads":
-        return figure(max(cell["apart"] for cell in cells)) + ("" if worst.get("measure") != "error" else " ²")
+        kept = " ³" if any(rule in cell["second"] for cell in cells for rule in ("experts=keep", "refused=keep")) else ""
+        return figure(max(cell["apart"] for cell in cells)) + ("" if worst.get("measure") != "error" else " ²") + kept
     said = worst["reason"].replace("|", "\\|").replace("<", "&lt;")
     if said not in notes:
         notes.append(said)
@@ -53,14 +54,15 @@ def text_of(cells, notes):
 
 
 def table(result):
-    cells, notes = result["cells"], []
-    columns = list(dict.fromkeys(column(cell) for cell in cells))
-    lines = ["| network | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for network in dict.fromkeys(cell["network"] for cell in cells):
+    cells, columns, notes = result["cells"], result["columns"], []
+    lines = ["| network | " + " | ".join(map(column, columns)) + " |", "|---|" + "---|" * len(columns)]
+    lines.append("| *second spec of the mixture* | " + " | ".join(f"`{one['second']}`" if one["second"] else "" for one in columns) + " |")
+    lines.append("| *tolerance* | " + " | ".join(figure(one["tolerance"]) for one in columns) + " |")
+    for network in result["networks"]:
         row = []
-        for name in columns:
-            own = [cell for cell in cells if cell["network"] == network and column(cell) == name]
-            row.append(text_of(own, notes) if own else "not run")
+        for one in columns:
+            own = [cell for cell in cells if cell["network"] == network and column(cell) == column(one)]
+            row.append(text_of(own, notes) if own else "not measured")
         lines.append(f"| {network} | " + " | ".join(row) + " |")
     versions = ", ".join(f"{peer} {number}" for peer, number in result["peers"].items())
     lines += ["", f"Run on {result['date']} with {versions}.", ""]

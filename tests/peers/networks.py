@@ -14,7 +14,7 @@ ENCODER = dict(BASE, hidden_size=64, intermediate_size=128, num_hidden_layers=2,
 IMAGE = dict(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, image_size=32, patch_size=8)
 EXPERTS = dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=64)
 DEEPSEEK = dict(n_routed_experts=4, num_experts_per_tok=2, n_shared_experts=1, moe_intermediate_size=64, first_k_dense_replace=1, n_group=2, topk_group=1,
-                q_lora_rank=32, kv_lora_rank=32, qk_nope_head_dim=16, qk_rope_head_dim=16, v_head_dim=32, num_key_value_heads=4)
+                q_lora_rank=32, kv_lora_rank=32, qk_nope_head_dim=32, qk_rope_head_dim=16, v_head_dim=32, num_key_value_heads=4)
 GATED_DELTA = dict(linear_conv_kernel_dim=4, linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=2, linear_num_value_heads=4, head_dim=16)
 ODD = dict(hidden_size=80, intermediate_size=112, num_attention_heads=5, num_key_value_heads=1, head_dim=16)
 GPT = dict(BASE, n_embd=64, n_layer=2, n_head=4, n_positions=128)

@@ -18,7 +18,7 @@ private Q_SLOTS:
     void certificateSaysItsCells();
 };
 
-/// Every row names a layout and specs that exist, every layout for other programs has rows, and none of them fails.
+/// Every row names a layout and specs that exist, and every layout for other programs has rows.
 void LoadersTest::rowsAreTrue() {
     for (const LoaderCell& cell : loaderCells()) {
         QVERIFY2(findLayout(cell.layout), cell.layout);
@@ -26,7 +26,6 @@ void LoadersTest::rowsAreTrue() {
         const auto rules = QString::fromLatin1(cell.second).split(QStringLiteral(", "), Qt::SkipEmptyParts);
         for (const QString& rule : rules)
             QVERIFY2(rule.endsWith(QStringLiteral("keep")) || parseSpec(rule.toStdString()).has_value(), cell.second);
-        QVERIFY2(cell.loading != Loading::Fails, cell.reason);
         QCOMPARE(*cell.reason == '\0', cell.loading == Loading::Loads);
         QCOMPARE(*cell.measure != '\0', cell.loading == Loading::Loads);
     }
