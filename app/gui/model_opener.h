@@ -19,7 +19,6 @@ struct OpenedModel {
     bool stored = false; ///< some tensors were stored by `quantize` (codes and scales)
     bool isSame = false; ///< the model that is open, with its stored tensors decoded: its recipe stays
     SessionState view;   ///< view to restore; path "": none
-    std::string as = {}; ///< as given to ModelOpener::open()
     struct Saved {
         SessionFile file;
         QString path;
@@ -27,6 +26,7 @@ struct OpenedModel {
         std::vector<std::string> changed;
     };
     std::optional<Saved> saved; ///< set when a session file named the model
+    std::string as = {};        ///< as given to ModelOpener::open()
 };
 
 class ModelOpener : public QObject {
