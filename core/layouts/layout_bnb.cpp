@@ -153,6 +153,7 @@ Layout bnbLayout() {
             .turnsConv1d = true,
             .holds = isBitsandbytesLinear,
             .config = config,
+            .dialect = &kBitsandbytes4Dialect,
             .describes = false,
             .warns = warns,
             .keeps = bitsandbytesKeeps(),

@@ -158,10 +158,11 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = std::int32_t(std::int64_t(i) / group);
     const auto indexBytes = std::as_bytes(std::span(index));
     return OutputFields{
-        {OutputField{module + ".qweight", DType::I32, {inputs * bits / 32, outputs}, writeCodes, {}, false},
-         OutputField{module + ".qzeros", DType::I32, {groups, outputs * bits / 32}, {}, takeZeroColumns, false},
-         OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
-         constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})}};
+        .list = {OutputField{module + ".qweight", DType::I32, {inputs * bits / 32, outputs}, writeCodes, {}, false},
+                 OutputField{module + ".qzeros", DType::I32, {groups, outputs * bits / 32}, {}, takeZeroColumns, false},
+                 OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
+                 constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})},
+        .readType = DType::F16};
 }
 
 /// gptqmodel and vLLM match the beginning of a name with it.

@@ -8,6 +8,7 @@
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -111,6 +112,7 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     OutputFields out{{codeField(original.name, DType::U32, {original.shape[0], std::int64_t(words)}, rowCoder(tensor)),
                       parameters(".scales", false), parameters(".biases", true)}};
     if (type != DType::F32) out.readAs = readIn(type, tensor.spec());
+    out.readType = type;
     return out;
 }
 
@@ -153,6 +155,7 @@ Layout mlxLayout() {
             .fields = fields,
             .holds = holds,
             .config = config,
+            .dialect = &kMlxDialect,
             .describes = false,
             .remark = remark};
 }
