@@ -336,7 +336,9 @@ Run declareQuantize(CLI::App& app) {
     requireEither(app, specs, recipe, "--spec or --recipe");
     addTensorChoice(app, options->choice);
     option(app, "--layout", options->layout,
-           "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
+           "How it is stored (default: what writes files that end as OUT does, else that of the dialect\nthat the spec "
+           "names, "
+           "else the first that holds it); see `layouts`")
         .type("LAYOUT");
     option(app, "--solver", options->solver,
            "Keep the output of each layer on --activations: gptq or awq, with options\n"

@@ -14,6 +14,7 @@
 namespace qs {
 
 class MeasuredTensor;
+struct Dialect;
 struct OutputFields;
 struct Solved;
 struct TensorInLayout;
@@ -50,7 +51,8 @@ struct Layout {
     /// specs. Null: the layout has none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
     OwnFields ownFields = OwnFields::None;
-    bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
+    const Dialect* dialect = nullptr; ///< specs that name it are stored in this layout unless another one is asked for
+    bool describes = true;            ///< metadata "quantscope.NAME" says what each tensor is
     /// Fails with the reason if the layout cannot write the model. Null: it writes every model.
     Result<void> (*takesModel)(const Model& model) = nullptr;
     /// A sentence on what readers of the layout cannot do with such tensors; "" or null: no warning.
@@ -81,8 +83,10 @@ std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
 /// The file ending of an output's name: ".safetensors", or that of a layout's file. "": the output is a folder.
 std::string_view fileEnding(std::string_view output);
-/// The first layout that can hold a matrix under the spec.
+/// The layout of the dialect that the spec names, else the first one that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
+/// The default layout that all these specs share, else the first one that can hold a matrix under each of them.
+const Layout& defaultLayout(std::span<const QuantSpec* const> specs);
 
 /// The first rule whose regex matches a part of the tensor's name decides. No spec: the tensor stays as it is.
 struct TensorRule {
@@ -126,7 +130,7 @@ using StageFiles = std::function<Result<std::vector<std::string>>(std::span<cons
 struct QuantizeRequest {
     QuantSpec spec;
     TensorChoice choice; ///< see select.h
-    std::string layout;  ///< "" = the layout for files that end like the output, else eformer
+    std::string layout;  ///< "" = the layout for files that end like the output, else defaultLayout()
     std::string output;  ///< *.safetensors: one file; else a Hugging Face directory
     /// Runs a solver for every taken tensor; null: no solver.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};

@@ -39,9 +39,13 @@ std::pair<std::string_view, std::string_view> layoutOfEnding(std::string_view ou
     return {};
 }
 
-std::string layoutIdOf(std::string_view output) {
-    const auto id = layoutOfEnding(output).first;
-    return std::string(id.empty() ? layouts().front().id : id);
+std::string layoutIdOf(const QuantizeRequest& request) {
+    if (const auto id = layoutOfEnding(request.output).first; !id.empty()) return std::string(id);
+    std::vector<const QuantSpec*> specs;
+    if (!request.keepsRest) specs.push_back(&request.spec);
+    for (const TensorRule& rule : request.rules)
+        if (rule.spec) specs.push_back(&*rule.spec);
+    return defaultLayout(specs).id;
 }
 
 tl::unexpected<Error> none(const Model& model, const QuantizeRequest& request, const char* layoutId,
@@ -61,7 +65,7 @@ Result<const Layout*> requestedLayout(const QuantizeRequest& request) {
     for (const TensorRule& rule : request.rules)
         if (rule.spec)
             if (auto ok = validate(*rule.spec); !ok) return tl::unexpected(ok.error());
-    const Layout* layout = findLayout(request.layout.empty() ? layoutIdOf(request.output) : request.layout);
+    const Layout* layout = findLayout(request.layout.empty() ? layoutIdOf(request) : request.layout);
     if (!layout) {
         std::string known;
         for (const Layout& row : layouts()) known += (known.empty() ? "" : ", ") + std::string(row.id);
