@@ -39,7 +39,7 @@ std::string reasonOf(const TensorAnalysis& row) {
             missing.emplace_back(metric.id, reason);
     }
     for (const auto& [ids, why] : missing) add(ids + ": " + why);
-    return text;
+    return oneSentence(text);
 }
 
 Columns<AnalysisRow> makeAnalysisColumns() {

@@ -331,6 +331,8 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     else if (all.nonFiniteEqual > 0)
         row.reason =
             fmt::format("{} values are NaN or Inf, the same in both: no error of all values", all.nonFiniteEqual);
+    else if (row.elements > 0 && !(all.a > 0))
+        row.reason = "every value of the first is 0: no error relative to them";
     return {};
 }
 

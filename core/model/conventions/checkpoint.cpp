@@ -213,14 +213,14 @@ void Checkpoint::take(const Convention& convention, const std::string& name, Evi
         undecoded_.erase(std::string(moduleName(name)));
         return;
     }
-    undecoded.why = added.error().message;
+    undecoded.why = oneSentence(added.error().message);
     undecoded.isContradicted = evidence == Evidence::Said;
     const auto same = std::ranges::find_if(
         refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
         ++same->count;
     else
-        refused_.push_back({convention.title, name, added.error().message, 1});
+        refused_.push_back({convention.title, name, undecoded.why, 1});
 }
 
 /// One warning for all layers with the same candidates.
