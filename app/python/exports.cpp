@@ -25,8 +25,8 @@ void checkLayout(const std::string& id) {
 }
 
 Rows exported(const OpenModel& model, const std::string& output, const Texts& specs, const std::string& recipe,
-              const std::string& layout, const Texts& filters, bool skipRefused, Calibration calibration,
-              const py::object& progress) {
+              const std::string& layout, const Texts& filters, bool skipRefused, bool allowMissing,
+              Calibration calibration, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         if (specs.empty() == recipe.empty())
             throw Fault(
@@ -45,7 +45,7 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         take(selectAny(*served, TensorChoice{filters}));
         const Recipe rules = recipe.empty() ? take(recipeOfSpecs(specs)) : take(readRecipeFor(recipe, *served));
         QuantizeRequest request{{}, TensorChoice{filters}, layout, output};
-        request.skipRefused = skipRefused;
+        request.skipRefused = skipRefused, request.allowMissing = allowMissing;
         rules.applyTo(request);
         std::vector<solve::SolveRow> solved;
         calibration.fill(request, solved, job);

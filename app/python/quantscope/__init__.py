@@ -242,8 +242,8 @@ def plan(model, specs=None, budget=None, *, by=None, recipe=None, layout=None, t
     return Rows(table, recipe=text)
 
 
-def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None, skip_refused=False, solver=None, activations=None,
-           progress=None):  # fmt: skip
+def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None, skip_refused=False, allow_missing=False, solver=None,
+           activations=None, progress=None):  # fmt: skip
     """Writes a quantized checkpoint, opens it again and proves every value. Files appear whole or not at all.
 
     output        a .safetensors, .gguf, .h5 or .npz file, or a folder; it may not be a file of the model
@@ -251,13 +251,14 @@ def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None,
     recipe        a recipe file instead
     layout        how it is stored, see docs/layouts.md; None: what writes files that end as the output does, else "eformer"
     skip_refused  tensors that are refused stay as they are
+    allow_missing a model that lacks shards or tensors is written without them; by default it is refused
     solver        codes that keep the output of each layer on its inputs: "gptq:order=act", "awq"; with one spec for all tensors
     activations   these inputs, as analyze() takes them
 
     A row for each tensor: how it was read back, bits per weight, bytes. A certificate is written beside it. more["solved"]: SQNR in
     dB of the output of each layer that a solver took, rounded to nearest and solved.
     """
-    arguments = _os.fspath(output), _listed(specs), _text(recipe), layout or "", _listed(tensors), skip_refused
+    arguments = _os.fspath(output), _listed(specs), _text(recipe), layout or "", _listed(tensors), skip_refused, allow_missing
     return Rows(_core.export(_model(model), *arguments, _core.Calibration(_text(activations), solver or ""), progress))
 
 

@@ -206,6 +206,7 @@ def export(
     layout: Optional[str] = ...,
     tensors: Texts = ...,
     skip_refused: bool = ...,
+    allow_missing: bool = ...,
     solver: Optional[str] = ...,
     activations: Optional[Path] = ...,
     progress: Progress = ...,
