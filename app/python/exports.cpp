@@ -26,7 +26,7 @@ void checkLayout(const std::string& id) {
 
 Rows exported(const OpenModel& model, const std::string& output, const Texts& specs, const std::string& recipe,
               const std::string& layout, const Texts& filters, bool skipRefused, bool copyAll, bool force,
-              Calibration calibration, const py::object& progress) {
+              bool allowMissing, Calibration calibration, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         if (specs.empty() == recipe.empty())
             throw Fault(
@@ -46,7 +46,7 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         take(selectAny(*served, TensorChoice{filters}));
         const Recipe rules = recipe.empty() ? take(recipeOfSpecs(specs)) : take(readRecipeFor(recipe, *served));
         QuantizeRequest request{{}, TensorChoice{filters}, layout, output};
-        request.skipRefused = skipRefused, request.copyAll = copyAll;
+        request.skipRefused = skipRefused, request.copyAll = copyAll, request.allowMissing = allowMissing;
         rules.applyTo(request);
         std::vector<solve::SolveRow> solved;
         calibration.fill(request, solved, job);

@@ -138,6 +138,7 @@ struct QuantizeRequest {
     std::vector<TensorRule> rules = {}; ///< before `spec`
     bool keepsRest = false;             ///< tensors that no rule matches stay as they are
     bool copyAll = false;               ///< of a folder: other weights that lie in it too
+    bool allowMissing = false;          ///< see checkWhole()
     bool skipRefused = false;           ///< refused tensors stay as they are; it is an error if all are refused
     Prove prove = {};                   ///< if it fails, the export fails and no file stays
     StageFiles stage = {};              ///< of a folder of safetensors; null: this process writes all files
@@ -173,7 +174,10 @@ std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTenso
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
-                                     const Job& job, bool copyAll = false);
+                                     const Job& job, bool copyAll = false, bool allowMissing = false);
+/// Fails if a part of the model is missing or cannot be read (missingSentence()), unless that is allowed. What is
+/// written of it then lacks these tensors.
+Result<void> checkWhole(const Model& model, bool allowMissing);
 
 /// The tensors to quantize, each with its spec. `kept` lists the matrices that stay because of their role or the layout.
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,

@@ -63,6 +63,7 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
     served->model.undecoded = model->undecoded;
+    served->model.missing = model->missing;
     served->model.contradictions = model->contradictions;
     markParts(served->model);
     assignRoles(served->model); // the folder's config.json names the architecture

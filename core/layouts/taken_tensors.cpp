@@ -101,6 +101,15 @@ Result<void> namesSafetensors(std::string_view output) {
                     escapeForPeople(output, 160), ending, written));
 }
 
+Result<void> checkWhole(const Model& model, bool allowMissing) {
+    auto missing = allowMissing ? std::string() : missingSentence(model);
+    if (missing.empty()) return {};
+    missing.pop_back();
+    return fail(fmt::format("{} is not whole. {}. Put what is missing there, or write the rest with --allow-missing",
+                            escapeForPeople(model.path, 120), missing),
+                model.path);
+}
+
 Result<void> checkModel(const Model& model, const Layout& layout) {
     if (layout.takesModel)
         if (auto ok = layout.takesModel(model); !ok) return ok;

@@ -256,6 +256,13 @@ std::map<std::string, std::string> metadataToCopy(const ModelFile& file) {
     return out;
 }
 
+std::unique_ptr<const Model> readableOf(const Model& model) {
+    if (std::ranges::none_of(model.tensors, &TensorInfo::isUnread)) return nullptr;
+    auto readable = std::make_unique<Model>(model);
+    std::erase_if(readable->tensors, [](const TensorInfo& tensor) { return tensor.isUnread(); });
+    return readable;
+}
+
 std::string shardName(const ModelFile& file) {
     std::string name = std::filesystem::path(file.path).filename().replace_extension(".safetensors").string();
     if (name.starts_with("pytorch_model") && file.path.ends_with(".bin")) name.erase(0, 8); // where loaders look

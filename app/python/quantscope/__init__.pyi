@@ -208,6 +208,7 @@ def export(
     skip_refused: bool = ...,
     copy_all: bool = ...,
     force: bool = ...,
+    allow_missing: bool = ...,
     solver: Optional[str] = ...,
     activations: Optional[Path] = ...,
     progress: Progress = ...,

@@ -82,6 +82,10 @@ void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings
 
 void findMissing(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     const Model& model = *audited.model;
+    if (auto sentence = missingSentence(model); !sentence.empty()) {
+        sentence.pop_back();
+        out.push_back({&self, {}, std::move(sentence)});
+    }
     std::map<std::string, std::set<int>> stacks;
     for (const TensorInfo& tensor : model.tensors)
         if (const TensorPlace place = placeOf(tensor.name); place.layer >= 0)

@@ -195,7 +195,7 @@ Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Laye
 }
 
 void Checkpoint::take(const Convention& convention, const std::string& name, Evidence evidence,
-                      Result<std::shared_ptr<const Layer>> layer) {
+                      Result<std::shared_ptr<const Layer>> layer, const std::vector<std::string>& parts) {
     if (isAsked(convention)) evidence = Evidence::Said;
     UndecodedLayer& undecoded = undecoded_[std::string(moduleName(name))];
     if (layer && evidence != Evidence::Said) {
@@ -213,6 +213,8 @@ void Checkpoint::take(const Convention& convention, const std::string& name, Evi
         undecoded_.erase(std::string(moduleName(name)));
         return;
     }
+    for (const std::string& part : parts)
+        if (!contains(undecoded.parts, part)) undecoded.parts.push_back(part);
     undecoded.why = oneSentence(added.error().message);
     undecoded.isContradicted = evidence == Evidence::Said;
     const auto same = std::ranges::find_if(
