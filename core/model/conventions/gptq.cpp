@@ -82,7 +82,7 @@ void compareZeros(Checkpoint& checkpoint, const std::string& module, const Input
     const unsigned bits = coding.bits, mask = (1u << bits) - 1, middle = 1u << (bits - 1);
     const auto words = coding.fields[1].words(0, 1);
     unsigned least = mask, most = 0;
-    for (unsigned i = 0; i < 32 / bits; ++i) {
+    for (unsigned i = 0; i < 32 / bits && i < coding.outputs; ++i) {
         const unsigned zero = ((words[0] >> (i * bits)) + (coding.addsOne ? 1 : 0)) & mask;
         least = std::min(least, zero), most = std::max(most, zero);
     }
@@ -97,6 +97,26 @@ void compareZeros(Checkpoint& checkpoint, const std::string& module, const Input
                           : kGptqConvention.id});
 }
 
+/// The last word may be filled in part.
+std::int64_t wordsOf(std::int64_t codes, std::int64_t bits) { return (codes * bits + 31) / 32; }
+
+/// Bits of the zero points of so many outputs: those that the settings say, else those that fill the words. 0: none.
+std::int64_t bitsOf(std::int64_t outputs, std::int64_t words, std::optional<std::int64_t> said) {
+    if (outputs <= 0 || outputs > words * 16) return 0;
+    for (const std::int64_t bits : {2, 3, 4, 8}) {
+        const bool isFull = outputs * bits == words * 32 && outputs % 32 == 0;
+        if (isFull || (said && *said == bits && bits != 3 && wordsOf(outputs, bits) == words)) return bits;
+    }
+    return 0;
+}
+
+/// g_idx has an entry for each input; without it, the words are full.
+std::int64_t inputsOf(const TensorInfo* order, std::int64_t words, std::int64_t bits) {
+    const std::int64_t full = words * 32 / bits;
+    const bool isPart = order && order->shape.size() == 1 && order->shape[0] > 0 && order->shape[0] <= full;
+    return isPart ? order->shape[0] : full;
+}
+
 Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts,
                              Packing packing) {
     const auto& config = checkpoint.config();
@@ -105,15 +125,17 @@ Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& mo
         return fail(fmt::format("qweight {}, qzeros {} and scales {} do not belong together",
                                 shapeText(parts.codes->shape), shapeText(parts.zeros->shape),
                                 shapeText(parts.scales->shape)));
-    const std::int64_t bits = outputs > 0 ? parts.zeros->shape[1] * 32 / outputs : 0;
-    if ((bits != 2 && bits != 3 && bits != 4 && bits != 8) || outputs * bits != parts.zeros->shape[1] * 32 ||
-        outputs % 32 != 0 || parts.codes->shape[0] % bits != 0)
+    const auto said = checkpoint.rules().numberAt(module, "bits");
+    const std::int64_t bits = bitsOf(outputs, parts.zeros->shape[1], said);
+    if (bits == 0)
         return fail(fmt::format("qzeros {} beside {} outputs are not of 2, 3, 4 or 8 bits",
                                 shapeText(parts.zeros->shape), outputs));
-    if (const auto said = checkpoint.rules().numberAt(module, "bits"); said && *said != bits)
+    if (said && *said != bits)
         return fail(fmt::format("{} says {} bits, but its shapes say {}", config.file, *said, bits));
 
-    const std::int64_t inputs = parts.codes->shape[0] * 32 / bits;
+    const std::int64_t inputs = inputsOf(checkpoint.find(module + ".g_idx"), parts.codes->shape[0], bits);
+    if (wordsOf(inputs, bits) != parts.codes->shape[0])
+        return fail(fmt::format("qweight {} is not {} inputs of {} bits", shapeText(parts.codes->shape), inputs, bits));
     const auto group = groupSize(checkpoint, module, inputs, groups);
     if (!group) return tl::unexpected(group.error());
     InputCoding coding;

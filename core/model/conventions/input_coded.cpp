@@ -79,8 +79,9 @@ private:
             }
             if (!coding_.isAwq) { // 32 inputs take `bits` rows of words; their codes form one stream, lowest bits first
                 words.clear();
-                for (unsigned k = 0; k < coding_.bits; ++k) {
-                    const auto more = field(0).words((t0 / 32 * coding_.bits + k) * outputs_ + r0, rows);
+                const std::uint64_t all = (inputs_ * coding_.bits + 31) / 32, first = t0 / 32 * coding_.bits;
+                for (unsigned k = 0; k < coding_.bits && first + k < all; ++k) {
+                    const auto more = field(0).words((first + k) * outputs_ + r0, rows);
                     words.insert(words.end(), more.begin(), more.end());
                 }
             }
@@ -158,7 +159,7 @@ private:
 
     void appendZeros(std::uint64_t g, std::uint64_t r0, std::uint64_t r1, std::vector<float>& zeros) const {
         const unsigned bits = coding_.bits;
-        const std::uint64_t rowWords = outputs_ * bits / 32, firstWord = r0 * bits / 32;
+        const std::uint64_t rowWords = (outputs_ * bits + 31) / 32, firstWord = r0 * bits / 32;
         const std::uint64_t lastWord = std::min(rowWords - 1, (r1 * bits - 1) / 32);
         const auto words = field(1).words(g * rowWords + firstWord, std::size_t(lastWord - firstWord + 1));
         for (std::uint64_t r = r0; r < r1; ++r) {
