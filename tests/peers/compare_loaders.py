@@ -325,11 +325,10 @@ class Network:
         cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
         try:
             source, names = self.gguf()
-        except (NotImplementedError, KeyError, AttributeError, ValueError) as error:
-            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
-        try:
             by_llama_cpp(source, self.task)
-        except Exception as error:  # without a vocabulary, say
+        except NotImplementedError as error:
+            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
+        except Exception as error:  # it wants a vocabulary, say
             return dict(cell, result="not measured", reason=short(error))
         cell["architecture"] = gguf_networks.architecture_of(source)
         out = self.work / "out.gguf"

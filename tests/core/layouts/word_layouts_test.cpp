@@ -397,7 +397,7 @@ void WordLayoutsTest::gptqOddSides() {
     const auto done = quantizeModel(*model, {*parsed, {}, "gptq", out}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
     QVERIFY(done->warnings.at(0).find("BACKEND.GPTQ_TORCH") != std::string::npos);
-    const auto file = openSafetensors(out + "/model.safetensors");
+    const auto file = openSafetensors(out + "/in.safetensors");
     QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
     const auto decoded = decodedGptq(**file, unsigned(parsed->traits().bits), parsed->isSymmetric(),
                                      std::size_t(rows), std::size_t(columns));
