@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/export_model.h"
 
+#include "core/base/text.h"
 #include "core/export/certificate_change.h"
 #include "core/layouts/certificate_path.h"
 #include "core/layouts/taken_tensors.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
+#include <fmt/format.h>
 #include <future>
 #include <optional>
 #include <set>
@@ -43,10 +45,17 @@ Result<void> proveAndHash(const Model& model, const std::string& path, const std
     return {};
 }
 
+std::string architectureOf(const Model& model) {
+    if (!model.files.empty()) // of GGUF
+        if (const auto& said = model.files.front().metadata; said.contains("general.architecture"))
+            return said.at("general.architecture");
+    return readCheckpointConfig(model).modelType;
+}
+
 /// The cells of the loader table for what was written.
 void findLoaders(const Model& model, Certificate& certificate) {
     if (!hasLoader(certificate.layout)) return;
-    certificate.architecture = readCheckpointConfig(model).modelType;
+    certificate.architecture = architectureOf(model);
     std::set<std::string> formats;
     (void)certificate.proof.tensors.each([&](const TensorProof& row) -> Result<void> {
         const std::string_view spec = row.spec.text();
@@ -55,6 +64,17 @@ void findLoaders(const Model& model, Certificate& certificate) {
     });
     certificate.loaders = loaderCellsOf(certificate.architecture, certificate.layout,
                                         std::vector<std::string>(formats.begin(), formats.end()));
+}
+
+/// A sentence if the programs that the layout is made for load no such network.
+std::string withoutLoader(const Certificate& certificate) {
+    const auto none = std::ranges::find_if(certificate.loaders, [](const LoaderCell* cell) {
+        return cell->loading == Loading::NoLoader || cell->loading == Loading::Fails;
+    });
+    if (none == certificate.loaders.end()) return {};
+    return fmt::format("No program that was tried loads a network of type {} in layout {}: {} ({}).",
+                       escapeForPeople(certificate.architecture, 40), certificate.layout, (*none)->reason,
+                       (*none)->programs);
 }
 
 } // namespace
@@ -99,6 +119,8 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     auto written = quantizeModel(model, request, job);
     if (!written) return tl::unexpected(written.error());
     out.written = std::move(*written);
+    if (auto sentence = withoutLoader(certificate); !sentence.empty())
+        out.written.warnings.push_back(std::move(sentence));
     if (!out.written.isWhole) return out;
     if (change) out.written.paths.push_back(out.certificatePath);
     out.cpuOfWriting = cpuSeconds() - begin - out.cpuOfProof;

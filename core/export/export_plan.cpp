@@ -92,7 +92,7 @@ public:
     static Result<Decider> of(const Model& model, const QuantizeRequest& request, const Layout& layout) {
         auto ask = Ask::of(model, request);
         if (!ask) return tl::unexpected(ask.error());
-        return Decider(std::move(*ask), storedFields(model), layout);
+        return Decider(model, std::move(*ask), storedFields(model), layout);
     }
     /// The row of a tensor. If the tensor is asked for and the layout does not leave it alone, `spec` and `asked` are set.
     struct Row {
@@ -110,7 +110,7 @@ public:
             if (!row.reason.empty()) row.becomes = Becomes::Stays;
             return out;
         }
-        if (auto held = leftAlone(*one, *layout_); !held) {
+        if (auto held = leftAlone(model_, *one, *layout_); !held) {
             row.becomes = Becomes::Stays, row.reason = held.error().sentence();
             return out;
         }
@@ -124,9 +124,10 @@ public:
     }
 
 private:
-    Decider(Ask ask, std::map<std::string, std::string> parts, const Layout& layout)
-        : ask_(std::move(ask)), parts_(std::move(parts)), layout_(&layout) {}
+    Decider(const Model& model, Ask ask, std::map<std::string, std::string> parts, const Layout& layout)
+        : model_(&model), ask_(std::move(ask)), parts_(std::move(parts)), layout_(&layout) {}
 
+    const Model* model_;
     Ask ask_;
     std::map<std::string, std::string> parts_;
     const Layout* layout_;

@@ -6,6 +6,7 @@
 // gptq/quantizer.py (_replace_by_quant_layers); gptqmodel quantization/gptq.py.
 
 #include "core/layouts/layout.h"
+#include "core/model/tensors_to_write.h"
 
 namespace qs {
 
@@ -17,6 +18,10 @@ bool isTurned(const Layout& layout, const TensorInfo& tensor);
 TensorInfo asWritten(const Layout& layout, const TensorInfo& tensor);
 /// The transposed matrix. Null if the elements do not lie plain in a file.
 std::shared_ptr<const TensorInfo> turned(const Model& model, const TensorInfo& tensor);
+/// Of a network with such layers: whether this decoded layer is stored as their loaders take it, [out, in].
+bool isStoredTurned(const Model& model, const TensorInfo& tensor);
+/// Its values as the network itself stores them, [in, out]. The matrix is in memory while it is written.
+Result<TensorToWrite> turnedBack(const Model& model, const TensorInfo& tensor);
 /// Fails for the matrix of a Conv1D; `loader`: who makes no quantized module of it.
 Result<void> isNoConv1d(const TensorInfo& tensor, const char* loader);
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/text.h"
+#include "core/layouts/conv1d.h"
 #include "core/layouts/stored.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
 #include "core/model/computed_type.h"
+#include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/undecoded.h"
+#include "core/model/output_axis.h"
 
 #include <fmt/format.h>
 #include <set>
@@ -17,7 +20,8 @@ namespace {
 /// The sources of the lists are the tensors of the model, and behind them what its metadata describes.
 class Decoding final : private TensorMaker {
 public:
-    Decoding(const Model& model, std::optional<Decode> decode) : model_(model), decode_(decode) {}
+    Decoding(const Model& model, std::optional<Decode> decode)
+        : model_(model), decode_(decode), hasConv1d_(isConv1dType(readCheckpointConfig(model).modelType)) {}
 
     Result<WrittenFiles> run(const std::string& output, bool copyAll, const Job& job) {
         std::vector<OutputShard> shards;
@@ -78,8 +82,9 @@ private:
     static bool isWidened(const TensorInfo& tensor) {
         return computedType(tensor.dtype) != tensor.dtype && !tensor.derived && tensor.role != TensorRole::Part;
     }
-    /// A copy, or the values of what is widened.
+    /// A copy, or the values of what is widened or turned.
     Result<TensorToWrite> valuesOf(const TensorInfo& tensor) const {
+        if (hasConv1d_ && isStoredTurned(model_, tensor)) return turnedBack(model_, tensor);
         if (!isWidened(tensor)) return copyOf(model_, tensor);
         const DType dtype = computedType(tensor.dtype);
         auto view = model_.view(tensor);
@@ -103,6 +108,7 @@ private:
 
     const Model& model_;
     std::optional<Decode> decode_;
+    bool hasConv1d_;
     std::vector<Stored> stored_;
     std::set<std::string> fields_;
 };

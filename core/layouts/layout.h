@@ -47,6 +47,11 @@ struct Layout {
     /// Fails for tensors that loaders do not take quantized. They stay as they are; if the user names one, it is
     /// refused. Null: the layout takes all tensors.
     Result<void> (*holds)(const TensorInfo& tensor) = nullptr;
+    /// Why loaders leave a matrix of this network as it is, as the end of a sentence; "": they do not. Null: never.
+    std::string (*staysIn)(const Model& model, const TensorInfo& tensor) = nullptr;
+    /// The model and what is taken of it as readers want it in a file, where they want several tensors in one. Its tensors
+    /// read the given model. An empty pointer: as it is. Null: always as it is.
+    Result<std::shared_ptr<const Model>> (*stacked)(const Model& model, std::vector<TakenTensor>& taken) = nullptr;
     /// Entries for config.json ("quantization_config") as a JSON object. Fails if they cannot describe the mixture of
     /// specs. Null: the layout has none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;

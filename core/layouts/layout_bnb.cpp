@@ -152,6 +152,7 @@ Layout bnbLayout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = isBitsandbytesLinear,
+            .staysIn = transformersKeeps,
             .config = config,
             .dialect = &kBitsandbytes4Dialect,
             .describes = false,

@@ -214,6 +214,7 @@ Result<void> checkExperts(const Model& model, std::span<const SchemeGroup> group
 
 /// One scheme for all linear layers, or the names of those of each.
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
+    const NetworkNames names(model);
     std::vector<SchemeGroup> groups;
     for (const TakenTensor& one : taken) {
         const auto kind = kindOf(one.spec(), *one.tensor);
@@ -224,9 +225,11 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
             return g.kind == *kind && g.isExperts == isExpert && g.weights == weights;
         });
         if (found == groups.end()) found = groups.insert(groups.end(), {*kind, isExpert, weights, Json::array()});
-        if (!isExpert)
-            found->targets.push_back(std::string(moduleOf(one.tensor->name)));
-        else if (found->targets.empty())
+        if (!isExpert) {
+            const std::string module(moduleOf(one.tensor->name));
+            found->targets.push_back(module);
+            if (auto other = names.inNetwork(module); other != module) found->targets.push_back(std::move(other));
+        } else if (found->targets.empty())
             found->targets.push_back(kExpertTarget);
     }
     if (auto fine = checkExperts(model, groups, taken); !fine) return tl::unexpected(fine.error());
@@ -285,6 +288,7 @@ Layout compressedTensorsLayout() {
             .accepts = accepts,
             .fields = fields,
             .holds = holds,
+            .staysIn = transformersKeeps,
             .config = config,
             .dialect = &kCompressedTensorsDialect,
             .describes = false,

@@ -20,6 +20,8 @@ namespace {
 constexpr std::uint64_t kNumbersAtOnce = std::uint64_t(16) << 20; ///< of a field, in memory
 constexpr std::uint64_t kLeastOutputs = 256;
 
+bool hasPartOfWords(std::span<const std::int64_t> shape) { return shape[0] % 32 != 0 || shape[1] % 32 != 0; }
+
 Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape) {
     const int bits = spec.traits().bits;
     const bool rows = spec.hasScalePerRow();
@@ -32,17 +34,36 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
             {"int4:dialect=ct:block=128:scaletype=f16"});
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
-    if (shape.size() != 2 || shape[0] % 32 != 0 || shape[1] % 32 != 0)
+    if (shape.size() != 2) return fail(fmt::format("{} is not the matrix of a linear layer", shapeText(shape)));
+    if (bits == 3 && hasPartOfWords(shape)) // gptqmodel cuts them into three words for 32 codes
+        return fail(fmt::format("the gptq layout needs matrices whose sides are multiples of 32 for int3, not {}",
+                                shapeText(shape)));
+    if (spec.scaleKind() == ScaleKind::Block && spec.blockSize() % 32 != 0 && spec.blockSize() != 16)
         return fail(
-            fmt::format("the gptq layout needs matrices whose sides are multiples of 32, not {}", shapeText(shape)));
-    return hasWholeGroups(spec, *grid, "gptq");
+            fmt::format("the gptq layout needs groups of 16 or of a multiple of 32, not block={}", spec.blockSize()));
+    return {};
+}
+
+/// The kernels of GPUs want whole words; gptqmodel's own kernel in PyTorch takes every shape.
+std::string warns(std::span<const TakenTensor> taken) {
+    const auto isOdd = [](const TakenTensor& one) {
+        const auto& shape = one.tensor->shape;
+        const std::int64_t group = one.spec().scaleKind() == ScaleKind::Block ? one.spec().blockSize() : 1;
+        return shape.size() == 2 && (hasPartOfWords(shape) || shape[1] % group != 0);
+    };
+    const auto first = std::ranges::find_if(taken, isOdd);
+    if (first == taken.end()) return {};
+    return fmt::format("Sides of {} of {} quantized tensors are no multiples of 32 and of the group, such as {}: "
+                       "transformers and gptqmodel load them with BACKEND.GPTQ_TORCH alone.",
+                       std::ranges::count_if(taken, isOdd), taken.size(), shapeText(first->tensor->shape));
 }
 
 Result<void> holds(const TensorInfo& tensor) {
     if (auto named = hasWeightName(tensor); !named) return named;
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
-    if (moduleOf(tensor.name) == "lm_head")
-        return fail("lm_head stays in its own dtype, because transformers looks for codes within the blocks alone");
+    if (tensor.role == TensorRole::Head || moduleOf(tensor.name) == "lm_head")
+        return fail(
+            "the output head stays in its own dtype, because transformers looks for codes within the blocks alone");
     return isTransformersLinear(tensor);
 }
 
@@ -120,7 +141,7 @@ TakeScales takeZeroColumns(const MeasuredTensor& tensor, const PutBytes& put) {
             for (std::size_t r = 0; r < n; ++r) row[r] = zeros[r * groups + g];
             packWords(row.data(), n, bits, out.data() + g * words * 4);
         }
-        return putColumns(put, out, groups, first * bits / 8, outputs * bits / 8);
+        return putColumns(put, out, groups, first * bits / 8, wordsOf(outputs, bits) * 4);
     };
     return takeZeros(tensor, {outputs, groups, outputsAtOnce(groups), pack}, hasZeroPoints(tensor.spec()) ? 0 : 1);
 }
@@ -153,13 +174,16 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     const std::string module(moduleOf(original.name));
     const std::int64_t outputs = original.shape[0], inputs = original.shape[1], bits = tensor.spec().traits().bits;
-    const std::int64_t group = groupOf(tensor), groups = inputs > 0 ? inputs / group : 0;
+    const std::int64_t group = groupOf(tensor), groups = outputs > 0 ? tensor.grid().scales / outputs : 0;
+    const auto words = [bits](std::int64_t codes) {
+        return std::int64_t(wordsOf(std::uint64_t(codes), unsigned(bits)));
+    };
     std::vector<std::int32_t> index(static_cast<std::size_t>(inputs)); // the group of each input
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = std::int32_t(std::int64_t(i) / group);
     const auto indexBytes = std::as_bytes(std::span(index));
     return OutputFields{
-        .list = {OutputField{module + ".qweight", DType::I32, {inputs * bits / 32, outputs}, writeCodes, {}, false},
-                 OutputField{module + ".qzeros", DType::I32, {groups, outputs * bits / 32}, {}, takeZeroColumns, false},
+        .list = {OutputField{module + ".qweight", DType::I32, {words(inputs), outputs}, writeCodes, {}, false},
+                 OutputField{module + ".qzeros", DType::I32, {groups, words(outputs)}, {}, takeZeroColumns, false},
                  OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
                  constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})},
         .readType = DType::F16};
@@ -170,6 +194,14 @@ std::string patternOf(const std::string& module) {
     std::string out;
     for (const char c : module) out += c == '.' ? "\\." : std::string(1, c);
     return out + "$";
+}
+
+/// The matrix of an expert under the names of Mixtral's checkpoints: "block_sparse_moe.experts.0.w1". gptqmodel 7.7 looks
+/// for gate_proj, down_proj and up_proj, as transformers 5 calls them.
+bool isRenamedExpert(const TensorInfo& tensor) {
+    const std::string_view module = moduleOf(tensor.name);
+    return isExpertMatrix(tensor.name) &&
+           (module.ends_with(".w1") || module.ends_with(".w2") || module.ends_with(".w3"));
 }
 
 /// The beginning that the names of all taken modules share, in whole parts: "model.layers"; "" if they share none.
@@ -195,6 +227,10 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
                 fmt::format("the gptq layout has one width, group and kind of zero points for a model, not {} and {}: "
                             "layout compressed-tensors mixes them",
                             specText(first), specText(one.spec())));
+    if (std::ranges::any_of(taken, [](const TakenTensor& one) { return isRenamedExpert(*one.tensor); }))
+        return fail(
+            "gptqmodel looks for the experts of this network under other names than its checkpoint has (w1, w2, "
+            "w3): --spec 'experts=keep' leaves them as they are");
     nlohmann::ordered_json json;
     json["quant_method"] = "gptq";
     json["bits"] = first.traits().bits;
@@ -237,8 +273,10 @@ Layout gptqLayout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = holds,
+            .staysIn = transformersKeeps,
             .config = config,
             .describes = false,
+            .warns = warns,
             .joins = kAllAlike};
 }
 

@@ -41,8 +41,8 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    const auto named = hasWeightName(tensor);
-    return named ? isBitsandbytesLinear(tensor) : named;
+    const auto linear = isBitsandbytesLinear(tensor);
+    return linear ? hasWeightName(tensor) : linear;
 }
 
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
@@ -61,6 +61,7 @@ Layout llmInt8Layout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = holds,
+            .staysIn = transformersKeeps,
             .config = config,
             .dialect = &kLlmInt8Dialect,
             .describes = false,

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/linear_weights.h"
+#include "core/layouts/stacked_experts.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialects/rows.h"
@@ -48,12 +49,16 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
                       {"int4:dialect=mlx", "int4:sym=no:block=64:scaletype=bf16"});
     const auto grid = scaleGrid(spec, shape);
     if (!grid) return tl::unexpected(grid.error());
-    if (shape.size() != 2) return fail(fmt::format("the mlx layout holds matrices, not {}", shapeText(shape)));
-    return hasWholeGroups(spec, *grid, "mlx");
+    if (shape.size() != 2 && shape.size() != 3)
+        return fail(fmt::format("the mlx layout holds matrices and stacks of them, not {}", shapeText(shape)));
+    ScaleGrid rows = *grid;
+    rows.features = shape.back();
+    return hasWholeGroups(spec, rows, "mlx");
 }
 
 Result<void> holds(const TensorInfo& tensor) {
     if (auto named = hasWeightName(tensor); !named) return named;
+    if (isSwitchStack(tensor)) return {};
     // mlx makes quantized modules of embeddings too.
     if (const RoleRow& role = rowOf(tensor.role); tensor.role != TensorRole::Embedding && *role.why)
         return fail(role.why);
@@ -100,17 +105,18 @@ ReadAs readIn(DType type, const QuantSpec& spec) {
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     const std::string module(moduleOf(original.name));
-    const auto words = wordsOf(std::uint64_t(original.shape[1]), unsigned(tensor.spec().traits().bits));
+    auto codes = original.shape.sizes(), scales = codes;
+    codes.back() = std::int64_t(wordsOf(std::uint64_t(codes.back()), unsigned(tensor.spec().traits().bits)));
+    scales.back() /= std::int64_t(tensor.spec().blockSize());
     const DType type = parameterType(tensor.spec(), original.dtype);
     const auto parameters = [&](const char* end, bool biases) {
-        OutputField field{module + end, type, tensor.grid().scaleShape};
+        OutputField field{module + end, type, scales};
         field.fromScales = [type, biases](MeasuredTensor& from, const PutBytes& put) {
             return takeParameters(from, put, type, biases);
         };
         return field;
     };
-    OutputFields out{{codeField(original.name, DType::U32, {original.shape[0], std::int64_t(words)}, rowCoder(tensor)),
-                      parameters(".scales", false), parameters(".biases", true)}};
+    OutputFields out{{codeField(original.name, DType::U32, codes, rowCoder(tensor)), parameters(".scales", false), parameters(".biases", true)}};
     if (type != DType::F32) out.readAs = readIn(type, tensor.spec());
     out.readType = type;
     return out;
@@ -154,6 +160,7 @@ Layout mlxLayout() {
             .accepts = accepts,
             .fields = fields,
             .holds = holds,
+            .stacked = stackedExperts,
             .config = config,
             .dialect = &kMlxDialect,
             .describes = false,

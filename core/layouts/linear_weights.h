@@ -18,7 +18,19 @@ Result<void> isNamedLinearWeight(const TensorInfo& tensor);
 bool isExpertMatrix(std::string_view tensorName);
 /// isLinearWeight(), and fails for what transformers keeps in full precision in every layout.
 Result<void> isTransformersLinear(const TensorInfo& tensor);
-/// Linear modules that are not quantized. "lm_head" is one if the model has no weight of that name.
+/// Layout::staysIn of loaders of transformers: matrices that a network uses in another way than as a linear layer.
+std::string transformersKeeps(const Model& model, const TensorInfo& tensor);
+/// The names that modules of a checkpoint have in the network of transformers; mostly the same.
+class NetworkNames {
+public:
+    explicit NetworkNames(const Model& model);
+    std::string inNetwork(const std::string& module) const;
+
+private:
+    std::string network_; ///< model_type
+};
+/// Linear modules that are not quantized, under the names of the checkpoint and of the network, and output heads that are no tensor of the file, because they are tied to the
+/// embedding or have another name there.
 std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken);
 /// PyTorch's name of the type in which decoded values are used.
 const char* torchType(DType dtype);

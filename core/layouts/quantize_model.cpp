@@ -201,6 +201,13 @@ Result<WrittenFiles> quantizeModel(const Model& source, const QuantizeRequest& r
     if (!taken) return tl::unexpected(taken.error());
     if (request.skipRefused)
         if (auto ok = skipRefused(model, *layout, *taken, kept, job); !ok) return tl::unexpected(ok.error());
+    std::shared_ptr<const Model> stacked;
+    if (layout->stacked) {
+        auto made = layout->stacked(model, *taken);
+        if (!made) return tl::unexpected(made.error());
+        stacked = std::move(*made);
+    }
+    const Model& source = stacked ? *stacked : model;
     if (layout->warns)
         if (auto warning = layout->warns(*taken); !warning.empty()) kept.warnings.push_back(std::move(warning));
     for (const TakenTensor& one : *taken)
@@ -213,11 +220,11 @@ Result<WrittenFiles> quantizeModel(const Model& source, const QuantizeRequest& r
     const bool looksFirst = request.solve || std::any_of(taken->begin(), taken->end(),
                                                          [](const TakenTensor& one) { return isTrained(one.spec()); });
     if (auto ok =
-            checkAll(model, request, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
+            checkAll(source, request, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
         !ok)
         return tl::unexpected(ok.error());
     const auto nonFinite = looksFirst ? nullptr : std::make_shared<std::atomic<bool>>(false);
-    auto result = Writing(model, request, *layout, std::move(*taken), nonFinite, job).run();
+    auto result = Writing(source, request, *layout, std::move(*taken), nonFinite, job).run();
     if (!result && nonFinite && *nonFinite) {
         WrittenFiles ignored;
         const auto asked = takenTensors(model, request, *layout, ignored);

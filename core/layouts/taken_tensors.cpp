@@ -192,10 +192,13 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
     return asked;
 }
 
-Result<void> leftAlone(const AskedTensor& asked, const Layout& layout) {
+Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout) {
     const bool isMost =
         asked.tensor->role == TensorRole::Experts || isExpertMatrix(asked.tensor->name) || isConv1d(*asked.tensor);
-    return layout.holds && !asked.named && !isMost ? layout.holds(*asked.tensor) : Result<void>{};
+    if (asked.named || isMost) return {};
+    if (model && layout.staysIn)
+        if (const std::string why = layout.staysIn(*model, *asked.tensor); !why.empty()) return fail(why);
+    return layout.holds ? layout.holds(*asked.tensor) : Result<void>{};
 }
 
 /// Why the layout does not take the tensor's name, its shape or the spec.
@@ -241,7 +244,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
             if (auto why = ask->whyLeft(tensor); !why.empty()) kept.kept.push_back({tensor.name, std::move(why)});
             continue;
         }
-        if (const auto held = leftAlone(*one, layout); !held)
+        if (const auto held = leftAlone(&model, *one, layout); !held)
             kept.kept.push_back({tensor.name, held.error().sentence()});
         else
             taken.push_back({&tensor, sharedSpec(forTensor(*one->spec, asWritten(layout, tensor)), taken)});

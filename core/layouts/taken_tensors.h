@@ -49,8 +49,8 @@ private:
 /// All tensors that it gives a spec, in the order of the model.
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
 /// Why the layout leaves it as it is. A tensor with several experts, and the matrix of a Conv1D, are not left: they are the
-/// most of their networks, so a layout that cannot hold them refuses them.
-Result<void> leftAlone(const AskedTensor& asked, const Layout& layout);
+/// most of their networks, so a layout that cannot hold them refuses them. `model`: of the tensor; null: any network.
+Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout);
 /// Why the layout cannot write a tensor under a spec, whatever its values are. The sentence names the tensor.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// The same without the name, for rows that show it already; "" if it can be written.

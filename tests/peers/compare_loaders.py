@@ -325,11 +325,10 @@ class Network:
         cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
         try:
             source, names = self.gguf()
-        except (NotImplementedError, KeyError, AttributeError, ValueError) as error:
-            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
-        try:
             by_llama_cpp(source, self.task)
-        except Exception as error:  # without a vocabulary, say
+        except NotImplementedError as error:
+            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
+        except Exception as error:  # it wants a vocabulary, say
             return dict(cell, result="not measured", reason=short(error))
         cell["architecture"] = gguf_networks.architecture_of(source)
         out = self.work / "out.gguf"
@@ -403,7 +402,9 @@ class Network:
             own = self.why_not_itself(column)
             return dict(cell, itself=own)
         rows = json.loads((out / "certificate.json").read_text())["tensors"]
-        taken = {row["name"]: row["spec_full"] for row in rows if "spec" in row}
+        written = {row["name"]: row["spec_full"] for row in rows if "spec" in row}
+        stacks = {name: re.sub(r"\.experts\.\d+\.", ".switch_mlp.", name) for name in self.shapes}  # as mlx_lm has experts
+        taken = {name: written[place] for name in self.shapes for place in (name, stacks[name]) if place in written}
         cell["quantized"] = len(taken)
         turned = any(row["shape"] != self.shapes.get(row["name"], row["shape"]) for row in rows if "spec" in row)
         dtype = torch.bfloat16 if column.loader is by_transformers_in_bf16 else torch.float32

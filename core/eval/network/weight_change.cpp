@@ -77,7 +77,7 @@ bool SpecScope::covers(const TensorInfo& tensor) const {
 
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout) {
     SpecScope out;
-    out.asStored = true;
+    out.asStored = true, out.model = &model;
     if (!layout.empty()) out.layout = findLayout(layout);
     if (!layout.empty() && !out.layout)
         return fail(fmt::format("there is no layout '{}'; `layouts` lists them", escapeForPeople(layout, 40)));
@@ -102,9 +102,9 @@ WeightChange quantizedBy(std::string name, std::string detail,
     if (scope.layout) change.detail += fmt::format(" in layout {}", scope.layout->id);
     change.specOf = specOf;
     change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };
-    change.touches = [specOf, layout = scope.layout, named = scope.named](const TensorInfo& tensor) {
+    change.touches = [specOf, layout = scope.layout, model = scope.model, named = scope.named](const TensorInfo& tensor) {
         const QuantSpec* spec = hasMatrices(tensor) ? specOf(tensor) : nullptr;
-        return spec && (!layout || leftAlone({&tensor, spec, named}, *layout));
+        return spec && (!layout || leftAlone(model, {&tensor, spec, named}, *layout));
     };
     change.values = [specOf, layout = scope.layout,
                      rounds = scope.asStored](const TensorInfo& tensor, const TensorView& stored,

@@ -52,6 +52,7 @@ struct WeightChange {
 /// The matrices that a spec is for, by filters and by a layout's own choice.
 struct SpecScope {
     const Layout* layout = nullptr; ///< null: none leaves a matrix out
+    const Model* model = nullptr;   ///< whose network the layout looks at
     /// Whether the spec is for a tensor; null: TensorInfo::isWeight().
     std::function<bool(const TensorInfo& tensor)> takes = {};
     bool named = false; ///< by filters: the layout refuses a matrix that it would leave out

@@ -7,7 +7,9 @@
 #include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
+#include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 using namespace qs;
 using namespace qs::test;
@@ -23,6 +25,9 @@ private Q_SLOTS:
     void stackedExpertsAreRefused();
     void conv1d();
     void tiedHeadIsKept();
+    void headsOfNetworks_data();
+    void headsOfNetworks();
+    void modulesOfNetworks();
     void hintsOfGgufWork();
 };
 
@@ -205,6 +210,16 @@ void SelectTest::conv1d() {
     loadF32(*model->view(model->tensors.front()), 0, original.size(), original.data());
     for (std::size_t o = 0; o < 96; ++o)
         for (std::size_t i = 0; i < 32; ++i) QVERIFY(std::fabs(values[o * 32 + i] - original[i * 96 + o]) < 0.01f);
+    // Decoded, the network loads it again: [in, out].
+    const auto decoded = dequantizeModel(**written, {}, out.filePath(QStringLiteral("back")).toStdString(), Job{});
+    QVERIFY2(decoded, decoded ? "" : decoded.error().message.c_str());
+    const auto back = openModel(out.filePath(QStringLiteral("back")).toStdString());
+    QVERIFY(back);
+    QCOMPARE(back.value()->find("h.0.attn.c_attn.weight")->shape[0], std::int64_t(32));
+    std::vector<float> turned(96 * 32);
+    loadF32(*(*back)->view(*(*back)->find("h.0.attn.c_attn.weight")), 0, turned.size(), turned.data());
+    for (std::size_t o = 0; o < 96; ++o)
+        for (std::size_t i = 0; i < 32; ++i) QCOMPARE(turned[i * 96 + o], values[o * 32 + i]);
 }
 
 void SelectTest::tiedHeadIsKept() {
@@ -220,6 +235,87 @@ void SelectTest::tiedHeadIsKept() {
     QCOMPARE(done->quantizedTensors, std::uint64_t(1));
     const QByteArray config = bytesOf(out.filePath(QStringLiteral("out/config.json")));
     QVERIFY(config.contains("\"lm_head\""));
+}
+
+void SelectTest::headsOfNetworks_data() {
+    QTest::addColumn<QString>("type");
+    QTest::addColumn<QString>("head");
+    QTest::addColumn<bool>("stored");
+    QTest::addColumn<QStringList>("ignored");
+    const auto row = [](const char* type, const char* head, bool stored, QStringList ignored) {
+        QTest::newRow(type) << QString::fromLatin1(type) << QString::fromLatin1(head) << stored << ignored;
+    };
+    const auto lm = QStringLiteral("lm_head");
+    row("llama", "lm_head", true, {});
+    row("bert", "cls.predictions.decoder", false, {lm, QStringLiteral("cls.predictions.decoder")});
+    row("xlm-roberta", "lm_head.decoder", false, {lm, QStringLiteral("lm_head.decoder")});
+    row("modernbert", "decoder", false, {lm, QStringLiteral("decoder")});
+    row("gpt_neox", "embed_out", true, {QStringLiteral("embed_out"), lm}); // under its name in the file and in the network
+    row("mamba2", "lm_head", true, {lm});
+}
+
+/// A head that is tied, or that the network uses in another way, is no quantized layer, and the settings say so under the
+/// name that it has in the network.
+void SelectTest::headsOfNetworks() {
+    QFETCH(QString, type);
+    QFETCH(QString, head);
+    QFETCH(bool, stored);
+    QFETCH(QStringList, ignored);
+    const QTemporaryDir dir, out;
+    std::vector<TensorToWrite> tensors;
+    tensors.push_back(matrix("model.embed_tokens.weight", {64, 64}));
+    tensors.push_back(matrix("model.layers.0.self_attn.q_proj.weight", {64, 64}));
+    const std::string name = head.toStdString() + ".weight";
+    if (stored) tensors.push_back(matrix(name.c_str(), {64, 64}));
+    const std::string config = "{\"model_type\": \"" + type.toStdString() + "\"}";
+    const auto model = folderOf(dir, config.c_str(), std::move(tensors));
+    for (const auto& [layout, spec, key] :
+         {std::tuple("bnb", "nf4:dialect=bnb", "llm_int8_skip_modules"),
+          std::tuple("compressed-tensors", "int8:scale=channel:dialect=ct", "ignore")}) {
+        QuantizeRequest request;
+        request.spec = *parseSpec(spec), request.layout = layout;
+        request.output = out.filePath(QString::fromLatin1(layout)).toStdString();
+        const auto done = quantizeModel(*model, request, Job{});
+        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        QCOMPARE(done->quantizedTensors, std::uint64_t(ignored.isEmpty() ? 2 : 1));
+        const auto json = nlohmann::json::parse(
+            bytesOf(out.filePath(QString::fromLatin1(layout) + QStringLiteral("/config.json"))).toStdString());
+        QStringList said;
+        for (const auto& one : json.at("quantization_config").at(key)) said << q(one.get<std::string>());
+        QCOMPARE(said, ignored);
+    }
+}
+
+/// Settings name kept layers as the network does too, where transformers loads them under other names. A matrix by which
+/// PyTorch's MultiheadAttention multiplies itself is kept.
+void SelectTest::modulesOfNetworks() {
+    const QTemporaryDir dir, out;
+    const auto model = folderOf(dir, "{\"model_type\": \"vit\"}",
+                                {matrix("encoder.layer.0.attention.attention.query.weight", {64, 64}),
+                                 matrix("encoder.layer.0.output.dense.weight", {64, 64}),
+                                 matrix("head.attention.in_proj_weight", {192, 64}),
+                                 matrix("head.attention.out_proj.weight", {64, 64})});
+    QuantizeRequest request;
+    request.spec = *parseSpec("int8:dialect=bnb"), request.layout = "llm-int8";
+    request.output = out.filePath(QStringLiteral("out")).toStdString();
+    request.rules = {{"query", std::nullopt}};
+    const auto done = quantizeModel(*model, request, Job{});
+    QVERIFY2(done, done ? "" : done.error().message.c_str());
+    QCOMPARE(done->quantizedTensors, std::uint64_t(1));
+    const auto json = nlohmann::json::parse(bytesOf(out.filePath(QStringLiteral("out/config.json"))).toStdString());
+    const auto& skipped = json.at("quantization_config").at("llm_int8_skip_modules");
+    for (const char* name : {"encoder.layer.0.attention.attention.query", "layers.0.attention.q_proj",
+                             "head.attention.out_proj"})
+        QVERIFY2(std::ranges::find(skipped, name) != skipped.end(), name);
+    request.spec = *parseSpec("nf4:dialect=bnb"), request.layout = "bnb";
+    const auto four = quantizeModel(*model, request, Job{});
+    QVERIFY2(four, four ? "" : four.error().message.c_str());
+    QCOMPARE(four->quantizedTensors, std::uint64_t(1));
+    request.rules = {{"output", *parseSpec("int4:dialect=ct:block=32")}};
+    request.spec = *parseSpec("int8:scale=channel:dialect=ct"), request.layout = "compressed-tensors";
+    const auto mixed = quantizeModel(*model, request, Job{});
+    QVERIFY2(mixed, mixed ? "" : mixed.error().message.c_str());
+    QVERIFY(bytesOf(out.filePath(QStringLiteral("out/config.json"))).contains("\"layers.0.mlp.fc2\""));
 }
 
 /// What the refusal of a spec offers is taken, for rows of any length.

@@ -10,6 +10,7 @@
 #include "tests/support/test_program.h"
 
 #include <QFile>
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -101,18 +102,19 @@ std::vector<float> decodedCt(const Model& file, unsigned bits) {
     return out;
 }
 
-std::vector<float> decodedGptq(const Model& file, unsigned bits, bool symmetric) {
+/// Last words and last groups may be filled in part.
+std::vector<float> decodedGptq(const Model& file, unsigned bits, bool symmetric, std::size_t rows = kRows,
+                               std::size_t columns = kColumns) {
     const auto weights = valuesOf<std::uint32_t>(file, "p.qweight"), zeros = valuesOf<std::uint32_t>(file, "p.qzeros");
     const auto scales = floatsOf(file, "p.scales");
     const auto index = valuesOf<std::int32_t>(file, "p.g_idx");
-    const std::size_t zeroWords = std::size_t(kRows) * bits / 32;
-    std::vector<float> out(std::size_t(kRows * kColumns));
-    for (std::size_t o = 0; o < kRows; ++o)
-        for (std::size_t i = 0; i < kColumns; ++i) {
+    const std::size_t zeroWords = (rows * bits + 31) / 32;
+    std::vector<float> out(rows * columns);
+    for (std::size_t o = 0; o < rows; ++o)
+        for (std::size_t i = 0; i < columns; ++i) {
             const auto group = std::size_t(index[i]);
             const int zero = int(codeOf(zeros.data() + group * zeroWords, o, bits)) + (symmetric ? 1 : 0);
-            out[o * kColumns + i] =
-                float(int(codeOf(weights.data() + o, i, bits, kRows)) - zero) * scales[group * kRows + o];
+            out[o * columns + i] = float(int(codeOf(weights.data() + o, i, bits, rows)) - zero) * scales[group * rows + o];
         }
     return out;
 }
@@ -149,6 +151,9 @@ private Q_SLOTS:
     void ggufToGguf();
     void configsMix();
     void gptqNamesItsBlocks();
+    void gptqOddSides_data();
+    void gptqOddSides();
+    void mlxStacksExperts();
     void experts();
     void transformersKeepsWo();
     void refusals();
@@ -359,6 +364,103 @@ void WordLayoutsTest::gptqNamesItsBlocks() {
     const auto config = nlohmann::json::parse(file.readAll().toStdString())["quantization_config"];
     QCOMPARE(config["block_name_to_quantize"].get<std::string>(), std::string("encoder.layer"));
     QVERIFY(!config.contains("modules_in_block_to_quantize"));
+
+    const auto mixtral = opened(folder, {made("l.0.q_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                                         made("l.0.moe.experts.0.w1.weight", DType::F32, {kRows, kColumns}, waves())});
+    QuantizeRequest request{*parseSpec("int4:block=32:scaletype=f16"), {}, "gptq", out.toStdString()};
+    const auto refused = quantizeModel(*mixtral, request, Job{});
+    QVERIFY(!refused && refused.error().message.find("other names") != std::string::npos);
+    request.rules = {{"experts", std::nullopt}};
+    QVERIFY(quantizeModel(*mixtral, request, Job{}).has_value());
+}
+
+void WordLayoutsTest::gptqOddSides_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<int>("rows");
+    QTest::addColumn<int>("columns");
+    QTest::newRow("part of a group") << "int4:dialect=ct:block=32:scaletype=f16" << 112 << 80;
+    QTest::newRow("part of a word") << "int4:dialect=ct:sym=no:block=32:scaletype=f16" << 10 << 33;
+    QTest::newRow("fewer than a word") << "int2:block=32:scaletype=f16:sym=no" << 3 << 40;
+    QTest::newRow("bytes") << "int8:dialect=ct:scale=channel:scaletype=f16" << 301 << 35;
+}
+
+/// gptqmodel's kernel in PyTorch takes every shape: its words and groups are rounded up (qlinear/__init__.py). What is
+/// opened again must be that too.
+void WordLayoutsTest::gptqOddSides() {
+    QFETCH(QString, spec);
+    QFETCH(int, rows);
+    QFETCH(int, columns);
+    const auto parsed = parseSpec(spec.toStdString());
+    QVERIFY2(parsed.has_value(), parsed ? "" : parsed.error().message.c_str());
+    const QTemporaryDir folder, outputs;
+    auto values = waves();
+    values.resize(std::size_t(rows) * std::size_t(columns));
+    const auto model = opened(folder, {made("p.weight", DType::F32, {rows, columns}, values)});
+    const std::string out = outputs.filePath(QStringLiteral("out")).toStdString();
+    const auto done = quantizeModel(*model, {*parsed, {}, "gptq", out}, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    QVERIFY(done->warnings.at(0).find("BACKEND.GPTQ_TORCH") != std::string::npos);
+    const auto file = openSafetensors(out + "/in.safetensors");
+    QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
+    const auto decoded = decodedGptq(**file, unsigned(parsed->traits().bits), parsed->isSymmetric(),
+                                     std::size_t(rows), std::size_t(columns));
+    const auto expected = materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parsed, Job{}));
+    QVERIFY(decoded == expected);
+    const auto back = openModel(out);
+    QVERIFY2(back.has_value() && (*back)->find("p.weight"), "the layer is not decoded");
+    QVERIFY((*back)->find("p.weight")->shape == (std::vector<std::int64_t>{rows, columns}));
+    std::vector<float> is(expected.size());
+    loadF32(*(*back)->view(*(*back)->find("p.weight")), 0, is.size(), is.data());
+    for (std::size_t i = 0; i < is.size(); ++i) QCOMPARE(is[i], f16ToF32(f32ToF16(expected[i])));
+}
+
+/// mlx_lm stacks the experts of Qwen3-MoE by itself only as long as they are not quantized, so they are written in one
+/// tensor; of other networks alike it takes no quantized experts.
+void WordLayoutsTest::mlxStacksExperts() {
+    const QTemporaryDir folder, outputs;
+    auto other = waves();
+    std::ranges::reverse(other);
+    const auto sourceOf = [&](const char* type) {
+        QFile config(folder.filePath(QStringLiteral("config.json")));
+        if (!config.open(QIODevice::WriteOnly)) qFatal("config.json");
+        config.write(QByteArray("{\"model_type\": \"") + type + "\"}");
+        config.close();
+        opened(folder, {made("m.0.q_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                        made("m.0.mlp.experts.0.up_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                        made("m.0.mlp.experts.1.up_proj.weight", DType::F32, {kRows, kColumns}, other)},
+               "model.safetensors");
+        return *openModel(folder.path().toStdString());
+    };
+    const auto model = sourceOf("qwen3_moe");
+    const QuantSpec spec = *parseSpec("int4:dialect=mlx:block=32");
+    QuantizeRequest request{spec, {}, "mlx", outputs.filePath(QStringLiteral("out")).toStdString()};
+    const auto done = quantizeModel(*model, request, Job{});
+    QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    const auto file = openSafetensors(request.output + "/model.safetensors");
+    QVERIFY(file.has_value());
+    const TensorInfo* codes = (*file)->find("m.0.mlp.switch_mlp.up_proj.weight");
+    QVERIFY(codes && codes->shape == (std::vector<std::int64_t>{2, kRows, kColumns / 8}));
+    QVERIFY((*file)->find("m.0.mlp.switch_mlp.up_proj.scales")->shape ==
+            (std::vector<std::int64_t>{2, kRows, kColumns / 32}));
+    QVERIFY(!(*file)->find("m.0.mlp.experts.0.up_proj.weight"));
+    const auto back = openModel(request.output);
+    QVERIFY2(back.has_value(), back ? "" : back.error().message.c_str());
+    std::vector<float> is(2 * waves().size()), expected;
+    loadF32(*(*back)->view(*(*back)->find("m.0.mlp.switch_mlp.up_proj.weight")), 0, is.size(), is.data());
+    for (const char* name : {"m.0.mlp.experts.0.up_proj.weight", "m.0.mlp.experts.1.up_proj.weight"}) {
+        const auto one = materialize(*quantizeTensor(*model->view(*model->find(name)), spec, Job{}));
+        expected.insert(expected.end(), one.begin(), one.end());
+    }
+    QVERIFY(is == expected);
+
+    request.rules = {{"experts\\.1", *parseSpec("int8:dialect=mlx:block=32")}};
+    const auto mixed = quantizeModel(*model, request, Job{});
+    QVERIFY(!mixed && mixed.error().message.find("one spec") != std::string::npos);
+    request.rules = {};
+    const auto next = quantizeModel(*sourceOf("qwen3_next"), request, Job{});
+    QVERIFY(!next && next.error().message.find("experts=keep") != std::string::npos);
+    request.rules = {{"experts", std::nullopt}};
+    QVERIFY(quantizeModel(*sourceOf("qwen3_next"), request, Job{}).has_value());
 }
 
 /// transformers 5 stacks the experts of a layer: it decodes them by one scheme of compressed-tensors that is packed or fp8,
@@ -429,7 +531,8 @@ void WordLayoutsTest::refusals() {
         {"compressed-tensors", "int4:dialect=ct:block=32", "^odd", "33 columns"},
         {"compressed-tensors", "int4:dialect=ct:block=32", "^nameless", ".weight"},
         {"gptq", "int4:block=32", "^p", "scaletype=f16"},
-        {"gptq", "int4:block=32:scaletype=f16", "^odd", "multiples of 32"},
+        {"gptq", "int3:block=32:scaletype=f16", "^odd", "multiples of 32"},
+        {"gptq", "int4:block=40:scaletype=f16", "^p", "block=40"},
         {"gptq", "int4:block=32:scaletype=f16", "^lm_head", "within the blocks alone"},
         {"mlx", "int4:block=64", "^p", "scaletype=bf16"}};
     for (const auto& [layout, spec, filter, part] : cases) {
