@@ -72,7 +72,7 @@ bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() == 2 || 
 
 bool SpecScope::covers(const TensorInfo& tensor) const {
     const bool isTaken = takes ? takes(tensor) : tensor.isWeight();
-    return isTaken && (!layout || leftAlone({&tensor, nullptr, named}, *layout));
+    return isTaken && (!layout || leftAlone(model, {&tensor, nullptr, named}, *layout));
 }
 
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout) {
