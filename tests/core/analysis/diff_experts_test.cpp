@@ -20,7 +20,7 @@ private Q_SLOTS:
 
 namespace {
 
-constexpr std::int64_t kExperts = 3, kExpertInner = 16, kExpertHidden = 32;
+constexpr std::int64_t kExperts = 3, kExpertInner = 24, kExpertHidden = 32;
 
 struct ExpertForms {
     std::vector<TensorToWrite> apart, fused, stacked, inTurns, oneBelowTheOther; ///< the last two: gpt-oss, DBRX

@@ -238,7 +238,7 @@ void StoredTest::aSpecIsWhatQuantizeWrites() {
     for (const auto& reason : result->reasons) QCOMPARE(QString::fromStdString(reason), QString());
     const double asked = summarize(result->scores[0])->divergence.mean,
                  found = summarize(result->scores[1])->divergence.mean;
-    QVERIFY(asked > 0);
+    QVERIFY(asked > 0 || spec == QLatin1String("bf16")); // weights of some files are in bf16 already
     QVERIFY2(std::fabs(found - asked) <= 1e-6 * asked + 1e-11,
              qPrintable(QStringLiteral("%1 %2").arg(asked).arg(found)));
 }
