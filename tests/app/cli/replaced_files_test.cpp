@@ -73,7 +73,7 @@ private Q_SLOTS:
             "mine.yaml", "- module_path: x\n");
         row("an archive of arrays", {s("quantize"), model_, s("--spec"), s("int8"), s("-o")}, "a.npz",
             bytesOf(s("tests/data/pytorch/arrays.npz")));
-        row("a GGUF file", {s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("q8_0"), s("-o")},
+        row("a GGUF file", {s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("f16"), s("-o")},
             "g.gguf", bytesOf(s("tests/data/gguf/aligned.gguf")));
         row("tokens", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.npy", "\x93NUMPY");
     }
@@ -112,7 +112,7 @@ private Q_SLOTS:
             s("128"),     s("--chunks"), s("1"),      s("-o"), path("inputs.safetensors")};
         QTest::newRow("arrays") << QStringList{s("quantize"), model_, s("--spec"), s("int8"), s("-o"), path("o.npz")};
         QTest::newRow("GGUF") << QStringList{
-            s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("q8_0"), s("-o"), path("o.gguf")};
+            s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("f16"), s("-o"), path("o.gguf")};
         QTest::newRow("an importance matrix")
             << QStringList{s("capture"), kSample,       s("--text"), kText,   s("--ctx"),
                            s("128"),     s("--chunks"), s("1"),      s("-o"), path("imatrix.gguf")};

@@ -173,8 +173,8 @@ private Q_SLOTS:
 
     /// The same weights in other formats would make the quantized folder larger than its source.
     void otherWeightsAreLeftOut() {
-        QByteArray npyOfFloats("\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }",
-                               66);
+        const char header[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }";
+        QByteArray npyOfFloats(header, sizeof header - 1);
         npyOfFloats = npyOfFloats.leftJustified(127) + '\n' + QByteArray(16, '\0');
         const QString source = dir_.filePath(QStringLiteral("many"));
         const auto copyOfFile = [&](const char* from, const char* to) {
