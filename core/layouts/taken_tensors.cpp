@@ -105,8 +105,9 @@ Result<void> checkWhole(const Model& model, bool allowMissing) {
     auto missing = allowMissing ? std::string() : missingSentence(model);
     if (missing.empty()) return {};
     missing.pop_back();
-    return fail(fmt::format("{} is not whole. {}. Put what is missing there, or write the rest with --allow-missing",
-                            escapeForPeople(model.path, 120), missing),
+    if (missing.starts_with('M')) missing.front() = 'm';
+    return fail(fmt::format("{} is not whole ({}): put what is missing there, or write the rest with --allow-missing",
+                            escapeForPeople(model.path, 120), escapeForPeople(missing, 280)),
                 model.path);
 }
 

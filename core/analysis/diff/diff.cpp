@@ -151,6 +151,8 @@ private:
         taken_.insert(&b);
         DiffRow row;
         row.a = &a, row.b = &b, row.aligned = aligned, row.elements = a.elements;
+        for (const TensorInfo* one : {&a, &b})
+            if (one->isUnread() && one->bytes == 0) return refuse(row, "its values cannot be read");
         if (a.elements != b.elements) return refuse(row, "they hold different numbers of values");
         if (a.elements == 0) {
             row.status = DiffStatus::Equal;

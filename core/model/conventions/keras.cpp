@@ -16,15 +16,18 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <functional>
 
 namespace qs {
 namespace {
 
 constexpr std::string_view kEnds[] = {"/vars/0"};
 constexpr const char* kTypes[] = {"Keras-int8", "Keras-int4"};
-constexpr std::size_t kMostVars = 9;  ///< more than a layer of these has
-constexpr std::uint64_t kLooked = 32; ///< rows or columns whose codes are looked at
-constexpr int kLargest[] = {127, 7};  ///< the code of the largest value under a scale
+constexpr std::size_t kMostVars = 9;                        ///< more than a layer of these has
+constexpr std::uint64_t kLooked = 32;                       ///< rows or columns whose codes are looked at
+constexpr std::uint64_t kFitted = 512, kFittedCodes = 1024; ///< groups, and codes of each
+constexpr double kBelongs = 5, kForeign = 2.5;              ///< scaleFit() of scales that do, and that do not
+constexpr int kLargest[] = {127, 7};                        ///< the code of the largest value under a scale
 
 /// The codes as a matrix, and where the scales of a value are.
 struct KerasCoding {
@@ -59,6 +62,27 @@ public:
             for (const float code : codes) most = std::max(most, std::abs(int(code)));
         }
         return most;
+    }
+    /// How well the scales belong to the codes: a group with a large largest value has small codes. The correlation of
+    /// ln scale with ln of the size of the codes, times the square root of the number of groups: about 0 if they do not.
+    double scaleFit() const {
+        const auto count = std::size_t(std::min(kFitted, coding_.byRow ? coding_.rows : coding_.columns));
+        std::vector<double> squares(count);
+        std::vector<float> codes;
+        for (std::uint64_t r = 0; r < (coding_.byRow ? count : std::min(kFittedCodes, coding_.rows)); ++r) {
+            readCodes(r, 0, coding_.byRow ? std::size_t(std::min(kFittedCodes, coding_.columns)) : count, codes);
+            for (std::size_t i = 0; i < codes.size(); ++i)
+                squares[coding_.byRow ? std::size_t(r) : i] += double(codes[i]) * double(codes[i]);
+        }
+        const auto scales = field(1).floats(0, count);
+        double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!(scales[i] > 0) || squares[i] <= 0) continue;
+            const double a = std::log(double(scales[i])), b = 0.5 * std::log(squares[i]);
+            n += 1, x += a, y += b, xx += a * a, yy += b * b, xy += a * b;
+        }
+        const double spread = (xx - x * x / n) * (yy - y * y / n);
+        return n > 2 && spread > 0 ? (xy - x * y / n) / std::sqrt(spread) * std::sqrt(n) : 0;
     }
     const KerasCoding& kerasCoding() const { return coding_; }
 
@@ -207,17 +231,24 @@ Result<std::vector<std::shared_ptr<const KerasLayer>>> readingsOf(const Checkpoi
     return found;
 }
 
-/// Keras' scales come from the largest value, so that its code is the largest there is.
+/// Keras' scales come from the largest value of their group, whose code is then the largest there is.
 bool usesAllCodes(const KerasLayer& layer) {
     const KerasCoding& coding = layer.kerasCoding();
     if (!coding.group.empty()) return true; // these have zero points
-    const int most = kLargest[coding.bits == 4];
+    const int most = kLargest[coding.bits == 4], least = coding.bits == 4 ? most : most - 1;
     for (std::uint64_t i = 0; i < std::min(kLooked, coding.byRow ? coding.rows : coding.columns); ++i) {
         const int largest = layer.largestCode(coding.byRow, i);
-        if (largest != 0 && largest < most - 1) return false;
-        if (largest > most) return false;
+        if ((largest != 0 && largest < least) || largest > most) return false;
     }
     return true;
+}
+
+/// The one reading whose scales clearly belong to their codes; null if it is not one.
+std::shared_ptr<const KerasLayer> clearest(const std::vector<std::shared_ptr<const KerasLayer>>& readings) {
+    std::vector<std::pair<double, std::shared_ptr<const KerasLayer>>> fits;
+    for (const auto& one : readings) fits.emplace_back(one->scaleFit(), one);
+    std::ranges::sort(fits, std::greater(), [](const auto& fit) { return fit.first; });
+    return fits.size() > 1 && fits[0].first > kBelongs && fits[1].first < kForeign ? fits[0].second : nullptr;
 }
 
 KerasRead readKeras(const Checkpoint& checkpoint, const Variables& vars) {
@@ -228,6 +259,7 @@ KerasRead readKeras(const Checkpoint& checkpoint, const Variables& vars) {
                                 shapeText(vars.codes->shape)));
     if (readings->size() > 1) std::erase_if(*readings, [](const auto& one) { return !usesAllCodes(*one); });
     if (readings->size() == 1) return readings->front();
+    if (const auto one = clearest(*readings)) return one;
     return fail("its shapes fit rows and columns, and its codes do not tell which of them the scales belong to");
 }
 
