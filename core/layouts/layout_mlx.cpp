@@ -8,6 +8,7 @@
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/stacked_experts.h"
 #include "core/layouts/word_packing.h"
+#include "core/model/conventions/checkpoint.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialects/rows.h"
 
@@ -66,6 +67,14 @@ Result<void> holds(const TensorInfo& tensor) {
         return fail("config.json ties the head to the embedding, and mlx_lm leaves lm_head.weight out");
     if (tensor.shape.size() != 2) return fail(fmt::format("{} is not a matrix", shapeText(tensor.shape)));
     return isNoConv1d(tensor, "mlx_lm");
+}
+
+/// Of DeepSeek-V2 mlx_lm takes this matrix as it is. Of later networks it turns one half of it and quantizes both halves
+/// again, so their values would change.
+std::string staysIn(const Model& model, const TensorInfo& tensor) {
+    if (!moduleOf(tensor.name).ends_with(".kv_b_proj") || readCheckpointConfig(model).modelType == "deepseek_v2")
+        return {};
+    return "mlx_lm splits this matrix and would quantize its parts once more";
 }
 
 /// Scales, or biases: those of the spec, or what its zero points come to.
@@ -160,6 +169,7 @@ Layout mlxLayout() {
             .accepts = accepts,
             .fields = fields,
             .holds = holds,
+            .staysIn = staysIn,
             .stacked = stackedExperts,
             .config = config,
             .dialect = &kMlxDialect,

@@ -276,7 +276,7 @@ def short(error):
 
 def refusal(said):
     """Without the name of the model and what is offered."""
-    return re.sub(r"; (--tensor|what fits).*", "", re.sub(r"^.*?: (\d+ of \d+ tensors cannot be quantized, nothing was written; )?", "", said))[:300]
+    return re.sub(r"; (--tensor|what fits).*", "", re.sub(r"^\S*/source(\.gguf)?: (\d+ of \d+ tensors cannot be quantized, nothing was written; )?", "", said))[:300]
 
 
 class Network:

@@ -28,6 +28,7 @@ private Q_SLOTS:
     void headsOfNetworks_data();
     void headsOfNetworks();
     void modulesOfNetworks();
+    void mlxKeepsWhatItSplits();
     void hintsOfGgufWork();
 };
 
@@ -316,6 +317,23 @@ void SelectTest::modulesOfNetworks() {
     const auto mixed = quantizeModel(*model, request, Job{});
     QVERIFY2(mixed, mixed ? "" : mixed.error().message.c_str());
     QVERIFY(bytesOf(out.filePath(QStringLiteral("out/config.json"))).contains("\"layers.0.mlp.fc2\""));
+}
+
+void SelectTest::mlxKeepsWhatItSplits() {
+    for (const auto& [type, quantized] : {std::pair("deepseek_v2", 2u), std::pair("deepseek_v3", 1u)}) {
+        const QTemporaryDir dir, out;
+        const std::string config = std::string("{\"model_type\": \"") + type + "\"}";
+        const auto model = folderOf(dir, config.c_str(),
+                                    {matrix("model.layers.0.self_attn.kv_b_proj.weight", {64, 64}),
+                                     matrix("model.layers.0.self_attn.o_proj.weight", {64, 64})});
+        QuantizeRequest request;
+        request.spec = *parseSpec("int4:dialect=mlx:block=32"), request.layout = "mlx";
+        request.output = out.filePath(QStringLiteral("out")).toStdString();
+        const auto done = quantizeModel(*model, request, Job{});
+        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        QCOMPARE(done->quantizedTensors, std::uint64_t(quantized));
+        QCOMPARE(done->kept.size(), std::size_t(2 - quantized));
+    }
 }
 
 /// What the refusal of a spec offers is taken, for rows of any length.
