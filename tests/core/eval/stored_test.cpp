@@ -124,7 +124,7 @@ TensorChoice heldBy(const Model& model, const QuantSpec& spec, const Layout& lay
     TensorChoice all, held;
     bool isAll = true;
     for (const TensorInfo& tensor : model.tensors) {
-        if (!tensor.isWeight() || !leftAlone({&tensor, &spec, false}, layout)) continue;
+        if (!tensor.isWeight() || !leftAlone(&model, {&tensor, &spec, false}, layout)) continue;
         const bool holds = bool(checkWritable(tensor, spec, layout));
         isAll = isAll && holds;
         if (holds)
