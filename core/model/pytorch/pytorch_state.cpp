@@ -323,8 +323,10 @@ private:
         if (!dtype) return leave(fmt::format("it is of {}", quotedName(unshown)));
         // Flags of views that are computed only when they are read: conjugate and negative.
         const std::size_t metadata = isV3 ? 7 : 6;
-        if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata)))
-            return leave("it is a conjugate or negative view");
+        if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata))) {
+            count(notes_.views, place);
+            return true;
+        }
         if (isQuantized) count(notes_.quantized, place);
         tensor.dtype = *dtype;
         return keep(std::move(tensor));
