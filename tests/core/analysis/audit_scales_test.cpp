@@ -189,7 +189,8 @@ void AuditScalesTest::rowsOfTheirOwnSizes() {
     const auto done =
         quantizeModel(*model, {*parseSpec("int8:dialect=ct:scale=channel"), {}, "compressed-tensors", path_}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
-    QVERIFY2(findings().empty(), shown(findings()).c_str());
+    for (const std::string& finding : findings()) // the outliers make a channel of their own
+        QVERIFY2(finding.starts_with("channels "), finding.c_str());
 }
 
 QS_TEST(AuditScalesTest)

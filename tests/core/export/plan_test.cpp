@@ -162,7 +162,6 @@ void PlanTest::refusalsOfferWhatFits_data() {
     row("bnb", "nf4:block=64", "nf4:block=64:dialect=bnb");
     // The columns of the sample are not multiples of 128.
     row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
-    row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
     row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
     row("mlx", "int4:dialect=mlx", "int4:block=32:dialect=mlx");
     row("mlx", "nf4", "");

@@ -232,7 +232,9 @@ private Q_SLOTS:
         QVERIFY(model && (*model)->warnings.size() == 1);
         QTemporaryDir output;
         const QString out = output.filePath(QStringLiteral("out"));
-        const auto written = quantizeModel(**model, request(out, "int8"), Job{});
+        auto asked = request(out, "int8");
+        asked.allowMissing = true;
+        const auto written = quantizeModel(**model, asked, Job{});
         QVERIFY2(written.has_value(), written ? "" : written.error().message.c_str());
         const auto index =
             nlohmann::json::parse(bytesOf(out + QStringLiteral("/model.safetensors.index.json")).toStdString());
