@@ -75,7 +75,7 @@ std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
 Result<void> printBelow(const AnalyzeOptions& options, const AnalysisPlan& plan, const AnalysisSummary& below) {
     const Table sums =
         withColumns(makeTable({}, totalColumns(), below.totals),
-                    {"spec", "tensors", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
+                    {"spec", "matrices", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
     const std::string& inputs = options.learning.activations;
     std::string text = "\n" + below.proxy + "\n";
     if (plan.options.inputs)

@@ -251,8 +251,10 @@ Run declareEval(CLI::App& app) {
         .reads()
         .oneAtATime();
     addTensorFilters(app, options->filters);
-    option(app, "--layout", options->layout,
-           "Leave out what this layout keeps as it is, and take the bytes that it stores; see `layouts`")
+    option(
+        app, "--layout", options->layout,
+        "Leave out what this layout keeps as it is, and take the values that its readers\ngive and the bytes that it "
+        "stores; see `layouts`")
         .type("LAYOUT");
     option(app, "--against", options->others,
            "Another model with the same vocabulary, of any family and file format; may be given\nseveral times")

@@ -29,7 +29,7 @@ struct QuantizeOptions {
     std::string recipe, solver, certificate;
     Learning learning;
     OutputFiles rows; ///< the certificate and the rows of the solver, as JSON
-    bool skipRefused = false, copyAll = false;
+    bool skipRefused = false, copyAll = false, allowMissing = false;
 };
 
 struct ExportOptions {
@@ -37,12 +37,12 @@ struct ExportOptions {
     TensorChoice choice;
     OutputFiles rows; ///< the certificate, as JSON
     UnitOptions units;
-    bool skipRefused = false, copyAll = false;
+    bool skipRefused = false, copyAll = false, allowMissing = false;
 };
 
 struct DequantizeOptions {
     std::string path, decode, output;
-    bool copyAll = false;
+    bool copyAll = false, allowMissing = false;
 };
 
 constexpr double kToldSeconds = 1; ///< seconds of CPU time; shorter runs do not print it
@@ -237,7 +237,7 @@ Result<void> exportAs(const ExportOptions& options) {
     if (auto fine = options.rows.check(); !fine) return fine;
     QuantizeRequest request{{}, options.choice, options.layout, options.output};
     request.skipRefused = options.skipRefused;
-    request.copyAll = options.copyAll;
+    request.copyAll = options.copyAll, request.allowMissing = options.allowMissing;
     recipe->applyTo(request);
     const auto units = options.units.open(options.rows.any());
     if (!units) return tl::unexpected(units.error());
@@ -278,7 +278,7 @@ Result<void> quantize(const QuantizeOptions& options) {
     const std::string layout = options.layout == kLayoutOfEnding ? std::string() : options.layout;
     QuantizeRequest request{{}, options.choice, layout, options.output};
     request.skipRefused = options.skipRefused;
-    request.copyAll = options.copyAll;
+    request.copyAll = options.copyAll, request.allowMissing = options.allowMissing;
     recipe->applyTo(request);
     std::vector<solve::SolveRow> rows;
     std::optional<solve::Settings> settings;
@@ -307,7 +307,8 @@ Result<void> dequantize(const DequantizeOptions& options) {
     if (!model) return tl::unexpected(model.error());
     std::optional<Decode> decode;
     if (!options.decode.empty()) decode = options.decode == "poly" ? Decode::Poly : Decode::Table;
-    auto written = dequantizeModel(**model, decode, options.output, processJob(), options.copyAll);
+    auto written =
+        dequantizeModel(**model, decode, options.output, processJob(), options.copyAll, options.allowMissing);
     if (!written) return tl::unexpected(written.error());
     if (auto done = report(*written, options.output, "tensors decoded"); !done) return done;
     std::string text = leftOutText(written->leftOut);
@@ -315,8 +316,12 @@ Result<void> dequantize(const DequantizeOptions& options) {
     return print(text);
 }
 
-void addCopyAll(CLI::App& app, bool& copyAll) {
-    flag(app, "--copy-all", copyAll, "Copy the other weights of a folder too: by default they are left out and named");
+/// What is copied of a folder, and whether a part of it may be missing.
+template<class Options> void addCopying(CLI::App& app, Options& options) {
+    flag(app, "--copy-all", options.copyAll,
+         "Copy the other weights of a folder too: by default they are left out and named");
+    flag(app, "--allow-missing", options.allowMissing,
+         "Write what there is of a model that lacks shards or tensors: by default it is refused");
 }
 
 } // namespace
@@ -336,7 +341,9 @@ Run declareQuantize(CLI::App& app) {
     requireEither(app, specs, recipe, "--spec or --recipe");
     addTensorChoice(app, options->choice);
     option(app, "--layout", options->layout,
-           "How it is stored (default: what writes files that end as OUT does, else eformer);\nsee `layouts`")
+           "How it is stored (default: what writes files that end as OUT does, else that of the dialect\nthat the spec "
+           "names, "
+           "else the first that holds it); see `layouts`")
         .type("LAYOUT");
     option(app, "--solver", options->solver,
            "Keep the output of each layer on --activations: gptq or awq, with options\n"
@@ -344,7 +351,7 @@ Run declareQuantize(CLI::App& app) {
         .type("SOLVER");
     options->learning.declare(app);
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
-    addCopyAll(app, options->copyAll);
+    addCopying(app, *options);
     option(app, "--certificate", options->certificate, "What was proved, with the SHA-256 of every file, as JSON")
         .type("FILE")
         .writes({".json"});
@@ -366,7 +373,7 @@ Run declareExport(CLI::App& app) {
     addTensorChoice(app, options->choice);
     option(app, "--layout", options->layout, "How it is stored; see `layouts`").required().type("LAYOUT");
     flag(app, "--skip-refused", options->skipRefused, "Keep tensors that are refused as they are, and name them");
-    addCopyAll(app, options->copyAll);
+    addCopying(app, *options);
     options->units.declare(app);
     options->rows.declare(app, {"json"});
     option(app, "-o,--output", options->output, "A .safetensors, .gguf, .h5 or .npz file, or a Hugging Face folder")
@@ -382,7 +389,7 @@ Run declareDequantize(CLI::App& app) {
     option(app, "--decode", options->decode, "Decode 4-bit codes by table or by polynomial (default: as the file says)")
         .oneOf({"table", "poly"})
         .type("table|poly");
-    addCopyAll(app, options->copyAll);
+    addCopying(app, *options);
     option(app, "-o,--output", options->output, "A .safetensors file, or a Hugging Face folder")
         .required()
         .type("OUT")

@@ -72,7 +72,8 @@ Result<std::shared_ptr<const Model>> open(const std::string& path) {
     if (!model) return model;
     runFiles().reads(**model);
     if (auto fine = runFiles().apart(); !fine) return tl::unexpected(fine.error());
-    if (auto sentence = leftOutSentence(**model); !sentence.empty()) addOnce(leftOut(), std::move(sentence));
+    for (auto sentence : {leftOutSentence(**model), missingSentence(**model)})
+        if (!sentence.empty()) addOnce(leftOut(), std::move(sentence));
     constexpr std::size_t most = 10;
     const auto& warnings = (*model)->warnings;
     for (std::size_t i = 0; i < warnings.size() && i < most; ++i) warn(warnings[i]);

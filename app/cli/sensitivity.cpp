@@ -14,7 +14,6 @@
 #include "core/eval/sensitivity/report.h"
 
 #include <fmt/format.h>
-#include <unordered_set>
 
 namespace qs::cli {
 namespace {
@@ -23,7 +22,7 @@ constexpr const char* kNoCache = "none";
 constexpr std::size_t kMostRowsPrinted = 40;
 
 struct SensitivityOptions {
-    std::string path, by = eval::groupings().front().id, cache, memory;
+    std::string path, by = eval::groupings().front().id, layout, cache, memory;
     std::vector<std::string> specs, tensors, hows = {eval::sensitivityHows().front().id};
     double until = 0;
     TextOptions text;
@@ -112,13 +111,9 @@ Result<void> runSensitivity(const SensitivityOptions& options) {
     const auto units = options.units.open(options.outputs.any());
     if (!units) return tl::unexpected(units.error());
     plan->units = *units;
-    std::unordered_set<const TensorInfo*> taken;
-    if (!options.tensors.empty()) {
-        const auto selected = select(**model, TensorChoice{options.tensors});
-        if (!selected) return tl::unexpected(selected.error());
-        taken.insert(selected->begin(), selected->end());
-        plan->takes = [&](const TensorInfo& tensor) { return taken.contains(&tensor); };
-    }
+    auto scope = eval::scopeOf(**model, options.tensors, options.layout);
+    if (!scope) return tl::unexpected(scope.error());
+    plan->scope = std::move(*scope);
     const auto imported = options.imports.read(*model);
     if (!imported) return tl::unexpected(imported.error());
     auto text = options.text.read(**model, processJob());
@@ -177,6 +172,11 @@ Run declareSensitivity(CLI::App& app) {
            "Only matrices whose name matches; may be given several times\n(default: those of all layers)")
         .type("REGEX")
         .oneAtATime();
+    option(
+        app, "--layout", options->layout,
+        "Leave out what this layout keeps as it is, and take the values that its readers\ngive and the bytes that it "
+        "stores; see `layouts`")
+        .type("LAYOUT");
     option(app, "--until", options->until,
            "A run of alone ends once the error by chunk of its mean KL is at most this share of\n"
            "the mean, such as 0.1; looked at after every 4 chunks (default: never)")
@@ -200,6 +200,7 @@ Run declareSensitivity(CLI::App& app) {
         line += options->text.commandLine() + " --by " + options->by;
         for (const auto& how : options->hows) line += " --how " + how;
         for (const auto& tensor : options->tensors) line += " --tensor " + tensor;
+        if (!options->layout.empty()) line += " --layout " + options->layout;
         if (options->until > 0) line += fmt::format(" --until {}", options->until);
         line += options->imports.commandLine();
         options->commandLine = line;

@@ -25,7 +25,7 @@ void ModelOpener::restore(const SessionState& view) {
         return openSaved(view.saved, place);
     }
     wanted_ = view;
-    open(view.path);
+    open(view.path, view.as.toStdString());
 }
 
 void ModelOpener::openSaved(const QString& path, const SessionState& view) {
@@ -67,10 +67,11 @@ void ModelOpener::read(OpenedModel::Saved saved, const SessionState& view) {
                    .specA = QString::fromStdString(step.specA),
                    .specB = QString::fromStdString(step.specB),
                    .metric = text("metric"),
-                   .comparing = step.comparing};
+                   .comparing = step.comparing,
+                   .as = text("as")};
     }
     saved_ = std::move(saved);
-    open(wanted_.path);
+    open(wanted_.path, wanted_.as.toStdString());
 }
 
 void ModelOpener::open(const QString& path, const std::string& as) {
@@ -86,11 +87,11 @@ void ModelOpener::open(const QString& path, const std::string& as) {
         return OpenedModel{
             freedOnPool(*model), freedOnPool(layoutOf(**model)), hasStoredTensors(**model), false, {}, {}};
     };
-    opening_.run({}, work, [this](Result<OpenedModel> opened) {
+    opening_.run({}, work, [this, as](Result<OpenedModel> opened) {
         auto view = std::exchange(wanted_, {});
         auto saved = std::exchange(saved_, std::nullopt);
         if (!opened) return complain(opened.error().sentence());
-        opened->view = std::move(view), opened->saved = std::move(saved);
+        opened->view = std::move(view), opened->saved = std::move(saved), opened->as = as;
         opened_(std::move(*opened));
     });
     Q_EMIT opening(path);

@@ -26,6 +26,7 @@ struct OpenedModel {
         std::vector<std::string> changed;
     };
     std::optional<Saved> saved; ///< set when a session file named the model
+    std::string as = {};        ///< as given to ModelOpener::open()
 };
 
 class ModelOpener : public QObject {

@@ -128,6 +128,7 @@ void Session::adopt(OpenedModel opened) {
     model_ = std::move(opened.model);
     layout_ = std::move(opened.layout);
     stored_ = opened.stored;
+    if (!opened.isSame) d->as = std::move(opened.as);
     d->sweep.setModel(model_, weights());
     d->recent.put(QString::fromStdString(model_->path));
     if (opened.saved && opened.saved->changed.empty())
@@ -408,7 +409,8 @@ SessionState Session::state() const {
             .specA = QString::fromStdString(specText(specA_)),
             .specB = QString::fromStdString(specText(specB_)),
             .metric = metric_,
-            .comparing = comparing_};
+            .comparing = comparing_,
+            .as = QString::fromStdString(d->as)};
 }
 
 const FormerRun& Session::formerRun() const { return d->former; }

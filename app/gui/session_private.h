@@ -33,6 +33,7 @@ struct Session::Private {
     SessionRules rules;
     QTimer settle;
     FormerRun former;
+    std::string as; // the convention that the user chose for the model's quantized layers, see OpenOptions
 };
 
 } // namespace qs::gui

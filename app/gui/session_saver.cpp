@@ -42,9 +42,10 @@ struct SessionSaver::Snapshot {
 
     /// Equal contents give equal keys.
     QByteArray key() const {
-        QByteArray key = (state.path + state.tensor + state.page + state.specA + state.specB + state.metric).toUtf8() +
-                         recipe + char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
-                         QByteArray::number(qulonglong(at));
+        QByteArray key =
+            (state.path + state.tensor + state.page + state.specA + state.specB + state.metric + state.as).toUtf8() +
+            recipe + char('0' + state.comparing) + QByteArray::number(qulonglong(history.size())) + ' ' +
+            QByteArray::number(qulonglong(at));
         for (const auto& [spec, known] : rows)
             key += ' ' + QByteArray::fromStdString(canonicalText(spec)) + QByteArray::number(qlonglong(known.size()));
         for (const auto& [name, one] : kept) key += ' ' + name.toUtf8() + QByteArray::number(one.number);
@@ -62,7 +63,8 @@ struct SessionSaver::Snapshot {
         file.at = at;
         file.view = {{"tensor", state.tensor.toStdString()},
                      {"page", state.page.toStdString()},
-                     {"metric", state.metric.toStdString()}};
+                     {"metric", state.metric.toStdString()},
+                     {"as", state.as.toStdString()}};
         for (const auto& [spec, known] : rows)
             if (!known.isEmpty()) file.results.push_back(resultsOf(spec, known, weights));
         for (const auto& [name, one] : kept)

@@ -72,13 +72,14 @@ SessionState readState(const QSettings& s) {
             .specA = text("specA"),
             .specB = text("specB"),
             .metric = text("metric"),
-            .comparing = s.value(QStringLiteral("session/comparing")).toBool()};
+            .comparing = s.value(QStringLiteral("session/comparing")).toBool(),
+            .as = text("as")};
 }
 
 void writeState(QSettings& s, const SessionState& state) {
     const std::pair<const char*, QVariant> values[] = {
         {"path", state.path},   {"tensor", state.tensor}, {"page", state.page},           {"specA", state.specA},
-        {"specB", state.specB}, {"metric", state.metric}, {"comparing", state.comparing},
+        {"specB", state.specB}, {"metric", state.metric}, {"comparing", state.comparing}, {"as", state.as},
     };
     s.setValue(QStringLiteral("session/when"), QDateTime::currentDateTime());
     for (const auto& [key, value] : values) s.setValue(QStringLiteral("session/") + QLatin1String(key), value);

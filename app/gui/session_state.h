@@ -16,6 +16,7 @@ struct SessionState {
     QString path, tensor, page;   ///< path "": no model was open
     QString specA, specB, metric; ///< specs as the user typed them
     bool comparing = false;
+    QString as = {};    ///< the convention that the user chose for quantized layers, see OpenOptions; "": none
     QString saved = {}; ///< session file with the history and results of this state; "": none
     bool operator==(const SessionState&) const = default;
 };

@@ -25,8 +25,8 @@ void checkLayout(const std::string& id) {
 }
 
 Rows exported(const OpenModel& model, const std::string& output, const Texts& specs, const std::string& recipe,
-              const std::string& layout, const Texts& filters, bool skipRefused, Calibration calibration,
-              const py::object& progress) {
+              const std::string& layout, const Texts& filters, bool skipRefused, bool copyAll, bool force,
+              bool allowMissing, Calibration calibration, const py::object& progress) {
     return run(progress, [&](const Job& job) {
         if (specs.empty() == recipe.empty())
             throw Fault(
@@ -41,11 +41,12 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         for (const auto& input : inputs) files.reads(input, "the calibration inputs");
         files.exports(output, "the output", true);
         take(files.apart());
+        take(files.mayBeWritten(force, "force=True"));
         const auto served = model.served(job);
         take(selectAny(*served, TensorChoice{filters}));
         const Recipe rules = recipe.empty() ? take(recipeOfSpecs(specs)) : take(readRecipeFor(recipe, *served));
         QuantizeRequest request{{}, TensorChoice{filters}, layout, output};
-        request.skipRefused = skipRefused;
+        request.skipRefused = skipRefused, request.copyAll = copyAll, request.allowMissing = allowMissing;
         rules.applyTo(request);
         std::vector<solve::SolveRow> solved;
         calibration.fill(request, solved, job);
@@ -54,6 +55,8 @@ Rows exported(const OpenModel& model, const std::string& output, const Texts& sp
         out.summary = summaryText(done.certificate);
         for (const auto& remark : done.written.remarks) out.summary += "\n" + remark;
         for (const auto& warning : done.written.warnings) out.summary += "\nWarning: " + warning;
+        for (const auto& [name, why] : done.written.leftOut)
+            out.summary += fmt::format("\n{} is left out: {}.", escapeForPeople(name, 200), why);
         for (const auto& [name, reason] : done.written.skipped)
             out.summary += fmt::format("\n{} stays as it is: {}", escapeForPeople(name, 80), oneSentence(reason));
         for (const auto& [name, reason] : done.written.kept)

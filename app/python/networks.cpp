@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <pybind11/stl.h>
-#include <unordered_set>
 
 namespace qs::python {
 namespace {
@@ -200,11 +199,7 @@ Rows sensitivity(const OpenModel& model, const Texts& specs, const TextArguments
         plan.cache = cache;
         text.readMemory(plan.memory);
         plan.text = text.read("sensitivity", *served, job);
-        if (!filters.empty()) {
-            const auto taken = take(selectAny(*served, TensorChoice{filters}));
-            plan.takes = [set = std::unordered_set<const TensorInfo*>(taken.begin(), taken.end())](
-                             const TensorInfo& tensor) { return set.contains(&tensor); };
-        }
+        plan.scope = take(eval::scopeOf(*served, filters, {}));
         const auto imported = importedFrom(imports, served);
         eval::Sensitivity all;
         for (const auto& id : hows) {

@@ -77,7 +77,7 @@ std::vector<std::pair<std::string, std::string>> plotsOf(const Rows& rows, const
 }
 
 /// Writes the report as the ending of the path says.
-void save(const Rows& rows, const std::string& path, const py::object& progress) {
+void save(const Rows& rows, const std::string& path, bool force, const py::object& progress) {
     std::string endings;
     const ReportWriter* writer = nullptr;
     for (const ReportWriter& one : reportWriters()) {
@@ -90,6 +90,7 @@ void save(const Rows& rows, const std::string& path, const py::object& progress)
     for (const std::string& input : rows.inputs) files.reads(input, "what was read");
     files.writes(path, "the report");
     take(files.apart());
+    take(files.mayBeWritten(force, "force=True"));
     run(progress, [&](const Job& job) {
         take(writeWholeFile(path, take(writer->render(reportOf(rows, job)))));
         return true;

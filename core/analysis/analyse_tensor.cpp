@@ -256,6 +256,33 @@ private:
     std::vector<float> values_; ///< that those codes decode to
 };
 
+/// W / scale of every value, ascending; empty: of many values, or of codes that are not chosen by it.
+Result<std::vector<float>> fewValuesOf(const TensorPass& pass, const TensorInfo& tensor, const FloatHistogram& values,
+                                       const Job& job) {
+    std::vector<float> few;
+    if (tensor.elements > kFewValues) return few;
+    few.resize(tensor.elements);
+    auto encoders = pass.encoders(tensor.dtype);
+    const auto done = pass.run(0, pass.units(), job, [&](const PassRange& range) {
+        const std::size_t group = std::max<std::size_t>(1, range.run.group);
+        std::vector<GroupParams> measured((range.n + group - 1) / group);
+        if (!range.run.given) encoders[range.worker].params(range.run, measured.data());
+        for (std::size_t i = 0; i < range.n; ++i) {
+            const GroupParams& params =
+                range.run.given ? range.run.given[i / group * range.run.givenStride] : measured[i / group];
+            few[range.begin + i] = placeOf(range.run.encoder, params, range.x[i]);
+        }
+    });
+    if (!done) return tl::unexpected(done.error());
+    std::erase_if(few, [](float value) { return !std::isfinite(value); });
+    std::ranges::sort(few);
+    // What the encoder itself counted: it may measure scales, or values, otherwise.
+    std::vector<std::uint64_t> bins(kFloatBins);
+    for (const float value : few) ++bins[std::bit_cast<std::uint32_t>(value) >> kFloatBinShift];
+    if (bins != values.counts()) few.clear();
+    return few;
+}
+
 TensorAnalysis startRow(const TensorInfo& tensor, const QuantSpec& spec) {
     TensorAnalysis row;
     row.tensor = tensor.name, row.dtype = tensor.dtype, row.shape = tensor.shape, row.elements = tensor.elements;
@@ -366,6 +393,14 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
     }
     if (options.effects && !row.solved) row.onOutput = options.effects->of(tensor.name, asked);
     if (row.solved || options.detail == Detail::Sums) return row;
+    const bool hasGap = row.levels.size() >= 2 && !codecOf(spec) && row.distribution;
+    auto few = hasGap ? fewValuesOf(*pass, tensor, row.values(), job) : std::vector<float>();
+    if (!few) return tl::unexpected(few.error());
+    if (!few->empty()) {
+        auto distribution = std::make_shared<Distribution>(*row.distribution);
+        distribution->few = std::move(*few);
+        row.distribution = std::move(distribution);
+    }
     if (const auto gap = lloydGap(row, scaledDensity(row))) row.lloydGapDb = gap->gapDb();
     return row;
 }

@@ -24,6 +24,7 @@ struct Tensor;
 }
 
 enum class Status { Ok, Refused, Failed };
+const char* statusId(Status status); ///< "ok", "refused" or "failed"
 
 /// Spec-independent figures of the finite elements; cached by the window.
 struct TensorStatistics {
@@ -77,9 +78,11 @@ struct DecodedAsTraits {
 std::span<const DecodedAsTraits> decodedAsChoices();
 
 /// The distribution of values and errors of one tensor, or of many together. It takes 262 KB.
+constexpr std::uint64_t kFewValues = 2048;
 struct Distribution {
-    FloatHistogram error; ///< histogram of E = V - W
-    FloatHistogram value; ///< histogram of W / scale, in the unit of the levels
+    FloatHistogram error;   ///< histogram of E = V - W
+    FloatHistogram value;   ///< histogram of W / scale, in the unit of the levels
+    std::vector<float> few; ///< all W / scale, ascending, of a tensor of at most kFewValues; empty: of more
     void merge(const Distribution& other) {
         error.merge(other.error);
         value.merge(other.value);

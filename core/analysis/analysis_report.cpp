@@ -56,7 +56,7 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
     for (const std::string& sentence : whole ? whole->remarks : remarksOf(result.rows)) section.text += " " + sentence;
     section.cards = withColumns(
         makeTable({}, totalColumns(), whole ? whole->totals : totals(result.rows, plan.model.get())),
-        {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse", "bytes_before", "bytes", "tensors", "refused"});
+        {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse", "bytes_before", "bytes", "matrices", "refused"});
     return section;
 }
 
@@ -172,6 +172,38 @@ Result<Provenance> modelProvenance(const Model& model, const std::string& specs,
     return lines;
 }
 
+void addLeftOut(const Model& model, const std::vector<std::string>& specs, Report& report) {
+    if (model.undecoded.empty()) return;
+    const Columns<UndecodedLayer> columns = {
+        {{"tensor", "Layer", "", Show::Text, 0, Direction::None, "A quantized layer that is not decoded"},
+         [](const UndecodedLayer& one) -> Value { return one.name; }},
+        {{"parts", "Parts", "", Show::Integer, 0, Direction::None, "Tensors that hold it"},
+         [](const UndecodedLayer& one) -> Value { return std::int64_t(one.parts.size()); }},
+        {{"reason", "Why", "", Show::Text, 0, Direction::None, "Why it is not decoded"},
+         [](const UndecodedLayer& one) -> Value { return one.why; }}};
+    Table table = makeTable("Left out", columns, model.undecoded);
+    report.more.emplace_back("left_out", table);
+    const auto has = [&](std::string_view id) {
+        return std::ranges::any_of(report.data.columns, [&](const ColumnInfo& column) { return column.id == id; });
+    };
+    for (const std::string& spec : has("tensor") && has("status") ? specs : std::vector<std::string>())
+        for (const UndecodedLayer& one : model.undecoded) {
+            auto& row = report.data.rows.emplace_back();
+            for (const ColumnInfo& column : report.data.columns)
+                row.push_back(column.id == "tensor"   ? Value(one.name)
+                              : column.id == "spec"   ? Value(spec)
+                              : column.id == "status" ? Value(std::string(statusId(Status::Refused)))
+                              : column.id == "reason" ? Value("not decoded: " + one.why)
+                                                      : Value());
+        }
+    Section section;
+    section.title = "Left out";
+    section.text = leftOutSentence(model);
+    section.tables.push_back(std::move(table));
+    section.brief = true;
+    report.sections.push_back(std::move(section));
+}
+
 void addSeed(Provenance& provenance, const std::string& seed) {
     for (auto& [key, value] : provenance)
         if (key == kSeeds) value = value == kNoSeeds ? seed : value + "; " + seed;
@@ -222,6 +254,11 @@ Result<Report> analysisReport(const AnalysisPlan& plan, const AnalysisResult& re
             "Where the weights lie between the levels, and how often each code is used, over all measured tensors.",
             codebooks(plan, specs, result.pooled), {});
     if (contents.tensors) add("Tensors", proxy, {}, tensorTables(plan, result, report.data, whole));
+    report.more.emplace_back(
+        "specs", makeTable("Specs", totalColumns(), whole ? whole->totals : totals(result.rows, plan.model.get())));
+    std::vector<std::string> asTyped;
+    for (const auto& [text, spec] : plan.specs) asTyped.push_back(text);
+    addLeftOut(*plan.model, asTyped, report);
     return report;
 }
 

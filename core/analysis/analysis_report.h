@@ -25,6 +25,9 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;
 /// The provenance of a measurement on a model: its files with their SHA-256, the specs, the machine.
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
                                    const Job& job = {});
+/// Says which quantized layers are left out because they are not decoded: as the array "left_out", as a section, and, if
+/// rows have a status, as a refused row for each spec.
+void addLeftOut(const Model& model, const std::vector<std::string>& specs, Report& report);
 /// Says a seed that was used, in place of "none"; several stand behind each other.
 void addSeed(Provenance& provenance, const std::string& seed);
 /// Hashes the input files (on its own thread while rows are made, when called through analyse(); here it waits).

@@ -11,11 +11,12 @@
 #include <limits>
 
 namespace qs {
-namespace {
 
-const char* statusText(Status status) {
+const char* statusId(Status status) {
     return status == Status::Ok ? "ok" : status == Status::Refused ? "refused" : "failed";
 }
+
+namespace {
 
 /// Why the row or some of its figures are missing, and what has to be known about it.
 std::string reasonOf(const TensorAnalysis& row) {
@@ -38,7 +39,7 @@ std::string reasonOf(const TensorAnalysis& row) {
             missing.emplace_back(metric.id, reason);
     }
     for (const auto& [ids, why] : missing) add(ids + ": " + why);
-    return text;
+    return oneSentence(text);
 }
 
 Columns<AnalysisRow> makeAnalysisColumns() {
@@ -56,7 +57,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
     add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"},
         [](const Row& r) { return canonicalText(r->spec); });
     add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
-        [](const Row& r) { return statusText(r->status); });
+        [](const Row& r) { return statusId(r->status); });
     add(withWholeTip({"bpw", "bpw", "", Show::Fixed, 4, lower,
                       "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
         [](const Row& r) -> Value { return r->status == Status::Ok && r->elements ? Value(r->bpw) : Value(); });
@@ -93,7 +94,7 @@ Columns<SpecTotal> makeTotalColumns() {
     const auto add = [&](ColumnInfo info, auto get) { columns.push_back(columnOf<Row>(std::move(info), get)); };
     add({"spec", "Spec", "", Show::Text, 0, none, "The spec as typed"}, &Row::specAsTyped);
     add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"}, &Row::specFull);
-    add({"tensors", "Tensors", "", Show::Integer, 0, none, "Measured tensors"}, &Row::tensors);
+    add({"matrices", "Tensors", "", Show::Integer, 0, none, "Measured tensors"}, &Row::tensors);
     add({"refused", "Refused", "", Show::Integer, 0, lower, "Tensors that the spec cannot take"}, &Row::refused);
     add({"elements", "Elements", "", Show::Integer, 0, none, "Of the measured tensors"}, &Row::elements);
     add({"bytes_before", "Before", "", Show::Bytes, 0, none, "Bytes of the measured tensors in the source"},

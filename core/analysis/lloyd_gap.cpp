@@ -16,6 +16,34 @@ constexpr std::size_t kMany = 64;    ///< levels, for which starting a thread ta
 constexpr std::uint64_t kFew = 4096; ///< elements, for which it takes more
 constexpr double kLeastGain = 1e-6;  ///< relative saving of a round, 4e-6 dB
 
+/// The values themselves, an atom each; empty: they are not known.
+Density atomsOf(const TensorAnalysis& row) {
+    std::vector<DensityCell> cells;
+    for (const float value : row.distribution ? row.distribution->few : std::vector<float>()) {
+        if (cells.empty() || cells.back().lo != double(value)) cells.push_back({double(value), double(value), 0});
+        ++cells.back().mass;
+    }
+    return Density(std::move(cells));
+}
+
+/// A codebook that no other of its size is better than; of many values one that no small move makes better.
+CodebookFit bestFit(const TensorAnalysis& row, const Density& density, const std::vector<double>& levels,
+                    bool isOfAtoms) {
+    if (isOfAtoms) return fitOf(density, bestLevelsOfAtoms(density, levels.size()));
+    // From where the levels are, too: it cannot end worse than it begins.
+    std::vector<double> found[] = {compandedLevels(density, levels.size()), levels};
+    const auto iterate = [&](std::size_t begin, std::size_t end, unsigned) {
+        for (std::size_t i = begin; i < end; ++i)
+            found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeastGain);
+    };
+    if (levels.size() < kMany || row.elements < kFew)
+        iterate(0, 2, 0);
+    else
+        parallelFor(2, 1, iterate);
+    CodebookFit a = fitOf(density, found[0]), b = fitOf(density, found[1]);
+    return a.mse <= b.mse ? a : b;
+}
+
 } // namespace
 
 Density scaledDensity(const TensorAnalysis& row) {
@@ -52,23 +80,14 @@ std::optional<LloydGap> lloydGap(const TensorAnalysis& row, const Density& densi
     }
     const std::vector<double> levels(row.levels.begin(), row.levels.end());
     if (boundaries.size() + 1 != levels.size()) return std::nullopt;
+    const Density atoms = atomsOf(row);
+    const Density& exact = atoms.empty() ? density : atoms;
     LloydGap out;
-    out.fit = fitOf(density, levels, boundaries);
+    out.fit = fitOf(exact, levels, boundaries);
     if (!(out.fit.mse > 0) || !(out.fit.power > 0)) return std::nullopt;
-    // From where the levels are, too: it cannot end worse than it begins.
-    std::vector<double> found[] = {compandedLevels(density, levels.size()), levels};
-    const auto iterate = [&](std::size_t begin, std::size_t end, unsigned) {
-        for (std::size_t i = begin; i < end; ++i)
-            found[i] = lloydMax(density, std::move(found[i]), kRounds, kLeastGain);
-    };
-    if (levels.size() < kMany || row.elements < kFew)
-        iterate(0, 2, 0);
-    else
-        parallelFor(2, 1, iterate);
-    const CodebookFit a = fitOf(density, found[0]), b = fitOf(density, found[1]);
-    out.best = std::move(found[a.mse <= b.mse ? 0 : 1]);
-    const CodebookFit& least = a.mse <= b.mse ? a : b;
+    CodebookFit least = bestFit(row, exact, levels, !atoms.empty());
     if (!(least.mse > 0)) return std::nullopt;
+    out.best = std::move(least.levels);
     out.bestDb = least.sqnrDb();
     const double atom = std::max(std::fabs(density.lowest()), std::fabs(density.highest())) / 64;
     out.boundDb = shannonBoundDb(density, std::log2(double(levels.size())), atom);

@@ -168,10 +168,8 @@ const char* whyNoClipping(const Row& row) {
 }
 const char* whyNoInputs(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;
-    return row.onInputs
-               ? "undefined: what is weighed is zero"
-               : "needs inputs of the layer: Load activations in the overview, Layer output on page Evidence, or "
-                 "analyze --activations";
+    return row.onInputs ? "undefined: what is weighed is zero"
+                        : "needs inputs of the layer: Load activations in the overview, or analyze --activations";
 }
 const char* whyNoOutput(const Row& row) {
     if (const char* why = whyUnmeasured(row)) return why;

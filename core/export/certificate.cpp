@@ -48,7 +48,9 @@ Result<void> takeLong(std::string& piece, const TakeText& take) {
 Json loadersJson(const Certificate& c) {
     Json cells = Json::array();
     for (const LoaderCell* cell : c.loaders) {
-        Json row{{"network", cell->network}, {"spec", cell->spec}, {"second_layer", cell->second},
+        Json row{{"network", cell->network},
+                 {"spec", cell->spec},
+                 {"second_layer", cell->second},
                  {"result", idOf(cell->loading)}};
         if (*cell->measure) row[cell->measure] = cell->apart;
         if (*cell->reason) row["reason"] = cell->reason;
@@ -76,6 +78,7 @@ Json certificateJson(const Certificate& c) {
     json["tensors_equal"] = c.proof.equal;
     json["tensors_copied"] = c.proof.copied;
     json["tensors_not_compared"] = c.proof.notCompared;
+    if (!c.missing.empty()) json["missing"] = c.missing, json["tensors_missing"] = c.missingTensors;
     if (hasLoader(c.layout)) json["loaders"] = loadersJson(c);
     json["files"] = Json::array();
     for (const auto& file : c.files)
@@ -189,6 +192,10 @@ std::string summaryText(const Certificate& c) {
                     "tensors written, as predicted; ",
                     c.bitsPerWeight(), proof.quantized, proof.quantized == 1 ? "" : "s", c.bitsPerWeightOfAll(),
                     proof.all(), bytesText(proof.bytesWritten));
+    if (c.missingTensors > 0)
+        text += fmt::format("{} of the source {} not in it; ",
+                            c.missingTensors == 1 ? "1 tensor" : fmt::format("{} tensors", c.missingTensors),
+                            c.missingTensors == 1 ? "is" : "are");
     if (proof.proved()) return text + "opened again, every value is what was analysed.";
     return text +
            fmt::format("{} of {} tensors were not compared: {}.", proof.notCompared, proof.all(), proof.whyNotCompared);

@@ -23,6 +23,8 @@ struct Certificate {
     std::vector<CertifiedFile> files;
     std::vector<LeftOut> leftOut; ///< files of the source's folder that were not copied
     Proof proof;
+    std::string missing;              ///< missingSentence() of the source; "" if it is whole
+    std::uint64_t missingTensors = 0; ///< of the source, that are in no file or cannot be read
     std::string architecture; ///< model_type in config.json, or general.architecture of GGUF; "" if there is none
     std::vector<const LoaderCell*> loaders = {}; ///< loaderCellsOf() the export; not read back
     /// The certificate of the older file with the same name. While a new file replaces the old one, the certificate

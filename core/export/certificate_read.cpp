@@ -104,6 +104,7 @@ public:
                    : has("source")        ? &now().source
                    : has("source_format") ? &now().sourceFormat
                    : has("layout")        ? &now().layout
+                   : has("missing")       ? &now().missing
                                           : nullptr;
             break;
         case In::File: into = has("name") ? &file_.name : has("sha256") ? &file_.sha256 : nullptr; break;
@@ -130,6 +131,7 @@ public:
             return sizes_.push_back(std::int64_t(value)), true;
         }
         std::uint64_t* into = nullptr;
+        if (place() == In::Certificate && has("tensors_missing")) into = &now().missingTensors;
         if (place() == In::File && has("bytes")) into = &file_.bytes;
         if (place() == In::Tensor && has("bytes_predicted")) into = &tensor_.bytesPredicted;
         if (place() == In::Tensor && has("bytes_written")) into = &tensor_.bytesWritten;

@@ -4,6 +4,7 @@
 #include "core/base/parallel.h"
 #include "core/base/tensor_name.h"
 #include "core/export/equal_values.h"
+#include "core/layouts/read_values.h"
 #include "core/layouts/stored.h"
 #include "core/model/computed_type.h"
 #include "core/model/derived_tensor.h"
@@ -23,59 +24,6 @@ namespace {
 constexpr std::size_t kPiece = std::size_t(1) << 20;
 constexpr std::uint64_t kKeptValues = std::uint64_t(16)
                                       << 20; ///< bytes of decoded values of the written files that may stay in memory
-
-/// Values of readers that do not compute level * scale.
-void asRead(const Layout& layout, const QuantSpec& spec, const PassRange& range, RunEncoder& encode, float* values) {
-    const CodeSet set = codeSetOf(spec);
-    const std::size_t group = std::max<std::size_t>(1, range.run.group);
-    std::vector<std::uint8_t> codes(range.n);
-    std::vector<float> scales((range.n + group - 1) / group);
-    RunOut out;
-    out.codes = codes.data(), out.scales = scales.data();
-    encode(range.run, out);
-    std::vector<float> table(set.levels.size());
-    for (std::size_t begin = 0; begin < range.n; begin += group) {
-        const std::size_t end = std::min(range.n, begin + group);
-        const float scale = scales[begin / group];
-        const std::size_t n = end - begin;
-        if (n < table.size()) {
-            for (std::size_t i = begin; i < end; ++i) values[i] = layout.valueOf(set.levels[codes[i]], scale);
-            continue;
-        }
-        for (std::size_t k = 0; k < table.size(); ++k) table[k] = layout.valueOf(set.levels[k], scale);
-        static constexpr float kOne = 1;
-        bestKernels().dequantize(codes.data() + begin, n, n, &kOne, table.data(), int(table.size()), values + begin);
-    }
-}
-
-/// Values of readers that round between their steps.
-void asRead(const ReadAs& readAs, const PassRange& range, RunEncoder& encode, float* values) {
-    const std::size_t group = std::max<std::size_t>(1, range.run.group);
-    thread_local std::vector<std::uint8_t> codes;
-    thread_local std::vector<float> scales, zeros;
-    codes.resize(range.n);
-    scales.assign((range.n + group - 1) / group, 0);
-    zeros.assign(scales.size(), 0);
-    RunOut out;
-    out.codes = codes.data(), out.scales = scales.data(), out.zeros = zeros.data();
-    encode(range.run, out);
-    readAs(codes, scales, zeros, group, values);
-}
-
-/// The values that the layout's reader must give for a range of the source.
-void expectedValues(const TensorInLayout& source, const Layout& layout, const PassRange& range, RunEncoder& encode,
-                    float* values) {
-    if (source.fields.readAs) return asRead(source.fields.readAs, range, encode, values);
-    if (layout.valueOf) {
-        asRead(layout, source.tensor.spec(), range, encode, values);
-    } else {
-        RunOut out;
-        out.decoded = values;
-        encode(range.run, out);
-    }
-    const Solved* solved = source.tensor.solved();
-    if (solved) applyColumnScales(solved->columnScales, range.begin, values, range.n);
-}
 
 tl::unexpected<Error> differs(const std::string& name, std::uint64_t element) {
     return fail(fmt::format("the proof failed: tensor {} reads back differently from what was analysed, first in "
@@ -208,7 +156,7 @@ Result<Differences> countDifferences(TensorInLayout& source, const Layout& layou
     std::vector<Comparing> comparing(workerCount(), Comparing(there, pages, first));
     const auto done = pass.run(0, std::min(pass.units(), mostUnits), tensor.job(), [&](const PassRange& range) {
         float* values = comparing[range.worker].room(range.begin, range.n);
-        expectedValues(source, layout, range, encoders[range.worker], values);
+        readValues(source, layout, range, encoders[range.worker], values);
     });
     Differences out;
     for (Comparing& one : comparing) {

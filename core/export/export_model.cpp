@@ -88,6 +88,9 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
     Certificate& certificate = out.certificate;
     certificate.version = toolVersion();
     certificate.source = model.title, certificate.sourceFormat = model.format;
+    certificate.missing = missingSentence(model);
+    certificate.missingTensors =
+        model.missing.tensors + std::uint64_t(std::ranges::count_if(model.tensors, &TensorInfo::isUnread));
     const auto layout = requestedLayout(request);
     if (!layout) return tl::unexpected(layout.error());
     certificate.layout = (*layout)->id;

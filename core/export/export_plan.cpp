@@ -52,7 +52,8 @@ void count(ExportPlan& plan, const PlannedTensor& row) {
     case Becomes::Decoded: ++plan.decoded; break;
     case Becomes::Stays: ++plan.stays; break;
     case Becomes::Refused: ++plan.refused; break;
-    case Becomes::Copied: break;
+    case Becomes::Copied:
+    case Becomes::Unread: break;
     }
 }
 
@@ -69,7 +70,7 @@ std::vector<PlanOffer> offersOf(const std::map<const QuantSpec*, Given>& given, 
         const auto found = given.find(&spec);
         if (found == given.end() || found->second.fits) return;
         for (QuantSpec& one : specsThatFit(spec, found->second.tensors, &layout))
-            offers.push_back({nullptr, rule, std::move(one)});
+            offers.push_back({nullptr, rule, std::move(one), false});
     };
     add({}, request.spec);
     // Offers changes for the first wrong rule only. The next rule gets its offers after this one is corrected.
@@ -178,6 +179,10 @@ std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& 
 /// it.
 Result<std::size_t> setBytes(const Model& model, const Layout& layout, const TensorInfo& tensor, const QuantSpec* taken,
                              PlannedTensor& row, const Job& job) {
+    if (tensor.isUnread()) {
+        row.becomes = Becomes::Unread, row.reason = "it cannot be read";
+        return 0;
+    }
     if (!taken) {
         if (auto ok = planCopy(model, layout, row, tensor); !ok) return tl::unexpected(ok.error());
         return 1;
@@ -218,6 +223,7 @@ std::string becomesText(const PlannedTensor& row) {
     case Becomes::Copied: return "copied";
     case Becomes::Decoded: return "decoded to its values";
     case Becomes::Stays: return "stays: " + row.reason;
+    case Becomes::Unread: return "left out: " + row.reason;
     case Becomes::Refused: break;
     }
     return "refused: " + row.reason;
@@ -234,6 +240,11 @@ Result<ExportPlan> planExport(const Model& model, const QuantizeRequest& request
     if (!decided->refusal.empty() && !request.skipRefused)
         if (auto offer = otherLayout(model, request, layout)) plan.offers.push_back(std::move(*offer));
     for (PlanOffer& offer : offersOf(decided->given, request, layout)) plan.offers.push_back(std::move(offer));
+    if (const auto whole = checkWhole(model, request.allowMissing); !whole) {
+        plan.problem = whole.error().sentence();
+        plan.offers.insert(plan.offers.begin(), PlanOffer{nullptr, {}, {}, true});
+        return plan;
+    }
     if (layout.warns) plan.warning = layout.warns(decided->taken);
     const auto config = configOf(model, request, layout, *decided);
     if (!config) plan.problem = config.error().sentence();

@@ -14,6 +14,7 @@ enum class Becomes {
     Copied,
     Decoded, ///< stored quantized in the source, written as the values that it decodes to
     Stays,   ///< not quantized, because the layout's readers expect it as it is
+    Unread,  ///< left out, because its values cannot be read
     Refused  ///< the layout cannot write it as asked; then nothing is written
 };
 
@@ -28,12 +29,13 @@ struct PlannedTensor {
     std::string reason; ///< why it stays or is refused; does not name the tensor
 };
 
-/// A change that lets refused tensors be written: another layout, or a spec that the layout can write in the place of
-/// the request's spec or of the spec of one of its rules.
+/// A change that lets what is refused be written: another layout, a spec that the layout can write in the place of the
+/// request's spec or of the spec of one of its rules, or that parts of the source may be missing.
 struct PlanOffer {
     const Layout* layout = nullptr;  ///< set: this layout writes the whole request as it is
     std::optional<std::size_t> rule; ///< index of the rule; empty: `spec` replaces the request's spec
     QuantSpec spec;
+    bool allowsMissing = false; ///< nothing else is set: QuantizeRequest::allowMissing
 };
 
 struct ExportPlan {

@@ -4,7 +4,9 @@
 #include "core/base/text.h"
 #include "core/layouts/certificate_path.h"
 #include "core/model/conventions/checkpoint.h"
+#include "core/model/gguf/gguf_write.h"
 #include "core/model/mapped_file.h"
+#include "core/model/npy/npz_write.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -69,6 +71,8 @@ bool isOwnFile(const std::string& path) {
     if (isOwnReport(path)) return true;
     const auto ends = endsOf(path);
     if (!ends) return false;
+    if (ends->head.starts_with("GGUF")) return ends->head.find(kGgufMark) != std::string::npos;
+    if (ends->head.starts_with("PK\3\4")) return ends->tail.find(kNpzMark) != std::string::npos;
     for (const char* start : {"{\"rows\": [", "{\"format\": ", "{\n  \"version\": 1,\n  \"default\": "})
         if (ends->head.starts_with(start)) return true;
     return ends->size == 0 || ends->have({"\"quantscope", "quantscope_hdf5"});
@@ -151,14 +155,14 @@ Result<void> RunFiles::apart(const Place& output, const Place& input) {
     return {};
 }
 
-Result<void> RunFiles::mayBeWritten(bool force) const {
+Result<void> RunFiles::mayBeWritten(bool force, const char* forced) const {
     for (const Place& output : outputs_) {
         if (output.isSpecial || output.isFolder) continue;
         if (auto fine = checkEnding(output.path, output.as, output.endings); !fine) return fine;
         if (output.id && !force && !isOwnFile(output.path) && !isOwnFile(certificatePathFor(output.path)))
-            return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give --force to "
+            return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give {} to "
                                     "replace it.",
-                                    shownOutput(output.path), output.as),
+                                    shownOutput(output.path), output.as, forced),
                         output.path);
     }
     return {};

@@ -30,9 +30,9 @@ public:
     /// Fails if an output is an input or another output. The error names both.
     Result<void> apart() const;
     /// Fails if an output has another ending than it may have, or would replace a file without a mark of this program: a
-    /// checkpoint of somebody, or a table. `force`: such a file may be replaced. Folders are looked at when they are
-    /// written, see AtomicFolder.
-    Result<void> mayBeWritten(bool force) const;
+    /// checkpoint of somebody, or a table. `force`: such a file may be replaced; `forced` is how the user says so.
+    /// Folders are looked at when they are written, see AtomicFolder.
+    Result<void> mayBeWritten(bool force, const char* forced = "--force") const;
 
 private:
     struct Place {

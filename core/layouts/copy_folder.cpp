@@ -5,13 +5,16 @@
 #include "core/model/companion.h"
 #include "core/model/derived_tensor.h"
 #include "core/model/file_format.h"
+#include "core/model/npy/npy.h"
 #include "core/model/output/atomic_file.h"
 #include "core/model/output/confined_folder.h"
+#include "core/model/zarr/zarr.h"
 
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace qs {
 namespace {
@@ -88,12 +91,43 @@ Result<std::shared_ptr<MappedFile>> sourceOfEntry(const ConfinedFolder& folder, 
     return std::shared_ptr<MappedFile>();
 }
 
-/// Tensors outside of an ONNX file have no mark of their own: "model.onnx_data".
-bool holdsWeights(const MappedFile& file, const std::string& name) {
-    constexpr std::size_t kHead = 4096;
+constexpr const char* kOtherWeights = "it holds weights that were not quantized";
+
+/// Why a file beside the weights is not copied; "" if it is. Tensors outside of an ONNX file have no mark of their own:
+/// "model.onnx_data".
+std::string whyLeftOut(const MappedFile& file, const std::string& name) {
+    using Holds = FileFormat::Holds;
+    constexpr std::size_t kHead = 16384, kSniffed = 4096;
     std::vector<std::byte> buffer;
-    const FileFormat* format = formatOfBytes(file.read(0, std::min(kHead, file.size()), buffer), false);
-    return (format && format->holdsModels) || (name.find(".onnx") != std::string::npos && name.ends_with("data"));
+    const auto head = file.read(0, std::min(kHead, file.size()), buffer);
+    const FileFormat* format = formatOfBytes(head.first(std::min(kSniffed, head.size())), false);
+    if (!format) return name.find(".onnx") != std::string::npos && name.ends_with("data") ? kOtherWeights : "";
+    if (format->holds == Holds::Figures) return "it was measured on the weights of the source";
+    if (format->holds != Holds::Array) return kOtherWeights;
+    const auto header = parseNpyHeader(head, file.size());
+    return header && info(header->dtype).quantizable ? kOtherWeights : "";
+}
+
+/// The paths of files without a mark of their own that hold tensors of other models in a folder, which name them.
+std::set<std::string> partsOfOthers(const std::string& folder) {
+    std::set<std::string> out;
+    std::error_code failed;
+    for (fs::recursive_directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+        const FileFormat* format = formatOfName(it->path().filename().string());
+        std::error_code ignored;
+        if (!format || format->holds != FileFormat::Holds::Parts || !it->is_regular_file(ignored)) continue;
+        if (const auto model = format->open(it->path().string()))
+            for (const ModelFile& file : (*model)->files) out.insert(fs::path(file.path).lexically_normal().string());
+    }
+    return out;
+}
+
+/// Whether a folder is a checkpoint of zarr or Orbax, whose chunks have no mark of their own.
+bool isFolderOfArrays(const fs::path& folder) {
+    std::error_code failed;
+    for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed))
+        if (looksLikeZarr(it->path().filename().string())) return true;
+    return false;
 }
 
 } // namespace
@@ -132,6 +166,9 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
     const bool isDecoded = model.undecoded.empty() && std::ranges::any_of(model.tensors, [](const TensorInfo& tensor) {
                                return tensor.derived && !tensor.derived->fields().empty();
                            });
+    std::set<std::string> own;
+    for (const ModelFile& file : model.files) own.insert(fs::path(file.path).lexically_normal().string());
+    const auto others = rules.all ? std::set<std::string>() : partsOfOthers(model.folder);
     for (fs::recursive_directory_iterator it(model.folder, failed), end; !failed && it != end; it.increment(failed)) {
         if (job.cancelled()) return cancelledError();
         const std::string name = it->path().filename().string();
@@ -144,10 +181,16 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
             it.disable_recursion_pending();
             continue;
         }
-        if (isFolder) continue;
+        if (isFolder) {
+            if (!rules.all && isFolderOfArrays(it->path())) {
+                leftOut.push_back({relative.string(), kOtherWeights});
+                it.disable_recursion_pending();
+            }
+            continue;
+        }
         const bool top = !relative.has_parent_path();
         if (top && isIndexName(name)) continue;
-        if (std::ranges::any_of(model.files, [&](const ModelFile& file) { return file.path == it->path(); }))
+        if (own.contains(it->path().lexically_normal().string()))
             continue; // of another format: its tensors are in the new files
         if (top && isDecoded && (name == "quantize_config.json" || name == "quant_config.json")) continue;
         if (top && ((rules.configures && name == kConfigName) || name.ends_with("certificate.json"))) continue;
@@ -158,10 +201,13 @@ Result<std::vector<std::string>> copyUntouched(const Model& model, const fs::pat
             if (!why.empty()) leftOut.push_back({relative.string(), why});
             continue;
         }
-        if (!rules.all && holdsWeights(**source, name)) {
-            leftOut.push_back({relative.string(), "it holds weights that were not quantized"});
-            continue;
-        }
+        if (!rules.all)
+            if (why = others.contains(it->path().lexically_normal().string()) ? kOtherWeights
+                                                                              : whyLeftOut(**source, name);
+                !why.empty()) {
+                leftOut.push_back({relative.string(), why});
+                continue;
+            }
         if (fs::exists(into / relative, ignored)) {
             leftOut.push_back({relative.string(), "its name is that of a file that was written"});
             continue;

@@ -116,9 +116,11 @@ private:
 } // namespace
 
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
-                                     const Job& job, bool copyAll) {
+                                     const Job& job, bool copyAll, bool allowMissing) {
     if (auto fine = namesSafetensors(output); !fine) return tl::unexpected(fine.error());
-    return Decoding(model, decode).run(output, copyAll, job);
+    if (auto whole = checkWhole(model, allowMissing); !whole) return tl::unexpected(whole.error());
+    const auto readable = readableOf(model);
+    return Decoding(readable ? *readable : model, decode).run(output, copyAll, job);
 }
 
 } // namespace qs

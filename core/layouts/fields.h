@@ -30,8 +30,9 @@ using ReadAs = std::function<void(std::span<const std::uint8_t> codes, std::span
                                   std::span<const float> zeros, std::size_t group, float* values)>;
 
 struct OutputFields {
-    std::vector<OutputField> list;
-    ReadAs readAs = {}; ///< null: readers compute the values that analysis decodes
+    std::vector<OutputField> list = {};
+    ReadAs readAs = {};                 ///< null: readers compute the values that analysis decodes
+    std::optional<DType> readType = {}; ///< in which readers give the values; none: that of the source
 };
 
 /// Writes the fields whose place is not null. One pass over the values makes codes and scales, unless the scales depend

@@ -14,6 +14,7 @@
 namespace qs {
 
 class MeasuredTensor;
+struct Dialect;
 struct OutputFields;
 struct Solved;
 struct TensorInLayout;
@@ -55,7 +56,8 @@ struct Layout {
     /// specs. Null: the layout has none.
     Result<std::string> (*config)(const Model& model, std::span<const TakenTensor> taken) = nullptr;
     OwnFields ownFields = OwnFields::None;
-    bool describes = true; ///< metadata "quantscope.NAME" says what each tensor is
+    const Dialect* dialect = nullptr; ///< specs that name it are stored in this layout unless another one is asked for
+    bool describes = true;            ///< metadata "quantscope.NAME" says what each tensor is
     /// Fails with the reason if the layout cannot write the model. Null: it writes every model.
     Result<void> (*takesModel)(const Model& model) = nullptr;
     /// A sentence on what readers of the layout cannot do with such tensors; "" or null: no warning.
@@ -86,8 +88,10 @@ std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);
 /// The file ending of an output's name: ".safetensors", or that of a layout's file. "": the output is a folder.
 std::string_view fileEnding(std::string_view output);
-/// The first layout that can hold a matrix under the spec.
+/// The layout of the dialect that the spec names, else the first one that can hold a matrix under the spec.
 const Layout& defaultLayout(const QuantSpec& spec);
+/// The default layout that all these specs share, else the first one that can hold a matrix under each of them.
+const Layout& defaultLayout(std::span<const QuantSpec* const> specs);
 
 /// The first rule whose regex matches a part of the tensor's name decides. No spec: the tensor stays as it is.
 struct TensorRule {
@@ -131,7 +135,7 @@ using StageFiles = std::function<Result<std::vector<std::string>>(std::span<cons
 struct QuantizeRequest {
     QuantSpec spec;
     TensorChoice choice; ///< see select.h
-    std::string layout;  ///< "" = the layout for files that end like the output, else eformer
+    std::string layout;  ///< "" = the layout for files that end like the output, else defaultLayout()
     std::string output;  ///< *.safetensors: one file; else a Hugging Face directory
     /// Runs a solver for every taken tensor; null: no solver.
     std::function<Result<std::shared_ptr<const Solved>>(const TensorView&)> solve = {};
@@ -139,6 +143,7 @@ struct QuantizeRequest {
     std::vector<TensorRule> rules = {}; ///< before `spec`
     bool keepsRest = false;             ///< tensors that no rule matches stay as they are
     bool copyAll = false;               ///< of a folder: other weights that lie in it too
+    bool allowMissing = false;          ///< see checkWhole()
     bool skipRefused = false;           ///< refused tensors stay as they are; it is an error if all are refused
     Prove prove = {};                   ///< if it fails, the export fails and no file stays
     StageFiles stage = {};              ///< of a folder of safetensors; null: this process writes all files
@@ -174,7 +179,10 @@ std::vector<std::string> writingRemarks(const Layout& layout, const WrittenTenso
 
 /// The `dequantize` command: obeys the `quantscope.NAME` metadata (crops padding, restores dtype).
 Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> decode, const std::string& output,
-                                     const Job& job, bool copyAll = false);
+                                     const Job& job, bool copyAll = false, bool allowMissing = false);
+/// Fails if a part of the model is missing or cannot be read (missingSentence()), unless that is allowed. What is
+/// written of it then lacks these tensors.
+Result<void> checkWhole(const Model& model, bool allowMissing);
 
 /// The tensors to quantize, each with its spec. `kept` lists the matrices that stay because of their role or the layout.
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,

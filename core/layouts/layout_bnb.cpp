@@ -154,6 +154,7 @@ Layout bnbLayout() {
             .holds = isBitsandbytesLinear,
             .staysIn = transformersKeeps,
             .config = config,
+            .dialect = &kBitsandbytes4Dialect,
             .describes = false,
             .warns = warns,
             .keeps = bitsandbytesKeeps(),

@@ -8,6 +8,7 @@
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -132,7 +133,9 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
         };
     if (kind == Kind::Mxfp4) scales.dtype = DType::U8; // the same bytes
     const auto scaleShape = scales.shape;
-    OutputFields out{{std::move(scales)}};
+    const bool isOfHalves = kind == Kind::Nvfp4 || kind == Kind::Mxfp4; // its scales are no type of values
+    OutputFields out{.readType = isOfHalves ? DType::BF16 : scales.dtype};
+    out.list.push_back(std::move(scales));
     const auto codes = [&](const char* end, DType dtype, std::int64_t width, SlabCoder coder) {
         out.list.push_back(codeField(name + end, dtype, {rows, width}, std::move(coder)));
     };
@@ -287,6 +290,7 @@ Layout compressedTensorsLayout() {
             .holds = holds,
             .staysIn = transformersKeeps,
             .config = config,
+            .dialect = &kCompressedTensorsDialect,
             .describes = false,
             .warns = warns,
             .joins = kFused};

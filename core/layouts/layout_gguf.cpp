@@ -65,7 +65,7 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     OutputField field =
         codeField(original.name, dtype, original.shape, codec ? blockCoder(*codec) : valueCoder(tensor, dtype));
     if (codec) field.packed = &type->packed;
-    return OutputFields{{std::move(field)}};
+    return OutputFields{.list = {std::move(field)}, .readType = dtype};
 }
 
 /// llama.cpp's number for what most values are in; 0 is "all F32".

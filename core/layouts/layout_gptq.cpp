@@ -39,8 +39,8 @@ Result<void> accepts(const QuantSpec& spec, std::span<const std::int64_t> shape)
         return fail(fmt::format("the gptq layout needs matrices whose sides are multiples of 32 for int3, not {}",
                                 shapeText(shape)));
     if (spec.scaleKind() == ScaleKind::Block && spec.blockSize() % 32 != 0 && spec.blockSize() != 16)
-        return fail(fmt::format("the gptq layout needs groups of 16 or of a multiple of 32, not block={}",
-                                spec.blockSize()));
+        return fail(
+            fmt::format("the gptq layout needs groups of 16 or of a multiple of 32, not block={}", spec.blockSize()));
     return {};
 }
 
@@ -62,7 +62,8 @@ Result<void> holds(const TensorInfo& tensor) {
     if (auto named = hasWeightName(tensor); !named) return named;
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
     if (tensor.role == TensorRole::Head || moduleOf(tensor.name) == "lm_head")
-        return fail("the output head stays in its own dtype, because transformers looks for codes within the blocks alone");
+        return fail(
+            "the output head stays in its own dtype, because transformers looks for codes within the blocks alone");
     return isTransformersLinear(tensor);
 }
 
@@ -174,15 +175,18 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     const std::string module(moduleOf(original.name));
     const std::int64_t outputs = original.shape[0], inputs = original.shape[1], bits = tensor.spec().traits().bits;
     const std::int64_t group = groupOf(tensor), groups = outputs > 0 ? tensor.grid().scales / outputs : 0;
-    const auto words = [bits](std::int64_t codes) { return std::int64_t(wordsOf(std::uint64_t(codes), unsigned(bits))); };
+    const auto words = [bits](std::int64_t codes) {
+        return std::int64_t(wordsOf(std::uint64_t(codes), unsigned(bits)));
+    };
     std::vector<std::int32_t> index(static_cast<std::size_t>(inputs)); // the group of each input
     for (std::size_t i = 0; i < index.size(); ++i) index[i] = std::int32_t(std::int64_t(i) / group);
     const auto indexBytes = std::as_bytes(std::span(index));
     return OutputFields{
-        {OutputField{module + ".qweight", DType::I32, {words(inputs), outputs}, writeCodes, {}, false},
-         OutputField{module + ".qzeros", DType::I32, {groups, words(outputs)}, {}, takeZeroColumns, false},
-         OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
-         constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})}};
+        .list = {OutputField{module + ".qweight", DType::I32, {words(inputs), outputs}, writeCodes, {}, false},
+                 OutputField{module + ".qzeros", DType::I32, {groups, words(outputs)}, {}, takeZeroColumns, false},
+                 OutputField{module + ".scales", DType::F16, {groups, outputs}, {}, takeScalesInHalf, false},
+                 constantField(module + ".g_idx", DType::I32, {inputs}, {indexBytes.begin(), indexBytes.end()})},
+        .readType = DType::F16};
 }
 
 /// gptqmodel and vLLM match the beginning of a name with it.
@@ -224,8 +228,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
                             "layout compressed-tensors mixes them",
                             specText(first), specText(one.spec())));
     if (std::ranges::any_of(taken, [](const TakenTensor& one) { return isRenamedExpert(*one.tensor); }))
-        return fail("gptqmodel looks for the experts of this network under other names than its checkpoint has (w1, w2, "
-                    "w3): --spec 'experts=keep' leaves them as they are");
+        return fail(
+            "gptqmodel looks for the experts of this network under other names than its checkpoint has (w1, w2, "
+            "w3): --spec 'experts=keep' leaves them as they are");
     nlohmann::ordered_json json;
     json["quant_method"] = "gptq";
     json["bits"] = first.traits().bits;

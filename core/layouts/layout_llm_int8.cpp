@@ -33,10 +33,11 @@ float valueOf(float level, float scale) { return level * maximumOf(scale) * 7.87
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     const TensorInfo& original = tensor.info();
     const std::string module(moduleOf(original.name));
-    return OutputFields{{codeField(original.name, DType::I8, original.shape, byteCoder(tensor.spec())),
-                         floatsOfScales(module + ".SCB", DType::F32, {original.shape[0]},
-                                        [](const GroupParams& one) { return maximumOf(one.scale); }),
-                         constantField(module + ".weight_format", DType::U8, {}, {std::byte{0}})}}; // row by row
+    return OutputFields{.list = {codeField(original.name, DType::I8, original.shape, byteCoder(tensor.spec())),
+                                 floatsOfScales(module + ".SCB", DType::F32, {original.shape[0]},
+                                                [](const GroupParams& one) { return maximumOf(one.scale); }),
+                                 constantField(module + ".weight_format", DType::U8, {}, {std::byte{0}})}, // row by row
+                        .readType = DType::F32};
 }
 
 Result<void> holds(const TensorInfo& tensor) {
@@ -62,6 +63,7 @@ Layout llmInt8Layout() {
             .holds = holds,
             .staysIn = transformersKeeps,
             .config = config,
+            .dialect = &kLlmInt8Dialect,
             .describes = false,
             .valueOf = valueOf,
             .keeps = bitsandbytesKeeps(),

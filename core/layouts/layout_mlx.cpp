@@ -10,6 +10,7 @@
 #include "core/layouts/word_packing.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/quant/spec/code_set.h"
+#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -126,6 +127,7 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
     };
     OutputFields out{{codeField(original.name, DType::U32, codes, rowCoder(tensor)), parameters(".scales", false), parameters(".biases", true)}};
     if (type != DType::F32) out.readAs = readIn(type, tensor.spec());
+    out.readType = type;
     return out;
 }
 
@@ -170,6 +172,7 @@ Layout mlxLayout() {
             .staysIn = staysIn,
             .stacked = stackedExperts,
             .config = config,
+            .dialect = &kMlxDialect,
             .describes = false,
             .remark = remark};
 }

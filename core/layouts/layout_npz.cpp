@@ -20,8 +20,10 @@ bool isWidened(DType dtype) { return computedType(dtype) == DType::BF16; }
 
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     auto plain = plainLayout().fields(tensor);
-    if (plain && isWidened(plain->list.front().dtype))
+    if (plain && isWidened(plain->list.front().dtype)) {
         plain->list = {codeField(tensor.info().name, DType::F32, tensor.info().shape, valueCoder(tensor, DType::F32))};
+        plain->readType = DType::F32;
+    }
     return plain;
 }
 

@@ -22,7 +22,8 @@ DType storedDtype(const QuantSpec& spec, DType source) {
 
 Result<OutputFields> fields(MeasuredTensor& tensor) {
     const DType dtype = storedDtype(tensor.spec(), tensor.info().dtype);
-    return OutputFields{{codeField(tensor.info().name, dtype, tensor.info().shape, valueCoder(tensor, dtype))}};
+    return OutputFields{.list = {codeField(tensor.info().name, dtype, tensor.info().shape, valueCoder(tensor, dtype))},
+                        .readType = dtype};
 }
 
 } // namespace

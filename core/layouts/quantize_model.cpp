@@ -187,7 +187,11 @@ private:
 
 } // namespace
 
-Result<WrittenFiles> quantizeModel(const Model& model, const QuantizeRequest& request, const Job& job) {
+Result<WrittenFiles> quantizeModel(const Model& opened, const QuantizeRequest& request, const Job& job) {
+    if (auto whole = checkWhole(opened, request.allowMissing); !whole) return tl::unexpected(whole.error());
+    const auto readable = readableOf(opened);
+    if (readable && request.solve) return fail("A solver takes only models whose tensors can all be read.");
+    const Model& model = readable ? *readable : opened;
     const auto found = requestedLayout(request);
     if (!found) return tl::unexpected(found.error());
     const Layout* layout = *found;

@@ -63,6 +63,7 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     served->model.folder = model->folder;
     served->model.warnings = model->warnings;
     served->model.undecoded = model->undecoded;
+    served->model.missing = model->missing;
     served->model.contradictions = model->contradictions;
     markParts(served->model);
     assignRoles(served->model); // the folder's config.json names the architecture
@@ -72,14 +73,17 @@ Result<std::shared_ptr<const Model>> decodedBeside(const std::shared_ptr<const M
     auto& files = served->model.files;
     const bool isOne = files.size() == 1;
     std::vector<ModelFile> others;
+    std::map<std::string, std::size_t> places; // of decoded files by name
+    for (std::size_t i = 0; i < files.size(); ++i) places.try_emplace(fileNameOf(files[i]), i);
     for (const ModelFile& original : model->files) {
-        const auto decodedOf = std::ranges::find_if(files, [&](const ModelFile& file) {
-            return isOne ? &original == &model->files.front() : fileNameOf(file) == fileNameOf(original);
-        });
-        if (decodedOf == files.end())
+        const bool isFirst = &original == &model->files.front();
+        const auto place = places.find(fileNameOf(original));
+        if (isOne ? !isFirst : place == places.end()) {
             others.push_back(original);
-        else
-            decodedOf->path = original.path, decodedOf->size = original.size;
+            continue;
+        }
+        ModelFile& decodedOf = files[isOne ? 0 : place->second];
+        decodedOf.path = original.path, decodedOf.size = original.size;
     }
     files.insert(files.end(), others.begin(), others.end());
     // The fields are gone, so their descriptions go too.

@@ -39,9 +39,13 @@ std::pair<std::string_view, std::string_view> layoutOfEnding(std::string_view ou
     return {};
 }
 
-std::string layoutIdOf(std::string_view output) {
-    const auto id = layoutOfEnding(output).first;
-    return std::string(id.empty() ? layouts().front().id : id);
+std::string layoutIdOf(const QuantizeRequest& request) {
+    if (const auto id = layoutOfEnding(request.output).first; !id.empty()) return std::string(id);
+    std::vector<const QuantSpec*> specs;
+    if (!request.keepsRest) specs.push_back(&request.spec);
+    for (const TensorRule& rule : request.rules)
+        if (rule.spec) specs.push_back(&*rule.spec);
+    return defaultLayout(specs).id;
 }
 
 tl::unexpected<Error> none(const Model& model, const QuantizeRequest& request, const char* layoutId,
@@ -61,7 +65,7 @@ Result<const Layout*> requestedLayout(const QuantizeRequest& request) {
     for (const TensorRule& rule : request.rules)
         if (rule.spec)
             if (auto ok = validate(*rule.spec); !ok) return tl::unexpected(ok.error());
-    const Layout* layout = findLayout(request.layout.empty() ? layoutIdOf(request.output) : request.layout);
+    const Layout* layout = findLayout(request.layout.empty() ? layoutIdOf(request) : request.layout);
     if (!layout) {
         std::string known;
         for (const Layout& row : layouts()) known += (known.empty() ? "" : ", ") + std::string(row.id);
@@ -95,6 +99,16 @@ Result<void> namesSafetensors(std::string_view output) {
         fmt::format("{} is the name of a file, and no {} file is written: name a .safetensors file or a folder; "
                     "quantize writes .safetensors{} too",
                     escapeForPeople(output, 160), ending, written));
+}
+
+Result<void> checkWhole(const Model& model, bool allowMissing) {
+    auto missing = allowMissing ? std::string() : missingSentence(model);
+    if (missing.empty()) return {};
+    missing.pop_back();
+    if (missing.starts_with('M')) missing.front() = 'm';
+    return fail(fmt::format("{} is not whole ({}): put what is missing there, or write the rest with --allow-missing",
+                            escapeForPeople(model.path, 120), escapeForPeople(missing, 280)),
+                model.path);
 }
 
 Result<void> checkModel(const Model& model, const Layout& layout) {

@@ -104,12 +104,17 @@ TakeScales takeZeros(const MeasuredTensor& tensor, RowCollector<std::uint8_t> ro
 TakeScales readIn(DType type, const MeasuredTensor& tensor, TakeScales take) {
     if (type != DType::F16) return take;
     const Run& run = tensor.plan()->run();
-    const float most = std::max(-run.levels[0], run.levels[run.levelCount - 1]);
-    return [&tensor, most, take = std::move(take)](std::span<const GroupParams> params) -> Result<void> {
-        for (const GroupParams& one : params)
-            if (std::fabs(one.scale) * most > largestOf(DType::F16)) return tl::unexpected(tensor.overflow());
-        return take(params);
-    };
+    const float first = run.levels[0], last = run.levels[run.levelCount - 1];
+    const bool hasZeros = hasZeroPoints(tensor.spec());
+    return
+        [&tensor, first, last, hasZeros, take = std::move(take)](std::span<const GroupParams> params) -> Result<void> {
+            for (const GroupParams& one : params) {
+                const float zero = hasZeros ? one.aux : 0;
+                const float most = std::max(zero - first, last - zero);
+                if (std::fabs(one.scale) * most > largestOf(DType::F16)) return tl::unexpected(tensor.overflow());
+            }
+            return take(params);
+        };
 }
 
 } // namespace qs

@@ -9,6 +9,7 @@
 #include "core/layouts/stored.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/derived_tensor.h"
+#include "core/model/gguf/gguf_write.h"
 #include "core/model/gguf/packed_type.h"
 #include "core/model/mapped_file.h"
 #include "core/model/output/atomic_file.h"
@@ -30,7 +31,8 @@ namespace {
 namespace fs = std::filesystem;
 /// Keys, or what keys begin with, that say how a file stores its tensors.
 constexpr std::string_view kAboutStorage[] = {
-    kConfigKey, "general.alignment", "general.file_type", "general.quantization_version", "quantize.", "split."};
+    kConfigKey, "general.alignment", "general.file_type", "general.quantization_version", kGgufMark, "quantize.",
+    "split."};
 constexpr std::size_t kCopyPiece = std::size_t(4) << 20;
 
 /// Where a tensor is in a list of shards.
@@ -252,6 +254,13 @@ std::map<std::string, std::string> metadataToCopy(const ModelFile& file) {
         });
     });
     return out;
+}
+
+std::unique_ptr<const Model> readableOf(const Model& model) {
+    if (std::ranges::none_of(model.tensors, &TensorInfo::isUnread)) return nullptr;
+    auto readable = std::make_unique<Model>(model);
+    std::erase_if(readable->tensors, [](const TensorInfo& tensor) { return tensor.isUnread(); });
+    return readable;
 }
 
 std::string shardName(const ModelFile& file) {

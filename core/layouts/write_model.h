@@ -6,6 +6,8 @@
 #include "core/model/output/atomic_file.h"
 #include "core/model/tensor_stream.h"
 
+#include <memory>
+
 namespace qs {
 
 /// The tensors and metadata that come from one source file.
@@ -42,5 +44,8 @@ struct Finish {
 /// `output` ending in .safetensors: one file; else a folder, with the files of the model's folder that are not weights.
 Result<WrittenFiles> writeModel(const Model& model, std::vector<OutputShard> shards, const std::string& output,
                                 const Job& job, const Finish& finish = {});
+
+/// The model without the tensors that cannot be read; null if all can be.
+std::unique_ptr<const Model> readableOf(const Model& model);
 
 } // namespace qs

@@ -89,16 +89,17 @@ constexpr std::array<FileFormat, 15> kFormats = {{
      isIndex, openSafetensorsIndex, openPartOfIndex},
     {"safetensors", "safetensors", "*.safetensors", isSafetensors, openSafetensors, openPartOfSafetensors},
     {"gguf", "GGUF", "*.gguf", isGguf, openGguf},
-    {"npy", "NumPy array", "*.npy", isNpy, openNpy, nullptr, false},
+    {"npy", "NumPy array", "*.npy", isNpy, openNpy, nullptr, FileFormat::Holds::Array},
     {"npz", "NumPy archive", "*.npz", isNpz, openNpz},
     {"hdf5", "HDF5 (Keras)", "*.weights.h5 *.h5 *.hdf5", isHdf5, openHdf5},
     {"keras", "Keras", "*.keras", isKeras, openKeras},
     {"pytorch", "PyTorch checkpoint", "*.pt *.pth *.bin *.ckpt", isPytorch, openPytorch},
-    {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx},
+    {"onnx", "ONNX", "*.onnx", isOnnx, openOnnx, nullptr, FileFormat::Holds::Parts},
     {"tflite", "TensorFlow Lite", "*.tflite", isTflite, openTflite},
-    {"tfjs", "TensorFlow.js", "*model.json *weights_manifest.json", isTfjs, openTfjs},
+    {"tfjs", "TensorFlow.js", "*model.json *weights_manifest.json", isTfjs, openTfjs, nullptr,
+     FileFormat::Holds::Parts},
     // Must be last: it has no magic number and accepts many files.
-    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix, nullptr, false},
+    {"imatrix", "Importance matrix", "*.dat *.imatrix", isImatrix, openImatrix, nullptr, FileFormat::Holds::Figures},
 }};
 
 /// Matches patterns such as "*.index.*.json". The texts between stars must occur in this order; the last must end the

@@ -21,7 +21,13 @@ struct FileFormat {
     Result<std::shared_ptr<Model>> (*open)(const std::string& path);
     /// Lists only some tensors. Null: the format always lists all of them.
     Result<std::shared_ptr<Model>> (*openPart)(const std::string& path, const ModelPart* part) = nullptr;
-    bool holdsModels = true; ///< false: a file of inputs or of figures, which may well lie beside a model
+    /// What a file of it holds that lies beside a model and is not of it.
+    enum class Holds {
+        Model,   ///< weights
+        Parts,   ///< weights, some perhaps in other files, which it names
+        Array,   ///< weights, if its values are floats; else inputs: token ids
+        Figures, ///< what was measured on the model as it was
+    } holds = Holds::Model;
 };
 /// All formats, in the order in which sniff() is asked.
 std::span<const FileFormat> fileFormats();

@@ -130,6 +130,33 @@ std::uint64_t Model::totalBytes() const {
     return total;
 }
 
+std::string missingSentence(const Model& model) {
+    const auto& [tensors, first, files] = model.missing;
+    const auto unread = std::ranges::count_if(model.tensors, &TensorInfo::isUnread);
+    if (!model.missing.any() && unread == 0) return {};
+    constexpr std::size_t mostNamed = 3;
+    const auto counted = [](std::uint64_t n, const char* what) {
+        return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+    };
+    std::string text;
+    const auto add = [&](std::string clause) { text += (text.empty() ? "" : ", ") + std::move(clause); };
+    if (!files.empty()) {
+        std::string names;
+        for (std::size_t i = 0; i < std::min(mostNamed, files.size()); ++i)
+            names += (names.empty() ? "" : ", ") + quotedName(files[i]);
+        add(fmt::format("{} ({}{})", counted(files.size(), "file"), names,
+                        files.size() > mostNamed ? fmt::format(" and {} more", files.size() - mostNamed) : ""));
+    }
+    if (tensors > 0) add(fmt::format("{} (the first is {})", counted(tensors, "tensor"), quotedName(first)));
+    if (model.missing.any()) text = "Missing: " + text;
+    if (unread > 0) {
+        const auto* one = &*std::ranges::find_if(model.tensors, &TensorInfo::isUnread);
+        text += fmt::format("{}{} cannot be read (the first is {})", text.empty() ? "" : "; ",
+                            counted(std::uint64_t(unread), "tensor"), quotedName(one->name));
+    }
+    return text + '.';
+}
+
 Result<std::shared_ptr<const Model>> openModel(const std::string& path, const OpenOptions& options) {
     const Convention* as = options.as.empty() ? nullptr : findConvention(options.as);
     if (!options.as.empty() && !as) return fail(unknownConvention(options.as));

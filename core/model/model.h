@@ -48,6 +48,8 @@ struct TensorInfo {
     /// True for tensors that a spec takes when there is no filter: float tensors with two or more axes, whose role is one
     /// that is taken.
     bool isWeight() const { return info(dtype).quantizable && shape.size() >= 2 && rowOf(role).taken; }
+    /// True for a tensor that is listed although its values cannot be read (see unread.h).
+    bool isUnread() const { return packed && packed->bytes == 0; }
 };
 
 /// Access to the bytes of one tensor; valid while its Model exists. Values are little-endian and may be unaligned, so
@@ -83,10 +85,18 @@ struct UndecodedLayer {
 
 /// Something that a checkpoint says of a layer and that its tensors contradict. The layer is decoded as is said.
 struct Contradiction {
-    std::string layer;      ///< name of the tensor
-    std::string says;       ///< "config.json says sym: true and GPTQ"
-    std::string holds;      ///< "its zero points are 9, not 8"
-    const char* fits = "";  ///< id of the convention that would fit; "" if none is known
+    std::string layer;     ///< name of the tensor
+    std::string says;      ///< "config.json says sym: true and GPTQ"
+    std::string holds;     ///< "its zero points are 9, not 8"
+    const char* fits = ""; ///< id of the convention that would fit; "" if none is known
+};
+
+/// What the checkpoint names and what is not there.
+struct MissingTensors {
+    std::uint64_t tensors = 0;      ///< that an index names and no file holds
+    std::string first;              ///< the first of these by name
+    std::vector<std::string> files; ///< names of files that are not there: shards, external data
+    bool any() const { return tensors > 0 || !files.empty(); }
 };
 
 /// One opened file of a model.
@@ -108,6 +118,7 @@ public:
     std::vector<std::string> warnings;
     std::vector<UndecodedLayer> undecoded;
     std::vector<Contradiction> contradictions;
+    MissingTensors missing;
     std::string folder; ///< folder of the checkpoint; "" if a single file was opened
 
     /// Null if there is no tensor of this name.
@@ -140,6 +151,8 @@ Result<std::shared_ptr<const Model>> openModel(const std::string& path, const Op
 /// One sentence about the quantized layers that are not decoded, for a command that leaves them out: how many, why, and
 /// what would decode them. "" if there are none.
 std::string leftOutSentence(const Model& model);
+/// One sentence about what is missing (Model::missing), and about the tensors that cannot be read. "" if nothing is.
+std::string missingSentence(const Model& model);
 
 /// What a tensor name says about its place in the network: "model.layers.3.self_attn.q_proj.weight" is layer 3, group
 /// "layers.3", role "q_proj". Layer -1: outside the stack of layers (embedding, head, final norm).

@@ -44,7 +44,7 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
     eval::SensitivityPlan plan = request.text;
     plan.how = objective.how, plan.by = &eval::groupings().front(), plan.specs = request.specs;
     const std::set<const TensorInfo*> wanted(request.tensors.begin(), request.tensors.end());
-    plan.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
+    plan.scope.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
     if (!result) return tl::unexpected(result.error());
     Losses out = lossesOf(request.model, request.specs, result->rows);

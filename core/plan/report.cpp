@@ -122,7 +122,8 @@ Table summaryTable(const PlanRecord& record) {
         {{"loss", "", "", Show::Scientific, 3, none, ""}, [](const R& r) -> Value { return r.plan.loss; }},
         {{"bound", "", "", Show::Scientific, 3, none, ""}, [=](const R& r) { return number(r.plan.bound); }},
         {{"gap", "", "", Show::Scientific, 3, none, ""}, [=](const R& r) { return number(r.plan.gap()); }},
-        {{"proved", "", "", Show::Text, 0, none, ""}, [](const R& r) -> Value { return r.plan.bound && r.plan.gap() == 0; }},
+        {{"proved", "", "", Show::Text, 0, none, ""},
+         [](const R& r) -> Value { return r.plan.bound && r.plan.gap() == 0; }},
         {{"budget_ns", "", "", Show::Time, 0, none, ""}, [=](const R& r) { return count(r.budget.ns); }},
         {{"time_ns", "", "", Show::Time, 0, none, ""},
          [](const R& r) { return r.options->latencies ? Value(std::int64_t(r.plan.ns)) : Value(); }},
@@ -196,6 +197,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
         report.more.emplace_back("nulls", makeTable("Plans by chance", contenderColumns(), record.proof->others(true)));
         report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
     }
+    if (withRows) addLeftOut(model, {}, report);
     return report;
 }
 

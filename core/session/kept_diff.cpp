@@ -9,7 +9,7 @@ namespace qs {
 namespace kept {
 namespace {
 
-constexpr int kStatuses = int(DiffStatus::Refused) + 1, kOrders = int(Placement::Rows::HeadByHead) + 1;
+constexpr int kStatuses = int(DiffStatus::Refused) + 1, kOrders = int(Placement::Rows::TurnsInHalves) + 1;
 
 struct RowKept {
     DiffRow row;
@@ -76,7 +76,8 @@ std::string keptDiff(const KeptDiff& diff) {
             all.times.push_back(source.mtimeNs);
         }
     for (const auto& row : diff.result.rows) {
-        all.rows.push_back({row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows), row.nonFiniteEqual});
+        all.rows.push_back(
+            {row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows), row.nonFiniteEqual});
         all.rows.back().row.a = all.rows.back().row.b = nullptr;
     }
     all.bytes = diff.result.bytes, all.seconds = diff.result.seconds;

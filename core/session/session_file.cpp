@@ -34,7 +34,7 @@ public:
         std::string text(row(at->second).bytes > kMostText ? 0 : row(at->second).bytes, '\0');
         if (row(at->second).bytes > kMostText) return fail(path + " is too long");
         if (!reader_.read(at->second, 0, std::as_writable_bytes(std::span(text))))
-            return tl::unexpected(reader_.failure().error());
+            return tl::unexpected(reader_.failure(at->second).error());
         return text;
     }
     Result<std::vector<double>> doubles(const std::string& path, std::uint64_t count) {
@@ -43,7 +43,7 @@ public:
             return fail("it has no " + path + " that fits");
         std::vector<double> values(count);
         if (!reader_.read(at->second, 0, std::as_writable_bytes(std::span(values))))
-            return tl::unexpected(reader_.failure().error());
+            return tl::unexpected(reader_.failure(at->second).error());
         return values;
     }
 

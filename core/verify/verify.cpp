@@ -106,6 +106,11 @@ Result<std::optional<CheckedCertificate>> certificateBeside(const std::string& p
     return std::optional(std::move(*checked));
 }
 
+/// The bytes of `part` of `whole` elements; a tensor that cannot be read has none.
+std::uint64_t shareOf(std::uint64_t bytes, std::uint64_t part, std::uint64_t whole) {
+    return whole ? std::uint64_t(double(bytes) / double(whole) * double(part) + 0.5) : 0;
+}
+
 } // namespace
 
 const char* derivesId(Derives derives) {
@@ -142,7 +147,7 @@ std::size_t Verification::falseClaims() const {
 std::optional<double> Verification::largestNmse() const {
     std::optional<double> most;
     for (const VerifiedTensor& row : tensors)
-        if (row.nonFinite > 0)
+        if (row.nonFinite > 0 || row.isUnbounded)
             return std::numeric_limits<double>::infinity();
         else if (row.nmse && (!most || *row.nmse > *most))
             most = row.nmse;
@@ -179,12 +184,13 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
         const TensorInfo* stored = whole ? (*decoded)->find(*whole) : nullptr;
         if (row.b)
             if (auto set = sizes.set(one, stored ? std::string(*whole) : one.other); !set) return set;
-        if (stored) one.bytes = one.bytes * row.b->elements / stored->elements;
+        if (stored) one.bytes = shareOf(one.bytes, row.b->elements, stored->elements);
         if (row.status == DiffStatus::Equal || row.status == DiffStatus::Different) {
             one.nmse = row.nmse(), one.nonFinite = row.nonFinite;
+            one.isUnbounded = row.power == 0 && row.errorPower > 0;
             if (auto done = derive(row, deriving, one); !done) return done;
         }
-        if (row.b && row.b->elements != row.elements) one.bytes = one.bytes * row.elements / row.b->elements;
+        if (row.b && row.b->elements != row.elements) one.bytes = shareOf(one.bytes, row.elements, row.b->elements);
         count(out, one);
         const auto place = row.a ? std::size_t(row.a - plan.a->tensors.data()) : ~std::size_t(0);
         rows.emplace_back(place, std::move(one));

@@ -35,6 +35,7 @@ struct VerifiedTensor {
     std::uint64_t bytes = 0;     ///< size in the export: codes, scales and all else that decoding needs
     std::uint64_t differing = 0; ///< number of values that differ from those of the spec
     std::uint64_t nonFinite = 0; ///< number of values that are NaN or Inf on one side and others on the other side
+    bool isUnbounded = false;    ///< true: the original is all zeros and the export is not, so that no NMSE bounds it
     bool isQuantized = false;    ///< true: it is stored in fewer bits than a float has
     std::string reason;          ///< what differs, or why nothing is known
     std::optional<double> bpw() const;

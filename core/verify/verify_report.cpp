@@ -122,6 +122,9 @@ const Columns<VerifiedTensor>& verifiedColumns() {
          [](const T& t) -> Value { return std::string(derivesId(t.derives)); }},
         {{"nmse", "NMSE", "", Show::Scientific, 3, Direction::LowerIsBetter, "Squared error / squared weights"},
          [](const T& t) -> Value { return t.nmse ? Value{*t.nmse} : Value{}; }},
+        {{"bytes", "Bytes", "", Show::Bytes, 0, Direction::LowerIsBetter,
+          "Stored: codes, scales and all that decodes them"},
+         [](const T& t) -> Value { return t.other.empty() ? Value{} : Value{std::int64_t(t.bytes)}; }},
         {{"bpw", "bpw", "", Show::Fixed, 4, Direction::LowerIsBetter, "8 x stored bytes / elements"},
          [](const T& t) -> Value { return t.bpw() ? Value{*t.bpw()} : Value{}; }},
         {{"differing", "Differing", "", Show::Integer, 0, Direction::LowerIsBetter,
@@ -131,9 +134,7 @@ const Columns<VerifiedTensor>& verifiedColumns() {
          }},
         {{"nonfinite", "Non-finite", "", Show::Integer, 0, Direction::LowerIsBetter,
           "Values that are NaN or Inf on one side and others on the other side"},
-         [](const T& t) -> Value {
-             return t.status == VerifyStatus::Ok ? Value{std::int64_t(t.nonFinite)} : Value{};
-         }},
+         [](const T& t) -> Value { return t.status == VerifyStatus::Ok ? Value{std::int64_t(t.nonFinite)} : Value{}; }},
         {{"status", "Status", "", Show::Text, 0, Direction::None, ""},
          [](const T& t) -> Value { return std::string(verifyStatusId(t.status)); }},
         {{"aligned", "Aligned by", "", Show::Text, 0, Direction::None, "How the two tensors were found to be one"},

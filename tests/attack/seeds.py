@@ -2,11 +2,14 @@
 """What is attacked: files and folders of tests/data, and what the program makes of a small network, with the commands that read them.
 
 A seed is a folder. `targets` are its files that are changed, with the kind of change. `commands` are lists of words; {p} is the model in the
-folder, {f} the file that was changed, {room} the folder, {tmp} a folder for outputs, {data} tests/data."""
+folder, {tensor} the name of one of its tensors, {f} the file that was changed, {room} the folder, {tmp} a folder for outputs, {data} tests/data."""
+import json
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass, field
+
+from mutate import gguf_fields, put
 
 MOST_BYTES = 400_000
 SPECS = ["nf4:block=64", "int4", "int8", "q4_0", "binary", "fp8_e4m3:block=32", "mxfp4", "int4:block=16:calib=mse"]
@@ -19,6 +22,7 @@ class Seed:
     model: str  # relative to the folder; "." is the folder itself
     targets: list  # (file, kind)
     commands: list = field(default_factory=list)
+    tensors: list = field(default_factory=lambda: ["weight"])
 
 
 WEIGHTS = [
@@ -28,6 +32,8 @@ WEIGHTS = [
     ["diff", "{p}", "{original}", "--json", "-"], ["verify", "{original}", "{p}", "--json", "-"],
     ["plan", "{p}", "--spec", "nf4:block=64", "--spec", "int8", "--budget", "6bpw", "--by", "nmse", "-o", "{tmp}/plan.json"],
     ["sweep", "{p}", "--spec", "int4", "--block", "32", "--json", "-"],
+    ["whatif", "{p}", "--tensor", "{tensor}", "--spec", "{spec}", "--transpose", "1,0", "--concatenate", "0", "--json", "-"],
+    ["products", "{p}", "--tensor", "{tensor}", "--rows", "4", "--json", "-"],
 ]
 NETWORK = [
     ["eval", "{p}", "--tokens", "{tokens}", "--spec", "int4", "--ctx", "8", "--chunks", "2", "--json", "-"],
@@ -93,6 +99,19 @@ class Seeds:
             model = "." if os.path.isdir(source) else os.path.basename(source)
         if targets:
             self.all.append(Seed(name, folder, model, targets, commands))
+        if any("{tensor}" in command for command in commands):
+            self.all[-1].tensors = self.tensors(name, os.path.join(folder, model))
+
+    def tensors(self, name, model):
+        """Names of tensors, as regular expressions that take no other."""
+        listed = self.path("tensors-%s.json" % name)
+        if not os.path.exists(listed):
+            subprocess.call([self.cli, "inspect", model, "--json", listed], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not os.path.exists(listed):
+            return ["weight"]  # a seed that is refused
+        with open(listed) as file:
+            names = [row["name"] for row in json.load(file)["tensors"]]
+        return [json.dumps(one)[1:-1] for one in names] or ["weight"]
 
     def weights(self):
         places = ["safetensors", "gguf", "pytorch", "onnx", "tflite", "golden", "keras", "diff"]
@@ -104,6 +123,12 @@ class Seeds:
                 if os.path.isfile(path) and name.endswith(known) and os.path.getsize(path) <= MOST_BYTES:
                     kind = "pickle" if name.startswith("legacy_") and name.endswith(".pt") else None
                     self.add(place + "-" + name, path, WEIGHTS, kind=kind)
+        unknown = self.path("unknown.gguf")
+        with open(os.path.join(self.data, "gguf/types.gguf"), "rb") as types, open(unknown, "wb") as out:
+            data = types.read()
+            at, size = gguf_fields(data)[-2]
+            out.write(put(data, at, size, 250))
+        self.add("gguf-unknown.gguf", unknown, WEIGHTS)
         for place in ["conventions", "zarr", "ocdbt", "tfjs"]:
             folder = os.path.join(self.data, place)
             for name in sorted(os.listdir(folder)):
@@ -144,18 +169,20 @@ class Seeds:
     def written(self):
         """What the program itself writes, in each layout, and what stands beside it."""
         source = os.path.join(self.data, "eval/llama")
+        sources = {"gguf": os.path.join(self.data, "eval/gguf/llama.gguf"), "gptq": os.path.join(self.root, "resources/samples/tiny-llama")}
         for layout, spec, out in [("native", "int4:block=16", "x.safetensors"), ("eformer", "nf4:block=64", "x.safetensors"), ("native", "int3", "d"),
                                   ("bnb", "nf4:block=64:dialect=bnb", "d"), ("gguf", "q4_0", "x.gguf"), ("hdf5", "int8", "x.h5"),
                                   ("npz", "int8", "x.npz"), ("compressed-tensors", "int8:dialect=ct", "d"), ("plain", "int4", "d"),
-                                  ("gptq", "int4:dialect=ct:block=16:scaletype=f16", "d"), ("mlx", "int4:block=32:dialect=mlx", "d"), ("llm-int8", "int8:dialect=bnb", "d")]:
+                                  ("gptq", "int4:dialect=ct:block=32:scaletype=f16", "d"), ("mlx", "int4:block=32:dialect=mlx", "d"), ("llm-int8", "int8:dialect=bnb", "d")]:
             name = "written-%s-%s" % (layout, spec.split(":")[0])
             place = self.path(name)
             if not os.path.isdir(place):
                 os.makedirs(place)
-                self.run("quantize", os.path.join(self.data, "eval/gguf/llama.gguf") if layout == "gguf" else source, "--spec", spec, "--layout",
+                self.run("quantize", sources.get(layout, source), "--spec", spec, "--layout",
                          layout, "--skip-refused", "-o", os.path.join(place, out), "--certificate", os.path.join(place, "certificate.json"))
             if os.path.exists(os.path.join(place, out)):
-                checked = [["verify", source, "{p}", "--certificate", "{room}/certificate.json"], ["verify", source, "{p}", "--json", "-"]]
+                checked = [["verify", sources.get(layout, source), "{p}", "--certificate", "{room}/certificate.json"],
+                           ["verify", sources.get(layout, source), "{p}", "--json", "-"]]
                 self.add(name, place, WEIGHTS + NETWORK[:1] + checked, model=out)
 
     def records(self):

@@ -242,7 +242,8 @@ def plan(model, specs=None, budget=None, *, by=None, recipe=None, layout=None, t
     return Rows(table, recipe=text)
 
 
-def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None, skip_refused=False, solver=None, activations=None,
+def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None, skip_refused=False, copy_all=False,
+           force=False, allow_missing=False, solver=None, activations=None,
            progress=None):  # fmt: skip
     """Writes a quantized checkpoint, opens it again and proves every value. Files appear whole or not at all.
 
@@ -251,13 +252,17 @@ def export(model, output, specs=None, *, recipe=None, layout=None, tensors=None,
     recipe        a recipe file instead
     layout        how it is stored, see docs/layouts.md; None: what writes files that end as the output does, else "eformer"
     skip_refused  tensors that are refused stay as they are
+    copy_all      other weights of a folder are copied too
+    force         replaces a file that this program did not write
+    allow_missing a model that lacks shards or tensors is written without them; by default it is refused
     solver        codes that keep the output of each layer on its inputs: "gptq:order=act", "awq"; with one spec for all tensors
     activations   these inputs, as analyze() takes them
 
     A row for each tensor: how it was read back, bits per weight, bytes. A certificate is written beside it. more["solved"]: SQNR in
     dB of the output of each layer that a solver took, rounded to nearest and solved.
     """
-    arguments = _os.fspath(output), _listed(specs), _text(recipe), layout or "", _listed(tensors), skip_refused
+    arguments = (_os.fspath(output), _listed(specs), _text(recipe), layout or "", _listed(tensors), skip_refused, copy_all, force,
+                 allow_missing)  # fmt: skip
     return Rows(_core.export(_model(model), *arguments, _core.Calibration(_text(activations), solver or ""), progress))
 
 

@@ -78,11 +78,12 @@ class Rows(list):
         """One of plots(). IndexError where there is none."""
         return self.plots(progress=progress)[index]
 
-    def save(self, path, *, progress=None):
-        """Writes the report: .html, .pdf, .md, .json or .csv, as the path ends. It never replaces a file that was read."""
+    def save(self, path, *, force=False, progress=None):
+        """Writes the report: .html, .pdf, .md, .json or .csv, as the path ends. It never replaces a file that was read, and one that
+        this program did not write only with `force`."""
         import os
 
-        self._table.save(os.fspath(path), progress)
+        self._table.save(os.fspath(path), force, progress)
 
     def _repr_html_(self):
         return self._table.html(self.shown) + "".join(f"<p>{html.escape(line)}</p>" for line in self.summary.split("\n") if line)

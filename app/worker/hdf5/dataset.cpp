@@ -95,12 +95,14 @@ bool describeShape(hid_t dataset, Found& found) {
     const SpaceHandle space(H5Dget_space(dataset));
     const auto kind = space ? H5Sget_simple_extent_type(space.get()) : H5S_NO_CLASS;
     if (kind != H5S_SCALAR && kind != H5S_SIMPLE) {
+        found.isUnread = kind != H5S_NULL;
         found.reason = kind == H5S_NULL ? "has no elements (a null dataspace)" : "has a shape that cannot be read";
         return false;
     }
     hsize_t dims[H5S_MAX_RANK] = {};
     const int rank = H5Sget_simple_extent_dims(space.get(), dims, nullptr);
     if (rank < 0) {
+        found.isUnread = true;
         found.reason = "has a shape that cannot be read";
         return false;
     }
@@ -214,25 +216,38 @@ void describeLayout(hid_t dataset, hid_t type, Found& found) {
 
 } // namespace
 
-void describe(hid_t dataset, Found& found) {
-    const TypeHandle type(H5Dget_type(dataset));
-    if (!type) {
-        found.reason = "has a type that cannot be read";
-        return;
-    }
-    describeType(type.get(), found);
-    if (!found.reason.empty() || !describeShape(dataset, found)) return;
-    std::uint64_t bytes = H5Tget_size(type.get());
+namespace {
+
+/// Of a dataset whose type holds numbers.
+void describeNumbers(hid_t dataset, hid_t type, Found& found) {
+    if (!describeShape(dataset, found)) return;
+    std::uint64_t bytes = H5Tget_size(type);
     for (const auto dim : found.shape)
         if (dim != 0 && (__builtin_mul_overflow(bytes, dim, &bytes) || bytes > UINT64_MAX / 16)) {
             found.reason = "has more elements than can be counted";
+            found.isUnread = true;
             return;
         }
     if (contains(found.shape, 0)) bytes = 0;
     found.bytes = bytes;
     found.dtypeAttribute = textAttribute(dataset, "dtype", 64);
     describeQuantized(dataset, found);
-    describeLayout(dataset, type.get(), found);
+    describeLayout(dataset, type, found);
+    found.isUnread = !found.reason.empty();
+}
+
+} // namespace
+
+void describe(hid_t dataset, Found& found) {
+    const TypeHandle type(H5Dget_type(dataset));
+    if (!type) {
+        found.reason = "has a type that cannot be read";
+        found.isUnread = true;
+        return;
+    }
+    describeType(type.get(), found);
+    if (!found.reason.empty()) return;
+    describeNumbers(dataset, type.get(), found);
 }
 
 std::string textAttribute(hid_t object, const char* name, std::size_t most) {

@@ -14,6 +14,7 @@ namespace qs::worker {
 struct Found {
     std::string path;
     std::string reason;         ///< why it is not read: "is a soft link, which is never followed"; "" for a tensor
+    bool isUnread = false;      ///< `reason` is that of numbers which cannot be read
     std::string type;           ///< an id of core/model/dtype.h, or "opaque2" for two bytes of unknown meaning
     std::string note;           ///< how the elements are stored, e.g. "gzip in chunks of [16, 32]"; "" if contiguous
     std::string dtypeAttribute; ///< value of the attribute "dtype", which Keras writes, e.g. "bfloat16"; "" if none

@@ -117,6 +117,7 @@ private:
             json row = {{"path", f.path}};
             if (!f.reason.empty()) {
                 row["reason"] = f.reason;
+                if (f.isUnread) row["unread"] = true;
             } else {
                 row.update({{"type", f.type}, {"shape", f.shape}, {"stored", f.stored}, {"note", f.note}});
                 if (!f.dtypeAttribute.empty()) row["dtype"] = f.dtypeAttribute;

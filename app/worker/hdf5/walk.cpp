@@ -77,8 +77,9 @@ std::string walk(hid_t file, std::uint64_t bytes, std::vector<Found>& found,
     std::map<haddr_t, std::string> visited{{root.addr, "/"}};
     std::deque<Group> groups{{root.addr, "", 0}};
     std::size_t left = kMostLinks;
-    const auto refuse = [&](std::string path, std::string reason) {
+    const auto refuse = [&](std::string path, std::string reason, bool isUnread = false) {
         Found row;
+        row.isUnread = isUnread;
         row.path = std::move(path);
         row.reason = std::move(reason);
         add(std::move(row));
@@ -122,7 +123,8 @@ std::string walk(hid_t file, std::uint64_t bytes, std::vector<Found>& found,
                 describe(object.get(), row);
                 add(std::move(row));
             } else {
-                refuse(std::move(path), kind == H5I_DATATYPE ? "is a named type" : "cannot be read");
+                refuse(std::move(path), kind == H5I_DATATYPE ? "is a named type" : "cannot be read",
+                       kind != H5I_DATATYPE);
             }
         }
     }

@@ -96,7 +96,7 @@ template<class Archive, archive::Of<Channels> T> void fieldsOf(Archive& archive,
 template<class Archive, archive::Of<LogSpread> T> void fieldsOf(Archive& archive, T& s) { archive(s.n, s.s1, s.s2); }
 
 template<class Archive, archive::Of<GroupFit> T> void fieldsOf(Archive& archive, T& g) {
-    archive(g.n, g.follows, g.reversed, g.zero, g.zeroGroups);
+    archive(g.n, g.follows, g.reversed, g.zero, g.zeroGroups, g.ofRows);
 }
 
 template<class Archive, archive::Of<TensorFacts> T> void fieldsOf(Archive& archive, T& f) {

@@ -4,6 +4,7 @@
 
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/layouts/serve.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -42,8 +43,10 @@ void findNotFinite(const AuditedModel& audited, const AuditCheck& self, Findings
 }
 
 void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
+    const auto fields = storedFields(*audited.model); // scales of few groups may well be equal
     for (const TensorFacts& facts : audited.tensors) {
         if (facts.rows == 0 || facts.info->elements < 2) continue;
+        if (facts.info->role == TensorRole::Part || fields.contains(facts.info->name)) continue;
         if (facts.isConstant()) {
             out.push_back({&self, facts.info->name,
                            fmt::format("all {} values are {}", facts.info->elements, significantText(facts.low))});

@@ -34,6 +34,7 @@ struct GroupFit {
     double reversed = 0;   ///< the same with the scales of each row in reverse order; 0 if it has no meaning
     double zero = 0;       ///< mean of the values of a group in steps, over all groups
     double zeroGroups = 0; ///< groups that `zero` is the mean of
+    bool ofRows = false;   ///< a group is a whole row
 };
 
 struct TensorFacts {

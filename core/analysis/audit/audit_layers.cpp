@@ -65,7 +65,7 @@ void findContradictions(const AuditedModel& audited, const AuditCheck& self, Fin
                        fmt::format("{}, but {}{}", one.says, one.holds,
                                    *one.fits ? fmt::format("; {} fits (--as {})", one.fits, one.fits) : "")});
     for (const UndecodedLayer& layer : audited.model->undecoded)
-        if (layer.isContradicted) out.push_back({&self, layer.name, "not decoded: " + layer.why});
+        if (layer.isContradicted) out.push_back({&self, layer.name, oneSentence("not decoded: " + layer.why)});
 }
 
 void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
@@ -76,12 +76,16 @@ void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings
             text += fmt::format("{}{}: plausibility {:.2f}, {}", text.empty() ? "" : "; ", one.convention,
                                 one.plausibility, one.reason);
         if (text.empty()) text = fmt::format("{} parts without a known convention", layer.parts.size());
-        out.push_back({&self, layer.name, std::move(text)});
+        out.push_back({&self, layer.name, oneSentence(text)});
     }
 }
 
 void findMissing(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     const Model& model = *audited.model;
+    if (auto sentence = missingSentence(model); !sentence.empty()) {
+        sentence.pop_back();
+        out.push_back({&self, {}, std::move(sentence)});
+    }
     std::map<std::string, std::set<int>> stacks;
     for (const TensorInfo& tensor : model.tensors)
         if (const TensorPlace place = placeOf(tensor.name); place.layer >= 0)

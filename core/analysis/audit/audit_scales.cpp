@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kBelongs = -6;   ///< correlation x sqrt(n) of scales that belong to their codes is below
 constexpr double kForeign = -2.5; ///< that of scales that do not is above
+constexpr double kRowsBelong = -4, kClear = -0.15; ///< the same of whole rows; and the correlation itself
 constexpr double kFewestGroups = 64;
 
 /// Rows of groups; every row has as many as the first.
@@ -75,6 +76,7 @@ public:
         else if (coding_.rows == 1 && coding_.columns >= 8 && std::uint64_t(facts_.columns) % coding_.columns == 0)
             addGroups();
         GroupFit out;
+        out.ofRows = perRow;
         if (table_.rows() >= 2 && double(table_.scales.size()) >= kFewestGroups) {
             const auto scales = centred(table_.scales, table_.perRow), spreads = centred(table_.spreads, table_.perRow);
             out.follows = correlationOf(scales, spreads);
@@ -162,15 +164,28 @@ GroupFit fitOfGroups(const TensorFacts& facts) {
     return Fitting(facts, *coding).run();
 }
 
+/// Layers that are compared with each other. The size of a row says as much as its largest value does, and how much
+/// depends on what the matrix does. So scales of whole rows are compared within a role.
+std::string kindOf(const TensorFacts& facts) {
+    std::string kind = facts.info->typeId();
+    return facts.groups.ofRows ? kind + ' ' + placeOf(facts.info->name).inLayer : kind;
+}
+
+/// True if the scales of whole rows are foreign in this layer alone: in all others they clearly belong to their codes.
+bool isAlone(std::vector<double> alike, double root) {
+    std::ranges::sort(alike, std::greater());
+    return alike.size() >= 4 && alike[1] * root < kRowsBelong && alike[1] < kClear;
+}
+
 void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
-    std::map<std::string_view, std::vector<double>> byType; // correlations
+    std::map<std::string, std::vector<double>> byKind; // correlations
     for (const TensorFacts& facts : audited.tensors)
-        if (facts.groups.n > 0) byType[facts.info->typeId()].push_back(facts.groups.follows);
+        if (facts.groups.n > 0) byKind[kindOf(facts)].push_back(facts.groups.follows);
     for (const TensorFacts& facts : audited.tensors) {
         const GroupFit& fit = facts.groups;
         const double root = std::sqrt(fit.n);
         if (fit.n == 0 || fit.follows * root < kForeign) continue;
-        const auto& alike = byType[facts.info->typeId()];
+        const auto& alike = byKind[kindOf(facts)];
         const double usual = medianOf(alike);
         if (fit.reversed * root < kBelongs)
             out.push_back(
@@ -178,13 +193,13 @@ void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& o
                  fmt::format("correlation of scales with the spread of their codes: {:.2f} over {:.0f} groups, "
                              "and {:.2f} with the scales in reverse order",
                              fit.follows, fit.n, fit.reversed)});
-        else if (alike.size() >= 4 && usual * root < kBelongs)
+        else if (fit.ofRows ? isAlone(alike, root) : alike.size() >= 4 && usual * root < kBelongs)
             out.push_back(
                 {&self, facts.info->name,
                  fmt::format("correlation of scales with the spread of their codes: {:.2f} over {:.0f} groups; "
                              "in {} layers of the same kind the median is {:.2f}",
                              fit.follows, fit.n, alike.size(), usual)});
-        else if (fit.n >= 1024 && fit.follows * root > -1 && usual > -0.03)
+        else if (!fit.ofRows && fit.n >= 1024 && fit.follows * root > -1 && usual > -0.03)
             out.push_back(
                 {&self, facts.info->name,
                  fmt::format("correlation of scales with the spread of their codes: {:.2f} over {:.0f} groups; "

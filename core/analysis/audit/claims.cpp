@@ -80,10 +80,15 @@ private:
     bool mayDiffer_ = false;
 };
 
-/// Methods are the first word of the ids of conventions, but for one that has no name of its own.
+/// Methods are the first word of the ids of conventions, but for one that has no name of its own, and for AutoRound, which
+/// packs as GPTQ or AWQ do.
 bool isOfMethod(const StoredLayer& layer, const std::string& method) {
     if (!layer.convention) return false;
     const std::string_view id = layer.convention->id;
+    const bool isAutoRound = method.ends_with("auto-round") || method.ends_with("auto_round");
+    if (isAutoRound)
+        return layer.convention == &kGptqConvention || layer.convention == &kGptq2Convention ||
+               layer.convention == &kAwqConvention;
     return id.starts_with(method) || (method.size() > 2 && id.find(method) != id.npos);
 }
 

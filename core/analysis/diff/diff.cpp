@@ -151,6 +151,8 @@ private:
         taken_.insert(&b);
         DiffRow row;
         row.a = &a, row.b = &b, row.aligned = aligned, row.elements = a.elements;
+        for (const TensorInfo* one : {&a, &b})
+            if (one->isUnread() && one->bytes == 0) return refuse(row, "its values cannot be read");
         if (a.elements != b.elements) return refuse(row, "they hold different numbers of values");
         if (a.elements == 0) {
             row.status = DiffStatus::Equal;
@@ -159,7 +161,12 @@ private:
         if (!hasValues(a) || !hasValues(b)) return compareBytes(row);
         const Pairing pairing{plan_.a.get(), plan_.b.get(), &a, &b, true};
         const bool attention = name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos;
-        auto best = bestPlacement(pairing, attention, 0, 0, 1);
+        const bool isGateUp = name.find(".ffn_gate_up.") != name.npos;
+        auto best = bestPlacement(pairing,
+                                  attention  ? RowOrders::Heads
+                                  : isGateUp ? RowOrders::GateAndUp
+                                             : RowOrders::None,
+                                  0, 0, 1);
         if (!best) return refuse(row, "no placement of one in the other fits their shapes");
         row.placement = best->placement;
         return measure(pairing, std::move(row));
@@ -214,10 +221,10 @@ private:
                 continue;
             }
             const Pairing pairing{partModel, wholeModel, &part, &whole, partsAreA};
-            const auto best =
-                hasValues(part) && hasValues(whole)
-                    ? bestPlacement(pairing, parts.size() == 3, offset, std::int64_t(i), std::int64_t(parts.size()))
-                    : std::nullopt;
+            const auto best = hasValues(part) && hasValues(whole)
+                                  ? bestPlacement(pairing, parts.size() == 3 ? RowOrders::Heads : RowOrders::GateAndUp,
+                                                  offset, std::int64_t(i), std::int64_t(parts.size()))
+                                  : std::nullopt;
             offset += Matrix(part).rows;
             auto done = Result<void>();
             if (best) {
@@ -259,7 +266,8 @@ private:
                 if (job_.cancelled()) return cancelledError();
                 const TensorInfo& b = plan_.b->tensors[free_[i]];
                 const Pairing pairing{plan_.a.get(), plan_.b.get(), &a, &b, true};
-                const auto best = bestPlacement(pairing, a.shape.size() == 2, 0, 0, 1);
+                const auto best =
+                    bestPlacement(pairing, a.shape.size() == 2 ? RowOrders::Heads : RowOrders::None, 0, 0, 1);
                 if (best && best->nmse < kAlike && (!found || best->nmse < placement.nmse))
                     found = &b, placement = *best, at = i;
             }

@@ -23,7 +23,10 @@ struct Placement {
         InOrder,
         HalvesToPairs, ///< llama.cpp's order of q and k: rows j and j + d/2 of a head of d rows become neighbours
         PairsToHalves, ///< the reverse
-        HeadByHead     ///< fused q, k and v, grouped by head: q, k, v of the first head, then of the second
+        HeadByHead,    ///< fused q, k and v, grouped by head: q, k, v of the first head, then of the second
+        EverySecond,   ///< of gate and up in turns, as in gpt-oss: `offset` is 0 for the gate, 1 for up
+        HalvesInTurns, ///< gate and then up, whose rows are in turns there; `head`: all rows
+        TurnsInHalves  ///< the reverse
     };
     bool transposed = false;
     Rows rows = Rows::InOrder;

@@ -90,10 +90,16 @@ void loadPlaced(const TensorView& whole, std::int64_t stored, const Placement& p
                     out + r * columns);
         return;
     }
-    scratch.resize(std::size_t(count));
+    std::int64_t low = placement.rowOf(first), high = low;
+    for (std::int64_t r = 1; r < count; ++r) {
+        const std::int64_t at = placement.rowOf(first + r);
+        low = std::min(low, at), high = std::max(high, at);
+    }
+    scratch.resize(std::size_t(high - low + 1));
     for (std::int64_t c = 0; c < columns; ++c) {
-        loadF32(whole, std::uint64_t(c * stored + placement.offset + first), std::size_t(count), scratch.data());
-        for (std::int64_t r = 0; r < count; ++r) out[r * columns + c] = scratch[std::size_t(r)];
+        loadF32(whole, std::uint64_t(c * stored + low), scratch.size(), scratch.data());
+        for (std::int64_t r = 0; r < count; ++r)
+            out[r * columns + c] = scratch[std::size_t(placement.rowOf(first + r) - low)];
     }
 }
 
@@ -102,7 +108,6 @@ bool fits(const Matrix& part, const Matrix& whole, const Placement& placement) {
     const std::int64_t rows = placement.transposed ? whole.columns : whole.rows;
     const std::int64_t columns = placement.transposed ? whole.rows : whole.columns;
     if (columns != part.columns || part.rows == 0) return false;
-    if (placement.transposed && placement.rows != Placement::Rows::InOrder) return false;
     if (placement.head > 0 && part.rows % placement.head != 0) return false;
     return placement.rowOf(part.rows - 1) < rows && placement.offset + part.rows <= rows;
 }
@@ -118,9 +123,12 @@ std::int64_t Placement::rowOf(std::int64_t row) const {
     const std::int64_t in = head > 0 ? row % head : 0, first = row - in, half = head / 2;
     switch (rows) {
     case Rows::InOrder: return offset + row;
-    case Rows::HalvesToPairs: return offset + first + in % half * 2 + in / half;
-    case Rows::PairsToHalves: return offset + first + in % 2 * half + in / 2;
+    case Rows::HalvesToPairs:
+    case Rows::HalvesInTurns: return offset + first + in % half * 2 + in / half;
+    case Rows::PairsToHalves:
+    case Rows::TurnsInHalves: return offset + first + in % 2 * half + in / 2;
     case Rows::HeadByHead: return first * 3 + offset + in;
+    case Rows::EverySecond: return row * 2 + offset;
     }
     return row;
 }
@@ -144,18 +152,26 @@ double sampledNmse(const Pairing& pairing, const Placement& placement) {
     return sums.a > 0 ? sums.error / sums.a : sums.error > 0 ? INFINITY : 0.0;
 }
 
-std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attention, std::int64_t offset,
+std::optional<BestPlacement> bestPlacement(const Pairing& pairing, RowOrders orders, std::int64_t offset,
                                            std::int64_t index, std::int64_t parts) {
     using Rows = Placement::Rows;
     const Matrix part(*pairing.part);
     std::vector<Placement> tried = {{false, Rows::InOrder, 0, offset}, {true, Rows::InOrder, 0, offset}};
-    if (attention)
+    if (orders == RowOrders::Heads)
         for (const std::int64_t head : kHeads)
             if (part.rows % head == 0) {
                 if (index < 2) tried.push_back({false, Rows::HalvesToPairs, head, offset});
                 if (index < 2) tried.push_back({false, Rows::PairsToHalves, head, offset});
                 if (parts == 3) tried.push_back({false, Rows::HeadByHead, head, index * head});
             }
+    if (orders == RowOrders::GateAndUp)
+        for (const bool transposed : {false, true}) {
+            if (parts == 2) tried.push_back({transposed, Rows::EverySecond, 0, index});
+            if (parts == 1 && part.rows % 2 == 0) {
+                tried.push_back({transposed, Rows::HalvesInTurns, part.rows, 0});
+                tried.push_back({transposed, Rows::TurnsInHalves, part.rows, 0});
+            }
+        }
     std::optional<BestPlacement> best;
     for (const Placement& placement : tried) {
         const double nmse = sampledNmse(pairing, placement);
@@ -294,8 +310,9 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     if (!w) return tl::unexpected(w.error());
     const TensorView part = forScan(*p), whole = forScan(*w);
     if (placement.transposed) readAhead(whole, job);
-    const Sums all = placement.transposed ? sumsOf(Tiles(part, whole, placement), pairing.partIsA, job)
-                                          : sumsOf(Bands(part, whole, placement), pairing.partIsA, job);
+    const bool isTiled = placement.transposed && placement.rows == Placement::Rows::InOrder;
+    const Sums all = isTiled ? sumsOf(Tiles(part, whole, placement), pairing.partIsA, job)
+                             : sumsOf(Bands(part, whole, placement), pairing.partIsA, job);
     if (job.cancelled()) return cancelledError();
     for (const auto& [model, tensor] :
          {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}}) {
@@ -314,6 +331,8 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     else if (all.nonFiniteEqual > 0)
         row.reason =
             fmt::format("{} values are NaN or Inf, the same in both: no error of all values", all.nonFiniteEqual);
+    else if (row.elements > 0 && !(all.a > 0))
+        row.reason = "every value of the first is 0: no error relative to them";
     return {};
 }
 

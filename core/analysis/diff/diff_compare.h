@@ -27,9 +27,15 @@ struct BestPlacement {
     Placement placement;
     double nmse = 0;
 };
-/// Empty if no placement fits. `attention`: also try row permutations within heads. `offset`: first row of the part in
-/// the fused tensor. `index`: number of the part among `parts`.
-std::optional<BestPlacement> bestPlacement(const Pairing& pairing, bool attention, std::int64_t offset,
+/// Which orders of rows are tried beside the plain one.
+enum class RowOrders {
+    None,
+    Heads,    ///< within heads, and heads of q, k and v in turns
+    GateAndUp ///< rows of a gate and an up in turns
+};
+/// Empty if no placement fits. `offset`: first row of the part in the fused tensor. `index`: number of the part among
+/// `parts`.
+std::optional<BestPlacement> bestPlacement(const Pairing& pairing, RowOrders orders, std::int64_t offset,
                                            std::int64_t index, std::int64_t parts);
 /// Compares all values on all cores. Sets figures and status of `row`. Fails if the job is cancelled or a file changed.
 Result<void> compareAll(const Pairing& pairing, const Placement& placement, const Job& job, DiffRow& row);

@@ -30,20 +30,53 @@ private:
     std::uint64_t begin_, parts_; ///< first byte of the computed elements; slices of the whole
 };
 
-bool isSplit(const TensorInfo& tensor, const Model& other) {
-    if (tensor.role != TensorRole::Experts || tensor.shape.size() != 3) return false;
-    const std::int64_t experts = tensor.shape[0];
-    if (experts < 1 || experts > kMostExperts || tensor.elements == 0) return false;
-    const TensorInfo* same = other.find(tensor.name);
-    return !same || same->elements != tensor.elements;
+/// The number of experts whose biases the rows of a tensor are: "experts.gate_up_proj_bias", "ffn_up_exps.bias".
+std::int64_t expertsOfBiases(const TensorInfo& tensor) {
+    const std::string_view name = tensor.name;
+    const bool isNamed =
+        (name.find(".experts.") != name.npos && name.ends_with("_bias")) || name.ends_with("_exps.bias");
+    return isNamed && tensor.shape.size() == 2 ? tensor.shape[0] : 0;
 }
 
-void addExperts(const TensorInfo& tensor, std::vector<TensorInfo>& into) {
-    const std::int64_t experts = tensor.shape[0];
+/// The same of DBRX, whose matrices of all experts stand one below the other: [experts * inner, hidden]. The router says
+/// how many they are.
+std::int64_t expertsOfStack(const TensorInfo& tensor, const Model& model) {
+    constexpr std::string_view module = "experts.mlp.";
+    const std::string_view name = tensor.name;
+    const auto at = name.find(module);
+    if (at == name.npos || tensor.shape.size() != 2) return 0;
+    const std::string_view matrix = name.substr(at + module.size());
+    if (matrix != "w1" && matrix != "v1" && matrix != "w2") return 0;
+    const TensorInfo* router = model.find(std::string(name.substr(0, at)) + "router.layer.weight");
+    if (!router || router->shape.size() != 2 || router->shape[0] < 1) return 0;
+    return tensor.shape[0] % router->shape[0] == 0 ? router->shape[0] : 0;
+}
+
+/// The number of experts whose matrices or biases a tensor holds; 0: those of none, or of one.
+std::int64_t expertsIn(const TensorInfo& tensor, const Model& model) {
+    if (const std::int64_t experts = expertsOfBiases(tensor); experts > 0) return experts;
+    if (tensor.role != TensorRole::Experts) return 0;
+    return tensor.shape.size() == 3 ? tensor.shape[0] : expertsOfStack(tensor, model);
+}
+
+/// The number of experts that a tensor is split into; 0: it stays whole.
+std::int64_t splitOf(const TensorInfo& tensor, const Model& model, const Model& other) {
+    const std::int64_t experts = expertsIn(tensor, model);
+    if (experts < 1 || experts > kMostExperts || tensor.elements == 0) return 0;
+    const TensorInfo* same = other.find(tensor.name);
+    return !same || same->shape != tensor.shape ? experts : 0;
+}
+
+void addExperts(const TensorInfo& tensor, std::int64_t experts, std::vector<TensorInfo>& into) {
+    std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
+    if (shape[0] == experts)
+        shape.erase(shape.begin());
+    else
+        shape[0] /= experts;
     for (std::int64_t e = 0; e < experts; ++e) {
         TensorInfo one = tensor;
         one.name = nameOfExpert(tensor.name, e);
-        one.shape = std::vector<std::int64_t>{tensor.shape[1], tensor.shape[2]};
+        one.shape = shape;
         one.elements = tensor.elements / std::uint64_t(experts), one.bytes = tensor.bytes / std::uint64_t(experts);
         one.role = TensorRole::Linear;
         if (tensor.derived)
@@ -56,12 +89,14 @@ void addExperts(const TensorInfo& tensor, std::vector<TensorInfo>& into) {
 }
 
 std::shared_ptr<const Model> withExperts(const std::shared_ptr<const Model>& model, const Model& other) {
-    const auto splits = [&](const TensorInfo& tensor) { return isSplit(tensor, other); };
-    if (std::ranges::none_of(model->tensors, splits)) return model;
+    const auto split = [&](const TensorInfo& tensor) { return splitOf(tensor, *model, other); };
+    if (std::ranges::none_of(model->tensors, [&](const TensorInfo& tensor) { return split(tensor) > 0; })) return model;
     auto out = std::make_shared<Model>(*model);
     out->tensors.clear();
-    for (const TensorInfo& tensor : model->tensors)
-        splits(tensor) ? addExperts(tensor, out->tensors) : out->tensors.push_back(tensor);
+    for (const TensorInfo& tensor : model->tensors) {
+        const std::int64_t experts = split(tensor);
+        experts > 0 ? addExperts(tensor, experts, out->tensors) : out->tensors.push_back(tensor);
+    }
     sortByName(*out);
     return out;
 }

@@ -14,10 +14,11 @@ struct Alias {
     int layers = 1;          ///< 1: only inside layers; 0: only outside; -1: both
 };
 // Words from GGUF; Hugging Face models Llama, Mistral, Qwen and Gemma; Meta's Llama; GPT-2; GPT-NeoX, Bloom and Falcon;
-// OPT; MPT.
+// OPT; MPT; DBRX.
 constexpr Alias kAliases[] = {
     {"mlp.gate", "ffn_gate_inp"},
     {"mlp.router", "ffn_gate_inp"},
+    {"router.layer", "ffn_gate_inp"},
     {"block_sparse_moe.gate", "ffn_gate_inp"},
     {"ffn_gate_inp", "ffn_gate_inp"},
     {"attn.c_proj", "attn_output"},
@@ -53,6 +54,7 @@ constexpr Alias kAliases[] = {
     {"ffn_up", "ffn_up"},
     {"up_proj", "ffn_up"},
     {"w3", "ffn_up"},
+    {"v1", "ffn_up"},
     {"c_fc", "ffn_up"},
     {"dense_h_to_4h", "ffn_up"},
     {"fc1", "ffn_up"},
@@ -141,6 +143,9 @@ std::string canonicalTensorName(std::string_view name) {
         kind = words.back();
         words.pop_back();
     }
+    // gpt-oss: "experts.gate_up_proj_bias"
+    if (constexpr std::string_view end = "_bias"; !expert.empty() && !words.empty() && words.back().ends_with(end))
+        words.back().remove_suffix(end.size()), kind = "bias";
     std::string_view layer;
     std::vector<std::string_view> told;
     for (const auto word : words) {

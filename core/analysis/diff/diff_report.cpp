@@ -30,6 +30,9 @@ std::string placementText(const Placement& placement) {
         add(fmt::format("rows paired within heads of {} (llama.cpp)", placement.head));
     if (placement.rows == Placement::Rows::PairsToHalves)
         add(fmt::format("pairs of rows parted within heads of {} (llama.cpp)", placement.head));
+    if (placement.rows == Placement::Rows::EverySecond) add("every second row");
+    if (placement.rows == Placement::Rows::HalvesInTurns) add("rows of gate and up in turns");
+    if (placement.rows == Placement::Rows::TurnsInHalves) add("rows of gate before those of up");
     if (placement.rows == Placement::Rows::HeadByHead)
         add(fmt::format("q, k and v of each head of {} together", placement.head));
     else if (placement.offset > 0)
@@ -42,7 +45,8 @@ std::string placementText(const Placement& placement) {
 }
 
 std::optional<double> DiffRow::nmse() const {
-    if (!isWhole() || !(power > 0) || (status != DiffStatus::Equal && status != DiffStatus::Different)) return std::nullopt;
+    if (!isWhole() || !(power > 0) || (status != DiffStatus::Equal && status != DiffStatus::Different))
+        return std::nullopt;
     return errorPower / power;
 }
 

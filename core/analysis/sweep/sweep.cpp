@@ -235,7 +235,7 @@ const Columns<SweepPoint>& sweepColumns() {
         columnOf<R>({"line", "Line", "", Show::Text, 0, none, "specs that differ in the block size alone"}, &R::line),
         columnOf<R>({"block", "Block", "", Show::Integer, 0, none, "elements per scale"},
                     [](const R& r) { return r.block ? cellOf(r.block) : Value(); }),
-        columnOf<R>({"tensors", "Tensors", "", Show::Integer, 0, none, "of the class"}, &R::tensors),
+        columnOf<R>({"matrices", "Tensors", "", Show::Integer, 0, none, "of the class"}, &R::tensors),
         columnOf<R>({"refused", "Refused", "", Show::Integer, 0, none, "tensors that the spec cannot take"},
                     &R::refused),
         columnOf<R>({"bytes", "Bytes", "", Show::Bytes, 0, lower, "codes, scales and padding"},

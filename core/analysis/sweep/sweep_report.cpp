@@ -112,8 +112,9 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
     Section all{.title = "All points", .text = {}, .note = {}, .cards = {}, .tables = {}, .plots = {}, .brief = false};
     all.tables.push_back(
         withColumns(report.data, columnsWithEffects(result.points, {"class", "spec", "bpw", "sqnr_db", "nmse",
-                                                                    "frontier", "tensors", "refused", "reason"})));
+                                                                    "frontier", "matrices", "refused", "reason"})));
     report.sections.push_back(std::move(all));
+    addLeftOut(*plan.model, {}, report);
     return report;
 }
 

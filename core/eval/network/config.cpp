@@ -50,6 +50,7 @@ constexpr std::string_view kHarmless[] = {"_name_or_path",
                                           "prefix",
                                           "pretraining_tp",
                                           "problem_type",
+                                          "quantization", // of mlx_lm
                                           "quantization_config",
                                           "reorder_and_upcast_attn",
                                           "resid_pdrop",
@@ -180,7 +181,7 @@ json languagePart(json tree) {
     const std::string type = textAt(tree, "model_type");
     for (const Wrapper& row : kWrappers)
         if (row.type == type) out.emplace("model_type", row.text);
-    for (const char* key : {"tie_word_embeddings", "quantization_config"})
+    for (const char* key : {"tie_word_embeddings", "quantization", "quantization_config"})
         if (tree.contains(key)) out.emplace(key, tree[key]);
     out[kOuterType] = type;
     return out;

@@ -3,6 +3,7 @@
 
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
+#include "core/model/quantized_source.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>
@@ -105,7 +106,7 @@ Result<void> Finder::check(const WeightName& row, const TensorInfo& tensor, bool
                     model.path);
     Shape expected = shapeOf(row.role, network);
     const bool isOfLayer = row.role > WeightRole::Head;
-    if (expected.size() == 2 && network.architecture->weightsAreInputsFirst && !isGguf && isOfLayer)
+    if (expected.size() == 2 && isOfLayer && isStoredInputsFirst(*network.architecture, isGguf, tensor))
         std::swap(expected[0], expected[1]);
     if (isOfExperts(row.role) && !isExpertOfMany) expected.insert(expected.begin(), network.mixture.experts);
     if (!std::equal(expected.begin(), expected.end(), tensor.shape.begin(), tensor.shape.end()))
@@ -205,6 +206,10 @@ std::string nameOf(std::span<const WeightName> names, WeightRole role, bool isGg
         if (const char* name = isGguf ? row.gguf : row.name; row.role == role && name)
             return std::string_view(name).find("{}") == std::string_view::npos ? name : withNumber(name, 0);
     return "";
+}
+
+bool isStoredInputsFirst(const Architecture& family, bool isGguf, const TensorInfo& tensor) {
+    return family.weightsAreInputsFirst && !isGguf && (tensor.outputLast || !isStoredQuantized(tensor));
 }
 
 Result<NetworkTensors> findWeights(const Model& files, Network& network) {

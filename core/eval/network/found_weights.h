@@ -25,6 +25,9 @@ struct NetworkTensors {
 /// See NetworkWeights::of().
 Result<NetworkTensors> findWeights(const Model& model, Network& network);
 
+/// Whether the matrix of a layer is [inputs, outputs]. Loaders that replace such a layer by a quantized linear one store
+/// it as [outputs, inputs]: see core/layouts/conv1d.h.
+bool isStoredInputsFirst(const Architecture& family, bool isGguf, const TensorInfo& tensor);
 /// The shape that a weight must have, as [outputs, inputs].
 std::vector<std::int64_t> shapeOf(WeightRole role, const Network& network);
 /// The first name of a role in GGUF files or in other files; "" if these have no name for it.

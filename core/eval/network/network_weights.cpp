@@ -54,7 +54,7 @@ std::vector<LayerMatrix> NetworkWeights::matricesOf(bool (*takes)(WeightRole rol
             const bool ofMany = isOfExperts(role) && found.weight()->shape.size() == 2;
             for (std::size_t e = 0; e < found.tensors.size(); ++e)
                 out.push_back({found.tensors[e], i, role, fmt::format("blk.{}.{}", i, nameOf(family.layer, role, true)),
-                               inputsFirst(), ofMany ? int(e) : -1});
+                               inputsFirst(*found.tensors[e]), ofMany ? int(e) : -1});
         }
     return out;
 }
@@ -83,8 +83,8 @@ Result<void> NetworkWeights::append(const FoundWeights& weights, WeightRole role
     if (found == weights.end()) return {};
     const TensorInfo& tensor = *found->second.weight();
     auto values = role != WeightRole::Router && isServed(change, tensor)
-                      ? loadServed(*model_, tensor, shapeOf(role, network_), 0, inputsFirst(), *change, job)
-                      : loadStored(*model_, tensor, inputsFirst(), change, job);
+                      ? loadServed(*model_, tensor, shapeOf(role, network_), 0, inputsFirst(tensor), *change, job)
+                      : loadStored(*model_, tensor, inputsFirst(tensor), change, job);
     if (!values) return tl::unexpected(values.error());
     into.append(std::move(*values));
     return appendBias(found->second, job, bias);
@@ -236,7 +236,7 @@ Result<WeightMatrix> NetworkWeights::head(const WeightChange* change, const Job&
 }
 
 std::uint64_t NetworkWeights::bytesOf(WeightRole role, const TensorInfo& tensor, const WeightChange* change) const {
-    return tensor.elements * (staysHalf(tensor, inputsFirst() && !isOfExperts(role), change) ? 2 : 4);
+    return tensor.elements * (staysHalf(tensor, inputsFirst(tensor) && !isOfExperts(role), change) ? 2 : 4);
 }
 
 std::uint64_t NetworkWeights::layerBytes(std::size_t index, const WeightChange* change) const {

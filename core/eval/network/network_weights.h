@@ -93,8 +93,10 @@ public:
     const TensorInfo& headTensor() const;
 
 private:
-    /// True if matrices of layers are stored as [inputs, outputs].
-    bool inputsFirst() const { return network_.architecture->weightsAreInputsFirst && !tensors_.isGguf; }
+    /// See isStoredInputsFirst().
+    bool inputsFirst(const TensorInfo& tensor) const {
+        return isStoredInputsFirst(*network_.architecture, tensors_.isGguf, tensor);
+    }
     /// The matrices of all layers for whose role takes(role) is true.
     std::vector<LayerMatrix> matricesOf(bool (*takes)(WeightRole role)) const;
     /// Loads the values of a norm and its bias. Does nothing if the family has no such norm.

@@ -4,13 +4,15 @@
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/model_fields.h"
+#include "core/layouts/read_values.h"
 #include "core/layouts/serve.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/quantizer.h"
-#include "core/quant/spec/dialects/rows.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <fmt/format.h>
 #include <set>
 #include <unordered_set>
@@ -24,43 +26,54 @@ Result<std::vector<float>> roundtrip(const TensorView& stored, const QuantSpec& 
     return materialize(*quantized);
 }
 
-/// [rows, columns] -> [columns, rows].
-std::vector<float> transposed(const std::vector<float>& values, std::size_t rows, std::size_t columns) {
-    std::vector<float> out(values.size());
+/// [rows, columns] -> [columns, rows], elements of `size` bytes.
+std::vector<std::byte> transposed(std::span<const std::byte> from, std::size_t rows, std::size_t columns,
+                                  std::size_t size) {
+    std::vector<std::byte> out(from.size());
     for (std::size_t r = 0; r < rows; ++r)
-        for (std::size_t c = 0; c < columns; ++c) out[c * rows + r] = values[r * columns + c];
+        for (std::size_t c = 0; c < columns; ++c)
+            std::memcpy(&out[(c * rows + r) * size], &from[(r * columns + c) * size], size);
     return out;
 }
 
-/// The same of the transposed matrix, which the layout writes; the result has the shape of the original.
-Result<std::vector<float>> roundtripTurned(const TensorInfo& tensor, const TensorView& stored, const QuantSpec& spec,
-                                           const Job& job) {
-    const auto rows = std::size_t(tensor.shape.front()), columns = std::size_t(tensor.shape.back());
-    std::vector<float> values(tensor.elements);
-    loadF32(stored, 0, values.size(), values.data());
-    values = transposed(values, rows, columns);
-    TensorInfo other = tensor;
-    other.shape = std::vector<std::int64_t>{tensor.shape.back(), tensor.shape.front()};
-    other.outputLast = false, other.dtype = DType::F32, other.packed = nullptr, other.derived = nullptr;
-    other.offset = 0, other.bytes = 4 * values.size();
-    auto changed = roundtrip({&other, std::as_bytes(std::span(values)), nullptr}, spec, job);
-    if (!changed) return changed;
-    return transposed(*changed, columns, rows);
+/// The values that the layout's reader gives.
+Result<std::vector<float>> readBackOf(const TensorView& stored, const QuantSpec& spec, const Layout& layout,
+                                      const Job& job) {
+    auto measured = MeasuredTensor::of(stored, spec, job);
+    if (!measured) return tl::unexpected(measured.error());
+    if (spec.effectiveNan() != NanPolicy::Skip) measured->refuseNonFinite(std::make_shared<std::atomic<bool>>(false));
+    auto made = inLayout(layout, std::move(*measured));
+    if (!made) return tl::unexpected(made.error());
+    return readBack(*made, layout);
 }
 
-/// The type in which a written file is read back. Readers of other programs' layouts multiply in the type of the scales;
-/// bitsandbytes' 4-bit layers and our own files name the type of the source.
-DType readBackType(const Layout* layout, const QuantSpec& spec, DType source) {
-    if (!layout || !layout->config || isOf(spec, kBitsandbytes4Dialect)) return source;
-    const DType scales = storedScaleType(spec, source);
-    const bool isFloat = scales == DType::F32 || scales == DType::F16 || scales == DType::BF16;
-    return isFloat ? scales : source;
+/// The same of the transposed matrix, which the layout writes; the result has the shape of the original.
+Result<std::vector<float>> readBackTurned(const TensorView& stored, const QuantSpec& spec, const Layout& layout,
+                                          const Job& job) {
+    const TensorInfo& tensor = *stored.info;
+    const auto rows = std::size_t(tensor.shape.front()), columns = std::size_t(tensor.shape.back());
+    TensorInfo other = asWritten(layout, tensor);
+    other.offset = 0;
+    std::vector<std::byte> bytes(tensor.bytes);
+    stored.readInto(0, bytes);
+    bytes = transposed(bytes, rows, columns, std::size_t(info(tensor.dtype).bits) / 8);
+    const auto values = readBackOf({&other, bytes, nullptr}, spec, layout, job);
+    if (!values) return values;
+    std::vector<float> out(values->size());
+    const auto turned = transposed(std::as_bytes(std::span(*values)), columns, rows, sizeof(float));
+    std::memcpy(out.data(), turned.data(), turned.size());
+    return out;
 }
 
 /// The forward pass has matrices, and tensors with the matrices of all experts.
 bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
 
 } // namespace
+
+bool SpecScope::covers(const TensorInfo& tensor) const {
+    const bool isTaken = takes ? takes(tensor) : tensor.isWeight();
+    return isTaken && (!layout || leftAlone(model, {&tensor, nullptr, named}, *layout));
+}
 
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout) {
     SpecScope out;
@@ -97,13 +110,13 @@ WeightChange quantizedBy(std::string name, std::string detail,
                      rounds = scope.asStored](const TensorInfo& tensor, const TensorView& stored,
                                               const Job& job) -> Result<std::vector<float>> {
         const QuantSpec& spec = *specOf(tensor);
-        if (layout)
+        if (layout) {
             if (auto fine = checkWritable(tensor, spec, *layout); !fine) return tl::unexpected(fine.error());
-        auto values = layout && isTurned(*layout, tensor) ? roundtripTurned(tensor, stored, spec, job)
-                                                          : roundtrip(stored, spec, job);
-        const DType type = readBackType(layout, spec, tensor.dtype);
-        const bool isHalf = type == DType::F16 || type == DType::BF16;
-        if (values && rounds && isHalf) roundTo(type, values->data(), values->size());
+            return isTurned(*layout, tensor) ? readBackTurned(stored, spec, *layout, job)
+                                             : readBackOf(stored, spec, *layout, job);
+        }
+        auto values = roundtrip(stored, spec, job);
+        if (values && rounds) roundTo(tensor.dtype, values->data(), values->size());
         return values;
     };
     return change;
@@ -132,9 +145,6 @@ WeightChange replacedBy(std::shared_ptr<const Model> network, std::string name) 
     return change;
 }
 
-namespace {
-
-/// What a matrix takes under a spec: in the layout, or in the default one of the spec.
 Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                  const Layout* layout, const Job& job) {
     if (!layout) {
@@ -153,8 +163,6 @@ Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, c
     if (!made) return tl::unexpected(made.error());
     return bytesOf(made->fields);
 }
-
-} // namespace
 
 Result<void> measureSizes(const Model& model, std::vector<WeightChange>& changes, const Job& job) {
     for (WeightChange& change : changes) {

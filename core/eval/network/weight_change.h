@@ -55,8 +55,11 @@ struct SpecScope {
     const Model* model = nullptr;   ///< whose network the layout looks at
     /// Whether the spec is for a tensor; null: TensorInfo::isWeight().
     std::function<bool(const TensorInfo& tensor)> takes = {};
-    bool named = false;    ///< by filters: the layout refuses a matrix that it would leave out
-    bool asStored = false; ///< values are rounded to the dtype of the source, in which a written file is read back
+    bool named = false; ///< by filters: the layout refuses a matrix that it would leave out
+    /// Whether a spec changes the tensor: it is for it, and the layout does not leave it out.
+    bool covers(const TensorInfo& tensor) const;
+    bool asStored = false; ///< without a layout, values are rounded to the dtype of the source, in which a file of our
+                           ///< own is read back; with one, they are those that its reader gives
 };
 /// What `quantize` writes of a model under the filters and the layout; "": no layout. Errors: an unknown layout, those of
 /// selectAny().
@@ -67,6 +70,9 @@ WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
 /// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null: what a recipe would export.
 WeightChange quantizedBy(std::string name, std::string detail,
                          std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope = {});
+/// What a matrix takes under a spec: in the layout, or, without one, in the default one of the spec.
+Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                 const Layout* layout, const Job& job);
 /// Sets WeightChange::size where a spec is known that fits all matrices. Error: cancelled.
 Result<void> measureSizes(const Model& model, std::vector<WeightChange>& changes, const Job& job);
 /// What a model takes in its files. `decoded`: the same model with the values of tensors that are stored quantized.

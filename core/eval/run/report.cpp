@@ -176,6 +176,7 @@ Result<Report> evaluationReport(const Model& model, const EvaluationPlan& plan, 
     report.more.emplace_back("chunks", chunks);
     addProfile(profiledRecord(model, plan, result), report);
     report.sections.push_back(chunksSection(std::move(chunks)));
+    addLeftOut(model, {}, report);
     return report;
 }
 

@@ -186,7 +186,7 @@ private:
         const TensorInfo& info = *matrix.tensor;
         const auto view = run_.model().view(info);
         if (!view) return tl::unexpected(view.error());
-        auto changed = quantizedAs(spec).values(info, *view, job_);
+        auto changed = quantizedAs(spec, {.layout = run_.plan().scope.layout}).values(info, *view, job_);
         if (!changed) return tl::unexpected(changed.error());
         std::vector<float> w(info.elements), &error = *changed;
         loadF32(*view, 0, w.size(), w.data());

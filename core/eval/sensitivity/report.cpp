@@ -5,6 +5,7 @@
 #include "core/base/lists.h"
 #include "core/eval/run/report.h"
 #include "core/eval/trust/trust_report.h"
+#include "core/layouts/layout.h"
 
 #include <algorithm>
 #include <cmath>
@@ -146,6 +147,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
         hows += (hows.empty() ? "" : ", ") + std::string(how->id);
     }
     provenance->emplace_back("by", plan.by->id);
+    if (plan.scope.layout) provenance->emplace_back("layout", plan.scope.layout->id);
     provenance->emplace_back("runs", std::to_string(result.runs));
     provenance->emplace_back("runs_kept", std::to_string(result.keptRuns));
     if (plan.until > 0) {
@@ -180,6 +182,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
         section.tables.push_back(sensitivityTable(fmt::format("Ranked: {}", how->title), ranked(result.rowsOf(*how))));
     report.sections.push_back(std::move(section));
     addTrust(sensitivityTrust(result, imported), imported, report);
+    addLeftOut(model, {}, report);
     return report;
 }
 

@@ -41,7 +41,7 @@ struct SensitivityPlan {
     std::vector<QuantSpec> specs;
     const SensitivityHow* how = &sensitivityHows().front();
     const Grouping* by = &groupings().front();
-    std::function<bool(const TensorInfo& tensor)> takes; ///< matrices to measure; empty: those of all layers
+    SpecScope scope = {}; ///< the matrices to measure, and the layout whose readers give the values
     /// Above 0, of `alone`: a run ends as soon as the standard error by chunk of its mean KL is at most this share of
     /// the mean, and says so by its tokens. It looks after every kChunksToEnd chunks.
     double until = 0;

@@ -40,7 +40,7 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
     const NetworkWeights& weights = out->weights();
     for (const auto& list : {weights.outside(), weights.matrices(), weights.routers()})
         for (const LayerMatrix& matrix : list)
-            if (plan.takes ? plan.takes(*matrix.tensor) : matrix.tensor->isWeight()) matrices.push_back(matrix);
+            if (plan.scope.covers(*matrix.tensor)) matrices.push_back(matrix);
     out->units_ = unitsOf(matrices, *plan.by);
     if (out->units_.empty())
         return fail(fmt::format("No matrix of the network of {} is selected; --tensor must match one.",
@@ -61,10 +61,10 @@ SensitivityRow SensitivityRun::rowOf(const Unit& unit, const QuantSpec* spec) co
     if (!spec) return row;
     row.spec = specText(*spec), row.size.emplace();
     for (const LayerMatrix& matrix : unit.matrices) {
-        const auto size = storedSize(*spec, *matrix.tensor);
+        const auto bytes = bytesUnder(model(), *matrix.tensor, *spec, plan().scope.layout, Job());
         ++row.size->matrices, row.size->elements += matrix.tensor->elements;
-        row.size->bytes += size ? size->total() : 0;
-        if (!size) {
+        row.size->bytes += bytes.value_or(0);
+        if (!bytes) {
             row.size.reset();
             break;
         }
@@ -86,12 +86,13 @@ Sensitivity SensitivityRun::result() const {
 
 namespace {
 
-Result<std::optional<double>> nmseIn(const Model& model, const Unit& unit, const QuantSpec& spec, const Job& job) {
+Result<std::optional<double>> nmseIn(const Model& model, const Unit& unit, const QuantSpec& spec, const Layout* layout,
+                                     const Job& job) {
     double error = 0, power = 0;
     for (const LayerMatrix& matrix : unit.matrices) {
         const auto view = model.view(*matrix.tensor);
         if (!view) return tl::unexpected(view.error());
-        const auto sums = squaredError(*matrix.tensor, *view, quantizedAs(spec), job);
+        const auto sums = squaredError(*matrix.tensor, *view, quantizedAs(spec, {.layout = layout}), job);
         if (!sums) return tl::unexpected(sums.error());
         error += sums->error, power += sums->power;
     }
@@ -112,7 +113,7 @@ template<class Archive, archive::Of<NmseRecord> T> void fieldsOf(Archive& archiv
 
 Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job) {
     UnitRun* units = plan().units;
-    if (!units) return nmseIn(model(), unit, spec, job);
+    if (!units) return nmseIn(model(), unit, spec, plan().scope.layout, job);
     const Branch branch = quantized(unit, spec);
     const std::string key = known().unitKey("nmse " + branch.key);
     auto record = units->find<NmseRecord>(key, [](const NmseRecord& one) { return !(one.value.value_or(0) < 0); });
@@ -121,7 +122,7 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
         return std::nullopt;
     }
     if (!record) {
-        const auto value = nmseIn(model(), unit, spec, job);
+        const auto value = nmseIn(model(), unit, spec, plan().scope.layout, job);
         if (!value && value.error().cancelled) return value;
         record = value ? NmseRecord{*value, {}} : NmseRecord{{}, value.error().sentence()};
         if (auto kept = units->keep(key, *record); !kept) return tl::unexpected(kept.error());
@@ -137,7 +138,7 @@ Branch SensitivityRun::withOutside(Branch branch, const Unit& unit) const {
 }
 
 Branch SensitivityRun::quantized(const Unit& unit, const QuantSpec& spec) const {
-    WeightChange change = quantizedAs(spec, {.asStored = true}); // as eval takes them
+    WeightChange change = quantizedAs(spec, {.layout = plan().scope.layout, .asStored = true}); // as eval takes them
     std::string key = "quantized " + change.detail, name = escapeForPeople(unit.name, 60) + " under " + change.name;
     for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name;
     return withOutside({within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)},

@@ -134,7 +134,8 @@ bool isOwnMap(const Field& map, const float* levels) {
 Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, const std::string& name) {
     const TensorInfo *nf4 = checkpoint.find(name + std::string(kEnds[0])),
                      *fp4 = checkpoint.find(name + std::string(kEnds[1]));
-    if (!nf4 && !fp4) return fail(fmt::format("{}.quant_state.bitsandbytes__nf4 or __fp4 is missing", name));
+    if (!nf4 && !fp4)
+        return fail(fmt::format("{}.quant_state.bitsandbytes__nf4 or __fp4 is missing", escapeForPeople(name, 80)));
     if (nf4 && fp4) return fail("it has two quant_states");
     const Field text = checkpoint.field(nf4 ? *nf4 : *fp4);
     if (text.info.dtype != DType::U8 || text.info.bytes > 65536) return fail("its quant_state is no text");

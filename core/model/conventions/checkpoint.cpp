@@ -195,7 +195,7 @@ Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Laye
 }
 
 void Checkpoint::take(const Convention& convention, const std::string& name, Evidence evidence,
-                      Result<std::shared_ptr<const Layer>> layer) {
+                      Result<std::shared_ptr<const Layer>> layer, const std::vector<std::string>& parts) {
     if (isAsked(convention)) evidence = Evidence::Said;
     UndecodedLayer& undecoded = undecoded_[std::string(moduleName(name))];
     if (layer && evidence != Evidence::Said) {
@@ -213,14 +213,16 @@ void Checkpoint::take(const Convention& convention, const std::string& name, Evi
         undecoded_.erase(std::string(moduleName(name)));
         return;
     }
-    undecoded.why = added.error().message;
+    for (const std::string& part : parts)
+        if (!contains(undecoded.parts, part)) undecoded.parts.push_back(part);
+    undecoded.why = oneSentence(added.error().message);
     undecoded.isContradicted = evidence == Evidence::Said;
     const auto same = std::ranges::find_if(
         refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
         ++same->count;
     else
-        refused_.push_back({convention.title, name, added.error().message, 1});
+        refused_.push_back({convention.title, name, undecoded.why, 1});
 }
 
 /// One warning for all layers with the same candidates.

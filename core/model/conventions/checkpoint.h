@@ -58,9 +58,10 @@ public:
 
     /// Adds a layer of `convention`, which replaces its fields in the model. With evidence Alike, and no choice of the
     /// user, it is kept as a candidate. If it could not be read, its name is in use, a field belongs to two layers, or
-    /// the layers take too much memory: records why its tensors are not decoded.
+    /// the layers take too much memory: records why its tensors are not decoded. `parts`: names of its tensors, where
+    /// their ends do not say that they are parts (see undecoded.cpp).
     void take(const Convention& convention, const std::string& name, Evidence evidence,
-              Result<std::shared_ptr<const Layer>> layer);
+              Result<std::shared_ptr<const Layer>> layer, const std::vector<std::string>& parts = {});
     /// Adds what the tensors of a layer contradict.
     void contradict(Contradiction what) { contradictions_.push_back(std::move(what)); }
 

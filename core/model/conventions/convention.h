@@ -50,6 +50,7 @@ void markParts(Model& model);
 extern const Convention kBnb4Convention, kBnb8Convention, kGptqConvention, kGptq2Convention, kAwqConvention,
     kCompressedConvention, kMlxConvention, kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
     kHqqConvention, kModelOptConvention, kComfyFp8, kComfyNvfp4, kComfyMxfp8, kComfyInt8, kComfyInt8Rotated,
-    kComfyInt4Rotated, kComfyW4A8, kComfySvdQuant, kComfyAwq, kComfyScaledFp8, kTorchAoConvention, kQuantoConvention;
+    kComfyInt4Rotated, kComfyW4A8, kComfySvdQuant, kComfyAwq, kComfyScaledFp8, kTorchAoConvention, kQuantoConvention,
+    kKerasConvention;
 
 } // namespace qs

@@ -22,7 +22,8 @@ std::span<const Convention> conventions() {
         kComfyAwq,         kComfyScaledFp8,      kBnb4Convention,     kBnb8Convention,
         kGptqConvention,   kGptq2Convention,     kAwqConvention,      kCompressedConvention,
         kMlxConvention,    kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
-        kHqqConvention,    kModelOptConvention,  kTorchAoConvention,  kQuantoConvention};
+        kHqqConvention,    kModelOptConvention,  kTorchAoConvention,  kQuantoConvention,
+        kKerasConvention};
     return all;
 }
 

@@ -82,7 +82,7 @@ void compareZeros(Checkpoint& checkpoint, const std::string& module, const Input
     const unsigned bits = coding.bits, mask = (1u << bits) - 1, middle = 1u << (bits - 1);
     const auto words = coding.fields[1].words(0, 1);
     unsigned least = mask, most = 0;
-    for (unsigned i = 0; i < 32 / bits && i < coding.outputs; ++i) {
+    for (unsigned i = 0; i < std::min<std::int64_t>(32 / bits, coding.outputs); ++i) {
         const unsigned zero = ((words[0] >> (i * bits)) + (coding.addsOne ? 1 : 0)) & mask;
         least = std::min(least, zero), most = std::max(most, zero);
     }
@@ -97,24 +97,23 @@ void compareZeros(Checkpoint& checkpoint, const std::string& module, const Input
                           : kGptqConvention.id});
 }
 
-/// The last word may be filled in part.
-std::int64_t wordsOf(std::int64_t codes, std::int64_t bits) { return (codes * bits + 31) / 32; }
+/// The number of 32-bit words that hold `count` codes.
+std::int64_t wordsOf(std::int64_t count, std::int64_t bits) { return (count * bits + 31) / 32; }
 
-/// Bits of the zero points of so many outputs: those that the settings say, else those that fill the words. 0: none.
-std::int64_t bitsOf(std::int64_t outputs, std::int64_t words, std::optional<std::int64_t> said) {
-    if (outputs <= 0 || outputs > words * 16) return 0;
-    for (const std::int64_t bits : {2, 3, 4, 8}) {
-        const bool isFull = outputs * bits == words * 32 && outputs % 32 == 0;
-        if (isFull || (said && *said == bits && bits != 3 && wordsOf(outputs, bits) == words)) return bits;
-    }
-    return 0;
-}
-
-/// g_idx has an entry for each input; without it, the words are full.
-std::int64_t inputsOf(const TensorInfo* order, std::int64_t words, std::int64_t bits) {
-    const std::int64_t full = words * 32 / bits;
-    const bool isPart = order && order->shape.size() == 1 && order->shape[0] > 0 && order->shape[0] <= full;
-    return isPart ? order->shape[0] : full;
+/// The bits of a code: as the settings say, if the shapes allow it; else the only width that they allow.
+Result<std::int64_t> bitsOf(const CheckpointConfig& config, const Parts& parts, std::optional<std::int64_t> said) {
+    const std::int64_t outputs = parts.scales->shape[1];
+    std::vector<std::int64_t> fit;
+    for (const std::int64_t bits : {2, 3, 4, 8})
+        if (wordsOf(outputs, bits) == parts.zeros->shape[1] && (bits != 3 || parts.codes->shape[0] % 3 == 0))
+            fit.push_back(bits);
+    const auto words = fmt::format("qzeros {} beside {} outputs", shapeText(parts.zeros->shape), outputs);
+    if (said && contains(fit, *said)) return *said;
+    if (fit.empty()) return fail(fmt::format("{} are not of 2, 3, 4 or 8 bits", words));
+    if (said) return fail(fmt::format("{} says {} bits, but {} are of {}", config.file, *said, words, fit.front()));
+    if (fit.size() > 1)
+        return fail(fmt::format("{} fit {} and {} bits, and nothing says which", words, fit[0], fit[1]));
+    return fit.front();
 }
 
 Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts,
@@ -126,21 +125,22 @@ Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& mo
                                 shapeText(parts.codes->shape), shapeText(parts.zeros->shape),
                                 shapeText(parts.scales->shape)));
     const auto said = checkpoint.rules().numberAt(module, "bits");
-    const std::int64_t bits = bitsOf(outputs, parts.zeros->shape[1], said);
-    if (bits == 0)
-        return fail(fmt::format("qzeros {} beside {} outputs are not of 2, 3, 4 or 8 bits",
-                                shapeText(parts.zeros->shape), outputs));
-    if (said && *said != bits)
-        return fail(fmt::format("{} says {} bits, but its shapes say {}", config.file, *said, bits));
-
-    const std::int64_t inputs = inputsOf(checkpoint.find(module + ".g_idx"), parts.codes->shape[0], bits);
-    if (wordsOf(inputs, bits) != parts.codes->shape[0])
-        return fail(fmt::format("qweight {} is not {} inputs of {} bits", shapeText(parts.codes->shape), inputs, bits));
+    const auto width = bitsOf(config, parts, said);
+    if (!width) return tl::unexpected(width.error());
+    const std::int64_t bits = *width;
+    const TensorInfo* listed = checkpoint.find(module + ".g_idx");
+    std::int64_t inputs = parts.codes->shape[0] * 32 / bits;
+    // The last word of a column may be filled in part: then only g_idx says how many inputs there are.
+    if (listed && listed->shape.size() == 1 && wordsOf(listed->shape[0], bits) == parts.codes->shape[0])
+        inputs = listed->shape[0];
+    if (bits == 3 && (inputs % 32 != 0 || outputs % 32 != 0))
+        return fail(fmt::format("with 3 bits, words hold whole blocks of 32 codes, but it has {} inputs and {} outputs",
+                                inputs, outputs));
     const auto group = groupSize(checkpoint, module, inputs, groups);
     if (!group) return tl::unexpected(group.error());
     InputCoding coding;
     coding.fields = {checkpoint.field(*parts.codes), checkpoint.field(*parts.zeros), checkpoint.field(*parts.scales)};
-    if (checkpoint.find(module + ".g_idx")) {
+    if (listed) {
         auto order = checkpoint.field(module + ".g_idx", {DType::I32}, std::span(&inputs, 1));
         if (!order) return tl::unexpected(order.error());
         auto read = readOrder(*order, *group, std::uint64_t(groups));

@@ -79,9 +79,10 @@ private:
             }
             if (!coding_.isAwq) { // 32 inputs take `bits` rows of words; their codes form one stream, lowest bits first
                 words.clear();
-                const std::uint64_t all = (inputs_ * coding_.bits + 31) / 32, first = t0 / 32 * coding_.bits;
-                for (unsigned k = 0; k < coding_.bits && first + k < all; ++k) {
-                    const auto more = field(0).words((first + k) * outputs_ + r0, rows);
+                // A last tile of fewer columns has fewer rows of words.
+                const std::uint64_t first = t0 / 32 * coding_.bits, last = (inputs_ * coding_.bits + 31) / 32;
+                for (std::uint64_t k = first; k < std::min(last, first + coding_.bits); ++k) {
+                    const auto more = field(0).words(k * outputs_ + r0, rows);
                     words.insert(words.end(), more.begin(), more.end());
                 }
             }

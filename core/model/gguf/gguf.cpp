@@ -110,6 +110,7 @@ Result<std::shared_ptr<Model>> openParts(const PartName& name, const GgufSplit& 
                                               shownPath(model->path), *asked.tensors, model->tensors.size()));
     sortByName(*model);
     dropDuplicates(*model);
+    model->missing.files = std::move(missing);
     return model;
 }
 

@@ -42,7 +42,8 @@ struct Keys {
 };
 
 /// Reads the keys to copy. Parses the header of the source again to find where each key ends.
-Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
+Result<Keys> keysOf(const Model& source, GgufNumbers changed) {
+    changed[kGgufMark] = 1;
     const ModelFile& file = source.files.front();
     std::vector<std::byte> scratch;
     const auto head = file.mapping->read(
@@ -53,6 +54,7 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
     Keys keys;
     keys.version = parsed->version, keys.alignment = parsed->alignment;
     cursor.skip(16);
+    for (const auto& [name, value] : changed) appendField(keys.bytes, name, value), ++keys.count;
     const auto count = cursor.number<std::uint64_t>();
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t begin = cursor.at();
@@ -63,7 +65,6 @@ Result<Keys> keysOf(const Model& source, const GgufNumbers& changed) {
         keys.bytes.append(reinterpret_cast<const char*>(head.data()) + begin, cursor.at() - begin);
         ++keys.count;
     }
-    for (const auto& [name, value] : changed) appendField(keys.bytes, name, value), ++keys.count;
     return keys;
 }
 

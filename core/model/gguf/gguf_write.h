@@ -6,11 +6,14 @@
 
 namespace qs {
 
+/// The key that says that this program wrote a GGUF file. It stands among the first.
+inline constexpr const char* kGgufMark = "quantscope_gguf";
+
 /// Keys that get another value (as u32) in the new file. A key that the source does not have is added.
 using GgufNumbers = std::map<std::string, std::uint32_t>;
 
-/// Copies keys byte for byte from the first file of `source`, except those in `changed` and those that start with
-/// "split.". Tensors keep the order of the source. Returns the size of the file in bytes. Errors: as for
+/// Copies keys byte for byte from the first file of `source`, except those in `changed`, kGgufMark and those that start
+/// with "split.". These come first, so that the mark is in the first bytes. Tensors keep the order of the source. Returns the size of the file in bytes. Errors: as for
 /// writeSafetensors().
 Result<std::uint64_t> writeGguf(const std::string& path, TensorsToWrite tensors, const Model& source,
                                 const GgufNumbers& changed, const Job& job, const Naming& naming = {});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/gguf/imatrix_write.h"
 
+#include "core/model/gguf/gguf_write.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -51,7 +53,8 @@ std::string imatrixAsGguf(const ImatrixToWrite& matrix) {
     }
     Bytes out;
     out.addText("GGUF");
-    out.add(kVersion), out.add(std::uint64_t(tensors.size())), out.add(std::uint64_t(4));
+    out.add(kVersion), out.add(std::uint64_t(tensors.size())), out.add(std::uint64_t(5));
+    out.addGgufString(kGgufMark), out.add(kTypeU32), out.add(std::uint32_t(1));
     out.addGgufString("general.type"), out.add(kTypeString), out.addGgufString("imatrix");
     out.addGgufString("imatrix.datasets"), out.add(kTypeArray), out.add(kTypeString), out.add(std::uint64_t(1));
     out.addGgufString(matrix.dataset);

@@ -31,13 +31,16 @@ Result<std::shared_ptr<Model>> openKeras(const std::string& path) {
     auto model = newModel(path, "keras");
     const auto unchecked = archive->checkStored();
     if (!unchecked) return tl::unexpected(unchecked.error());
-    if (*unchecked > 0) model->warnings.push_back(uncheckedText(path, *unchecked));
+    if (const auto bad = unchecked->damaged.find(weights); bad != unchecked->damaged.end())
+        return tl::unexpected(bad->second);
+    if (unchecked->left > 0) model->warnings.push_back(uncheckedText(path, unchecked->left));
     auto file = *mapping;
     std::uint64_t base = weights->offset;
     if (weights->isDeflated) {
         const ZipMember* const members[] = {weights};
         auto inflated = archive->inflate(members);
         if (!inflated) return tl::unexpected(inflated.error());
+        if (!inflated->damaged.empty()) return tl::unexpected(inflated->damaged.begin()->second);
         file = inflated->memory;
         base = inflated->offsets[0];
     }

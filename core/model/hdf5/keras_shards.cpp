@@ -102,7 +102,8 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
             const auto inner = mapped.substr(std::min(mapped.size(), std::size_t(mapped.starts_with('/'))));
             const auto found = std::lower_bound(names.begin(), names.end(), inner);
             if (found != names.end() && found->starts_with(inner)) continue;
-            if (absent++ == 0) firstAbsent = fmt::format("{}, said to be in {}", quotedName(mapped), quotedName(file));
+            if (absent++ == 0) model->missing.first = std::string(mapped);
+            if (absent == 1) firstAbsent = fmt::format("{}, said to be in {}", quotedName(mapped), quotedName(file));
         }
     }
     if (model->files.empty())
@@ -116,6 +117,8 @@ Result<std::shared_ptr<Model>> openKerasShards(const std::string& path) {
         model->warnings.push_back(
             fmt::format("{}: {} entries of weight_map are in none of the files that they name; the first is {}.",
                         shownPath(path), absent, firstAbsent));
+    model->missing.files = std::move(missing);
+    model->missing.tensors = absent;
     sortByName(*model);
     dropDuplicates(*model);
     return model;

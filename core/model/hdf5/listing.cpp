@@ -19,7 +19,7 @@ constexpr std::uint64_t kMostHdf5Size = std::uint64_t(INT64_MAX) / 8;
 
 /// The types that the reader reports by name. Two opaque bytes are a type that only Keras's attribute "dtype" names.
 constexpr DType kHdf5Types[] = {DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8,  DType::I16, DType::I32,
-                            DType::I64, DType::U8,   DType::U16, DType::U32, DType::U64, DType::Bool};
+                                DType::I64, DType::U8,   DType::U16, DType::U32, DType::U64, DType::Bool};
 
 void readType(Fields& fields, Hdf5Row& row) {
     const auto id = fields.text("type", 16);
@@ -78,6 +78,7 @@ Hdf5Row rowFrom(Fields& fields, std::uint64_t length) {
     if (fields.has("reason")) {
         row.reason = fields.text("reason", kLongestText);
         if (row.reason.empty()) fields.refuse("an empty reason");
+        row.isUnread = fields.has("unread") && fields.flag("unread");
         return row;
     }
     readType(fields, row);
@@ -93,6 +94,7 @@ Hdf5Row rowFrom(Fields& fields, std::uint64_t length) {
     } else if (row.bytes > kBombBytes && row.bytes / kBombRatio > row.stored) {
         row.reason = fmt::format("declares {} where {} are stored", bytesText(row.bytes), bytesText(row.stored));
     }
+    row.isUnread = !row.reason.empty();
     return row;
 }
 

@@ -15,8 +15,10 @@
 namespace qs {
 
 struct Hdf5Row {
-    std::string path;   ///< "/layers/dense/vars/0"
-    std::string reason; ///< why it is not read; "" for a tensor. If it is not "", only path and reason are set
+    std::string path; ///< "/layers/dense/vars/0"
+    std::string
+        reason; ///< why it is not read; "" for a tensor. If it is not "", only path, reason and isUnread are set
+    bool isUnread = false; ///< `reason` is that of numbers which cannot be read
     DType dtype = DType::F32;
     std::vector<std::int64_t> shape;
     std::uint64_t elements = 0, bytes = 0;

@@ -9,6 +9,7 @@
 #include "core/model/hdf5/reader.h"
 #include "core/model/list_budget.h"
 #include "core/model/mapped_file.h"
+#include "core/model/unread.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ public:
     std::uint64_t storedBytes() const override { return row().stored; }
     void read(std::uint64_t begin, std::span<std::byte> into) const override { reader_->read(row_, begin, into); }
     Result<void> unchanged() const override {
-        if (auto failure = reader_->failure(); !failure) return failure;
+        if (auto failure = reader_->failure(row_); !failure) return failure;
         return file_->unchanged();
     }
 
@@ -104,10 +105,17 @@ Result<void> addHdf5(Model& model, const Hdf5Part& part) {
             if (++refused <= kMostWarnings)
                 model.warnings.push_back(fmt::format("{}: \"{}\" {}.", escapeForPeople(part.shown, 120),
                                                      escapeForPeople(row.path), escapeForPeople(row.reason, 300)));
-            continue;
+            if (!row.isUnread) continue;
         }
         TensorInfo tensor;
         tensor.name = row.path.substr(row.path.starts_with('/') ? 1 : 0);
+        if (row.isUnread) {
+            markUnread(tensor);
+            tensor.file = part.file;
+            if (!budget.take(tensor)) return tooLong();
+            model.tensors.push_back(std::move(tensor));
+            continue;
+        }
         tensor.dtype = row.dtype;
         tensor.shape = row.shape;
         tensor.elements = row.elements;

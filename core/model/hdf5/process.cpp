@@ -38,6 +38,7 @@ Result<std::unique_ptr<Hdf5Process>> Hdf5Process::start(const std::string& path,
 Result<json> Hdf5Process::ask(json request, double seconds, const Stall& stall) {
     if (failed_) return tl::unexpected(*failed_);
     request["id"] = ++question_;
+    isOfOneTensor_ = request.value("call", std::string()) == "read";
     if (const auto sent = process_->control().send(request); !sent && !sent.error().closed)
         return broken("takes no questions: " + sent.error().what);
     Deadline deadline(seconds);
@@ -78,9 +79,12 @@ Result<std::optional<json>> Hdf5Process::answerIn(const Frame& frame) {
     if (!fields.problem() && !frame.descriptors.empty()) fields.refuse("a descriptor that was not asked for");
     if (!fields.problem() && fields.has("failure")) {
         const auto why = fields.text("failure", 2000);
-        if (!fields.problem())
-            return failWith(
-                fmt::format("{} cannot be read as HDF5{}: {}.", shownPath(path_), place(), escapeForPeople(why, 200)));
+        if (!fields.problem()) {
+            auto sentence =
+                fmt::format("{} cannot be read as HDF5{}: {}.", shownPath(path_), place(), escapeForPeople(why, 200));
+            if (isOfOneTensor_) return fail(oneSentence(sentence), path_);
+            return failWith(std::move(sentence));
+        }
     }
     const json& answer = fields.object("answer");
     if (fields.problem()) return broken("answered with garbage: " + *fields.problem());

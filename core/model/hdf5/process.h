@@ -23,12 +23,13 @@ public:
         double idle = 0;    ///< seconds without CPU time and without waiting for the disk; 0: no limit
     };
     /// Sends a request and returns the object of the answer, which the caller must check with Fields. If the thread's
-    /// job is cancelled it returns at once, and the answer is dropped when it arrives.
+    /// job is cancelled it returns at once, and the answer is dropped when it arrives. If the process says that it failed
+    /// to read a tensor (call "read"), others can still be read.
     Result<nlohmann::json> ask(nlohmann::json request, double seconds, const Stall& stall);
     Result<nlohmann::json> ask(nlohmann::json request, double seconds) { return ask(std::move(request), seconds, {}); }
     /// Ends the process because of a wrong answer. `what` says what it did: "answered with garbage: ...".
     tl::unexpected<Error> broken(const std::string& what);
-    /// The first failure. After it every request fails.
+    /// The first failure of the process. After it every request fails.
     const std::optional<Error>& failure() const { return failed_; }
     std::span<std::byte> window() const { return {window_->data() + pathBytes(), window_->size() - pathBytes()}; }
     void end();
@@ -46,7 +47,8 @@ private:
     std::unique_ptr<WorkerProcess> process_;
     std::uint64_t progress() const;
     std::uint64_t question_ = 0;
-    bool abandoned_ = false; ///< true: an earlier request was cancelled, and its answer may still arrive
+    bool isOfOneTensor_ = false; ///< the question is one to read a tensor
+    bool abandoned_ = false;     ///< true: an earlier request was cancelled, and its answer may still arrive
     std::optional<Error> failed_;
 };
 

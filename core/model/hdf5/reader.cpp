@@ -82,7 +82,9 @@ bool Hdf5Reader::read(std::size_t row, std::uint64_t begin, std::span<std::byte>
         Tile bytes;
         {
             const std::lock_guard lock(mutex_);
+            if (failures_.contains(row)) break;
             auto found = tile(row, begin / tileBytes);
+            if (!found && !process_->failure() && !found.error().cancelled) failures_.emplace(row, found.error());
             if (!found) break;
             bytes = std::move(*found);
         }
@@ -96,8 +98,9 @@ bool Hdf5Reader::read(std::size_t row, std::uint64_t begin, std::span<std::byte>
     return into.empty();
 }
 
-Result<void> Hdf5Reader::failure() const {
+Result<void> Hdf5Reader::failure(std::size_t row) const {
     const std::lock_guard lock(mutex_);
+    if (const auto own = failures_.find(row); own != failures_.end()) return tl::unexpected(own->second);
     if (process_->failure()) return tl::unexpected(*process_->failure());
     return {};
 }

@@ -25,11 +25,11 @@ public:
     const std::vector<Hdf5Row>& rows() const { return rows_; }
     const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-    /// Reads bytes [begin, begin + into.size()) of a tensor. Any thread may call it. After a failure it returns false
-    /// and fills `into` with zeros.
+    /// Reads bytes [begin, begin + into.size()) of a tensor. Any thread may call it. After a failure of this tensor, or of
+    /// the process, it returns false and fills `into` with zeros.
     bool read(std::size_t row, std::uint64_t begin, std::span<std::byte> into);
-    /// The first failure. After it every read fails.
-    Result<void> failure() const;
+    /// The first failure of the process, or else of this tensor.
+    Result<void> failure(std::size_t row) const;
     /// Tries forbidden operations in the sandbox. Returns the errno of each; 0 means that it was NOT denied.
     Result<std::map<std::string, int>> probe();
     /// Ends the process. Elements that lie plain in the file can still be read, because they need no process.
@@ -51,6 +51,7 @@ private:
     std::map<std::string, std::string> metadata_;
     mutable std::mutex mutex_; ///< allows one request at a time; guards the members below
     std::unique_ptr<Hdf5Process> process_;
+    std::map<std::size_t, Error> failures_;                                    ///< of tensors whose data cannot be read
     std::deque<std::pair<std::pair<std::size_t, std::uint64_t>, Tile>> tiles_; ///< the most recently used one first
 };
 

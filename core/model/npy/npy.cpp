@@ -178,6 +178,14 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t 
     return header;
 }
 
+bool holdsNumbers(std::span<const std::byte> head) {
+    constexpr std::string_view key = "'descr':";
+    const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+    const auto at = text.find(key);
+    const auto kind = at == text.npos ? at : text.find_first_not_of(" '\"<>|=", at + key.size());
+    return kind == text.npos || std::string_view("[({OUSMm").find(text[kind]) == std::string_view::npos;
+}
+
 Result<void> placeNpy(TensorInfo& tensor, const NpyHeader& header, std::shared_ptr<MappedFile> file,
                       std::uint64_t begin, bool isMemory) {
     StridedLayout layout{header.dtype, header.shape, {}, begin + header.dataBegin, header.isBigEndian};

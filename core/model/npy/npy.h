@@ -5,6 +5,8 @@
 
 #include "core/model/model.h"
 
+#include <span>
+
 namespace qs {
 
 struct NpyHeader {
@@ -16,6 +18,9 @@ struct NpyHeader {
 /// `head`: the first bytes of a file of `fileSize` bytes: 16 KiB, or the whole file if it is shorter. Errors are the
 /// ends of sentences and do not name the file.
 Result<NpyHeader> parseNpyHeader(std::span<const std::byte> head, std::uint64_t fileSize);
+
+/// False if the header, which parseNpyHeader() refused, is that of an array of texts, records, dates or Python objects.
+bool holdsNumbers(std::span<const std::byte> head);
 
 /// A model of one tensor, named after the file.
 Result<std::shared_ptr<Model>> openNpy(const std::string& path);

@@ -70,12 +70,13 @@ std::string localHeader(const Member& member) {
     return out;
 }
 
-std::string directoryEntry(const Member& member) {
+std::string directoryEntry(const Member& member, std::string_view comment) {
     std::string out("PK\x01\x02");
     appendNumber<std::uint16_t>(out, 45);
     out += commonFields(member);
     appendNumber<std::uint16_t>(out, 28);
-    for (int i = 0; i < 3; ++i) appendNumber<std::uint16_t>(out, 0); // comment, disk, attributes
+    appendNumber<std::uint16_t>(out, std::uint16_t(comment.size()));
+    for (int i = 0; i < 2; ++i) appendNumber<std::uint16_t>(out, 0); // disk, attributes
     appendNumber<std::uint32_t>(out, 0);
     appendNumber<std::uint32_t>(out, 0xffffffff);
     out += member.name;
@@ -84,7 +85,7 @@ std::string directoryEntry(const Member& member) {
     appendNumber<std::uint64_t>(out, member.bytes);
     appendNumber<std::uint64_t>(out, member.bytes);
     appendNumber<std::uint64_t>(out, member.offset);
-    return out;
+    return out.append(comment);
 }
 
 std::string endOfDirectory(std::uint64_t entries, std::uint64_t begin, std::uint64_t bytes) {
@@ -212,7 +213,9 @@ Result<std::uint64_t> writeNpz(const std::string& path, TensorsToWrite tensors, 
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const std::uint64_t bytes = npyHeader(tensors.kindOf(i)).size() + tensors.bytesOf(i);
         const Member member{tensors.nameOf(i) + ".npy", places[i].crc, bytes, places[i].offset};
-        if (auto written = put(directoryEntry(member)); !written) return tl::unexpected(written.error());
+        const bool isLast = i + 1 == tensors.size();
+        if (auto written = put(directoryEntry(member, isLast ? kNpzMark : "")); !written)
+            return tl::unexpected(written.error());
     }
     if (auto written = put(endOfDirectory(tensors.size(), begin, at - begin)); !written)
         return tl::unexpected(written.error());

@@ -6,6 +6,9 @@
 
 namespace qs {
 
+/// The comment of the last member, which says that this program wrote the archive.
+inline constexpr const char* kNpzMark = "quantscope_npz";
+
 /// Returns the size of the file in bytes. Errors: as for writeSafetensors(). A tensor over 64 MiB is produced twice,
 /// because its checksum is written before its bytes.
 Result<std::uint64_t> writeNpz(const std::string& path, TensorsToWrite tensors, const Model* opened, const Job& job,

@@ -320,7 +320,7 @@ private:
     }
 
     bool add(Tensor tensor) {
-        if (file.tensors.size() == kMostTensors)
+        if (file.tensors.size() + file.unreadable.size() == kMostTensors)
             return refuse(tensor.at, fmt::format("it has more than {} tensors", kMostTensors));
         // Two texts for the name, because nameApart() may change it.
         const auto names =
@@ -351,6 +351,16 @@ private:
     bool tensor(Range range, const std::string& prefix, const std::string& called, std::size_t unnamed) {
         auto parsed = parseTensor(read_, range, prefix, called, unnamed);
         if (!parsed.wrong.empty()) return refuse(parsed.at, std::move(parsed.wrong));
+        if (!parsed.unread.empty()) {
+            Tensor& t = parsed.tensor;
+            if (file.tensors.size() + file.unreadable.size() == kMostTensors)
+                return refuse(parsed.at, fmt::format("it has more than {} tensors", kMostTensors));
+            if (!budget_.take(kPerTensor + 2 * ListBudget::of(t.name) + ListBudget::of(parsed.unread) +
+                              ListBudget::heap(t.shape.capacity() * 8)))
+                return refuse(parsed.at, budget_.why("its list of tensors"));
+            file.unreadable.push_back({std::move(t.name), std::move(parsed.unread), std::move(t.shape), parsed.at});
+            return true;
+        }
         if (parsed.left) {
             leave(parsed.left, parsed.tensor.name);
             return true;

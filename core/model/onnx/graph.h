@@ -16,9 +16,17 @@
 
 namespace qs::onnx {
 
+/// A tensor that is listed although it cannot be read.
+struct Unreadable {
+    std::string name, why; ///< `why`: the end of a sentence
+    std::vector<std::int64_t> shape;
+    std::uint64_t at = 0; ///< offset of its message in the file
+};
+
 struct File {
     std::vector<Dequantize> dequantized;
-    std::vector<Node> packed;   ///< nodes with packed weights, see packed_weights.h
+    std::vector<Node> packed; ///< nodes with packed weights, see packed_weights.h
+    std::deque<Unreadable> unreadable;
     std::deque<Tensor> tensors; ///< a deque, so that the caller can free entries while it builds the list of the model
     std::map<std::string, std::string> metadata;
     std::set<std::string> outputLast; ///< names of weights that MatMul or Gemm uses as [in, out]

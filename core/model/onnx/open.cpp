@@ -7,9 +7,11 @@
 #include "core/model/onnx/onnx.h"
 #include "core/model/onnx/quantized.h"
 #include "core/model/output/confined_folder.h"
+#include "core/model/unread.h"
 
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 
 namespace qs {
 namespace {
@@ -37,6 +39,11 @@ public:
         outputLast_ = std::move(parsed->outputLast);
         for (; !parsed->tensors.empty(); parsed->tensors.pop_front())
             if (auto added = add(parsed->tensors.front()); !added) return added;
+        for (; !parsed->unreadable.empty(); parsed->unreadable.pop_front()) leave(parsed->unreadable.front());
+        if (firstUnread_ && unread_.count() == model->tensors.size()) return tl::unexpected(*firstUnread_);
+        std::vector<std::string> said;
+        unread_.say(said);
+        for (const auto& sentence : said) model->warnings.push_back(fmt::format("{}: {}.", shownPath(path), sentence));
         if (missing_ > 0)
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
                                                   shownPath(path), missing_, firstMissing_, firstLocation_));
@@ -49,11 +56,7 @@ private:
     static std::string folderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
     Result<void> add(onnx::Tensor& tensor) {
-        const auto wrong = [&](const std::string& what) {
-            return fail(fmt::format("{}: tensor {}: {} (byte {} of an ONNX model).", shownPath(model->path),
-                                    quotedName(tensor.name), what, tensor.at),
-                        model->path, static_cast<long long>(tensor.at));
-        };
+        const auto wrong = [&](const std::string& what) { return wrongTensor(tensor.name, what, tensor.at); };
         std::uint32_t file = 0;
         std::uint64_t offset = tensor.offset.value_or(0);
         if (const auto& outside = tensor.external) {
@@ -62,14 +65,19 @@ private:
             if (*number < 0) {
                 if (missing_++ == 0)
                     firstMissing_ = quotedName(tensor.name), firstLocation_ = quotedName(outside->location);
+                if (model->missing.tensors++ == 0) model->missing.first = tensor.name;
                 return {};
             }
             file = std::uint32_t(*number);
             offset = outside->offset;
             const std::uint64_t size = model->files[file].size;
-            if (offset > size || tensor.rawBytes() > size - offset)
-                return wrong(fmt::format("its {} bytes from byte {} on end after {}, which has {}", tensor.rawBytes(),
-                                         offset, quotedName(outside->location), size));
+            if (offset > size || tensor.rawBytes() > size - offset) {
+                leave({std::move(tensor.name),
+                       fmt::format("its {} bytes from byte {} on end after {}, which has {}", tensor.rawBytes(), offset,
+                                   quotedName(outside->location), size),
+                       std::move(tensor.shape), tensor.at});
+                return {};
+            }
         }
         TensorInfo info;
         info.dtype = tensor.type->dtype;
@@ -88,6 +96,23 @@ private:
         return {};
     }
 
+    tl::unexpected<Error> wrongTensor(const std::string& name, const std::string& what, std::uint64_t at) const {
+        return fail(fmt::format("{}: tensor {}: {} (byte {} of an ONNX model).", shownPath(model->path),
+                                quotedName(name), what, at),
+                    model->path, static_cast<long long>(at));
+    }
+
+    /// Lists a tensor that cannot be read.
+    void leave(onnx::Unreadable tensor) {
+        TensorInfo info;
+        info.name = std::move(tensor.name);
+        info.shape = std::move(tensor.shape);
+        markUnread(info);
+        if (!firstUnread_) firstUnread_ = wrongTensor(info.name, tensor.why, tensor.at).value();
+        unread_.add(info.name, std::move(tensor.why));
+        model->tensors.push_back(std::move(info));
+    }
+
     /// Opens an external file once and returns its index in Model::files, or -1 if it does not exist. The error is the
     /// end of a sentence.
     Result<int> fileOf(const std::string& location) {
@@ -98,7 +123,10 @@ private:
             if (message.ends_with('.')) message.pop_back();
             return fail(std::move(message));
         }
-        if (!*opened) return files_[location] = -1;
+        if (!*opened) {
+            model->missing.files.push_back(location);
+            return files_[location] = -1;
+        }
         std::vector<std::byte> head(std::min<std::size_t>((*opened)->size(), 64));
         (*opened)->readInto(0, head);
         if (const auto is = placeholder(head); !is.empty()) return fail(fmt::format("{} {}", quotedName(location), is));
@@ -111,6 +139,8 @@ private:
     std::set<std::string> outputLast_;
     std::map<std::string, int> files_;
     std::size_t missing_ = 0;
+    UnreadTensors unread_;
+    std::optional<Error> firstUnread_;
     std::string firstMissing_, firstLocation_;
 };
 

@@ -28,8 +28,11 @@ struct PackedRows {
     std::vector<std::int64_t> shape; ///< the last axis is the columns
     std::uint64_t columns = 0, rowBytes = 0, block = 0, groups = 0;
     unsigned bits = 0;
-    enum class Zeros { None, Packed, Plain } zeros = Zeros::None; ///< Packed: as the codes; Plain: one element each
-    std::vector<std::int32_t> order;                              ///< the group of each column; empty: column / block
+    /// Packed: as the codes, each row from a new byte on; PackedRows: those of all `rows` rows of a matrix, which have one
+    /// group each, follow each other; Plain: one element each.
+    enum class Zeros { None, Packed, PackedRows, Plain } zeros = Zeros::None;
+    std::uint64_t rows = 0;          ///< of a matrix, for PackedRows
+    std::vector<std::int32_t> order; ///< the group of each column; empty: column / block
 };
 
 class PackedRowsLayer final : public Layer {
@@ -62,6 +65,11 @@ private:
         if (rows_.zeros == PackedRows::Zeros::None)
             return std::vector<float>(std::size_t(groups), float(1u << (rows_.bits - 1)));
         if (rows_.zeros == PackedRows::Zeros::Plain) return field(2).floats(row * groups, std::size_t(groups));
+        if (rows_.zeros == PackedRows::Zeros::PackedRows) {
+            const std::uint64_t size = (rows_.rows * rows_.bits + 7) / 8, bit = row % rows_.rows * rows_.bits;
+            const auto byte = field(2).octets(row / rows_.rows * size + bit / 8, 1);
+            return {float(byte[0] >> (bit % 8) & ((1u << rows_.bits) - 1))};
+        }
         const std::uint64_t size = (groups * rows_.bits + 7) / 8;
         const auto bytes = field(2).octets(row * size, std::size_t(size));
         std::vector<float> zeros;
@@ -146,9 +154,13 @@ public:
         if (has(zerosAt)) {
             const auto there = find_(inputOf(node_, zerosAt));
             const bool isPacked = there && there->info.dtype == DType::U8;
-            rows.zeros = isPacked ? PackedRows::Zeros::Packed : PackedRows::Zeros::Plain;
-            auto zeros =
-                field(zerosAt, "zero points", count * (isPacked ? (rows.groups * rows.bits + 7) / 8 : rows.groups));
+            rows.zeros = !isPacked       ? PackedRows::Zeros::Plain
+                         : rows.rows > 0 ? PackedRows::Zeros::PackedRows
+                                         : PackedRows::Zeros::Packed;
+            const std::uint64_t wanted = !isPacked       ? count * rows.groups
+                                         : rows.rows > 0 ? count / rows.rows * ((rows.rows * rows.bits + 7) / 8)
+                                                         : count * ((rows.groups * rows.bits + 7) / 8);
+            auto zeros = field(zerosAt, "zero points", wanted);
             if (!zeros) return tl::unexpected(zeros.error());
             if (!isPacked && !isFloatType(zeros->info.dtype))
                 return fail(fmt::format("its zero points are {}", zeros->info.typeId()));
@@ -271,8 +283,7 @@ std::vector<PackedWeight> qMoe(const Node& node, const FindConstant& find) {
             rows.columns = std::uint64_t(rows.shape.back());
             const std::int64_t block = numberOf(node, "block_size", 0);
             if (block < 0 || block > kMostSize) return fail("its block_size is no size");
-            if (block == 0 && !inputOf(node, at.zeros).empty())
-                return fail("zero points of whole rows, which follow each other in bytes, are not read");
+            if (block == 0) rows.rows = std::uint64_t(codes->info.shape[1]);
             rows.block = block > 0 ? std::uint64_t(block) : std::max<std::uint64_t>(rows.columns, 1);
             const std::uint64_t count = rows.rowBytes ? codes->info.elements / rows.rowBytes : 0;
             return Reading(node, find).packedRows(std::move(rows), count, at.codes, at.scales, at.zeros, kNoInput);

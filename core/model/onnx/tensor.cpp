@@ -64,10 +64,10 @@ struct Said {
     bool isSegment = false;
     std::uint32_t typed = 0; ///< bit n is set if field n has values
     External external;
-    std::string wrong; ///< the first error, or ""
+    std::string unread; ///< the first error, or ""
 
     void refuse(std::string why) {
-        if (wrong.empty()) wrong = std::move(why);
+        if (unread.empty()) unread = std::move(why);
     }
 };
 
@@ -120,13 +120,12 @@ Said readMessage(const ReadBytes& read, Range range) {
     return said;
 }
 
-/// Computes the number of elements. Returns the error, or "".
+/// Computes the number of elements of sizes that are not negative. Returns the error, or "".
 std::string count(const std::vector<std::int64_t>& shape, std::uint64_t& elements) {
     if (shape.size() > kMostRank) return fmt::format("it has more than {} dimensions", kMostRank);
     std::uint64_t most = 1;
     elements = 1;
     for (const auto dim : shape) {
-        if (dim < 0) return fmt::format("it has a dimension of {}", dim);
         if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) || most > kMostElements)
             return "its number of elements overflows";
         elements *= std::uint64_t(dim);
@@ -201,30 +200,35 @@ ParsedTensor parseTensor(const ReadBytes& read, Range message, const std::string
     t.at = message.begin;
     Said said = readMessage(read, message);
     t.shape = std::move(said.shape);
+    std::string wrong;
     if (!called.empty())
         t.name = prefix + called;
     else if (said.name && said.name->size() > kMostName)
-        said.refuse("its name is longer than 1 MiB");
+        wrong = "its name is longer than 1 MiB";
     else if (said.name && said.name->size() > 0) {
         t.name = prefix + textOf(read, *said.name);
-        if (!isText(t.name)) said.refuse("its name is not text");
+        if (!isText(t.name)) wrong = "its name is not text";
     } else
         t.name = fmt::format("{}unnamed_{}", prefix, unnamed);
 
-    std::string wrong = std::move(said.wrong);
+    out.unread = std::move(said.unread);
+    if (const auto below = std::ranges::find_if(t.shape, [](auto dim) { return dim < 0; }); below != t.shape.end()) {
+        if (out.unread.empty()) out.unread = fmt::format("it has a dimension of {}", *below);
+        t.shape.clear();
+    }
     if (wrong.empty()) wrong = count(t.shape, t.elements);
-    if (wrong.empty()) {
+    if (wrong.empty() && out.unread.empty()) {
         t.type = findElementType(said.number);
         if (said.number == 8)
             out.left = "holds texts";
         else if (said.number == 15)
-            out.left = "holds complex numbers of 128 bits, which are not read";
+            out.unread = "it holds complex numbers of 128 bits";
         else if (said.number <= 0)
-            wrong = fmt::format("its data type is {}", said.number);
+            out.unread = fmt::format("its data type is {}", said.number);
         else if (!t.type)
-            out.left = "has a data type of a later version of ONNX";
+            out.unread = fmt::format("its data type, {}, is of a later version of ONNX", said.number);
         else
-            wrong = place(read, message, said, out);
+            out.unread = place(read, message, said, out);
     }
     if (!wrong.empty()) out.wrong = fmt::format("tensor {}: {}", quotedName(t.name), wrong);
     return out;

@@ -52,8 +52,9 @@ struct Tensor {
 /// What parseTensor() returns.
 struct ParsedTensor {
     Tensor tensor;
-    const char* left = nullptr; ///< why the tensor is not read, such as "holds texts"; null if it is read
-    std::string wrong;          ///< error message if the tensor is invalid, otherwise ""
+    const char* left = nullptr; ///< why the tensor is no row, such as "holds texts"; null if it is one
+    std::string unread;         ///< why it cannot be read, as the end of a sentence: it is listed all the same
+    std::string wrong;          ///< error message if the model is not opened for it, otherwise ""
     std::uint64_t at = 0;       ///< offset of its message in the file
 };
 /// Parses the TensorProto in `message`. The name is `prefix` followed by `called`, or by its own name, or by

@@ -10,6 +10,7 @@
 #include "core/model/pytorch/pytorch_legacy.h"
 #include "core/model/pytorch/pytorch_state.h"
 #include "core/model/strided_tensor.h"
+#include "core/model/unread.h"
 #include "core/model/zip/zip.h"
 
 #include <algorithm>
@@ -31,7 +32,8 @@ class Loader {
 public:
     Loader(Model& model, std::shared_ptr<MappedFile> file)
         : model_(model), file_(std::move(file)), path_(file_->path()), shown_(shownPath(path_)),
-          stem_(std::filesystem::path(path_).stem().string()), number_(std::uint32_t(model.files.size())) {}
+          stem_(std::filesystem::path(path_).stem().string()), number_(std::uint32_t(model.files.size())),
+          before_(model.tensors.size()) {}
 
     Result<void> addZip() {
         auto archive = ZipArchive::open(file_);
@@ -51,13 +53,14 @@ public:
                 return wrong(fmt::format("its numbers are {}-endian; only little-endian ones are read",
                                          escapeForPeople(memberText(*text), 16)));
         }
-        const auto unchecked = archive->checkStored();
-        if (!unchecked) return tl::unexpected(unchecked.error());
+        auto stored = archive->checkStored();
+        if (!stored) return tl::unexpected(stored.error());
+        damaged_ = std::move(stored->damaged);
         if (auto added = addState(*archive, *pickle, root + "data/", ""); !added) return added;
         if (const auto* constants = archive->find(root + "constants.pkl"))
             if (auto added = addState(*archive, *constants, root + "constants/", "constants"); !added) return added;
-        finish();
-        if (*unchecked > 0) model_.warnings.push_back(uncheckedText(path_, *unchecked));
+        if (auto done = finish(); !done) return done;
+        if (stored->left > 0) model_.warnings.push_back(uncheckedText(path_, stored->left));
         return {};
     }
 
@@ -68,22 +71,26 @@ public:
         if (!read) return wrong(read.error().message);
         for (auto& left = read->state.tensors; !left.empty(); left.pop_front()) {
             auto& tensor = left.front();
+            if (!tensor.unread.empty()) {
+                leave(tensor);
+                continue;
+            }
             const auto& storage = read->state.storages.find(tensor.storage)->second;
             const Place place{file_, read->places.find(tensor.storage)->second, storage.bytes, false};
             if (auto added = add(tensor, place); !added) return added;
         }
         metadata_.merge(read->state.metadata);
         note(read->state.notes);
-        finish();
-        return {};
+        return finish();
     }
 
 private:
     /// Where a storage is: `bytes` bytes at `begin` of a file, or of memory that was inflated from it.
     struct Place {
         std::shared_ptr<MappedFile> file;
-        std::uint64_t begin, bytes;
-        bool isMemory;
+        std::uint64_t begin = 0, bytes = 0;
+        bool isMemory = false;
+        std::string unread = {}; ///< why its bytes cannot be read, as the end of a sentence; "" if they can be
     };
 
     tl::unexpected<Error> wrong(std::string_view what) const {
@@ -126,13 +133,18 @@ private:
         std::vector<std::string> packedKeys;
         for (const auto& [key, storage] : state->storages) {
             const auto* data = archive.find(folder + key);
-            if (!data)
-                return wrong(
-                    fmt::format("its storage {} is missing (member {})", quotedName(key), quotedName(folder + key)));
-            if (data->bytes != storage.bytes)
-                return archive.wrong(*data,
-                                     fmt::format("has {} bytes, where the pickle says {}", data->bytes, storage.bytes));
+            if (!data) {
+                places[key].unread =
+                    fmt::format("its storage {} is missing (member {})", quotedName(key), quotedName(folder + key));
+                continue;
+            }
+            if (data->bytes != storage.bytes) {
+                places[key].unread = fmt::format("its storage, member {}, has {} bytes, where the pickle says {}",
+                                                 quotedName(data->name), data->bytes, storage.bytes);
+                continue;
+            }
             places[key] = {file_, data->offset, storage.bytes, false};
+            if (damaged_.contains(data)) places[key].unread = damagedText(*data);
             if (!data->isDeflated) continue;
             packed.push_back(data);
             packedKeys.push_back(key);
@@ -140,26 +152,54 @@ private:
         if (!packed.empty()) {
             const auto inflated = archive.inflate(packed);
             if (!inflated) return tl::unexpected(inflated.error());
-            for (std::size_t i = 0; i < packed.size(); ++i)
+            for (std::size_t i = 0; i < packed.size(); ++i) {
                 places[packedKeys[i]] = {inflated->memory, inflated->offsets[i], packed[i]->bytes, true};
+                if (inflated->damaged.contains(packed[i])) places[packedKeys[i]].unread = damagedText(*packed[i]);
+            }
         }
-        for (; !state->tensors.empty(); state->tensors.pop_front())
-            if (auto added = add(state->tensors.front(), places[state->tensors.front().storage]); !added) return added;
+        for (; !state->tensors.empty(); state->tensors.pop_front()) {
+            TorchTensor& tensor = state->tensors.front();
+            const Place place = tensor.unread.empty() ? places[tensor.storage] : Place();
+            if (tensor.unread.empty()) tensor.unread = place.unread;
+            if (!tensor.unread.empty())
+                leave(tensor);
+            else if (auto added = add(tensor, place); !added)
+                return added;
+        }
         metadata_.merge(state->metadata);
         note(state->notes);
         return {};
     }
 
+    static std::string damagedText(const ZipMember& member) {
+        return fmt::format("its storage, member {}, is damaged: its checksum (CRC-32) differs, or it does not inflate",
+                           quotedName(member.name));
+    }
+
+    /// Lists a tensor that cannot be read.
+    void leave(TorchTensor& torch) {
+        TensorInfo tensor;
+        tensor.name = std::move(torch.name);
+        tensor.file = number_;
+        markUnread(tensor);
+        if (unread_.count() == 0) firstUnread_ = fmt::format("tensor {}: {}", quotedName(tensor.name), torch.unread);
+        unread_.add(tensor.name, std::move(torch.unread));
+        model_.tensors.push_back(std::move(tensor));
+    }
+
     Result<void> add(TorchTensor& torch, const Place& place) {
-        StridedLayout layout{torch.dtype, std::move(torch.shape), std::move(torch.strides), 0};
+        StridedLayout layout{torch.dtype, torch.shape, torch.strides, 0};
         const auto extent = layout.extent();
         if (!extent) return wrong(fmt::format("tensor {}: {}", quotedName(torch.name), extent.error().message));
         const auto item = std::uint64_t(info(torch.dtype).bits) / 8;
         std::uint64_t begin = 0;
         if (__builtin_mul_overflow(torch.offset, item, &begin) ||
-            (*extent > 0 && (begin > place.bytes || *extent > place.bytes - begin)))
-            return wrong(fmt::format("tensor {} of {} does not fit into its storage of {} bytes",
-                                     quotedName(torch.name), shapeText(layout.shape), place.bytes));
+            (*extent > 0 && (begin > place.bytes || *extent > place.bytes - begin))) {
+            torch.unread =
+                fmt::format("its {} does not fit into its storage of {} bytes", shapeText(layout.shape), place.bytes);
+            leave(torch);
+            return {};
+        }
         layout.offset = place.begin + (*extent > 0 ? begin : 0);
         TensorInfo tensor;
         tensor.name = std::move(torch.name);
@@ -173,12 +213,23 @@ private:
     void note(const std::vector<std::string>& notes) {
         for (const auto& text : notes) model_.warnings.push_back(fmt::format("{}: {}.", shown_, text));
     }
-    void finish() { model_.files.push_back({path_, file_->size(), file_, std::move(metadata_)}); }
+    Result<void> finish() {
+        if (unread_.count() > 0 && unread_.count() == model_.tensors.size() - before_) return wrong(firstUnread_);
+        std::vector<std::string> said;
+        unread_.say(said);
+        note(said);
+        model_.files.push_back({path_, file_->size(), file_, std::move(metadata_)});
+        return {};
+    }
 
     Model& model_;
     const std::shared_ptr<MappedFile> file_;
     const std::string path_, shown_, stem_;
     const std::uint32_t number_;
+    const std::size_t before_; ///< tensors that the model had from other files
+    ZipArchive::Damaged damaged_;
+    UnreadTensors unread_;
+    std::string firstUnread_;
     std::map<std::string, std::string> metadata_;
 };
 

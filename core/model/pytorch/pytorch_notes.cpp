@@ -26,7 +26,7 @@ std::vector<std::string> TorchNotes::sentences() const {
                       ", only tensors in it are shown");
     }
     if (otherClasses > 0) out.push_back(fmt::format("{} objects of other classes are not loaded", otherClasses));
-    if (unread.n > 0) out.push_back(fmt::format("{} tensors are not shown; the first is {}", unread.n, unread.first));
+    note(views, "is a conjugate or negative view and not shown", "conjugate or negative views are not shown");
     note(quantized, "is quantized; its integers are shown", "tensors are quantized and shown as integers");
     note(bare, "is a storage without a shape and not shown", "storages without a shape are not shown");
     note(plain, "is a plain value and not shown", "plain values are not shown");

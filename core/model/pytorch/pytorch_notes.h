@@ -18,8 +18,8 @@ struct TorchNotes {
     std::size_t otherClasses = 0;         ///< objects of classes beyond those in `classes`
     std::size_t keys = 0;                 ///< values whose keys are not text or integers; the first is in `firstKeys`
     std::string firstKeys;
-    /// Tensors that are not shown; quantized; storages without a shape; plain values; parts met again.
-    Count unread, quantized, bare, plain, again;
+    /// Conjugate or negative views; tensors that are quantized; storages without a shape; plain values; parts met again.
+    Count views, quantized, bare, plain, again;
 
     std::vector<std::string> sentences() const; ///< the ends of sentences that start with the path
 };

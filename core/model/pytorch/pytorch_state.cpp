@@ -288,13 +288,15 @@ private:
         names_ += name.size();
         if (names_ > kMostNames)
             return wrong(fmt::format("the names of its tensors have more than {} bytes", kMostNames));
-        const auto broken = [&] {
-            return wrong(fmt::format("its tensor {} is not made as tensors are", quotedName(name)));
-        };
-        if (p_.kind(args) != Kind::Tuple || p_.itemCount(args) < (isV3 ? 7u : 4u) || !isStorage(p_.item(args, 0)))
-            return broken();
         TorchTensor tensor;
         tensor.name = name;
+        const auto leave = [&](std::string why) {
+            tensor.unread = std::move(why);
+            return keep(std::move(tensor));
+        };
+        const auto broken = [&] { return leave("it is not made as tensors are"); };
+        if (p_.kind(args) != Kind::Tuple || p_.itemCount(args) < (isV3 ? 7u : 4u) || !isStorage(p_.item(args, 0)))
+            return broken();
         const auto id = p_.persistentId(p_.item(args, 0));
         tensor.storage = std::string(textOf(p_.item(id, 2)).value_or(std::string_view()));
         const auto& storage = out_.storages.find(tensor.storage)->second;
@@ -318,20 +320,19 @@ private:
             unshown = p_.className(p_.item(args, 6));
             dtype = torchType(unshown);
         }
-        if (!dtype) {
-            if (notes_.unread.n++ == 0)
-                notes_.unread.first = fmt::format("{}, of {}", quotedName(name), quotedName(unshown));
-            return true;
-        }
+        if (!dtype) return leave(fmt::format("it is of {}", quotedName(unshown)));
         // Flags of views that are computed only when they are read: conjugate and negative.
         const std::size_t metadata = isV3 ? 7 : 6;
         if (!isQuantized && p_.itemCount(args) > metadata && p_.hasPairs(p_.item(args, metadata))) {
-            if (notes_.unread.n++ == 0)
-                notes_.unread.first = fmt::format("{}, a conjugate or negative view", quotedName(name));
+            count(notes_.views, place);
             return true;
         }
         if (isQuantized) count(notes_.quantized, place);
         tensor.dtype = *dtype;
+        return keep(std::move(tensor));
+    }
+
+    bool keep(TorchTensor tensor) {
         if (!take(kPerTensor + 2 * ListBudget::of(tensor.name) + ListBudget::of(tensor.storage) +
                   2 * ListBudget::heap(tensor.shape.capacity() * 8) +
                   2 * ListBudget::heap(tensor.strides.capacity() * 8)))
@@ -340,6 +341,7 @@ private:
         return true;
     }
 
+    /// False if a size is none; `sizes` may then hold those before it.
     bool readSizes(Ref value, std::vector<std::int64_t>& sizes) const {
         if (p_.kind(value) == Kind::Object && p_.itemCount(p_.object(value).args) == 1) // torch.Size
             value = p_.item(p_.object(value).args, 0);

@@ -26,6 +26,7 @@ struct TorchTensor {
     DType dtype = DType::F32;
     std::uint64_t offset = 0;                 ///< first element in the storage, in elements of `dtype`
     std::vector<std::int64_t> shape, strides; ///< strides in elements
+    std::string unread; ///< why it cannot be read, as the end of a sentence; then only name and shape are set
 };
 
 struct TorchState {

@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostMissing = 1000; ///< names of missing shards that are kept
+
 /// Number of shards according to a file name: 3 for "model-00002-of-00003.safetensors"; 0 for other names.
 unsigned shardCount(std::string_view name) {
     constexpr std::string_view tail = ".safetensors";
@@ -36,6 +38,19 @@ unsigned shardCount(std::string_view name) {
         count = count * 10 + unsigned(c - '0');
     }
     return count;
+}
+
+/// Names of the shards that are not among `names`: NAME-00002-of-00003.safetensors.
+std::vector<std::string> missingShards(const std::vector<std::string>& names, unsigned count) {
+    const auto one = std::ranges::find_if(names, [&](const auto& name) { return shardCount(name) == count; });
+    std::vector<std::string> missing;
+    const auto number = one->rfind("-of-"), dash = one->substr(0, number).rfind('-');
+    if (number == 0 || dash == std::string::npos) return {*one};
+    for (unsigned i = 1; i <= count && missing.size() < kMostMissing; ++i) {
+        auto name = one->substr(0, dash + 1) + fmt::format("{:0{}}", i, number - dash - 1) + one->substr(number);
+        if (!contains(names, name)) missing.push_back(std::move(name));
+    }
+    return missing;
 }
 
 // PyTorch checkpoints that are older than safetensors.
@@ -182,6 +197,7 @@ Result<std::shared_ptr<Model>> openPartOfFolder(const std::string& path, const M
         }
         sortByName(*model);
         dropDuplicates(*model);
+        if (shards > model->files.size()) model->missing.files = missingShards(list->weights, shards);
         if (shards > model->files.size())
             model->warnings.push_back(fmt::format("{} has no index, and only {} of {} shards.", shownPath(folder),
                                                   model->files.size(), shards));

@@ -121,14 +121,14 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
     auto& tensors = model->tensors;
     // For each tensor: index of the file that the index names, or one of the two constants.
     std::vector<std::int32_t> mappedTo(tensors.size(), kUnmapped);
-    std::size_t missingTensors = 0;
+    std::size_t inMissingShards = 0;         ///< tensors that are in no other shard either
     std::string twice, notThere, notInShard; // for messages: the first by name
     Names absent(text.size());
     const auto firstOf = [](std::string& least, const std::string& name, bool& any) {
         if (!any || name < least) least = name;
         any = true;
     };
-    bool isTwice = false, isNotThere = false;
+    bool isTwice = false, isNotThere = false, isMissing = false;
     std::size_t misplaced = 0;
     const auto again = readSafetensorsIndex(
         text, path,
@@ -138,10 +138,14 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
             if (std::size_t(at) >= shards.size() || shards[std::size_t(at)] != shard)
                 return {}; // the index changed between the passes; reported below
             const int of = fileOf[std::size_t(at)];
-            missingTensors += of == kMissing;
             auto row = std::lower_bound(tensors.begin(), tensors.end(), tensor,
                                         [](const TensorInfo& t, const auto& n) { return naturalLess(t.name, n); });
             const bool isKnown = row != tensors.end() && row->name == tensor;
+            if (!isKnown) {
+                firstOf(model->missing.first, tensor, isMissing);
+                ++model->missing.tensors;
+                inMissingShards += of == kMissing;
+            }
             if (isKnown ? mappedTo[std::size_t(row - tensors.begin())] != kUnmapped : absent.has(tensor))
                 firstOf(twice, tensor, isTwice);
             bool isThere = of == kMissing;
@@ -182,6 +186,7 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
     tensors.resize(kept);
     dropDuplicates(*model);
     if (part) return model; // the warnings are about the whole set
+    model->missing.files = missing;
     if (isNotThere)
         model->warnings.push_back(fmt::format("{}: tensor {} is mapped to {}, which does not hold it{}.",
                                               shownPath(path), quotedName(notThere), quotedName(notInShard),
@@ -189,7 +194,7 @@ Result<std::shared_ptr<Model>> openPartOfIndex(const std::string& path, const Mo
 
     if (!missing.empty())
         model->warnings.push_back(fmt::format("{}: {} of {} shards are missing, with {} tensors; the first is {}.",
-                                              shownPath(path), missing.size(), shards.size(), missingTensors,
+                                              shownPath(path), missing.size(), shards.size(), inMissingShards,
                                               quotedName(missing.front())));
     if (unmapped > 0)
         model->warnings.push_back(

@@ -137,6 +137,7 @@ private:
             ++named_;
             if (!*file) {
                 if (missing_++ == 0) firstMissing_ = quotedName(name);
+                model_->missing.files.push_back(name);
                 shards.push_back({nullptr, 0});
                 continue;
             }
@@ -195,7 +196,9 @@ private:
         if (end == first && left + front.size() - at > 0)
             return refused(fmt::format(
                 "the weights of group {} have fewer bytes than those of its shards that are there", number));
+        if (missingWeights_ == 0 && end > first) model_->missing.first = weights[first].info.name;
         missingWeights_ += end - first;
+        model_->missing.tensors = missingWeights_;
         return {};
     }
 

@@ -5,6 +5,7 @@
 #include "core/model/foreign_file.h"
 #include "core/model/mapped_file.h"
 #include "core/model/tflite/tflite.h"
+#include "core/model/unread.h"
 
 #include <algorithm>
 #include <cstring>
@@ -166,6 +167,17 @@ Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
     model->files.push_back({file->path(), file->size(), file, {}});
     if (!parsed->description.empty()) model->files[0].metadata["description"] = std::move(parsed->description);
     model->tensors.reserve(parsed->tensors.size());
+    UnreadTensors unread;
+    std::string firstUnread;
+    for (const auto& tensor : parsed->tensors) {
+        if (tensor.unread.empty()) continue;
+        if (unread.count() == 0)
+            firstUnread = fmt::format("tensor {}: {}", quotedName(tensor.info.name), tensor.unread);
+        unread.add(tensor.info.name, tensor.unread);
+    }
+    if (unread.count() > 0 && unread.count() == parsed->tensors.size())
+        return fail(fmt::format("{}: {} (a TensorFlow Lite model).", shown, firstUnread), path, 0);
+    unread.say(parsed->warnings);
     for (auto& tensor : parsed->tensors)
         model->tensors.push_back(tensor.quantized ? tflite::derive(tensor, file) : std::move(tensor.info));
     for (const auto& warning : parsed->warnings) model->warnings.push_back(fmt::format("{}: {}.", shown, warning));

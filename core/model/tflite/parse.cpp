@@ -5,6 +5,7 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
+#include "core/model/unread.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -111,22 +112,21 @@ private:
         return true;
     }
 
-    /// Finds the data of a tensor; `bytes` stays empty if it has none.
-    bool place(const wire::Tensor& table, const std::string& name, Extent& bytes) {
+    /// Finds the data of a tensor; `bytes` stays empty if it has none. Returns why it cannot be read, or "".
+    std::string place(const wire::Tensor& table, Extent& bytes) const {
         if (!buffers_ || table.buffer() >= buffers_->size())
-            return refuse(fmt::format("tensor {} has buffer {} of {}", quotedName(name), table.buffer(),
-                                      buffers_ ? buffers_->size() : 0));
+            return fmt::format("it has buffer {} of {}", table.buffer(), buffers_ ? buffers_->size() : 0);
         const wire::Buffer& buffer = *buffers_->Get(table.buffer());
         if (buffer.data() && buffer.data()->size() > 0) {
-            if (buffer.offset() > 1) return refuse(fmt::format("buffer {} has bytes in two places", table.buffer()));
+            if (buffer.offset() > 1) return fmt::format("its buffer {} has bytes in two places", table.buffer());
             bytes = {placeOf(buffer.data()->data()), buffer.data()->size()};
         } else if (buffer.offset() > 1 && buffer.size() > 0) {
             if (buffer.offset() > fileSize_ || buffer.size() > fileSize_ - buffer.offset())
-                return refuse(fmt::format("buffer {} has {} bytes from byte {} on, the file has {}", table.buffer(),
-                                          buffer.size(), buffer.offset(), fileSize_));
+                return fmt::format("its buffer {} has {} bytes from byte {} on, the file has {}", table.buffer(),
+                                   buffer.size(), buffer.offset(), fileSize_);
             bytes = {buffer.offset(), buffer.size()};
         }
-        return true;
+        return {};
     }
 
     bool tensor(const wire::Tensor& table, const std::string& prefix, std::size_t index) {
@@ -139,15 +139,17 @@ private:
             return refuse(fmt::format("tensor {}: {}", quotedName(name), what));
         };
         Extent bytes;
-        if (!place(table, name, bytes)) return false;
-        if (bytes.count == 0) return true; // no data: computed when the model runs
+        std::string unread = place(table, bytes);
+        if (unread.empty() && bytes.count == 0) return true; // no data: computed when the model runs
         const auto type = std::ranges::find_if(kTypes, [&](const ElementType& t) { return t.number == table.type(); });
         const auto left = [&](const char* reason) {
             say(reason, name);
             return true;
         };
-        if (type == std::end(kTypes)) return left("is of a type of a later version of TensorFlow Lite");
-        if (!type->isRead) return left("holds no numbers that are read");
+        const bool isKnown = type != std::end(kTypes);
+        if (!isKnown && unread.empty())
+            unread = fmt::format("it is of type {} of a later version of TensorFlow Lite", int(table.type()));
+        if (isKnown && !type->isRead) return left("holds no numbers that are read");
         if (table.sparsity()) return left("is sparse, which is not read");
         // FlatBuffers tables can be shared, so a small file could contain many tensors with the same long name.
         nameBytes_ += name.size();
@@ -164,25 +166,35 @@ private:
                 return refused(fmt::format("it has more than {} dimensions", kMostRank));
             info.shape = std::vector<std::int64_t>(table.shape()->begin(), table.shape()->end());
         }
+        if (const auto below = std::ranges::find_if(info.shape, [](auto dim) { return dim < 0; });
+            below != info.shape.end()) {
+            if (unread.empty()) unread = fmt::format("it has a dimension of {}", *below);
+            info.shape = std::vector<std::int64_t>();
+        }
         for (const auto dim : info.shape) {
-            if (dim < 0) return refused(fmt::format("it has a dimension of {}", dim));
             if (__builtin_mul_overflow(most, std::uint64_t(std::max<std::int64_t>(dim, 1)), &most) ||
                 most > kMostElements)
                 return refused("its number of elements overflows");
             info.elements *= std::uint64_t(dim);
         }
-        out.bits = type->bits, out.isSigned = type->isSigned;
-        info.dtype = type->dtype;
-        info.bytes = (info.elements * (out.bits ? out.bits : std::uint64_t(qs::info(info.dtype).bits)) + 7) / 8;
-        if (info.bytes != bytes.count)
-            return refused(fmt::format("{} of {} needs {} bytes, its buffer has {}", type->id, shapeText(info.shape),
-                                       info.bytes, bytes.count));
-        info.offset = bytes.offset;
         info.name = std::move(name);
-        if (type->isQuantized) quantization(table.quantization(), out);
+        if (isKnown && unread.empty()) {
+            out.bits = type->bits, out.isSigned = type->isSigned;
+            info.dtype = type->dtype;
+            info.bytes = (info.elements * (out.bits ? out.bits : std::uint64_t(qs::info(info.dtype).bits)) + 7) / 8;
+            if (info.bytes != bytes.count)
+                unread = fmt::format("{} of {} needs {} bytes, its buffer has {}", type->id, shapeText(info.shape),
+                                     info.bytes, bytes.count);
+            info.offset = bytes.offset;
+        }
+        if (!unread.empty()) {
+            markUnread(info);
+            out.unread = std::move(unread);
+        } else if (type->isQuantized)
+            quantization(table.quantization(), out);
         if (!budget_.take(kPerTensor + 2 * ListBudget::of(info.name) + (out.quantized ? kPerQuantized : 0)))
             return refuse(budget_.why("its list of tensors"));
-        if (out.bits && !out.quantized) {
+        if (out.bits && !out.quantized && out.unread.empty()) {
             say(out.bits == 4 ? "holds 4-bit integers without scales, which are not read"
                               : "holds 2-bit integers without scales, which are not read",
                 info.name);

@@ -23,8 +23,9 @@ struct Quantized {
 };
 
 struct Tensor {
-    TensorInfo info;   ///< as stored: name, dtype (U8 for packed integers), shape, place
-    unsigned bits = 0; ///< of packed integers, lowest bits first; 0: elements are whole bytes
+    std::string unread; ///< why it cannot be read, as the end of a sentence; then only name and shape are set
+    TensorInfo info;    ///< as stored: name, dtype (U8 for packed integers), shape, place
+    unsigned bits = 0;  ///< of packed integers, lowest bits first; 0: elements are whole bytes
     bool isSigned = true;
     std::optional<Quantized> quantized;
 };

@@ -279,6 +279,19 @@ std::string Array::fileName(std::uint64_t number) const {
     return name.empty() ? "0" : name;
 }
 
+bool holdsNumbers(std::string_view text, int version) {
+    const auto tree = readJsonTree(text);
+    if (!tree) return true;
+    const json& type = at(*tree, version == 2 ? "dtype" : "data_type");
+    if (!type.is_string()) return type.is_null();
+    const auto& id = type.get_ref<const std::string&>();
+    if (version == 2) {
+        const auto kind = id.find_first_not_of("<>|=");
+        return kind == std::string::npos || std::string_view("OSUaMm").find(id[kind]) == std::string_view::npos;
+    }
+    return id != "string" && id != "bytes" && !id.starts_with("fixed_length") && !id.starts_with("numpy.");
+}
+
 bool isGroup(std::string_view text) {
     const auto tree = readJsonTree(text);
     return tree && textAt(*tree, "node_type") == "group";

@@ -46,6 +46,8 @@ private:
 /// Parses the text of .zarray (version 2) or zarr.json (version 3). The error is the end of a sentence: why the array
 /// is not read.
 Result<Array> parseArray(std::string_view text, int version);
+/// False if the text describes an array of texts, records, dates or objects, which are no numbers.
+bool holdsNumbers(std::string_view text, int version);
 /// True for the zarr.json of a group; a group has no elements.
 bool isGroup(std::string_view text);
 

@@ -7,6 +7,7 @@
 #include "core/base/text.h"
 #include "core/model/file_set.h"
 #include "core/model/list_budget.h"
+#include "core/model/unread.h"
 #include "core/model/zarr/database_store.h"
 #include "core/model/zarr/folder_store.h"
 #include "core/model/zarr/values.h"
@@ -45,14 +46,15 @@ public:
                 fmt::format("{} is what one process wrote of a checkpoint: open the folder above, or what "
                             "others wrote reads as the fill value.",
                             shownPath(model->path)));
-        if (model->tensors.empty() && !broken_.empty()) return tl::unexpected(broken_.front());
+        const bool isEmpty = std::ranges::all_of(model->tensors, &TensorInfo::isUnread);
+        if (isEmpty && !broken_.empty()) return tl::unexpected(broken_.front());
         for (const auto& error : broken_) model->warnings.push_back(error.message);
         for (const auto& [reason, unread] : unread_)
             model->warnings.push_back(
                 unread.count == 1 ? fmt::format("{}: {} is not read: {}.", shownPath(model->path), unread.first, reason)
                                   : fmt::format("{}: {} arrays are not read: of the first, {}, {}.",
                                                 shownPath(model->path), unread.count, unread.first, reason));
-        if (model->tensors.empty())
+        if (isEmpty)
             return fail(model->warnings.empty() ? fmt::format("{} holds no zarr array.", shownPath(model->path))
                                                 : model->warnings.front(),
                         model->path);
@@ -111,18 +113,38 @@ private:
         if (version == 3 && zarr::isGroup(text)) return false;
         if (invalidUtf8(name) != std::string::npos) return leave(name, "its name is not text"), true;
         auto parsed = zarr::parseArray(text, version);
-        if (!parsed) return leave(name, parsed.error().message), true;
+        if (!parsed && !zarr::holdsNumbers(text, version)) return leave(name, parsed.error().message), true;
+        if (!parsed) {
+            auto listed = list(store, name, parsed.error().message, *piece);
+            return listed ? Result<bool>(true) : tl::unexpected(listed.error());
+        }
         if (auto added = add(store, name, prefix, *parsed, *piece); !added) return tl::unexpected(added.error());
         return true;
+    }
+
+    /// Lists an array that cannot be read.
+    Result<void> list(zarr::Store& store, const std::string& name, const std::string& reason,
+                      const zarr::Piece& about) {
+        leave(name, reason);
+        TensorInfo info;
+        info.name = name;
+        markUnread(info);
+        if (auto taken = store.take(ListBudget::of(info)); !taken)
+            return fail(fmt::format("{}: {}.", shownPath(model->path), taken.error().message), model->path);
+        const auto number = fileNumber(about.file);
+        if (!number) return tl::unexpected(number.error());
+        info.file = *number;
+        model->tensors.push_back(std::move(info));
+        return {};
     }
 
     Result<void> add(zarr::Store& store, const std::string& name, const std::string& prefix, const zarr::Array& array,
                      const zarr::Piece& about) {
         const std::uint64_t count = array.elements == 0 ? 0 : array.fileCount();
         if (count > store.mostChunks() - looked_)
-            return leave(name, fmt::format("its chunks are in more files than the {} that are looked for",
-                                           store.mostChunks())),
-                   Result<void>();
+            return list(store, name,
+                        fmt::format("its chunks are in more files than the {} that are looked for", store.mostChunks()),
+                        about);
         looked_ += std::size_t(count);
         TensorInfo info;
         info.name = name;
@@ -138,18 +160,18 @@ private:
         std::uint64_t stored = 0, fresh = 0;
         for (std::uint64_t i = 0; i < count; ++i) {
             auto piece = store.find(prefix + array.fileName(i));
-            if (!piece) return leave(name, piece.error().message), Result<void>();
+            if (!piece) return list(store, name, piece.error().message, about);
             if (!*piece) continue;
             fresh += !fileNumbers_.contains(piece->file.get());
             if (model->files.size() + fresh > kMostArrays) return tooManyFiles();
             if (auto why = wrongPiece(array, *piece); !why.empty())
-                return leave(name, fmt::format("of {} {}", quotedName(array.fileName(i)), why)), Result<void>();
+                return list(store, name, fmt::format("of {} {}", quotedName(array.fileName(i)), why), about);
             stored += piece->size;
             pieces[std::size_t(i)] = std::move(*piece);
         }
         if (info.bytes > std::uint64_t(4) << 30 && info.bytes / 1000 > stored)
-            return leave(name, fmt::format("it declares {} bytes, and its chunks have {}", info.bytes, stored)),
-                   Result<void>();
+            return list(store, name, fmt::format("it declares {} bytes, and its chunks have {}", info.bytes, stored),
+                        about);
         const bool isWhole = count == 1 && pieces[0] && !pieces[0].held && array.file == array.shape &&
                              !array.isShard && array.chain.compressor == zarr::Compressor::None &&
                              !array.chain.hasCrc32c && !array.chain.isFortran && array.chain.signedBits == 0 &&

@@ -203,7 +203,7 @@ Result<ZipArchive::Inflated> ZipArchive::inflate(std::span<const ZipMember* cons
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
         const std::span into(memory.data + result.offsets[i], std::size_t(members[i]->bytes));
-        if (auto done = unpack(*members[i], into, true); !done) return tl::unexpected(done.error());
+        if (auto done = unpack(*members[i], into, true); !done) result.damaged.emplace(members[i], done.error());
     }
     // F_SEAL_WRITE fails while a writable mapping exists.
     if (memory.data) ::munmap(std::exchange(memory.data, nullptr), total);
@@ -215,13 +215,14 @@ Result<ZipArchive::Inflated> ZipArchive::inflate(std::span<const ZipMember* cons
     return result;
 }
 
-Result<std::uint64_t> ZipArchive::checkStored() const {
-    std::uint64_t done = 0, left = 0;
+Result<ZipArchive::Checked> ZipArchive::checkStored() const {
+    Checked result;
+    std::uint64_t done = 0;
     std::vector<std::byte> scratch;
     for (const auto& member : members_) {
         if (member.isDeflated) continue;
         if (member.bytes > limits_.checked - done) {
-            left += member.bytes;
+            result.left += member.bytes;
             continue;
         }
         done += member.bytes;
@@ -231,11 +232,12 @@ Result<std::uint64_t> ZipArchive::checkStored() const {
             crc = crcOf(crc, file_->read(member.offset + at, n, scratch));
             file_->dropPages(member.offset + at, n);
         }
-        if (crc != member.crc) return wrong(member, "is damaged: its checksum (CRC-32) differs");
+        if (crc != member.crc)
+            result.damaged.emplace(&member, wrong(member, "is damaged: its checksum (CRC-32) differs").value());
     }
     if (file_->faulted())
         if (auto same = file_->unchanged(); !same) return tl::unexpected(same.error());
-    return left;
+    return result;
 }
 
 std::string uncheckedText(const std::string& path, std::uint64_t bytes) {

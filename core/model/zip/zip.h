@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,16 +57,22 @@ public:
     /// All bytes of a member, which must have at most `most`. The checksum is compared.
     Result<std::vector<std::byte>> contents(const ZipMember& member, std::uint64_t most) const;
 
+    /// Members that are damaged, with the reason. One of them does not close the archive.
+    using Damaged = std::map<const ZipMember*, Error>;
     struct Inflated {
         std::shared_ptr<MappedFile> memory; ///< its unchanged() is that of the archive
         std::vector<std::uint64_t> offsets; ///< of each member in `memory`; multiples of 64
+        Damaged damaged;                    ///< what `memory` holds of them is not theirs
     };
     /// Inflates deflated members, or copies stored ones, into sealed memory. Compares the checksums.
     Result<Inflated> inflate(std::span<const ZipMember* const> members) const;
 
-    /// Compares the checksums of stored members, up to the limit `checked`. Returns the number of bytes that were not
-    /// checked.
-    Result<std::uint64_t> checkStored() const;
+    struct Checked {
+        std::uint64_t left = 0; ///< bytes that were not checked
+        Damaged damaged;
+    };
+    /// Compares the checksums of stored members, up to the limit `checked`.
+    Result<Checked> checkStored() const;
 
     /// The error "PATH: member "NAME" WHAT.".
     tl::unexpected<Error> wrong(const ZipMember& member, std::string_view what) const;

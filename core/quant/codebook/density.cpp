@@ -125,20 +125,11 @@ std::vector<double> compandedLevels(const Density& density, std::size_t count) {
     return density.empty() ? std::vector<double>(count) : companded(density, shares);
 }
 
-// cost[k][j]: the pieces before j in k groups. The best last cut never moves left as j grows, so a row is found by
-// halving.
-std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count) {
-    if (density.empty()) return std::vector<double>(count);
-    std::vector<double> shares;
-    for (std::size_t i = 1; i < kPieces; ++i) shares.push_back(double(i) / double(kPieces));
-    auto cuts = companded(density, shares);
-    cuts.push_back(density.highest());
-    for (const DensityCell& cell : density.cells()) // an atom is a piece of its own where there are few
-        if (density.cells().size() <= kPieces) cuts.push_back(cell.lo), cuts.push_back(cell.hi);
-    std::ranges::sort(cuts);
-    std::vector<Mass> sums(1);
-    for (const double cut : cuts)
-        if (const Mass sum = density.upTo(cut); sum.w > sums.back().w) sums.push_back(sum);
+namespace {
+
+// cost[k][j]: the pieces before j in k groups. The best last cut never moves left as j or k grows, so a row is found by
+// halving. `sums`: of the pieces before each, and of all.
+std::vector<double> bestLevelsOfSums(const std::vector<Mass>& sums, std::size_t count) {
     const std::size_t pieces = sums.size() - 1, groups = std::min(count, pieces);
     const auto cost = [&](std::size_t from, std::size_t to) { return spread(sums[to] - sums[from]); };
     std::vector<double> previous(pieces + 1), next(pieces + 1);
@@ -155,8 +146,8 @@ std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count
             parts.pop_back();
             if (part.from >= part.to) continue;
             const std::size_t j = (part.from + part.to) / 2;
-            std::size_t best = part.least;
-            for (std::size_t i = part.least; i <= std::min(part.most, j); ++i)
+            std::size_t best = std::max<std::size_t>(part.least, cut[k - 1][j]);
+            for (std::size_t i = best; i <= std::min(part.most, j); ++i)
                 if (const double c = previous[i] + cost(i, j); c < next[j]) next[j] = c, best = i;
             cut[k][j] = std::uint16_t(best);
             parts.push_back({part.from, j, part.least, best});
@@ -174,6 +165,33 @@ std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count
     while (levels.size() < count) levels.push_back(levels.front()); // fewer values than levels
     std::ranges::sort(levels);
     return levels;
+}
+
+} // namespace
+
+std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count) {
+    if (density.empty()) return std::vector<double>(count);
+    std::vector<double> shares;
+    for (std::size_t i = 1; i < kPieces; ++i) shares.push_back(double(i) / double(kPieces));
+    auto cuts = companded(density, shares);
+    cuts.push_back(density.highest());
+    for (const DensityCell& cell : density.cells()) // an atom is a piece of its own where there are few
+        if (density.cells().size() <= kPieces) cuts.push_back(cell.lo), cuts.push_back(cell.hi);
+    std::ranges::sort(cuts);
+    std::vector<Mass> sums(1);
+    for (const double cut : cuts)
+        if (const Mass sum = density.upTo(cut); sum.w > sums.back().w) sums.push_back(sum);
+    return bestLevelsOfSums(sums, count);
+}
+
+std::vector<double> bestLevelsOfAtoms(const Density& density, std::size_t count) {
+    if (density.empty()) return std::vector<double>(count);
+    std::vector<Mass> sums(1);
+    for (const DensityCell& cell : density.cells()) {
+        sums.push_back(sums.back());
+        add(sums.back(), massOf(cell.lo, cell.hi, cell.mass));
+    }
+    return bestLevelsOfSums(sums, count);
 }
 
 std::vector<double> lloydMax(const Density& density, std::vector<double> levels, int rounds, double least) {

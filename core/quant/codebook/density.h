@@ -61,6 +61,8 @@ std::vector<double> compandedLevels(const Density& density, std::size_t count);
 /// The best levels for the density cut into at most 768 pieces, by dynamic programming: the optimum of k-means in one
 /// dimension, not one of its local ones.
 std::vector<double> bestLevelsOfPieces(const Density& density, std::size_t count);
+/// The same where no cell is cut, as of the values themselves; at most 65,535 cells.
+std::vector<double> bestLevelsOfAtoms(const Density& density, std::size_t count);
 /// Lloyd's iteration from `start` until a round saves less than `least` of the error. Ascending.
 std::vector<double> lloydMax(const Density& density, std::vector<double> start, int rounds = 2000, double least = 1e-9);
 

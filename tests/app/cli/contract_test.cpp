@@ -357,6 +357,39 @@ private Q_SLOTS:
         QVERIFY2(isSentence(bad.err), bad.err.constData());
     }
 
+    /// Reasons in rows are sentences too, whatever names a file has.
+    void reasonsAreShort() {
+        QTemporaryDir dir;
+        const QByteArray name(3000, 'n');
+        std::vector<Tensor> tensors = {{name + ".a", "F32", "[8,8]", ramp(64)},
+                                       {name + ".odd", "F32", "[7,9]", ramp(63)},
+                                       {name + ".nan", "F32", "[2,2]", floats({1, NAN, 3, 4})},
+                                       {name + ".q.weight", "U8", "[8,4]", QByteArray(32, 1)},
+                                       {name + ".q.weight.absmax", "F32", "[1]", ramp(1)},
+                                       {name + ".q.weight.quant_map", "F32", "[16]", ramp(16)}};
+        const QString file = put(dir.filePath(s("a.safetensors")), safetensors(tensors));
+        tensors.erase(tensors.begin());
+        const QString other = put(dir.filePath(s("b.safetensors")), safetensors(tensors));
+        QStringList analyze = {s("analyze"), file};
+        for (const char* spec : {"nf4:block=64", "int4:scaletype=f16", "q4_0", "mxfp4", "binary"})
+            analyze << s("--spec") << s(spec);
+        for (const QStringList& command : {analyze,
+                                           {s("inspect"), file},
+                                           {s("audit"), file},
+                                           {s("diff"), file, other},
+                                           {s("verify"), file, other}}) {
+            const auto ran = run(command + QStringList{s("--json"), s("-")});
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            const auto all = QJsonDocument::fromJson(ran.out).object();
+            for (const char* list : {"rows", "undecoded"})
+                for (const QJsonValue& row : all[s(list)].toArray())
+                    for (const char* key : {"reason", "evidence", "why"}) {
+                        const QByteArray text = row[s(key)].toString().toUtf8();
+                        QVERIFY2(text.size() <= 500, (command.front().toUtf8() + ": " + text).constData());
+                    }
+        }
+    }
+
     void controlCharactersAreEscaped() {
         QTemporaryDir dir;
         const QString file =

@@ -5,6 +5,10 @@
 #include "tests/support/test_program.h"
 
 #include <QCryptographicHash>
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QTemporaryDir>
 #include <cmath>
 
@@ -48,6 +52,58 @@ private Q_SLOTS:
         QVERIFY2(isSentence(ran.err), ran.err.constData());
         QVERIFY2(ran.err.contains("bad.weight") && ran.err.contains("--tensor"), ran.err.constData());
         QCOMPARE(entries(dir.path()).size(), 1);
+    }
+
+    /// A model that lacks a shard, or a tensor that its index names, is not written without a word.
+    void whatIsMissingMustBeAllowed_data() {
+        QTest::addColumn<QByteArray>("map");
+        QTest::addColumn<QByteArray>("says");
+        QTest::newRow("a shard") << QByteArray("\"a.weight\":\"one.safetensors\",\"b.weight\":\"two.safetensors\"")
+                                 << QByteArray("1 file (\"two.safetensors\"), 1 tensor (the first is \"b.weight\")");
+        QTest::newRow("a tensor of a shard")
+            << QByteArray("\"a.weight\":\"one.safetensors\",\"b.weight\":\"one.safetensors\"")
+            << QByteArray("Missing: 1 tensor (the first is \"b.weight\")");
+    }
+    void whatIsMissingMustBeAllowed() {
+        QFETCH(QByteArray, map);
+        QFETCH(QByteArray, says);
+        QTemporaryDir dir;
+        const QString in = dir.filePath(s("in"));
+        QDir().mkpath(in);
+        put(in + s("/one.safetensors"), safetensors({{"a.weight", "F32", "[4,64]", ramp(256)}}));
+        put(in + s("/model.safetensors.index.json"), "{\"metadata\":{},\"weight_map\":{" + map + "}}");
+        put(dir.filePath(s("r.json")), "{\"version\":1,\"default\":\"int8\",\"rules\":[]}");
+        const QString out = dir.filePath(s("out"));
+        const QList<QStringList> writing = {
+            {s("quantize"), in, s("--spec"), s("int8"), s("--layout"), s("plain"), s("-o"), out},
+            {s("export"), in, s("--recipe"), dir.filePath(s("r.json")), s("--layout"), s("plain"), s("-o"), out},
+            {s("dequantize"), in, s("-o"), out}};
+        for (const QStringList& arguments : writing) {
+            auto ran = run(arguments);
+            QCOMPARE(ran.code, 1);
+            QVERIFY2(isSentence(ran.err.mid(ran.err.lastIndexOf("quantscope-cli: "))) && ran.err.contains(says) &&
+                         ran.err.contains("--allow-missing"),
+                     ran.err.constData());
+            QVERIFY(!QFileInfo::exists(out));
+            ran = run(arguments + QStringList{s("--allow-missing")});
+            QVERIFY2(ran.code == 0 && ran.err.contains(says), ran.err.constData());
+            if (arguments.front() != s("dequantize")) {
+                const auto certificate = QJsonDocument::fromJson(bytesOf(out + s("/certificate.json"))).object();
+                QCOMPARE(certificate[s("tensors_missing")].toInt(), 1);
+                QVERIFY(certificate[s("missing")].toString().toUtf8().contains(says));
+                QVERIFY2(ran.out.contains("1 tensor of the source is not in it"), ran.out.constData());
+            }
+            QVERIFY(QDir(out).removeRecursively());
+        }
+        // The others open it, and their last line says what is missing.
+        for (const QStringList& arguments : QList<QStringList>{{s("inspect"), in},
+                                                               {s("audit"), in},
+                                                               {s("analyze"), in, s("--spec"), s("int8")},
+                                                               {s("diff"), in, in}}) {
+            const auto ran = run(arguments);
+            QVERIFY2(ran.code == 0 && ran.err.trimmed().split('\n').last().contains(says), ran.err.constData());
+        }
+        QVERIFY(run({s("audit"), in}).out.contains(says));
     }
 
     void refusedTensorsMayStay() {

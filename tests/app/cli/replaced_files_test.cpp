@@ -71,6 +71,10 @@ private Q_SLOTS:
         row("a checkpoint under another ending", {s("inspect"), model_, s("--json")}, "weights.json", weights);
         row("a recipe", {s("recipe"), s("convert"), recipe, s("--model"), kSample, s("--to"), s("qwix"), s("-o")},
             "mine.yaml", "- module_path: x\n");
+        row("an archive of arrays", {s("quantize"), model_, s("--spec"), s("int8"), s("-o")}, "a.npz",
+            bytesOf(s("tests/data/pytorch/arrays.npz")));
+        row("a GGUF file", {s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("f16"), s("-o")},
+            "g.gguf", bytesOf(s("tests/data/gguf/aligned.gguf")));
         row("tokens", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.npy", "\x93NUMPY");
     }
     void filesOfOthersStay() {
@@ -106,6 +110,12 @@ private Q_SLOTS:
         QTest::newRow("inputs") << QStringList{
             s("capture"), kSample,       s("--text"), kText,   s("--ctx"),
             s("128"),     s("--chunks"), s("1"),      s("-o"), path("inputs.safetensors")};
+        QTest::newRow("arrays") << QStringList{s("quantize"), model_, s("--spec"), s("int8"), s("-o"), path("o.npz")};
+        QTest::newRow("GGUF") << QStringList{
+            s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("f16"), s("-o"), path("o.gguf")};
+        QTest::newRow("an importance matrix")
+            << QStringList{s("capture"), kSample,       s("--text"), kText,   s("--ctx"),
+                           s("128"),     s("--chunks"), s("1"),      s("-o"), path("imatrix.gguf")};
         QTest::newRow("what was empty") << QStringList{s("tokenize"), kSample, s("--text"),
                                                        kText,         s("-o"), put(path("empty.npy"), {})};
     }

@@ -3,12 +3,13 @@
 #include "app/gui/main_window.h"
 #include "app/gui/page.h"
 #include "app/gui/pages/backends/backends_page.h"
+#include "app/gui/session_saver.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/spec_history.h"
 #include "app/gui/theme.h"
-#include "opened_session.h"
-#include "settled_window.h"
 #include "tests/app/gui/artefacts.h"
+#include "tests/app/gui/opened_session.h"
+#include "tests/app/gui/settled_window.h"
 #include "tests/support/test_program.h"
 
 #include <QAction>
@@ -60,9 +61,7 @@ private Q_SLOTS:
         const QString other = writeLayeredModel(folder_.filePath(QStringLiteral("other.safetensors")), 3, 64);
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         decide(session);
         QVERIFY(session.recipe()->isMixed());
@@ -93,9 +92,7 @@ private Q_SLOTS:
     void aRecipeCanBeCleared() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         auto* clear = window.findChild<QToolButton*>(QStringLiteral("recipeClear"));
         auto* action = window.findChild<QAction*>(QStringLiteral("clearRecipe"));
@@ -113,9 +110,7 @@ private Q_SLOTS:
     void aQuantizedSourceIsSaid() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         auto* banner = window.findChild<QWidget*>(QStringLiteral("sourceQuantized"));
         QVERIFY(banner && !banner->isVisible());
@@ -146,9 +141,7 @@ private Q_SLOTS:
         QVERIFY(QFile::copy(QStringLiteral(QS_TEST_DATA "/conventions/gptq_v1/model.safetensors"), bare));
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, bare));
         QVERIFY(!session.model()->undecoded.empty());
         QPushButton* way = nullptr;
@@ -166,15 +159,25 @@ private Q_SLOTS:
         QVERIFY(session.model()->undecoded.empty());
         const auto* layer = session.model()->find("model.layers.2.self_attn.q_proj.weight");
         QVERIFY(layer && layer->derived && layer->isWeight());
+
+        const QString saved = folder_.filePath(QStringLiteral("bare.qscope")); // the choice is part of the session
+        QSignalSpy written(&window.saver(), &SessionSaver::saved);
+        window.saver().save(saved);
+        QVERIFY(written.wait(60'000));
+        Session again;
+        MainWindow other(again);
+        QSignalSpy reopened(&again, &Session::modelChanged);
+        again.open(saved);
+        QVERIFY(reopened.wait(60'000));
+        QCOMPARE(again.state().as, QStringLiteral("gptq"));
+        QVERIFY(again.model()->undecoded.empty());
     }
 
     /// Compare needs B; the other pages have it only where the user wants it.
     void compareLeavesTheToggleAsItWas() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QTest::keyClick(&window, Qt::Key_C);
         QTRY_VERIFY(session.comparing());

@@ -3,10 +3,12 @@
 // A session with an open model, and functions that write models for tests.
 
 #include "app/gui/session.h"
+#include "tests/support/test_program.h"
 
 #include <QFile>
 #include <QSignalSpy>
 #include <QTest>
+#include <QWidget>
 #include <QtEndian>
 
 #include <cmath>
@@ -46,6 +48,13 @@ inline QString writeLayeredModel(const QString& path, int layers, int rows) {
     file.write(header);
     file.write(data);
     return path;
+}
+
+/// Shows the window and waits until it takes keys.
+inline bool inFront(QWidget& window) {
+    window.show();
+    window.activateWindow();
+    return QTest::qWaitForWindowActive(&window, qs::test::kWait);
 }
 
 inline bool openModel(qs::gui::Session& session, const QString& path) {

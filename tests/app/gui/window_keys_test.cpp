@@ -51,9 +51,7 @@ private Q_SLOTS:
     void keysDoWhatTheMenuSays() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QVERIFY(everythingMeasured(session, session.spec()));
         QCOMPARE(session.page(), QStringLiteral("overview"));
@@ -114,9 +112,7 @@ private Q_SLOTS:
     void escClosesWhatIsOpenFirst() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QVERIFY(everythingMeasured(session, session.spec()));
         const auto esc = [&] { QTest::keyClick(window.windowHandle(), Qt::Key_Escape); };
@@ -186,9 +182,7 @@ private Q_SLOTS:
     void everyPageHasAGuide() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QTest::keyClick(&window, Qt::Key_F1, Qt::ShiftModifier);
         auto* guide = window.findChild<GuideDialog*>();
         QVERIFY(guide && guide->isVisible());
@@ -233,9 +227,7 @@ private Q_SLOTS:
     void commandsOfAModelNeedOne() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         const auto named = [&](const QString& title) -> QAction* {
             for (auto* action : window.findChildren<QAction*>())
                 if (action->text().remove(u'&').section(u'\t', 0, 0) == title) return action;
@@ -264,9 +256,7 @@ private Q_SLOTS:
     void spaceThatIsHeldPeeksOnce() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QTRY_VERIFY(window.browser().isVisible() && window.browser().view()->currentIndex().isValid());
         auto* view = window.browser().view();
@@ -290,9 +280,7 @@ private Q_SLOTS:
     void theFocusWaitsForAPressedButton() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("rail-audit")), Qt::LeftButton);
         QTRY_VERIFY(window.findChild<QPushButton*>(QStringLiteral("auditStart")));

@@ -76,9 +76,7 @@ private Q_SLOTS:
     void aWithdrawnRunLeavesTheLane() {
         Session session;
         MainWindow window(session);
-        window.show();
-        window.activateWindow();
-        QVERIFY(QTest::qWaitForWindowActive(&window, qs::test::kWait));
+        QVERIFY(inFront(window));
         QVERIFY(openModel(session, samplePath()));
         QTest::keyClick(&window, Qt::Key_1);
         QVERIFY(everythingMeasured(session, session.spec()));

@@ -244,7 +244,34 @@ class Shown(Case):
         self.assertIn("quantscope.analyze('tiny-llama', ['nf4:block=32']", json.dumps(report))
         with self.assertRaisesRegex(quantscope.Error, "a report ends with one of"):
             rows.save(self.folder / "report.txt")
+        rows.save(self.folder / "report.csv")  # written by this program
+        other = self.folder / "other.csv"
+        other.write_text("name,value\nx,1\n")
+        with self.assertRaisesRegex(quantscope.Error, "force=True"):
+            rows.save(other)
+        self.assertEqual(other.read_text(), "name,value\nx,1\n")
+        rows.save(other, force=True)
+        self.assertIn("nf4", other.read_text())
         self.assertGreater(len(quantscope.sweep(SAMPLE, "nf4", "k_proj", blocks=[32]).plots()), 0)
+
+    def test_an_export_replaces_and_copies_only_what_it_should(self):
+        source = self.folder / "model"
+        source.mkdir()
+        write_safetensors(source / "model.safetensors", {"w": np.ones((4, 64), np.float32)})
+        np.save(source / "other.npy", np.ones((4, 64), np.float32))
+        rows = quantscope.export(source, self.folder / "out", "int8")
+        self.assertIn("other.npy is left out", rows.summary)
+        self.assertFalse((self.folder / "out/other.npy").exists())
+        quantscope.export(source, self.folder / "whole", "int8", copy_all=True)
+        self.assertTrue((self.folder / "whole/other.npy").exists())
+        theirs = write_safetensors(self.folder / "theirs.safetensors", {"w": np.zeros((4, 64), np.float32)})
+        before = theirs.read_bytes()
+        with self.assertRaisesRegex(quantscope.Error, "force=True"):
+            quantscope.export(source, theirs, "int8")
+        self.assertEqual(theirs.read_bytes(), before)
+        for _ in range(2):  # the second time it is its own file
+            quantscope.export(source, theirs, "int8", force=theirs.read_bytes() == before)
+        self.assertNotEqual(theirs.read_bytes(), before)
 
     def test_html_of_a_name_is_text(self):
         path = write_safetensors(self.folder / "in.safetensors", {"<script>": np.ones((4, 64), np.float32)})

@@ -11,6 +11,8 @@
 #include "tests/support/golden.h"
 #include "tests/support/test_program.h"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 #include <random>
 
@@ -27,6 +29,7 @@ private Q_SLOTS:
     void figuresOfNumPy();
     void sameFiguresTwice();
     void sumsAlone();
+    void gapOfFewValues();
     void onInputs();
     void solved();
     void cancels();
@@ -171,6 +174,39 @@ void AnalyseTest::sumsAlone() {
         }
         QVERIFY(!sums.distribution && !sums.lloydGapDb);
         for (const char* id : {"p50", "p95", "p99"}) QVERIFY(!findMetric(id)->value(sums));
+    }
+}
+
+/// Of few values the best codebook is the optimum of k-means over the values themselves, here by all partitions.
+void AnalyseTest::gapOfFewValues() {
+    for (const std::size_t n : {24, 60, 200}) {
+        auto values = samples(n, std::normal_distribution<double>(0, 0.3));
+        const QTemporaryDir folder;
+        const auto model = opened(folder, {made<float>("w", DType::F32, {1, std::int64_t(n)}, values)});
+        const auto row = analysed(*model, "int4:scale=tensor", Detail::Figures);
+        std::sort(values.begin(), values.end());
+        std::vector<double> sums(n + 1), squares(n + 1);
+        for (std::size_t i = 0; i < n; ++i) {
+            const double x = double(values[i]);
+            sums[i + 1] = sums[i] + x, squares[i + 1] = squares[i] + x * x;
+        }
+        std::vector<double> least(n + 1, std::numeric_limits<double>::infinity());
+        least[0] = 0;
+        for (std::size_t level = 0; level < row.levels.size(); ++level) {
+            std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
+            next[0] = 0;
+            for (std::size_t to = 1; to <= n; ++to)
+                for (std::size_t from = 0; from < to; ++from) {
+                    const double sum = sums[to] - sums[from];
+                    next[to] =
+                        std::min(next[to], least[from] + squares[to] - squares[from] - sum * sum / double(to - from));
+                }
+            least = next;
+        }
+        QVERIFY(row.lloydGapDb);
+        const double gap = 10 * std::log10(row.sums.se2 / least[n]);
+        QVERIFY2(std::fabs(*row.lloydGapDb - gap) < 1e-4,
+                 qPrintable(QStringLiteral("%1 values: %2 dB, not %3").arg(n).arg(*row.lloydGapDb).arg(gap)));
     }
 }
 

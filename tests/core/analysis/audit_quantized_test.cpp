@@ -207,11 +207,35 @@ void AuditQuantizedTest::codebookOfTrained() {
 /// Files of other programs must give no false alarm.
 void AuditQuantizedTest::realFiles_data() {
     QTest::addColumn<QString>("path");
-    for (const char* path :
-         {"conventions/awq_gemm", "conventions/bnb_4bit", "conventions/bnb_int8", "conventions/ct_groups",
-          "conventions/fp8_blocks", "conventions/gptoss_mxfp4", "conventions/gptq_v1", "conventions/gptq_v2",
-          "conventions/mlx_modes", "diff/layer0_attention.gguf", "gguf/aligned.gguf", "keras/tiny.keras.safetensors",
-          "keras/legacy.h5.safetensors", "pytorch/lpips_alex.pth", "pytorch/legacy_1.pt", "pytorch/arrays.npz"})
+    for (const char* path : {"conventions/auto_round",
+                             "conventions/awq_gemm",
+                             "conventions/bnb_4bit",
+                             "conventions/bnb_int8",
+                             "conventions/comfy_metadata",
+                             "conventions/comfy_scaled",
+                             "conventions/ct_groups",
+                             "conventions/deepseek_v4",
+                             "conventions/fp8_blocks",
+                             "conventions/fp8_tensor",
+                             "conventions/gptoss_mxfp4",
+                             "conventions/gptq_dynamic",
+                             "conventions/gptq_odd",
+                             "conventions/gptq_v1",
+                             "conventions/gptq_v2",
+                             "conventions/mlx_modes",
+                             "conventions/modelopt_nvfp4",
+                             "conventions/quanto_linear",
+                             "conventions/torchao_linear",
+                             "conventions/torchao_pickle",
+                             "onnx/packed.onnx",
+                             "onnx/qmoe.onnx",
+                             "diff/layer0_attention.gguf",
+                             "gguf/aligned.gguf",
+                             "keras/tiny.keras.safetensors",
+                             "keras/legacy.h5.safetensors",
+                             "pytorch/lpips_alex.pth",
+                             "pytorch/legacy_1.pt",
+                             "pytorch/arrays.npz"})
         QTest::newRow(path) << QStringLiteral(QS_TEST_DATA "/") + QString::fromLatin1(path);
 }
 

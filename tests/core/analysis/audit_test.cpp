@@ -11,6 +11,7 @@ private Q_SLOTS:
     void cleanDistributions();
     void notFinite();
     void channels();
+    void scalesAreNoChannels();
     void duplicates();
     void elementType();
     void memory();
@@ -98,6 +99,22 @@ void AuditTest::channels() {
     QVERIFY2(all.find("1 row of 32 all 0 (5); 1 row of 32 of one value (6)") != all.npos, all.c_str());
     QVERIFY2(all.find("1 column of 64 all 0 (63)") != all.npos, all.c_str());
     QVERIFY2(all.find("all 256 values are 0.25") != all.npos, all.c_str());
+}
+
+/// The scales of a row may be one value, as of a row with two equal blocks. They are no weights.
+void AuditTest::scalesAreNoChannels() {
+    const QTemporaryDir folder;
+    auto values = normal(32, 256, 3);
+    for (std::size_t r = 0; r < 32; r += 8) // both blocks of some rows are equal
+        std::copy_n(values.begin() + std::ptrdiff_t(r * 256), 128, values.begin() + std::ptrdiff_t(r * 256 + 128));
+    const auto model = opened(folder, {f32("x", {32, 256}, values)});
+    QuantizeRequest request;
+    request.spec = *parseSpec("int4:block=128"), request.layout = "native";
+    request.output = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
+    QVERIFY(quantizeModel(*model, request, Job{}));
+    const auto written = openModel(request.output);
+    QVERIFY(written);
+    SAME(*written, Set{});
 }
 
 void AuditTest::duplicates() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Compares a checkpoint with copies of itself: figures, rows handed out, memory, and the report.
 #include "core/model/mapped_file.h"
+#include "core/model/unread.h"
 #include "made_diff.h"
 #include "tests/support/test_program.h"
 
@@ -15,6 +16,7 @@ class DiffTest : public QObject {
 
 private Q_SLOTS:
     void figures();
+    void whatCannotBeRead();
     void handedOut();
     void filtered();
     void memory();
@@ -54,6 +56,16 @@ void DiffTest::figures() {
     QVERIFY(rowOf("fresh").status == DiffStatus::OnlyB);
     QVERIFY(rowOf("ids").status == DiffStatus::Different);
     QCOMPARE(diffText(result), std::string("1 equal, 3 different, 1 only in A, 1 only in B, 1 not comparable"));
+}
+
+/// Two tensors that cannot be read are not equal.
+void DiffTest::whatCannotBeRead() {
+    const QTemporaryDir folder;
+    auto damaged = std::make_shared<Model>(*opened(folder, {f32("w", {2, 2}, {3, 4, 0, 0}), f32("x", {3}, {1, 2, 3})}));
+    markUnread(damaged->tensors[0]);
+    const auto result = diffed(damaged, damaged);
+    QCOMPARE(diffText(result), std::string("1 equal, 1 not comparable"));
+    QCOMPARE(result.rows[0].reason, std::string("its values cannot be read"));
 }
 
 void DiffTest::filtered() {

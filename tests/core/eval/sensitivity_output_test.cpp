@@ -80,7 +80,7 @@ void SensitivityOutputTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
     plan.text.tokens = *tokens;
     plan.context = 8, plan.chunks = 0;
     plan.by = findGrouping("layer");
-    plan.takes = [](const TensorInfo& tensor) { return placeOf(tensor.name).layer >= 0; }; // these have inputs
+    plan.scope.takes = [](const TensorInfo& tensor) { return placeOf(tensor.name).layer >= 0; }; // these have inputs
     const auto of = [&](const char* path) {
         const auto model = openModel(path);
         if (!model) qFatal("%s", model.error().message.c_str());
@@ -102,7 +102,7 @@ void SensitivityOutputTest::outputErrorsOfExpertsAreThoseOfTheirTokens() {
     QVERIFY(model);
     const std::string name = "model.layers.1.mlp.experts.2.gate_proj.weight";
     plan.by = findGrouping("tensor");
-    plan.takes = [&](const TensorInfo& tensor) { return tensor.name == name; };
+    plan.scope.takes = [&](const TensorInfo& tensor) { return tensor.name == name; };
     const auto one = sensitivity(*model, plan, Job());
     QVERIFY(one && one->rows.size() == 1 && one->rows[0].outputNmse);
     QTemporaryDir dir;

@@ -25,12 +25,12 @@ namespace {
 constexpr double kClose = 1e-9; ///< relative: sums of the same scores in another order
 
 /// The scores of a changed network from the first layer on.
-ScoreSummary evaluated(WeightChange change) {
+ScoreSummary evaluated(WeightChange change, const std::shared_ptr<const Model>& model = network()) {
     EvaluationPlan plan;
     plan.text = text();
     plan.context = kContext, plan.chunks = kChunks;
     plan.changes.push_back(std::move(change));
-    const auto result = evaluate(network(), plan, Job());
+    const auto result = evaluate(model, plan, Job());
     if (!result || !result->reasons.front().empty()) qFatal("not evaluated");
     return *summarize(result->scores.front());
 }
@@ -80,7 +80,7 @@ QString figures(const Sensitivity& result) {
 
 SensitivityPlan smallPlan(const char* how) {
     auto plan = planOf(how, {"nf4:block=16"});
-    plan.chunks = 2, plan.takes = isInTwoLayers;
+    plan.chunks = 2, plan.scope.takes = isInTwoLayers;
     return plan;
 }
 
@@ -107,6 +107,7 @@ class SensitivityTest : public QObject {
     Q_OBJECT
 private Q_SLOTS:
     void aloneIsAnEvaluationOfOneChange();
+    void aLayoutMeansWhatItMeansInAnEvaluation();
     void sparedIsAnEvaluationOfAllOtherChanges();
     void rolesAndLayersCoverAllMatrices();
     void slopesAreKlOfNoise();
@@ -159,6 +160,30 @@ void SensitivityTest::aloneIsAnEvaluationOfOneChange() {
     QVERIFY(near(added.sum, sum));
     QVERIFY(added.floor >= 0 && added.floor < 1e-3 * added.all->mean);
     QVERIFY(near(*added.ratio, (sum - double(added.units) * added.floor) / (added.all->mean - added.floor)));
+}
+
+/// The same matrices, values and bytes as of the file that the layout writes.
+void SensitivityTest::aLayoutMeansWhatItMeansInAnEvaluation() {
+    const auto model = network();
+    const auto all = scopeOf(*model, {}, "llm-int8");
+    QVERIFY(all);
+    for (const TensorInfo& tensor : model->tensors) // bitsandbytes has no quantized embedding
+        QCOMPARE(all->covers(tensor), tensor.isWeight() && tensor.role != TensorRole::Embedding);
+    auto plan = planOf("alone", {"int8:dialect=bnb"});
+    const std::vector<std::string> filters = {"layers\\.1\\..*(q_proj|down_proj)"};
+    plan.scope = *scopeOf(*model, filters, "llm-int8");
+    const auto result = sensitivity(model, plan, Job());
+    QVERIFY2(result, result ? "" : result.error().message.c_str());
+    QCOMPARE(result->rows.size(), std::size_t(2));
+    for (const SensitivityRow& row : result->rows) {
+        QVERIFY2(row.divergence, row.reason.c_str());
+        std::vector<WeightChange> changes = {quantizedAs(plan.specs[0], *scopeOf(*model, {row.unit}, "llm-int8"))};
+        QVERIFY(measureSizes(*model, changes, Job()));
+        QCOMPARE(row.size->bytes, changes[0].size->bytes);
+        QVERIFY(near(row.divergence->mean, evaluated(changes[0], model).divergence.mean));
+        const auto otherwise = evaluated(quantizedAs(plan.specs[0], *scopeOf(*model, {row.unit}, "")), model);
+        QVERIFY(!near(row.divergence->mean, otherwise.divergence.mean)); // f32 there, not the type of the source
+    }
 }
 
 void SensitivityTest::sparedIsAnEvaluationOfAllOtherChanges() {
@@ -256,7 +281,7 @@ void SensitivityTest::nothingDependsOnThreads() {
 
 void SensitivityTest::aStoppedMeasurementGoesOn() {
     auto plan = planOf("alone", {"nf4:block=16"});
-    plan.chunks = 2, plan.memory = 1, plan.takes = isInTwoLayers;
+    plan.chunks = 2, plan.memory = 1, plan.scope.takes = isInTwoLayers;
     const auto expected = measured(plan);
     QTemporaryDir folder;
     plan.cache = folder.path().toStdString();
@@ -276,7 +301,7 @@ void SensitivityTest::aStoppedMeasurementGoesOn() {
 
 void SensitivityTest::runsEndWhenTheyAreCertain() {
     auto plan = planOf("alone", {"nf4:block=16"});
-    plan.context = kContext / 4, plan.chunks = 3 * kChunksToEnd, plan.takes = isInTwoLayers;
+    plan.context = kContext / 4, plan.chunks = 3 * kChunksToEnd, plan.scope.takes = isInTwoLayers;
     const auto whole = measured(plan);
     QCOMPARE(whole.endedRuns, std::size_t(0));
     plan.until = 1e-9; // never reached
@@ -328,7 +353,7 @@ void SensitivityTest::badPlansAreRefused() {
     auto refused = sensitivity(network(), plan, Job());
     QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--spec")));
     plan = planOf("alone", {"int8"});
-    plan.takes = [](const TensorInfo&) { return false; };
+    plan.scope.takes = [](const TensorInfo&) { return false; };
     refused = sensitivity(network(), plan, Job());
     QVERIFY(!refused && QString::fromStdString(refused.error().message).contains(QLatin1String("--tensor")));
     plan = planOf("alone", {"int8"});

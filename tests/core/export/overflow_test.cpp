@@ -79,8 +79,11 @@ private Q_SLOTS:
     void nothingNonFinite_data();
     void nothingNonFinite();
     void valuesThatOnlyRoundingPushesOut();
+    void readersOfHalves_data();
+    void readersOfHalves();
     void whatFitsIsOffered();
     void foreignNonFinitesAreDifferences();
+    void noLimitTakesValuesOverZeros();
 };
 
 void OverflowTest::nothingNonFinite_data() {
@@ -97,11 +100,13 @@ void OverflowTest::nothingNonFinite() {
     QFETCH(float, large);
     const Layout& row = *findLayout(layout.toStdString());
     const QTemporaryDir folder;
-    const auto model = row.takesModel ? gguf(folder, large) : opened(folder, {f32(kName, {kRows, kColumns}, withLarge(large))});
+    const auto model =
+        row.takesModel ? gguf(folder, large) : opened(folder, {f32(kName, {kRows, kColumns}, withLarge(large))});
     int written = 0, refused = 0;
     for (const QuantSpec& spec : allSpecs()) {
         if (!row.accepts(spec, model->tensors.front().shape)) continue;
-        const QString out = folder.filePath(QStringLiteral("out") + QLatin1String(row.fileEnding ? row.fileEnding : ".safetensors"));
+        const QString out =
+            folder.filePath(QStringLiteral("out") + QLatin1String(row.fileEnding ? row.fileEnding : ".safetensors"));
         QFile::remove(out);
         QuantizeRequest request;
         request.spec = spec, request.layout = row.id, request.output = out.toStdString();
@@ -130,7 +135,8 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
     for (const QuantSpec& spec : allSpecs())
         for (const char* layout : {"plain", "native"}) {
             if (!findLayout(layout)->accepts(spec, model->tensors.front().shape)) continue;
-            const QString out = folder.filePath(QStringLiteral("out.safetensors")), back = folder.filePath(QStringLiteral("back.safetensors"));
+            const QString out = folder.filePath(QStringLiteral("out.safetensors")),
+                          back = folder.filePath(QStringLiteral("back.safetensors"));
             QFile::remove(out);
             if (!quantizeModel(*model, request(specText(spec).c_str(), layout, out), {})) continue;
             ++written;
@@ -141,10 +147,39 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
     QVERIFY(written > 40);
 }
 
+void OverflowTest::readersOfHalves_data() {
+    QTest::addColumn<QString>("layout");
+    QTest::addColumn<QString>("spec");
+    for (const char* spec :
+         {"int4:block=64:scaletype=f16:sym=no", "int3:block=64:scaletype=f16:sym=no", "int8:block=64:scaletype=f16"})
+        QTest::addRow("gptq, %s", spec) << QStringLiteral("gptq") << QString::fromLatin1(spec);
+    QTest::addRow("compressed-tensors") << QStringLiteral("compressed-tensors")
+                                        << QStringLiteral("int4:dialect=ct:block=64:scaletype=f16:sym=no");
+    QTest::addRow("mlx") << QStringLiteral("mlx") << QStringLiteral("int4:sym=no:block=64:scaletype=f16");
+}
+
+// A loader that computes in F16 reads Inf where a level times its scale is just over 65504.
+void OverflowTest::readersOfHalves() {
+    QFETCH(QString, layout);
+    QFETCH(QString, spec);
+    const QTemporaryDir folder;
+    const auto model = opened(folder, {f32(kName, {64, 256}, std::vector<float>(64 * 256, 65504.0f))});
+    const QString out = folder.filePath(QStringLiteral("out"));
+    const auto done = quantizeModel(*model, request(spec.toLatin1(), layout.toLatin1(), out), {});
+    if (done) {
+        QCOMPARE(nonFinite(out.toStdString()), std::size_t(0));
+        return;
+    }
+    const std::string said = done.error().sentence();
+    QVERIFY2(said.find("overflow") != said.npos && said.size() <= 500, said.c_str());
+    QVERIFY(!QFile::exists(out));
+}
+
 void OverflowTest::whatFitsIsOffered() {
     const QTemporaryDir folder;
     const auto model = opened(folder, {f32(kName, {kRows, kColumns}, withLarge(1e30f))});
-    const auto done = quantizeModel(*model, request("q4_0", "native", folder.filePath(QStringLiteral("out.safetensors"))), {});
+    const auto done =
+        quantizeModel(*model, request("q4_0", "native", folder.filePath(QStringLiteral("out.safetensors"))), {});
     QVERIFY(!done);
     const std::string said = done.error().sentence();
     QVERIFY2(said.size() <= 500, said.c_str());
@@ -153,16 +188,19 @@ void OverflowTest::whatFitsIsOffered() {
     QVERIFY2(at != said.npos, said.c_str());
     const auto spec = parseSpec(said.substr(at + 11, said.find_first_of(" ,;", at + 11) - at - 11));
     QVERIFY2(spec.has_value(), said.c_str());
-    QVERIFY(quantizeModel(*model, request(specText(*spec).c_str(), "native", folder.filePath(QStringLiteral("out.safetensors"))), {}));
+    QVERIFY(quantizeModel(
+        *model, request(specText(*spec).c_str(), "native", folder.filePath(QStringLiteral("out.safetensors"))), {}));
 }
 
 // A file that another program wrote with NaN is no exact export, and no limit takes it.
 void OverflowTest::foreignNonFinitesAreDifferences() {
     const QTemporaryDir folder;
     auto values = withLarge(1);
-    const auto original = opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "a.safetensors");
+    const auto original =
+        opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "a.safetensors");
     values[5] = NAN, values[6] = INFINITY;
-    const auto exported = opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "b.safetensors");
+    const auto exported =
+        opened(folder, {f32(kName, {kRows, kColumns}, values), f32("b", {4}, {1, NAN, 3, 4})}, "b.safetensors");
     const auto found = verifyExport({original, exported, ""}, {});
     QVERIFY2(found.has_value(), found ? "" : found.error().message.c_str());
     const VerifiedTensor& row = found->tensors.back();
@@ -172,6 +210,25 @@ void OverflowTest::foreignNonFinitesAreDifferences() {
     QVERIFY(!brokenLimit(*found, *parseLimits({"nmse>0.01"}, verifyLimits())).empty());
     const VerifiedTensor& same = found->tensors.front();
     QVERIFY(same.nonFinite == 0 && !same.nmse && same.derives == Derives::Exact);
+}
+
+// Of a matrix of zeros no error is a share.
+void OverflowTest::noLimitTakesValuesOverZeros() {
+    const QTemporaryDir folder;
+    std::vector<float> values(std::size_t(kRows * kColumns), 0.0f);
+    const auto original = opened(folder, {f32(kName, {kRows, kColumns}, values)}, "a.safetensors");
+    const auto verified = [&](const char* name) {
+        return verifyExport({original, opened(folder, {f32(kName, {kRows, kColumns}, values)}, name), ""}, {});
+    };
+    const auto same = verified("b.safetensors");
+    QVERIFY2(same.has_value(), same ? "" : same.error().message.c_str());
+    QVERIFY(!same->tensors.front().nmse && !same->tensors.front().reason.empty());
+    QVERIFY(brokenLimit(*same, *parseLimits({"nmse>0.01"}, verifyLimits())).empty());
+    values[9] = 1;
+    const auto other = verified("c.safetensors");
+    QVERIFY2(other.has_value(), other ? "" : other.error().message.c_str());
+    QVERIFY(!other->tensors.front().nmse && !other->tensors.front().reason.empty());
+    QVERIFY(!brokenLimit(*other, *parseLimits({"nmse>0.01"}, verifyLimits())).empty());
 }
 
 QS_TEST(OverflowTest)

@@ -23,6 +23,7 @@ private Q_SLOTS:
     void refusalsOfferWhatFits_data();
     void refusalsOfferWhatFits();
     void refusedMeasurementsOfferWhatFits();
+    void whatIsMissingIsAProblem();
     void aRuleForOneTensor();
     void whatTheLayoutCannotSayTogether();
     void decodedLayersAreSaid();
@@ -161,7 +162,6 @@ void PlanTest::refusalsOfferWhatFits_data() {
     row("bnb", "nf4:block=64", "nf4:block=64:dialect=bnb");
     // The columns of the sample are not multiples of 128.
     row("compressed-tensors", "int4:dialect=ct:block=128:scaletype=bf16", "int4:block=32:dialect=ct:scaletype=bf16");
-    row("gptq", "int4:dialect=ct:block=128:scaletype=f16", "int4:block=32:dialect=ct:scaletype=f16");
     row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
     row("mlx", "int4:dialect=mlx", "int4:block=32:dialect=mlx");
     row("mlx", "nf4", "");
@@ -188,8 +188,8 @@ void PlanTest::refusalsOfferWhatFits() {
     asked.output = (QDir::tempPath() + QStringLiteral("/never")).toStdString();
     const auto written = quantizeModel(*model, asked, Job{});
     QVERIFY(!written);
-    for (const auto& [other, rule, one] : plan->offers) {
-        QVERIFY(!rule);
+    for (const auto& [other, rule, one, missing] : plan->offers) {
+        QVERIFY(!rule && !missing);
         if (other) { // under the spec that was asked for
             QuantizeRequest elsewhere = asked;
             elsewhere.layout = other->id;
@@ -206,7 +206,7 @@ void PlanTest::refusalsOfferWhatFits() {
     asked.rules = {{"down_proj", *parseSpec(spec.toStdString())}};
     const auto ruled = planExport(*model, asked);
     QVERIFY(ruled && ruled->refused > 0 && !ruled->offers.empty());
-    for (const auto& [other, rule, one] : ruled->offers) {
+    for (const auto& [other, rule, one, missing] : ruled->offers) {
         if (other) continue;
         QCOMPARE(rule, std::optional<std::size_t>(0));
         asked.rules[0].spec = one;
@@ -235,6 +235,20 @@ void PlanTest::refusedMeasurementsOfferWhatFits() {
     numbers.dtype = DType::I64; // no spec applies to this dtype
     const TensorInfo* none = &numbers;
     QVERIFY(specsForRefused(*parseSpec("nf4"), {&none, 1}, false).empty());
+}
+
+/// A model that lacks a shard: nothing is planned until that is allowed, and one offer allows it.
+void PlanTest::whatIsMissingIsAProblem() {
+    const QTemporaryDir folder;
+    Model model = *opened(folder, {made("a.weight", DType::F32, {64, 320}, wavy(64 * 320))});
+    model.missing = {2, "b.weight", {"two.safetensors"}};
+    QuantizeRequest asked{*parseSpec("int8"), {}, "plain", {}};
+    const auto plan = planExport(model, asked);
+    QVERIFY(plan && plan->problem.find("missing: 1 file (\"two.safetensors\"), 2 tensors") != std::string::npos);
+    QVERIFY(!plan->offers.empty() && plan->offers.front().allowsMissing);
+    asked.allowMissing = true;
+    const auto again = planExport(model, asked);
+    QVERIFY(again && again->problem.empty() && again->offers.empty() && again->quantized == 1);
 }
 
 void PlanTest::aRuleForOneTensor() {

@@ -2,6 +2,7 @@
 // compressed-tensors, GPTQ and MLX files, decoded here only by the rules of these packages. The values must equal those
 // of the analysis.
 #include "core/layouts/layout.h"
+#include "core/model/gguf/gguf_write.h"
 #include "core/quant/spec/scale_type.h"
 #include "kernels/small_float.h"
 #include "tests/core/model/made_gguf.h"
@@ -241,7 +242,8 @@ void WordLayoutsTest::llmInt8() {
         QVERIFY(std::fabs(decoded[i] - expected[i]) <= 3e-7f * std::fabs(expected[i]));
 }
 
-/// Metadata and tensors that are not selected stay byte for byte; selected ones are blocks of their type.
+/// Metadata and tensors that are not selected stay byte for byte, and our mark joins; selected ones are blocks of their
+/// type.
 void WordLayoutsTest::ggufToGguf() {
     const QTemporaryDir folder;
     MadeGguf source;
@@ -275,6 +277,7 @@ void WordLayoutsTest::ggufToGguf() {
     auto told = (*written)->files[0].metadata;
     QVERIFY(told["general.file_type"] == "2" || told["general.file_type"] == "7"); // half is Q4_0, half Q8_0
     metadata["general.file_type"] = told["general.file_type"];
+    metadata[kGgufMark] = "1";
     QVERIFY(told == metadata);
     QCOMPARE(std::string((*written)->find("z.weight")->typeId()), std::string("Q4_0"));
     QCOMPARE(std::string((*written)->find("a.weight")->typeId()), std::string("Q8_0"));

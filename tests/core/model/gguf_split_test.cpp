@@ -53,6 +53,7 @@ void GgufSplitTest::splitModels() {
     QCOMPARE((*model)->warnings.size(), 1u);
     QVERIFY(
         text((*model)->warnings[0]).contains(QStringLiteral("1 of 3 parts are missing; the first is \"") + part(2)));
+    QCOMPARE((*model)->missing.files, std::vector<std::string>{part(2).toStdString()});
 }
 
 void GgufSplitTest::damagedParts() {

@@ -18,6 +18,8 @@ private Q_SLOTS:
     void opens();
     void lies_data();
     void lies();
+    void oneBadMemberLeavesTheRest_data();
+    void oneBadMemberLeavesTheRest();
     void whatIsNoArrayIsListed();
     void fortranOrder_data();
     void fortranOrder();
@@ -122,6 +124,46 @@ void NpzTest::lies() {
     QVERIFY(!model);
     const auto message = QByteArray::fromStdString(model.error().message);
     QVERIFY2(message.contains(says) && message.startsWith(path.toUtf8()) && message.endsWith('.'), message);
+}
+
+void NpzTest::oneBadMemberLeavesTheRest_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const MadeMember& bad, const char* says) {
+        QTest::newRow(name) << zipped({{"a.npy", member("<f4", "(2, 3)", counted(6))},
+                                       bad,
+                                       {"c.npy", member("<f4", "(2, 3)", counted(6)), true}})
+                            << QString::fromUtf8(says);
+    };
+    MadeMember damaged{"b.npy", member("<f4", "(2, 3)", counted(6)), true};
+    damaged.crc = 7;
+    row("wrong checksum, deflated", damaged, "it is damaged: its checksum (CRC-32) differs");
+    damaged.deflate = false;
+    row("wrong checksum, stored", damaged, "it is damaged: its checksum (CRC-32) differs");
+    MadeMember noStream{"b.npy", member("<f4", "(2, 3)", counted(6)), true};
+    noStream.packed = QByteArray(60, '\xff');
+    row("no deflate stream", noStream, "its packed data is no deflate stream");
+    row("fewer bytes than its shape needs", {"b.npy", member("<f4", "(2, 4)", counted(6))},
+        "needs 32 bytes, the file holds 24");
+    row("no NumPy file", {"b.npy", "hello"}, "it is no .npy file");
+    row("a type of another program", {"b.npy", member("<f16", "(1,)", zeros(16))}, "which this program does not read");
+}
+
+/// The others can be read; the bad one is listed, has no values, and a sentence says why.
+void NpzTest::oneBadMemberLeavesTheRest() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, says);
+    QTemporaryDir folder;
+    const auto opened = openModel(put(folder.path(), QStringLiteral("w.npz"), bytes).toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    const Model& model = **opened;
+    QCOMPARE(model.tensors.size(), std::size_t(3));
+    QVERIFY(model.find("b") && model.find("b")->isUnread());
+    for (const char* name : {"a", "c"}) QCOMPARE(bytesFrom(model, *model.find(name), 0, 24), counted(6));
+    QCOMPARE(model.warnings.size(), std::size_t(1));
+    QVERIFY2(text(model.warnings[0]).contains(QStringLiteral("tensor \"b\" is listed but cannot be read: ")) &&
+                 text(model.warnings[0]).contains(says),
+             model.warnings[0].c_str());
 }
 
 void NpzTest::whatIsNoArrayIsListed() {

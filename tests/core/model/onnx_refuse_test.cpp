@@ -26,6 +26,8 @@ private Q_SLOTS:
     void isListedWithItsReason();
     void lies_data();
     void lies();
+    void oneBadEntryLeavesTheRest_data();
+    void oneBadEntryLeavesTheRest();
     void everyPrefixOfAFile();
     void overTwoGigabytes();
     void namesOfNestedTensors();
@@ -46,8 +48,6 @@ void OnnxRefuseTest::isListedWithItsReason_data() {
     };
     using pb::initializer, pb::part, pb::tensor;
     row("texts", initializer(tensor("w", 8, pb::dims({1}), part(6, "a"))), "\"w\" holds texts");
-    row("COMPLEX128", initializer(tensor("w", 15, pb::dims({1}), pb::raw(zeros(16)))), "complex numbers of 128 bits");
-    row("a later type", initializer(tensor("w", 27, pb::dims({1}), pb::raw(zeros(16)))), "of a later version of ONNX");
     row("no data", initializer(tensor("w", 1, kFour, {})), "\"w\" has no data");
     row("segments", initializer(tensor("w", 1, kFour, part(3, pb::number(1, 0)))), "stored in segments");
     row("sparse", part(15, part(1, tensor("w", 1, kFour, pb::raw(zeros(16))))), "\"w\" is sparse");
@@ -137,6 +137,40 @@ void OnnxRefuseTest::lies() {
     QVERIFY(!model);
     const QString why = text(model.error().message);
     QVERIFY2(why.contains(says) && why.startsWith(path) && why.endsWith(u'.') && !why.contains(u'\n'), qPrintable(why));
+}
+
+void OnnxRefuseTest::oneBadEntryLeavesTheRest_data() {
+    QTest::addColumn<QByteArray>("bad");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, const QByteArray& bad, const char* says) {
+        QTest::newRow(name) << bad << QString::fromUtf8(says);
+    };
+    using pb::dims, pb::tensor;
+    row("raw_data too short", tensor("w", 1, kFour, pb::raw(zeros(15))),
+        "FLOAT of [4] needs 16 bytes, raw_data has 15");
+    row("too few values", tensor("w", 7, kFour, pb::part(7, zeros(3))), "INT64 of [4] needs 4 values, it has 3");
+    row("a type of later versions", tensor("w", 99, kFour, pb::raw(zeros(16))), "99, is of a later version of ONNX");
+    row("no type", tensor("w", 0, kFour, pb::raw(zeros(16))), "its data type is 0");
+    row("complex numbers of 128 bits", tensor("w", 15, dims({1}), pb::raw(zeros(16))), "complex numbers of 128 bits");
+    row("negative dimension", tensor("w", 1, dims({~std::uint64_t(0)}), pb::raw(zeros(16))), "a dimension of -1");
+    row("raw_data twice", tensor("w", 1, kFour, pb::raw(zeros(16)) + pb::raw(zeros(16))), "raw_data twice");
+}
+
+/// The other tensor can be read; the bad one is listed, has no values, and a sentence says why.
+void OnnxRefuseTest::oneBadEntryLeavesTheRest() {
+    QFETCH(QByteArray, bad);
+    QFETCH(QString, says);
+    const auto model = open(pb::model(pb::initializer(bad) + initializer("good", 1, kFour, QByteArray(16, 'x'))));
+    QCOMPARE(model->tensors.size(), std::size_t(2));
+    const TensorInfo *good = model->find("good"), *unread = model->find("w");
+    QVERIFY(good && unread && unread->isUnread() && !unread->isWeight());
+    QCOMPARE(QByteArray(unread->typeId()), QByteArray("unreadable"));
+    QCOMPARE(valuesOf(*model, *good), QByteArray(16, 'x'));
+    QCOMPARE(model->warnings.size(), std::size_t(1));
+    QVERIFY2(text(model->warnings[0]).contains(QStringLiteral("tensor \"w\" is listed but cannot be read: ")) &&
+                 text(model->warnings[0]).contains(says),
+             model->warnings[0].c_str());
+    QVERIFY(text(missingSentence(*model)).contains(QStringLiteral("1 tensor cannot be read (the first is \"w\")")));
 }
 
 void OnnxRefuseTest::everyPrefixOfAFile() {

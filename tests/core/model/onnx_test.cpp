@@ -57,6 +57,7 @@ private Q_SLOTS:
     void whatIsNoWeightOfDequantizeLinear();
     void weightsOfOperatorsOnCodes();
     void weightsOfIntegerProducts();
+    void weightsOfPackedOperators_data();
     void weightsOfPackedOperators();
     void packedWeightsThatAreNotDecoded();
     void namesMeanNoConvention();
@@ -384,11 +385,17 @@ void OnnxTest::weightsOfIntegerProducts() {
     QCOMPARE(values(quantized + product + cast + node("Mul", {"f", "f"}, {"f"})), Values());
 }
 
-/// Field names of a safetensors convention have no meaning in an ONNX graph.
+void OnnxTest::weightsOfPackedOperators_data() {
+    QTest::addColumn<QString>("file");
+    QTest::newRow("products and gathered rows") << QStringLiteral("packed");
+    QTest::newRow("mixtures of experts") << QStringLiteral("qmoe");
+}
+
 /// The values that ONNX Runtime computes with; see tests/data/onnx/README.md.
 void OnnxTest::weightsOfPackedOperators() {
-    const auto model = opened(QStringLiteral(QS_TEST_DATA "/onnx/packed.onnx"));
-    const auto right = opened(QStringLiteral(QS_TEST_DATA "/onnx/packed.safetensors"));
+    QFETCH(QString, file);
+    const auto path = QStringLiteral(QS_TEST_DATA "/onnx/") + file;
+    const auto model = opened(path + QStringLiteral(".onnx")), right = opened(path + QStringLiteral(".safetensors"));
     QVERIFY2(model->warnings.empty(), model->warnings.empty() ? "" : model->warnings[0].c_str());
     QCOMPARE(model->tensors.size(), right->tensors.size());
     for (const TensorInfo& wanted : right->tensors) {
@@ -433,6 +440,7 @@ void OnnxTest::packedWeightsThatAreNotDecoded() {
     says(node("MatMulNBitsMlp", sizes), "this operator is not decoded");
 }
 
+/// Field names of a safetensors convention have no meaning in an ONNX graph.
 void OnnxTest::namesMeanNoConvention() {
     const auto model = open(pb::model(initializer("l.weight", 3, pb::dims({2, 3}), hex("010203040506")) +
                                       initializer("l.weight_scale", 1, pb::dims({2, 1}), f32s({1, 2}))));

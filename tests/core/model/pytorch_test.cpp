@@ -27,6 +27,8 @@ private Q_SLOTS:
     void lies();
     void legacyLies_data();
     void legacyLies();
+    void oneBadStorageLeavesTheRest_data();
+    void oneBadStorageLeavesTheRest();
     void everyPrefixOfALegacyFile();
     void folders();
 };
@@ -41,6 +43,16 @@ QByteArray pickle(int elements = 6, int offset = 0, const QByteArray& shape = "K
     return "\x80\x02}" + textOp("w") + "ctorch._utils\n_rebuild_tensor_v2\n((" + textOp("storage") +
            "ctorch\nFloatStorage\n" + textOp("0") + textOp("cpu") + "K" + le(std::uint64_t(elements), 1) + "tQK" +
            le(std::uint64_t(offset), 1) + shape + strides + "\x89NtRs.";
+}
+
+/// {"w": of storage 0, "x": of storage 1}, each with `offset` for the first.
+QByteArray twoTensors(int offset = 0) {
+    const auto one = [](const char* name, const char* key, int from) {
+        return textOp(name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + textOp("storage") + "ctorch\nFloatStorage\n" +
+               textOp(key) + textOp("cpu") + "K\x06tQK" + le(std::uint64_t(from), 1) +
+               "K\x02K\x03\x86K\x03K\x01\x86\x89NtR";
+    };
+    return "\x80\x02}(" + one("w", "0", offset) + one("x", "1", 0) + "u.";
 }
 
 QByteArray sixFloats() {
@@ -176,7 +188,8 @@ void PytorchTest::lies_data() {
         "has 8 bytes, where the pickle says 24");
     row("storage too long", {{"m/data.pkl", pickle()}, {"m/data/0", sixFloats() + "1234"}},
         "has 28 bytes, where the pickle says 24");
-    with("offset beyond the storage", pickle(6, 7), "tensor \"w\" of [2, 3] does not fit into its storage of 24 bytes");
+    with("offset beyond the storage", pickle(6, 7),
+         "tensor \"w\": its [2, 3] does not fit into its storage of 24 bytes");
     with("end beyond the storage", pickle(6, 1), "does not fit into its storage");
     with("stride beyond the storage", pickle(6, 0, "K\x02K\x03\x86", "K\x04K\x01\x86"),
          "does not fit into its storage");
@@ -266,6 +279,40 @@ void PytorchTest::legacyLies() {
     QVERIFY(!model);
     const auto message = QByteArray::fromStdString(model.error().message);
     QVERIFY2(message.contains(says) && message.startsWith(path.toUtf8()) && message.endsWith('.'), message);
+}
+
+void PytorchTest::oneBadStorageLeavesTheRest_data() {
+    QTest::addColumn<QByteArray>("bytes");
+    QTest::addColumn<QString>("says");
+    const auto row = [](const char* name, std::vector<MadeMember> members, const char* says) {
+        members.push_back({"m/data/1", sixFloats()});
+        QTest::newRow(name) << archive(std::move(members)) << QString::fromUtf8(says);
+    };
+    MadeMember damaged{"m/data/0", sixFloats()};
+    damaged.crc = 5;
+    row("damaged", {{"m/data.pkl", twoTensors()}, damaged}, "is damaged: its checksum (CRC-32) differs");
+    damaged.deflate = true;
+    row("damaged, deflated", {{"m/data.pkl", twoTensors()}, damaged}, "is damaged: its checksum (CRC-32) differs");
+    row("missing", {{"m/data.pkl", twoTensors()}}, "its storage \"0\" is missing (member \"m/data/0\")");
+    row("too short", {{"m/data.pkl", twoTensors()}, {"m/data/0", "12345678"}}, "has 8 bytes, where the pickle says 24");
+    row("a tensor beyond it", {{"m/data.pkl", twoTensors(1)}, {"m/data/0", sixFloats()}},
+        "its [2, 3] does not fit into its storage of 24 bytes");
+}
+
+/// The other tensor can be read; the bad one is listed, has no values, and a sentence says why.
+void PytorchTest::oneBadStorageLeavesTheRest() {
+    QFETCH(QByteArray, bytes);
+    QFETCH(QString, says);
+    QTemporaryDir folder;
+    const auto model = openModel(put(folder.path(), QStringLiteral("m.pt"), bytes).toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->tensors.size(), std::size_t(2));
+    QVERIFY((*model)->find("w")->isUnread());
+    QCOMPARE(valuesOf(**model, *(*model)->find("x")), sixFloats());
+    QCOMPARE((*model)->warnings.size(), std::size_t(1));
+    QVERIFY2(text((*model)->warnings[0]).contains(QStringLiteral("tensor \"w\" is listed but cannot be read: ")) &&
+                 text((*model)->warnings[0]).contains(says),
+             (*model)->warnings[0].c_str());
 }
 
 void PytorchTest::everyPrefixOfALegacyFile() {

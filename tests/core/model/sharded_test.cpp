@@ -124,6 +124,11 @@ void ShardedTest::aMissingShardLeavesTheRest() {
                  .contains(QStringLiteral(
                      "1 of 2 shards are missing, with 1 tensors; the first is \"model-00001-of-00002.safetensors\"")),
              model->warnings[0].c_str());
+    QCOMPARE(model->missing.tensors, std::uint64_t(1));
+    QCOMPARE(model->missing.files, std::vector<std::string>{"model-00001-of-00002.safetensors"});
+    QCOMPARE(missingSentence(*model),
+             std::string("Missing: 1 file (\"model-00001-of-00002.safetensors\"), 1 tensor (the "
+                         "first is \"a\")."));
 }
 
 void ShardedTest::aMissingTensorLeavesTheRest() {
@@ -302,6 +307,7 @@ void ShardedTest::folderWithSomeShards() {
     QCOMPARE(model->tensors.size(), 2u);
     QCOMPARE(model->warnings.size(), 1u);
     QVERIFY2(text(model->warnings[0]).contains(QStringLiteral("only 2 of 3 shards")), model->warnings[0].c_str());
+    QCOMPARE(model->missing.files, std::vector<std::string>{"model-00002-of-00003.safetensors"});
 }
 
 void ShardedTest::variants() {

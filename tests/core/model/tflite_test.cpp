@@ -8,6 +8,7 @@
 #include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
+#include <algorithm>
 #include <cmath>
 #include <tflite_schema_generated.h>
 
@@ -31,6 +32,7 @@ private Q_SLOTS:
     void isShownAsItIs();
     void lies_data();
     void lies();
+    void oneBadEntryLeavesTheRest();
     void everyPrefixOfAFile();
     void everyWordOfAFile();
     void bytesBehindTheFlatBuffer();
@@ -241,8 +243,6 @@ void TfliteTest::isShownAsItIs_data() {
     row(
         "texts", [](Made& m) { m.type = 5; }, "", "holds no numbers that are read");
     row(
-        "a later type", [](Made& m) { m.type = 99; }, "", "of a later version");
-    row(
         "INT4 without scales", [](Made& m) { m.type = 17, m.shape = {8}; }, "", "4-bit integers without scales");
     row(
         "UINT4 without scales", [](Made& m) { m.type = 20, m.shape = {7}; }, "", "4-bit integers without scales");
@@ -271,6 +271,8 @@ void TfliteTest::lies_data() {
         change(one);
         QTest::newRow(name) << made({one}) << QString::fromUtf8(says);
     };
+    row(
+        "a later type", [](Made& m) { m.type = 99; }, "it is of type 99 of a later version");
     row(
         "too few bytes", [](Made& m) { m.shape = {5}; }, "INT8 of [5] needs 5 bytes, its buffer has 4");
     row(
@@ -336,6 +338,26 @@ void TfliteTest::lies() {
     QVERIFY(!model);
     const QString why = text(model.error().message);
     QVERIFY2(why.contains(says) && why.startsWith(path) && why.endsWith(u'.') && !why.contains(u'\n'), qPrintable(why));
+}
+
+/// The other tensor can be read; the bad ones are listed, have no values, and a sentence each says why.
+void TfliteTest::oneBadEntryLeavesTheRest() {
+    Made good, later, short1, buffer, negative;
+    good.name = "good";
+    later.name = "later", later.type = 99;
+    short1.name = "short", short1.shape = {5};
+    buffer.name = "buffer", buffer.buffer = 99;
+    negative.name = "negative", negative.shape = {-4};
+    const auto model = opened(putModel(made({later, good, short1, buffer, negative})));
+    QCOMPARE(model->tensors.size(), std::size_t(5));
+    for (const auto& tensor : model->tensors) QCOMPARE(tensor.isUnread(), tensor.name != "good");
+    QCOMPARE(valuesOf(*model, *model->find("good")), good.bytes);
+    QCOMPARE(model->warnings.size(), std::size_t(4));
+    for (const char* says : {"type 99 of a later version", "INT8 of [5] needs 5 bytes, its buffer has 4",
+                             "has buffer 99 of", "a dimension of -4"})
+        QVERIFY2(
+            std::ranges::any_of(model->warnings, [&](const auto& one) { return one.find(says) != std::string::npos; }),
+            says);
 }
 
 void TfliteTest::everyPrefixOfAFile() {

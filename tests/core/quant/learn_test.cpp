@@ -12,6 +12,7 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -79,6 +80,7 @@ private Q_SLOTS:
     void lloydMaxOfNormal();
     void codebookOfNormal();
     void optimumOfKMeans();
+    void optimumOfAtoms();
     void lessThanAnyFormat();
     void columnWeights();
     void oneForSeveral();
@@ -122,6 +124,32 @@ void Learn::codebookOfNormal() {
             const double db = sqnrDb(values, *result);
             QVERIFY2(std::fabs(db - expected[bits - 2]) < 0.05, qPrintable(QString::number(db)));
         }
+}
+
+/// Every partition of few values is tried; a few of them are equal.
+void Learn::optimumOfAtoms() {
+    std::mt19937 engine{11};
+    std::normal_distribution<float> draw;
+    for (const std::size_t n : {1, 2, 3, 7, 16, 40, 90}) {
+        std::vector<float> x(n);
+        for (std::size_t i = 0; i < n; ++i) x[i] = i % 5 == 4 ? x[i - 1] : draw(engine) * (i % 7 == 3 ? 20.0f : 1.0f);
+        std::vector<float> sorted = x;
+        std::sort(sorted.begin(), sorted.end());
+        std::vector<DensityCell> cells;
+        for (const float value : sorted)
+            if (!cells.empty() && cells.back().lo == double(value))
+                ++cells.back().mass;
+            else
+                cells.push_back({double(value), double(value), 1});
+        const Density density(std::move(cells));
+        for (const int count : {1, 2, 3, 4, 8, 16}) {
+            const double found = fitOf(density, bestLevelsOfAtoms(density, std::size_t(count))).mse * double(n),
+                         least = leastError(x, std::min(count, int(n)));
+            QVERIFY2(
+                std::fabs(found - least) <= 1e-9 * (least + 1),
+                qPrintable(QStringLiteral("%1 values, %2 levels: %3, not %4").arg(n).arg(count).arg(found).arg(least)));
+        }
+    }
 }
 
 void Learn::optimumOfKMeans() {

@@ -6,6 +6,7 @@
 #include "core/verify/candidates.h"
 #include "core/verify/verify.h"
 #include "tests/core/export/made_export.h"
+#include "tests/core/model/made_file.h"
 #include "tests/core/model/made_gguf.h"
 #include "tests/support/test_program.h"
 
@@ -119,6 +120,7 @@ private Q_SLOTS:
     void aFlippedBit();
     void aWrongClaim();
     void missingAndAdded();
+    void tensorsThatCannotBeRead();
     void limits();
 };
 
@@ -321,6 +323,17 @@ void TestVerify::missingAndAdded() {
     QCOMPARE(rowOf(found, "a.weight")->derives, Derives::Exact);
     const auto limit = parseLimits({"missing"}, verifyLimits());
     QVERIFY(limit && brokenLimit(found, *limit).find("1 tensors") != std::string::npos);
+}
+
+// Such a tensor is listed with no elements.
+void TestVerify::tensorsThatCannotBeRead() {
+    QTemporaryDir folder;
+    const auto model = opened(folder, {made("norm.weight", DType::F32, {8}, wavy(8))});
+    const QString path = folder.filePath(QStringLiteral("other.safetensors"));
+    put(path, madeFile("{" + entry("norm.weight", "F32", "[0]", "[0,32]") + "}", zeros(32)));
+    const Verification found = verified(model, path.toStdString());
+    QCOMPARE(found.tensors.front().bytes, std::uint64_t(0));
+    QVERIFY(found.count(VerifyStatus::Ok) == 0);
 }
 
 void TestVerify::limits() {

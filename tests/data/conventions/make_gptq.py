@@ -12,6 +12,7 @@ random = np.random.default_rng(11)
 def stream(codes, bits, axis):
     """Packs codes along an axis into 32-bit words, from the lowest bit on."""
     codes = np.moveaxis(codes, axis, -1)
+    codes = np.pad(codes, [(0, 0)] * (codes.ndim - 1) + [(0, -codes.shape[-1] * bits % 32 // bits)])
     lanes = (codes[..., None] >> np.arange(bits)) & 1
     lanes = lanes.reshape(*codes.shape[:-1], -1, 32).astype(np.uint64)
     words = (lanes << np.arange(32, dtype=np.uint64)).sum(-1).astype(np.uint32).view(np.int32)
@@ -82,3 +83,23 @@ mixed("gptq_dynamic", [("model.layers.0.self_attn.q_proj", 4, 32), ("model.layer
 mixed("auto_round", [("model.layers.0.self_attn.q_proj", 4, 32), ("model.layers.0.mlp.down_proj", 8, 64)],
       {"quant_method": "auto-round", "packing_format": "auto_round:auto_gptq", "bits": 4, "group_size": 32, "sym": False,
        "data_type": "int", "extra_config": {"model.layers.0.mlp.down_proj": {"bits": 8, "group_size": 64}}})
+
+
+def odd():
+    """Sizes that are no multiples of 32, and words that are filled in part, as GPTQModel writes them."""
+    tensors, values = {}, {}
+    own = np.random.default_rng(12)
+    for layer, (bits, inputs, outputs) in enumerate([(4, 64, 48), (4, 128, 40), (8, 64, 36), (4, 44, 37), (2, 56, 9)]):
+        path, group = f"model.layers.{layer}.self_attn.q_proj", 32
+        order = np.arange(inputs) // group
+        codes = own.integers(0, 2**bits, (inputs, outputs))
+        zeros = own.integers(1, 2**bits, (order[-1] + 1, outputs))
+        scales = own.uniform(0.001, 0.02, zeros.shape).astype(np.float16)
+        tensors |= {f"{path}.qweight": stream(codes, bits, 0), f"{path}.qzeros": stream(zeros - 1, bits, 1),
+                    f"{path}.scales": torch.from_numpy(scales), f"{path}.g_idx": torch.from_numpy(order.astype(np.int32))}
+        plain = scales[order].astype(np.float32) * (codes - zeros[order]).astype(np.float32)
+        values[f"{path}.weight"] = torch.from_numpy(plain.astype(np.float16).T.copy())
+    checkpoint("gptq_odd", tensors, values, {"quant_method": "gptq", "desc_act": False, "sym": False, "group_size": 32})
+
+
+odd()

@@ -264,6 +264,7 @@ QuantizeRequest ExportPage::request() const {
     QuantizeRequest request{session_.spec(), {}, layout_->currentData().toString().toStdString(), {}};
     if (auto rules = parseRules(session_.rules().toStdString())) request.rules = std::move(*rules);
     request.keepsRest = session_.keepsRest();
+    request.allowMissing = session_.model() && allowsMissing_.lock() == session_.model();
     return request;
 }
 
@@ -348,6 +349,10 @@ void ExportPage::write() {
 }
 
 void ExportPage::use(const PlanOffer& offer) {
+    if (offer.allowsMissing) {
+        allowsMissing_ = session_.model();
+        return plan();
+    }
     if (offer.layout) return layout_->setCurrentIndex(layout_->findData(QString::fromUtf8(offer.layout->id)));
     if (!offer.rule) return session_.setSpec(offer.spec);
     auto lines = parseRuleLines(session_.rules().toStdString());

@@ -80,6 +80,7 @@ private:
     QComboBox* layout_ = nullptr;
     QPushButton* write_ = nullptr;
     Task writing_, checking_, restoring_;
+    std::weak_ptr<const Model> allowsMissing_; ///< the model of which the user writes what is there
     std::optional<Certificate> shown_;
     QString shownPath_;                           ///< path of the certificate
     std::shared_ptr<const std::string> restored_; ///< the text that was taken over

@@ -148,7 +148,10 @@ void ExportPlanView::showOffers() {
     if (!plan_ || plan_->offers.empty()) return;
     for (const PlanOffer& offer : plan_->offers) {
         QString text, tip;
-        if (offer.layout) {
+        if (offer.allowsMissing) {
+            text = tr("Write what is there");
+            tip = tr("The output lacks what is missing; its certificate says what that is.");
+        } else if (offer.layout) {
             text = tr("Use layout %1").arg(QString::fromUtf8(offer.layout->title));
             tip = tr("It writes all tensors of the plan under these specs. %1")
                       .arg(QString::fromUtf8(offer.layout->summary));

@@ -53,7 +53,7 @@ SpecSetView::SpecSetView(Session& session, QWidget* parent)
       table_(named(new QTableView, "specTotals")),
       // Tooltips of the list have the full spec; keys that all specs share are left out.
       totals_(new RowModel<SpecTotal>(
-          totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "tensors", "refused"}), this)) {
+          totalColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "bytes", "matrices", "refused"}), this)) {
     auto* layout = spaced(new QHBoxLayout(this), Theme::kGap);
 
     auto* left = new QWidget;

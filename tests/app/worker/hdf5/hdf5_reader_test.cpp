@@ -98,7 +98,7 @@ void TestHdf5Reader::readerMisbehavesLate() {
     std::vector<std::byte> bytes(1024, std::byte(7));
     QVERIFY(!(*reader)->read(0, 0, bytes));
     QCOMPARE(bytes, std::vector<std::byte>(1024));
-    const auto failed = (*reader)->failure();
+    const auto failed = (*reader)->failure(0);
     QVERIFY(!failed);
     QVERIFY2(QString::fromStdString(failed.error().message).contains(says), failed.error().message.c_str());
 }

@@ -8,6 +8,11 @@
 #include "tests/support/files.h"
 #include "tests/support/test_program.h"
 
+#include <QCryptographicHash>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <algorithm>
 #include <memory>
 
 using namespace qs;
@@ -18,6 +23,9 @@ class TestKeras : public QObject {
 private Q_SLOTS:
     void filesOfKeras_data();
     void filesOfKeras();
+    void quantizedLayers_data();
+    void quantizedLayers();
+    void layersThatAreNotDecoded();
     void trainedByOthers();
     void shardsOfKeras();
     void archivesThatLie_data();
@@ -50,6 +58,63 @@ void TestKeras::filesOfKeras() {
         QCOMPARE(tensor->shape, expected.shape);
         QVERIFY2(bytesIn(**opened, *tensor) == bytesIn(**reference, expected), expected.name.c_str());
     }
+}
+
+void TestKeras::quantizedLayers_data() {
+    QTest::addColumn<QString>("file");
+    for (const char* file : {"int8.keras", "int8.weights.h5", "int4.keras", "int4.weights.h5", "int4_channels.keras",
+                             "int4_channels.weights.h5"})
+        QTest::newRow(file) << QString::fromLatin1(file);
+}
+
+/// Every value is bit for bit what Keras dequantizes. Scales, zero points and groups are no tensors of the model.
+void TestKeras::quantizedLayers() {
+    QFETCH(QString, file);
+    const auto path = QStringLiteral(QS_TEST_DATA "/keras/") + file;
+    const auto opened = openModel(path.toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QVERIFY2((*opened)->warnings.empty(), (*opened)->warnings.empty() ? "" : (*opened)->warnings.front().c_str());
+    const auto right = QJsonDocument::fromJson(bytesOf(path + q(".values.json"))).object();
+    QCOMPARE(right.size(), 5);
+    for (const QString& name : right.keys()) {
+        const auto row = right[name].toObject();
+        const TensorInfo* tensor = (*opened)->find(name.toStdString());
+        QVERIFY2(tensor && tensor->derived, qPrintable(name));
+        QCOMPARE(QString::fromLatin1(tensor->typeId()), row[q("type")].toString());
+        QCOMPARE(tensor->dtype, DType::F32);
+        std::vector<std::int64_t> shape;
+        for (const auto& size : row[q("shape")].toArray()) shape.push_back(size.toInteger());
+        QCOMPARE(tensor->shape, shape);
+        const auto values = bytesIn(**opened, *tensor);
+        const QByteArray bytes(reinterpret_cast<const char*>(values.data()), qsizetype(values.size()));
+        QCOMPARE(QString::fromLatin1(QCryptographicHash::hash(bytes, QCryptographicHash::Sha256).toHex()),
+                 row[q("sha256")].toString());
+        for (std::uint64_t begin = 0; begin < values.size(); begin += 37) { // every range gives the same values
+            std::vector<std::byte> part(std::min<std::size_t>(values.size() - begin, 91));
+            (*opened)->view(*tensor)->readInto(begin, part);
+            QVERIFY(std::equal(part.begin(), part.end(), values.begin() + std::ptrdiff_t(begin)));
+        }
+    }
+    const auto weights = std::ranges::count_if((*opened)->tensors, [](const auto& one) { return bool(one.derived); });
+    QCOMPARE(weights, right.size());
+    for (const auto& tensor : (*opened)->tensors) // what is left are biases and norms
+        QVERIFY2(tensor.derived || tensor.name.ends_with("/vars/1") ||
+                     tensor.name.view().find("norm") != std::string::npos,
+                 tensor.name.c_str());
+}
+
+/// Scales that fit no axis: the tensors are parts, and a sentence says why.
+void TestKeras::layersThatAreNotDecoded() {
+    const QByteArray codes(64, '\x11'), scales(7 * 4, '\x3f');
+    const auto file = madeFile("{" + entry("a/vars/0", "I8", "[8,8]", "[0,64]") + "," +
+                                   entry("a/vars/1", "F32", "[7]", "[64,92]") + "}",
+                               codes + scales);
+    QTemporaryDir folder;
+    const auto opened = openModel(put(folder.path(), q("m.safetensors"), file).toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    for (const auto& tensor : (*opened)->tensors) QVERIFY2(tensor.role == TensorRole::Part, tensor.name.c_str());
+    QCOMPARE((*opened)->undecoded.size(), std::size_t(1));
+    QVERIFY((*opened)->warnings.at(0).find("its scales [7] fit no axis of its codes [8, 8]") != std::string::npos);
 }
 
 /// A network of Keras 2.0.5 with the state of its optimizer. Every dataset must equal what h5py reads.
