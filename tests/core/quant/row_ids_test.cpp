@@ -99,8 +99,6 @@ const std::vector<Exception> kExceptions = {
     {"core/report/machine.cpp", {"cpu"}, "a key of the provenance"},
     {"core/bench/run/machine_load.cpp", {"cpu"}, "a word of /proc/stat"},
     {"core/bench/backend/backend_columns.cpp", {"cpu"}, "a kind of devices"},
-    {"core/layouts/linear_weights.cpp", {"bert"}, "networks of transformers, run here or not"},
-    {"core/layouts/stacked_experts.cpp", {"qwen3_moe"}, "networks of mlx_lm, run here or not"},
     {"core/model/zarr/array.cpp", {"int2", "int4"}, "element types of zarr"},
     {"kernels/reference/", {"nf4", "ternary"}, "how the two formats with a kernel of their own are stored"},
     {"plugins/", {"nf4"}, "a backend names what it has a kernel for; formats cross the interface as text"},
