@@ -421,7 +421,9 @@ class Network:
         cell = self.loaded(cell, column, out, reference)
         if cell["result"] != "loads" and column.layout == "gptq":
             other = self.loaded(dict(cell, programs=("gptqmodel",)), column, out, reference, by_gptqmodel)
-            cell = other if other["result"] == "loads" else cell
+            if other["reason" if other["result"] == "fails" else "result"].startswith("outputs") and not turned:  # it computes in f16, and routers amplify that
+                other = self.loaded(other, column, out, self.plain(taken, torch.float16), by_gptqmodel)
+            cell = other if other["result"] == "loads" or other["reason"].startswith("outputs") else cell
         if cell["result"] != "loads":
             own = self.why_not_itself(column)
             cell = dict(cell, result="no loader", reason=own) if own else cell
