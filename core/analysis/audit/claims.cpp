@@ -86,9 +86,7 @@ bool isOfMethod(const StoredLayer& layer, const std::string& method) {
     if (!layer.convention) return false;
     const std::string_view id = layer.convention->id;
     const bool isAutoRound = method.ends_with("auto-round") || method.ends_with("auto_round");
-    if (isAutoRound)
-        return layer.convention == &kGptqConvention || layer.convention == &kGptq2Convention ||
-               layer.convention == &kAwqConvention;
+    if (isAutoRound) return id == kGptqConvention.id || id == kGptq2Convention.id || id == kAwqConvention.id;
     return id.starts_with(method) || (method.size() > 2 && id.find(method) != id.npos);
 }
 
