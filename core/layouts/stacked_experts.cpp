@@ -100,6 +100,10 @@ std::map<std::string, Stack> stacksOf(const Model& model, std::span<const TakenT
 }
 
 Result<void> checkStack(const std::string& name, const Stack& stack) {
+    if (stack.experts.empty()) // too large a number, or an expert with more than two axes
+        return fail(
+            "an expert has no number that mlx_lm could stack it by: --spec 'experts=keep' leaves experts as they "
+            "are");
     const TensorInfo& first = *stack.experts.begin()->second;
     const bool isWhole = stack.taken == stack.experts.size() && stack.isOne &&
                          std::ranges::all_of(stack.experts, [&](const auto& expert) {

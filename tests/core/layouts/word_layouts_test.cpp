@@ -114,7 +114,8 @@ std::vector<float> decodedGptq(const Model& file, unsigned bits, bool symmetric,
         for (std::size_t i = 0; i < columns; ++i) {
             const auto group = std::size_t(index[i]);
             const int zero = int(codeOf(zeros.data() + group * zeroWords, o, bits)) + (symmetric ? 1 : 0);
-            out[o * columns + i] = float(int(codeOf(weights.data() + o, i, bits, rows)) - zero) * scales[group * rows + o];
+            out[o * columns + i] =
+                float(int(codeOf(weights.data() + o, i, bits, rows)) - zero) * scales[group * rows + o];
         }
     return out;
 }
@@ -402,8 +403,8 @@ void WordLayoutsTest::gptqOddSides() {
     QVERIFY(done->warnings.at(0).find("BACKEND.GPTQ_TORCH") != std::string::npos);
     const auto file = openSafetensors(out + "/in.safetensors");
     QVERIFY2(file.has_value(), file ? "" : file.error().message.c_str());
-    const auto decoded = decodedGptq(**file, unsigned(parsed->traits().bits), parsed->isSymmetric(),
-                                     std::size_t(rows), std::size_t(columns));
+    const auto decoded = decodedGptq(**file, unsigned(parsed->traits().bits), parsed->isSymmetric(), std::size_t(rows),
+                                     std::size_t(columns));
     const auto expected = materialize(*quantizeTensor(*model->view(*model->find("p.weight")), *parsed, Job{}));
     QVERIFY(decoded == expected);
     const auto back = openModel(out);
@@ -420,14 +421,16 @@ void WordLayoutsTest::mlxStacksExperts() {
     const QTemporaryDir folder, outputs;
     auto other = waves();
     std::ranges::reverse(other);
-    const auto sourceOf = [&](const char* type) {
+    const auto sourceOf = [&](const char* type, const char* second = "1") {
         QFile config(folder.filePath(QStringLiteral("config.json")));
         if (!config.open(QIODevice::WriteOnly)) qFatal("config.json");
         config.write(QByteArray("{\"model_type\": \"") + type + "\"}");
         config.close();
-        opened(folder, {made("m.0.q_proj.weight", DType::F32, {kRows, kColumns}, waves()),
-                        made("m.0.mlp.experts.0.up_proj.weight", DType::F32, {kRows, kColumns}, waves()),
-                        made("m.0.mlp.experts.1.up_proj.weight", DType::F32, {kRows, kColumns}, other)},
+        opened(folder,
+               {made("m.0.q_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                made("m.0.mlp.experts.0.up_proj.weight", DType::F32, {kRows, kColumns}, waves()),
+                made(("m.0.mlp.experts." + std::string(second) + ".up_proj.weight").c_str(), DType::F32,
+                     {kRows, kColumns}, other)},
                "model.safetensors");
         return *openModel(folder.path().toStdString());
     };
@@ -461,6 +464,11 @@ void WordLayoutsTest::mlxStacksExperts() {
     QVERIFY(!next && next.error().message.find("experts=keep") != std::string::npos);
     request.rules = {{"experts", std::nullopt}};
     QVERIFY(quantizeModel(*sourceOf("qwen3_next"), request, Job{}).has_value());
+
+    const auto unnumbered = sourceOf("qwen3_moe", "99999999999999999999");
+    const auto none =
+        quantizeModel(*unnumbered, {spec, {}, "mlx", outputs.filePath(QStringLiteral("no")).toStdString()}, Job{});
+    QVERIFY(!none && none.error().message.find("an expert has no number") != std::string::npos);
 }
 
 /// transformers 5 stacks the experts of a layer: it decodes them by one scheme of compressed-tensors that is packed or fp8,
