@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (tensor.bytes == 0) continue;
         if (tensor.offset < end || tensor.bytes > size || tensor.offset > size - tensor.bytes) std::abort();
         end = tensor.offset + tensor.bytes;
-        if (!tensor.packed) continue;
+        if (!tensor.packed || tensor.isUnread()) continue; // plain values; a type that is not known
         const auto& type = *tensor.packed;
         if (tensor.elements % type.elements != 0 || tensor.bytes != tensor.elements / type.elements * type.bytes)
             std::abort();
