@@ -13,8 +13,8 @@ inline constexpr const char* kGgufMark = "quantscope_gguf";
 using GgufNumbers = std::map<std::string, std::uint32_t>;
 
 /// Copies keys byte for byte from the first file of `source`, except those in `changed`, kGgufMark and those that start
-/// with "split.". These come first, so that the mark is in the first bytes. Tensors keep the order of the source. Returns the size of the file in bytes. Errors: as for
-/// writeSafetensors().
+/// with "split.". The changed ones come first, so that the mark is in the first bytes. Tensors keep the order of the
+/// source. Returns the size of the file in bytes. Errors: as for writeSafetensors().
 Result<std::uint64_t> writeGguf(const std::string& path, TensorsToWrite tensors, const Model& source,
                                 const GgufNumbers& changed, const Job& job, const Naming& naming = {});
 

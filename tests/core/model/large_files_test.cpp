@@ -96,7 +96,7 @@ void LargeFilesTest::hundredThousandTensors() {
     const auto* last = model_->find("model.layers.999.mlp.experts.99.down_proj.weight");
     QVERIFY(last == &model_->tensors.back());
     QVERIFY(model_->view(*last));
-    // 0.4 s on an idle machine; other programs may run beside the tests. A search for each name would take minutes.
+    // 0.4 s on an idle machine; other programs may run beside the tests.
     if (kTimed) QVERIFY2(took < 4000, qPrintable(QString::number(took)));
 }
 
@@ -168,8 +168,7 @@ void LargeFilesTest::aThousandShards() {
         QCOMPARE(model_->files.size(), std::size_t(shards));
         QCOMPARE(model_->tensors.size(), std::size_t(shards) * each);
         QVERIFY(model_->warnings.empty());
-        // 0.4 s on an idle machine; other programs may run beside the tests. A search for each name would take minutes.
-    if (kTimed) QVERIFY2(took < 4000, qPrintable(QString::number(took)));
+        if (kTimed) QVERIFY2(took < 1000, qPrintable(QString::number(took)));
     }
 }
 
