@@ -34,10 +34,15 @@ def convert(folder, file, more):
 
         def set_vocab(self):
             self.gguf_writer.add_tokenizer_model("none")
+            if issubclass(kind, conversion.get_model_class("BertModel")) and self.model_arch != gguf.MODEL_ARCH.MODERN_BERT:
+                self.gguf_writer.add_token_type_count(hparams.get("type_vocab_size", 1))
             if not any(key.endswith(".vocab_size") for part in self.gguf_writer.kv_data for key in part):
                 self.gguf_writer.add_vocab_size(hparams["vocab_size"])
 
     network = Network(Path(folder), gguf.LlamaFileType.ALL_F32, Path(file), eager=True, hparams=hparams)
+    if network.model_arch == gguf.MODEL_ARCH.MAMBA2:  # llama.cpp takes the heads from a key into which its converter writes 0
+        add = network.gguf_writer.add_head_count
+        network.gguf_writer.add_head_count = lambda count: add(count or hparams["num_heads"])
     network.write()
     return network.tensor_map
 
@@ -75,7 +80,7 @@ def vocabulary_of(file):
 
 
 class LlamaCpp:
-    """A network in llama.cpp with the manners of one of transformers."""
+    """A network in llama.cpp with the manners of one of transformers. An encoder says its hidden states, without a pooler or head."""
 
     def __init__(self, file):
         from cyllama.llama import llama_cpp
@@ -83,23 +88,37 @@ class LlamaCpp:
         class Model(llama_cpp.LlamaModel):
             n_vocab = vocabulary_of(file)  # what get_logits_ith() of cyllama 0.2.18 asks for
 
-        llama_cpp.disable_logging()
+        said = []
+        llama_cpp.set_log_callback(lambda level, text: said.append(text))
+        self.is_encoder = architecture_of(file).endswith("bert")
         how = llama_cpp.LlamaModelParams()
         how.n_gpu_layers = 0
-        self.model = Model(str(file), how)
+        try:
+            self.model = Model(str(file), how)
+        except ValueError:
+            raise RuntimeError(" ".join("".join(text for text in said if "error loading model" in text).split()) or "llama.cpp does not load it") from None
         how = llama_cpp.LlamaContextParams()
         how.n_ctx, how.n_batch, how.n_ubatch, how.n_threads, how.n_threads_batch = 64, 64, 64, 1, 1
         how.type_k = how.type_v = 0  # F32
         how.flash_attn_type = 0
+        how.embeddings, how.pooling_type = self.is_encoder, 0
         self.context = llama_cpp.LlamaContext(self.model, how)
         self.batch = llama_cpp.LlamaBatch(n_tokens=64, embd=0, n_seq_max=1)
 
-    def __call__(self, input_ids):
-        tokens = input_ids[0].tolist()
+    def run(self, ids, how):
+        tokens = ids[0].tolist()
         self.batch.reset()
         for place, token in enumerate(tokens):
             self.batch.add(token, place, [0], True)
-        if self.context.decode(self.batch):
+        if how(self.batch):
             raise RuntimeError("llama.cpp does not run it")
-        rows = [np.array(self.context.get_logits_ith(place), dtype=np.float32) for place in range(len(tokens))]
-        return {"logits": torch.from_numpy(np.stack(rows))[None]}
+        return range(len(tokens))
+
+    def __call__(self, input_ids, decoder_input_ids=None):
+        if decoder_input_ids is not None:
+            self.run(input_ids, self.context.encode)
+            input_ids = decoder_input_ids
+        places = self.run(input_ids, self.context.encode if self.is_encoder else self.context.decode)
+        row = self.context.get_embeddings_ith if self.is_encoder else self.context.get_logits_ith
+        rows = torch.from_numpy(np.stack([np.array(row(place), dtype=np.float32) for place in places]))[None]
+        return {"last_hidden_state" if self.is_encoder else "logits": rows}
