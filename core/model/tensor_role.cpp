@@ -66,6 +66,7 @@ std::span<const RoleName> roleNames() {
         {.role = Experts, .last = "*_exps", .leastRank = 3, .network = kGgufNames},
         {.role = State, .last = "ssm_conv0d", .network = kGgufNames},
         {.role = State, .last = "ssm_a", .network = kGgufNames},
+        {.role = State, .last = "ssm_d", .network = kGgufNames},
         {.role = State, .last = "conv", .path = ".shortconv.", .network = kGgufNames},
         {.role = State, .last = "time_mix_first", .network = kGgufNames},
         {.role = State, .last = "time_mix_w0", .network = kGgufNames},

@@ -327,6 +327,8 @@ class Network:
             source, names = self.gguf()
             by_llama_cpp(source, self.task)
         except (NotImplementedError, ValueError) as error:
+            if isinstance(error, ValueError) and "Can not map tensor" not in str(error):
+                return dict(cell, result="not measured", reason=short(error))
             return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
         except Exception as error:  # the tiny network is not of the sizes that it knows, say
             return dict(cell, result="not measured", reason=short(error))

@@ -156,6 +156,7 @@ void TensorRoleTest::ofGguf_data() {
     row("blk.0.ffn_gate_exps.bias", "4x8", "position");
     row("blk.0.ssm_conv1d.weight", "16x4", "state");
     row("blk.0.ssm_a", "16x4", "state");
+    row("blk.0.ssm_d", "4x1", "state");
     row("blk.0.shortconv.conv.weight", "8x3", "state");
     row("blk.0.time_mix_key.weight", "8x8", "linear");
     row("blk.0.time_mix_w1.weight", "8x4", "state");
