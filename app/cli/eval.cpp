@@ -95,7 +95,8 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, co
     for (const auto& text : options.specs) {
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
-        add(eval::quantizedAs(std::move(*spec), *scope));
+        auto scopeOfThis = eval::scopeOfSpec(model, *scope, *spec);
+        add(eval::quantizedAs(std::move(*spec), std::move(scopeOfThis)));
     }
     auto byRecipes = changesByRecipes(options.recipes, model, *scope);
     if (!byRecipes) return tl::unexpected(byRecipes.error());

@@ -74,7 +74,10 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
         if (server) changes.push_back(serve::servedBy(server, std::move(change)));
     };
     const auto scope = take(eval::scopeOf(model, {}, {}));
-    for (QuantSpec& spec : specsOf(specs)) add(eval::quantizedAs(std::move(spec), scope));
+    for (QuantSpec& spec : specsOf(specs)) {
+        auto own = eval::scopeOfSpec(model, scope, spec);
+        add(eval::quantizedAs(std::move(spec), std::move(own)));
+    }
     for (RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {
         add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf), scope));
     }

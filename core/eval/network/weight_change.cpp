@@ -93,6 +93,17 @@ Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& fi
     return out;
 }
 
+SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec) {
+    if (scope.layout) return scope;
+    SpecScope stored = scope;
+    stored.layout = &defaultLayout(spec);
+    const auto fits = [&](const TensorInfo& tensor) {
+        return !stored.covers(tensor) || checkWritable(tensor, spec, *stored.layout).has_value();
+    };
+    const bool isForeign = stored.layout->config && checkModel(model, *stored.layout);
+    return isForeign && std::ranges::all_of(model.tensors, fits) ? stored : scope;
+}
+
 WeightChange quantizedBy(std::string name, std::string detail,
                          std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope) {
     WeightChange change;

@@ -65,6 +65,10 @@ struct SpecScope {
 /// selectAny().
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout);
 
+/// The scope for a spec. Without a layout it gets the one in which `quantize` stores the spec without --layout, if that is
+/// of another program and can hold all matrices of the scope; files of our own hold what a scope without a layout says.
+SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec);
+
 /// All matrices of the scope quantized under one spec and decoded again: what `quantize` writes.
 WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
 /// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null: what a recipe would export.

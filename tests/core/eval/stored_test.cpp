@@ -29,6 +29,7 @@ private Q_SLOTS:
     void exportsHaveTheOutputOfTheirSpec();
     void aSpecIsWhatQuantizeWrites_data();
     void aSpecIsWhatQuantizeWrites();
+    void withoutALayoutTooASpecIsWhatQuantizeWrites();
 };
 
 void StoredTest::exportsHaveTheOutputOfTheirSpec_data() {
@@ -244,6 +245,47 @@ void StoredTest::aSpecIsWhatQuantizeWrites() {
     QVERIFY(asked > 0 || spec == QLatin1String("bf16")); // weights of some files are in bf16 already
     QVERIFY2(std::fabs(found - asked) <= 1e-6 * asked + 1e-11,
              qPrintable(QStringLiteral("%1 %2").arg(asked).arg(found)));
+}
+
+/// A spec of another program's dialect is stored in its layout, and evaluated so, where that holds all matrices.
+void StoredTest::withoutALayoutTooASpecIsWhatQuantizeWrites() {
+    const std::string folder = "tests/data/eval/llama";
+    const auto model = openModel(folder);
+    QVERIFY(model);
+    const auto any = scopeOf(**model, {}, "");
+    QVERIFY(any);
+    const std::pair<const char*, const char*> rows[] = {{"nf4:block=64", "eformer"},
+                                                        {"int4:block=16", "native"},
+                                                        {"bf16", "plain"},
+                                                        {"nf4:dialect=bnb:block=64", "bnb"},
+                                                        {"int8:dialect=bnb", "llm-int8"},
+                                                        {"int8:scale=channel:dialect=ct", "compressed-tensors"}};
+    for (const auto& [spec, layout] : rows) {
+        const QTemporaryDir dir;
+        QuantizeRequest request;
+        request.spec = *parseSpec(spec), request.output = dir.filePath(QStringLiteral("out/")).toStdString();
+        QCOMPARE(std::string((*requestedLayout(request))->id), std::string(layout));
+        const auto done = quantizeModel(**model, request, Job());
+        QVERIFY2(done, done ? "" : done.error().message.c_str());
+        const auto written = openModel(request.output);
+        QVERIFY(written);
+        const auto decoded = servedModel(*written, Job());
+        QVERIFY(decoded);
+        const WeightChange change = quantizedAs(request.spec, scopeOfSpec(**model, *any, request.spec));
+        std::size_t matrices = 0;
+        for (const TensorInfo& tensor : (*model)->tensors) {
+            if (!change.touches(tensor)) continue;
+            ++matrices;
+            const auto asked = change.values(tensor, *(*model)->view(tensor), Job());
+            QVERIFY2(asked && *asked == valuesIn(**decoded, tensor), tensor.name.c_str());
+        }
+        QCOMPARE(std::uint64_t(matrices), done->quantizedTensors);
+    }
+    // The layout of its dialect refuses the matrices of a Conv1D: they are evaluated as the spec says.
+    const auto conv1d = openModel("tests/data/eval/gpt2");
+    QVERIFY(conv1d);
+    const auto all = scopeOf(**conv1d, {}, "");
+    QVERIFY(all && !scopeOfSpec(**conv1d, *all, *parseSpec("int8:scale=channel:dialect=ct")).layout);
 }
 
 QS_TEST(StoredTest)

@@ -61,7 +61,7 @@ Result<std::vector<eval::WeightChange>> changesOf(const Model& model, const Evid
     const auto scope = eval::scopeOf(model, {}, {});
     if (!scope) return tl::unexpected(scope.error());
     if (settings.recipe) add(changeOf(settings.recipe, *scope));
-    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec, *scope));
+    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec, eval::scopeOfSpec(model, *scope, spec)));
     return out;
 }
 
