@@ -13,6 +13,7 @@
 #include "tests/support/test_program.h"
 
 #include <QComboBox>
+#include <QDir>
 #include <QLabel>
 #include <QMenu>
 #include <QPlainTextEdit>
@@ -187,6 +188,43 @@ private Q_SLOTS:
         QTRY_VERIFY(write->isEnabled());
         session_->setRules(QString(), false);
         session_->setSpec(*parseSpec("nf4:block=64"));
+    }
+
+    /// A model that lacks a shard is not written until the button allows it. Then the certificate counts what is missing.
+    void whatIsThereIsWrittenByAClick() {
+        QTemporaryDir folder;
+        const QString in = folder.filePath(QStringLiteral("in")), out = folder.filePath(QStringLiteral("out"));
+        QVERIFY(QDir().mkpath(in) && !writeLayeredModel(in + QStringLiteral("/one.safetensors"), 1, 64).isEmpty());
+        QFile index(in + QStringLiteral("/model.safetensors.index.json"));
+        QVERIFY(index.open(QIODevice::WriteOnly));
+        index.write(R"({"metadata":{},"weight_map":{"model.layers.0.mlp.up_proj.weight":"one.safetensors",)"
+                    R"("model.norm.weight":"two.safetensors"}})");
+        index.close();
+        Session session;
+        QVERIFY(openModel(session, in));
+        session.setSpec(*parseSpec("int8"));
+        ExportPage page(session);
+        page.resize(1356, 802);
+        page.show();
+        choose(page, "plain");
+        auto* write = page.findChild<QPushButton*>(QStringLiteral("exportWrite"));
+        page.setOutputChooser([&](const QString&) { return out; });
+        QPushButton* offer = nullptr;
+        QTRY_VERIFY((offer = page.findChild<QPushButton*>(QStringLiteral("offer"))) && offer->isVisible());
+        QCOMPARE(offer->text(), QStringLiteral("Write what is there"));
+        QVERIFY(!write->isEnabled());
+        QTest::mouseClick(write, Qt::LeftButton);
+        QVERIFY(!QFile::exists(out));
+        QTest::mouseClick(offer, Qt::LeftButton);
+        QTRY_VERIFY(write->isEnabled());
+        QSignalSpy exported(&page, &ExportPage::exported);
+        QTest::mouseClick(write, Qt::LeftButton);
+        QVERIFY(exported.wait(60'000));
+        QVERIFY(page.certificate() && page.certificate()->proof.proved());
+        QCOMPARE(page.certificate()->missingTensors, std::uint64_t(1));
+        QVERIFY(page.certificate()->missing.find("two.safetensors") != std::string::npos);
+        QVERIFY2(textOf(page, "exportStatus").contains(QStringLiteral("two.safetensors")),
+                 qPrintable(textOf(page, "exportStatus")));
     }
 
     /// The column of specs is as wide as its longest text, so that names of tensors get the rest.

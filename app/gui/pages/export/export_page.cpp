@@ -326,6 +326,8 @@ void ExportPage::write() {
             const QString file = QFileInfo(path).fileName(),
                           in = status_->fontMetrics().elidedText(QFileInfo(path).path(), Qt::ElideMiddle, kSide - 40);
             QString said = tr("Wrote %1 into\n%2").arg(file, in);
+            if (const std::string& missing = done.certificate.missing; !missing.empty())
+                said += tr("\nThe output lacks what the source lacks. %1").arg(QString::fromStdString(missing));
             if (const auto& kept = done.written.kept; !kept.empty())
                 said += tr("\n%1 matrices stay as they are in this layout; %2: %3.")
                             .arg(kept.size())
