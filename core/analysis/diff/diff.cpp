@@ -167,6 +167,14 @@ private:
                                   : isGateUp ? RowOrders::GateAndUp
                                              : RowOrders::None,
                                   0, 0, 1);
+        if (isGateUp && (!best || best->nmse > 0)) { // the columns of A may be what is in turns: see from B
+            const Pairing fromB{plan_.b.get(), plan_.a.get(), &b, &a, false};
+            const auto other = bestPlacement(fromB, RowOrders::GateAndUp, 0, 0, 1);
+            if (other && (!best || other->nmse < best->nmse)) {
+                row.placement = other->placement, row.inA = true;
+                return measure(fromB, std::move(row));
+            }
+        }
         if (!best) return refuse(row, "no placement of one in the other fits their shapes");
         row.placement = best->placement;
         return measure(pairing, std::move(row));

@@ -51,7 +51,7 @@ struct DiffRow {
     DiffStatus status = DiffStatus::Refused;
     std::string aligned; ///< how the pair was found: "name", "canonical name", "part of" or "values"
     Placement placement; ///< of the smaller tensor in the larger one
-    bool inA = false;    ///< true: A is fused and the row is about a part of it
+    bool inA = false;    ///< true: `placement` is that of B in A: A is fused and B a part of it, or all of it in turns
     /// `nonFinite`: values that differ because one of them is NaN or Inf; `nonFiniteInB`: those that are in B.
     /// `nonFiniteEqual`: NaN and Inf with equal bits.
     std::uint64_t elements = 0, differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0;
