@@ -225,14 +225,20 @@ private Q_SLOTS:
                                           {"weight_nmse", 0.5},
                                           {"latent", latent}};
             made.kept["lab-training"] = training.dump();
-            if (!writeSession(file.toStdString(), made) || !openModel(session, file)) return QString();
-            QTest::qWait(50);
+            if (!writeSession(file.toStdString(), made)) return QStringLiteral("no session is written");
+            if (!openModel(session, file)) return QStringLiteral("no model is open");
             session.showPage(QStringLiteral("labs"));
-            if (!QTest::qWaitFor([&] { return (qat = window.findChild<QatPanel*>()); })) return QString();
-            QTest::qWait(50);
-            QTest::mouseClick(window.findChild<QToolButton*>(QStringLiteral("lab-qat")), Qt::LeftButton);
+            const auto tab = [&] { return window.findChild<QToolButton*>(QStringLiteral("lab-qat")); };
+            const auto isBuilt = [&] { return (qat = window.findChild<QatPanel*>()) && tab()->isVisible(); };
+            if (!QTest::qWaitFor(isBuilt, 60'000)) return QStringLiteral("no panel is built");
+            const auto isShown = [&] {
+                QTest::mouseClick(tab(), Qt::LeftButton); // a click before the page is laid out falls beside the tab
+                return qat->isVisible();
+            };
+            if (!QTest::qWaitFor(isShown, 60'000)) return QStringLiteral("the panel is not shown");
             auto* status = window.findChild<QLabel*>(QStringLiteral("qatStatus"));
-            (void)QTest::qWaitFor([&] { return !status->text().isEmpty() && !status->text().startsWith(u"Adam"); });
+            const auto isSaid = [&] { return !status->text().isEmpty() && !status->text().startsWith(u"Adam"); };
+            (void)QTest::qWaitFor(isSaid, 60'000);
             return status->text();
         };
         for (const bool damaged : {false, true}) {
