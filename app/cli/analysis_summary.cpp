@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostReasons = 8;
 
 void mergeTotals(SpecTotal& into, const SpecTotal& from) {
-    into.tensors += from.tensors, into.refused += from.refused, into.elements += from.elements;
+    into.tensors += from.tensors, into.refused += from.refused, into.kept += from.kept, into.elements += from.elements;
     into.bytesBefore += from.bytesBefore, into.bytesAfter += from.bytesAfter;
     into.allBytes += from.bytesAfter - from.bytesBefore;
     into.sums.merge(from.sums);
@@ -43,7 +43,8 @@ void RefusalReasons::add(const AnalysisRow& row) {
 std::string RefusalReasons::text(const Model& model) const {
     std::string out;
     for (const auto& [row, rows] : reasons_)
-        out += fmt::format("{} refused: {}\n", rows, oneSentence(row->reason + offersFor(*row, model)));
+        out +=
+            fmt::format("{} {}: {}\n", rows, statusId(row->status), oneSentence(row->reason + offersFor(*row, model)));
     if (more_) out += fmt::format("{} more rows for other reasons; --json lists them all.\n", more_);
     return out.empty() ? out : "\n" + out;
 }

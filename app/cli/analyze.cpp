@@ -73,9 +73,10 @@ std::vector<std::string_view> shownColumns(const AnalysisPlan& plan) {
 }
 
 Result<void> printBelow(const AnalyzeOptions& options, const AnalysisPlan& plan, const AnalysisSummary& below) {
-    const Table sums =
-        withColumns(makeTable({}, totalColumns(), below.totals),
-                    {"spec", "matrices", "refused", "bytes_before", "bytes", "bpw", "bpw_all", "nmse", "sqnr_db"});
+    std::vector<std::string_view> ids = {"spec",  "matrices", "refused", "kept", "bytes_before",
+                                         "bytes", "bpw",      "bpw_all", "nmse", "sqnr_db"};
+    if (std::ranges::none_of(below.totals, [](const SpecTotal& one) { return one.kept > 0; })) std::erase(ids, "kept");
+    const Table sums = withColumns(makeTable({}, totalColumns(), below.totals), ids);
     const std::string& inputs = options.learning.activations;
     std::string text = "\n" + below.proxy + "\n";
     if (plan.options.inputs)
@@ -198,7 +199,7 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummar
     for (std::size_t first = 0; first < plan.tensors.size(); first += most) {
         const std::size_t end = std::min(first + most, plan.tensors.size());
         AnalysisPlan piece{plan.model, {}, plan.specs, plan.options};
-        piece.units = plan.units;
+        piece.units = plan.units, piece.named = plan.named;
         piece.tensors.assign(plan.tensors.begin() + std::ptrdiff_t(first), plan.tensors.begin() + std::ptrdiff_t(end));
         const Job job([&before](const Progress& progress) {
             Progress whole = before;
@@ -248,10 +249,11 @@ Result<void> runInPieces(const AnalyzeOptions& options, const AnalysisPlan& plan
         rows.rows.insert(rows.rows.end(), of.begin(), of.end());
     }
     rows.seconds = below.seconds;
-    const WholeAnalysis whole{&plan, below.totals, below.saidRemarks(), below.rows - below.measured};
+    const WholeAnalysis whole{&plan, below.totals, below.saidRemarks()};
     auto report = analysisReport(part, rows, pages ? kPartContents : none, options.commandLine, processJob(), &whole);
     if (!report) return tl::unexpected(report.error());
-    report->data.rows.clear();
+    auto& all = report->data.rows; // behind those of the spool: layers that are left out
+    all.erase(all.begin(), all.begin() + std::ptrdiff_t(rows.rows.size()));
     auto done = writeSpool(options.outputs, std::move(*report), spool, paths);
     return done ? anyMeasured(options, below) : done;
 }
@@ -276,6 +278,7 @@ Result<void> runAnalyze(const AnalyzeOptions& options) {
         });
 
     AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
+    plan.named = !options.choice.filters.empty();
     const auto decoded = decodedAs(options.decoded);
     if (!decoded) return tl::unexpected(decoded.error());
     plan.options.decodedAs = *decoded;

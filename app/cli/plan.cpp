@@ -162,7 +162,7 @@ Result<void> runPlan(PlanCommand& options) {
         if (!text) return tl::unexpected(text.error());
         record.text = std::move(*text);
     }
-    plan::LossRequest ask{*model, std::move(wanted.tensors), *specs, {}};
+    plan::LossRequest ask{*model, std::move(wanted.tensors), *specs, {}, !options.tensors.empty()};
     ask.text.text = record.text, ask.text.context = options.text.context;
     if (objective.needsText) record.lossChunks = lossChunksOf(options, record.text);
     ask.text.chunks = record.lossChunks;

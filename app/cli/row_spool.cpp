@@ -141,6 +141,9 @@ Result<void> putRows(const char* id, const Report& around, const OutputFiles& ou
 
 Result<void> writeSpool(const OutputFiles& outputs, Report report, RowSpool& spool,
                         const std::vector<std::string>& paths) {
+    for (const auto& row : report.data.rows) // of layers that are left out
+        if (auto kept = spool.add(row); !kept) return kept;
+    report.data.rows.clear();
     const Report shown = outputs.shown(std::move(report), paths);
     for (const auto& writer : reportWriters()) {
         const std::string_view id = writer.id;

@@ -49,8 +49,8 @@ inline constexpr std::size_t kRowsKept = 4096;
 /// Prints the columns `ids`, in this order. The spooled rows have all of `columns`.
 Result<void> printSpool(const std::vector<ColumnInfo>& columns, const std::vector<std::string_view>& ids,
                         RowSpool& spool);
-/// Writes every requested file, as OutputFiles::write() does. `report` has no data rows: JSON and CSV take them from
-/// the spool.
+/// Writes every requested file, as OutputFiles::write() does. JSON and CSV have the rows of the spool, then those of
+/// `report`.
 Result<void> writeSpool(const OutputFiles& outputs, Report report, RowSpool& spool,
                         const std::vector<std::string>& paths);
 

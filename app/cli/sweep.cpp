@@ -83,7 +83,13 @@ Result<void> runSweep(const SweepOptions& options) {
     if (!effects) return tl::unexpected(effects.error());
     const auto units = options.units.open(options.outputs.any());
     if (!units) return tl::unexpected(units.error());
-    const SweepPlan plan{*model, std::move(*tensors), std::move(*specs), *decoded, std::move(*effects), *units};
+    const SweepPlan plan{*model,
+                         std::move(*tensors),
+                         std::move(*specs),
+                         *decoded,
+                         std::move(*effects),
+                         *units,
+                         !options.choice.filters.empty()};
     const auto result = runSweep(plan, job);
     if (!result) return tl::unexpected(result.error());
     if (const auto end = options.units.end()) return *end;

@@ -281,7 +281,7 @@ bool ModelSweep::takeKnown(Under& under) {
             kept->tensor = tensor.name, kept->dtype = tensor.dtype, kept->shape = tensor.shape;
             kept->elements = tensor.elements, kept->bytesBefore = storedBytes(tensor);
             kept->bytesAfter = recipe->sizes.bytes.empty() ? kept->bytesBefore : recipe->sizes.bytes[indexOf(tensor)];
-            kept->status = Status::Refused, kept->reason = "the recipe keeps it as it is";
+            kept->status = Status::Kept, kept->reason = "the recipe keeps it as it is";
             row = std::move(kept);
         }
         if (!row) continue;

@@ -86,7 +86,8 @@ std::shared_ptr<SessionRecipe> sessionRecipe(const Weights& weights, const QStri
 
 void setSizes(SessionRecipe& recipe, const Model& model, const Weights& weights, const Layout* layout, const Job& job) {
     if (!recipe.isMixed()) return;
-    const Layout& counted = layout ? *layout : countedLayout(weights.empty() ? nullptr : weights.front(), recipe.specs);
+    const Layout& counted =
+        layout ? *layout : countedLayout(model, weights.empty() ? nullptr : weights.front(), recipe.specs);
     if (auto sizes = recipeSizes(model, recipe.asRecipe(), counted, job)) recipe.sizes = std::move(*sizes);
 }
 

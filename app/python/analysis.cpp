@@ -55,6 +55,7 @@ Rows analyze(const OpenModel& model, const Texts& specs, const Texts& filters, c
         if (plan.specs.empty()) throw Fault(Error{"analyze needs a spec, for instance nf4:block=64.", {}});
         plan.model = model.served(job);
         plan.tensors = take(selectAny(*plan.model, TensorChoice{filters}));
+        plan.named = !filters.empty();
         plan.options.decodedAs = decodedAs(decoded);
         plan.options.effects = effectsIn(evidence, plan.model);
         calibration.open();
@@ -95,6 +96,7 @@ Rows sweep(const OpenModel& model, Texts lines, std::vector<std::uint32_t> block
         plan.specs = take(sweepSpecs(lines, blocks));
         plan.model = model.served(job);
         plan.tensors = take(selectAny(*plan.model, TensorChoice{filters}));
+        plan.named = !filters.empty();
         plan.decodedAs = decodedAs(decoded);
         const auto result = std::make_shared<const SweepResult>(take(runSweep(plan, job)));
         const auto& points = result->points;

@@ -80,7 +80,7 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
     if (asked.hasText())
         record.text = take(asked.tokens.empty() ? eval::textFromFile(*model, asked.text, job)
                                                 : eval::textFromTokens(asked.tokens, job));
-    plan::LossRequest ask{model, wanted.tensors, specs, {}};
+    plan::LossRequest ask{model, wanted.tensors, specs, {}, !asked.filters.empty()};
     ask.text.text = record.text, ask.text.context = asked.context, ask.text.cache = eval::defaultSensitivityCache();
     if (objective.needsText) record.lossChunks = lossChunksOf(asked, record.text);
     ask.text.chunks = record.lossChunks;

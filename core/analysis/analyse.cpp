@@ -2,6 +2,7 @@
 #include "core/analysis/analyse_tensor.h"
 #include "core/analysis/analysis_unit.h"
 #include "core/base/text.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/quant/encode/pass.h"
 
 #include <chrono>
@@ -60,7 +61,11 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
     const auto started = std::chrono::steady_clock::now();
     AnalysisResult result;
     std::vector<std::shared_ptr<Distribution>> pooled;
-    for (std::size_t i = 0; i < plan.specs.size(); ++i) pooled.push_back(std::make_shared<Distribution>());
+    std::vector<const Layout*> layouts;
+    for (const auto& [asTyped, spec] : plan.specs) {
+        pooled.push_back(std::make_shared<Distribution>());
+        layouts.push_back(plan.layout ? plan.layout : followedLayout(*plan.model, spec));
+    }
     Progress progress;
     progress.itemsTotal = plan.tensors.size() * plan.specs.size();
     progress.total = weightOf(plan);
@@ -80,11 +85,13 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             if (at < plan.codebooks.size())
                 if (const auto shared = plan.codebooks[at].find(tensor); shared != plan.codebooks[at].end())
                     options.levels = shared->second;
-            auto unit = unitOfAnalysis(plan.units, *plan.model, *tensor, spec, options.effects.get(), job, [&] {
-                auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));
-                if (row && !row->statistics && plan.options.statistics) row->statistics = statistics;
-                return row;
-            });
+            Result<std::optional<TensorAnalysis>> unit = keptRow(layouts[at], *plan.model, *tensor, spec, plan.named);
+            if (!*unit)
+                unit = unitOfAnalysis(plan.units, *plan.model, *tensor, spec, options.effects.get(), job, [&] {
+                    auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));
+                    if (row && !row->statistics && plan.options.statistics) row->statistics = statistics;
+                    return row;
+                });
             if (!unit) return tl::unexpected(unit.error());
             progress.done += double(tensor->bytes);
             ++progress.items;

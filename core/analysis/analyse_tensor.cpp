@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "core/layouts/larger.h"
 #include "core/layouts/select.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/model/derived_tensor.h"
 #include "core/quant/encode/pass.h"
 #include "core/quant/encode/solved.h"
@@ -307,6 +308,15 @@ std::string whyUnusable(const TensorAnalysis& row, std::uint64_t elements) {
 }
 
 } // namespace
+
+std::optional<TensorAnalysis> keptRow(const Layout* layout, const Model& model, const TensorInfo& tensor,
+                                      const QuantSpec& spec, bool named) {
+    std::string why = whyKept(layout, model, tensor, named);
+    if (why.empty()) return {};
+    TensorAnalysis row = startRow(tensor, spec);
+    row.status = Status::Kept, row.reason = std::move(why), row.bytesAfter = row.bytesBefore;
+    return row;
+}
 
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                      const AnalysisOptions& options, const Job& job) {

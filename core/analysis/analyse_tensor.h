@@ -14,6 +14,10 @@ using ElementsDone = std::function<void(std::uint64_t elements)>;
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                      const AnalysisOptions& options, const Job& job, const ElementsDone& onElements);
 
+/// The row of a tensor that the layout keeps, see whyKept(); nullopt: it does not.
+std::optional<TensorAnalysis> keptRow(const Layout* layout, const Model& model, const TensorInfo& tensor,
+                                      const QuantSpec& spec, bool named);
+
 /// Reports the elements of one pass as progress of a longer job. The job was at `start` when the pass began.
 struct ScanProgress {
     const Job& job;

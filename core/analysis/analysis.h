@@ -18,13 +18,19 @@
 namespace qs {
 
 class UnitRun;
+struct Layout;
 struct Solved;
 namespace value {
 struct Tensor;
 }
 
-enum class Status { Ok, Refused, Failed };
-const char* statusId(Status status); ///< "ok", "refused" or "failed"
+enum class Status {
+    Ok,
+    Refused,
+    Failed,
+    Kept, ///< the spec is not for it: a recipe, or the layout in which the spec is stored, keeps it as it is
+};
+const char* statusId(Status status); ///< "ok", "refused", "failed" or "kept"
 
 /// Spec-independent figures of the finite elements; cached by the window.
 struct TensorStatistics {
@@ -105,7 +111,7 @@ struct TensorAnalysis {
     QuantSpec spec;
     std::string specAsTyped;
     Status status = Status::Ok;
-    std::string reason; ///< why refused, failed, or why a figure is missing
+    std::string reason; ///< why refused, failed, kept, or why a figure is missing
     std::uint64_t bytesBefore = 0, bytesAfter = 0;
     double bpw = 0;
     DType decodedAs = DType::F32; ///< type of the decoded values that the error is measured on
@@ -162,7 +168,9 @@ struct AnalysisPlan {
     AnalysisOptions options;
     /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
-    bool keepRows = true; ///< false: rows are only handed out, for models of very many tensors
+    bool keepRows = true;           ///< false: rows are only handed out, for models of very many tensors
+    const Layout* layout = nullptr; ///< whose choice of matrices counts; null: followedLayout() of each spec
+    bool named = false;             ///< the tensors were named by a filter: no layout keeps one of them
     /// A unit is a tensor under a spec. analyse() goes on with the list that was begun with weightOf(). Units that are
     /// left out have no row. Null: all are computed.
     UnitRun* units = nullptr;
@@ -229,7 +237,7 @@ const Columns<AnalysisRow>& analysisColumns();
 /// Totals per spec over the rows that were measured: bytes, bpw, nmse and sqnr_db of the concatenated tensors.
 struct SpecTotal {
     std::string specAsTyped, specFull;
-    std::uint64_t tensors = 0, refused = 0, elements = 0, bytesBefore = 0, bytesAfter = 0;
+    std::uint64_t tensors = 0, refused = 0, kept = 0, elements = 0, bytesBefore = 0, bytesAfter = 0;
     double bpw = 0;
     ErrorSums sums;
     std::uint64_t allBytes = 0, allElements = 0; ///< of the whole model, where it was given

@@ -36,10 +36,9 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
                    " A proxy says where to look first; only an evaluation of the model's output says what is lost.";
     if (const std::string remark = quantizedSource(*plan.model).sentence(); !remark.empty())
         section.note += " " + remark;
-    const std::size_t refused =
-        whole ? whole->refused : std::size_t(std::ranges::count_if(result.rows, [](const AnalysisRow& row) {
-            return row->status != Status::Ok;
-        }));
+    const auto sums = whole ? whole->totals : totals(result.rows, plan.model.get());
+    std::uint64_t refused = 0, kept = 0;
+    for (const SpecTotal& one : sums) refused += one.refused, kept += one.kept;
     const std::size_t tensors = (whole ? whole->plan : &plan)->tensors.size();
     section.text = fmt::format("{} of {} measured in {}; {} kept as they are.", counted(tensors, "tensor"),
                                escapeForPeople(plan.model->title),
@@ -48,15 +47,16 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
     if (refused)
         section.text +=
             fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
+    if (kept) section.text += fmt::format(" {} of what the layout of a spec keeps as it is.", counted(kept, "row"));
     if (whole)
         section.text +=
             fmt::format(" The tables list {} of these tensors, those with the largest and the least errors, "
                         "and plots of all of them are left out; the JSON and CSV files list all.",
                         plan.tensors.size());
     for (const std::string& sentence : whole ? whole->remarks : remarksOf(result.rows)) section.text += " " + sentence;
-    section.cards = withColumns(
-        makeTable({}, totalColumns(), whole ? whole->totals : totals(result.rows, plan.model.get())),
-        {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse", "bytes_before", "bytes", "matrices", "refused"});
+    section.cards =
+        withColumns(makeTable({}, totalColumns(), sums), {"spec", "spec_full", "bpw", "bpw_all", "sqnr_db", "nmse",
+                                                          "bytes_before", "bytes", "matrices", "refused"});
     return section;
 }
 
@@ -186,14 +186,16 @@ void addLeftOut(const Model& model, const std::vector<std::string>& specs, Repor
     const auto has = [&](std::string_view id) {
         return std::ranges::any_of(report.data.columns, [&](const ColumnInfo& column) { return column.id == id; });
     };
-    for (const std::string& spec : has("tensor") && has("status") ? specs : std::vector<std::string>())
+    const std::string name = has("tensor") ? "tensor" : has("unit") ? "unit" : "class";
+    const std::string why = has("reason") ? "reason" : "refused";
+    for (const std::string& spec : has(name) && has(why) ? specs : std::vector<std::string>())
         for (const UndecodedLayer& one : model.undecoded) {
             auto& row = report.data.rows.emplace_back();
             for (const ColumnInfo& column : report.data.columns)
-                row.push_back(column.id == "tensor"   ? Value(one.name)
+                row.push_back(column.id == name       ? Value(one.name)
                               : column.id == "spec"   ? Value(spec)
                               : column.id == "status" ? Value(std::string(statusId(Status::Refused)))
-                              : column.id == "reason" ? Value("not decoded: " + one.why)
+                              : column.id == why      ? Value("not decoded: " + one.why)
                                                       : Value());
         }
     Section section;

@@ -17,7 +17,6 @@ struct WholeAnalysis {
     const AnalysisPlan* plan = nullptr; ///< the plan of all rows
     std::vector<SpecTotal> totals;
     std::vector<std::string> remarks;
-    std::size_t refused = 0; ///< rows
 };
 /// What there is of such a report: plots of how all tensors lie are left out.
 inline constexpr ReportContents kPartContents{true, false, true, false, true, false};
@@ -26,7 +25,7 @@ using Provenance = std::vector<std::pair<std::string, std::string>>;
 Result<Provenance> modelProvenance(const Model& model, const std::string& specs, const std::string& commandLine,
                                    const Job& job = {});
 /// Says which quantized layers are left out because they are not decoded: as the array "left_out", as a section, and, if
-/// rows have a status, as a refused row for each spec.
+/// rows are of tensors, units or classes, as a refused row for each spec. `specs`: as the rows name them; {""}: one row.
 void addLeftOut(const Model& model, const std::vector<std::string>& specs, Report& report);
 /// Says a seed that was used, in place of "none"; several stand behind each other.
 void addSeed(Provenance& provenance, const std::string& seed);

@@ -14,7 +14,7 @@ namespace qs {
 
 // Fields of the records, in the order of the structs.
 
-constexpr Status lastOf(Status) { return Status::Failed; }
+constexpr Status lastOf(Status) { return Status::Failed; } // a tensor that is kept is no unit
 DType lastOf(DType) { return dtypes().back().dtype; }
 
 template<class Archive, archive::Of<ErrorSums> T> void fieldsOf(Archive& archive, T& s) {

@@ -13,7 +13,13 @@
 namespace qs {
 
 const char* statusId(Status status) {
-    return status == Status::Ok ? "ok" : status == Status::Refused ? "refused" : "failed";
+    switch (status) {
+    case Status::Ok: return "ok";
+    case Status::Refused: return "refused";
+    case Status::Kept: return "kept";
+    case Status::Failed: break;
+    }
+    return "failed";
 }
 
 namespace {
@@ -56,7 +62,7 @@ Columns<AnalysisRow> makeAnalysisColumns() {
         [](const Row& r) -> Value { return r->specAsTyped; });
     add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"},
         [](const Row& r) { return canonicalText(r->spec); });
-    add({"status", "Status", "", Show::Text, 0, none, "ok, refused or failed"},
+    add({"status", "Status", "", Show::Text, 0, none, "ok, refused, failed, or kept as it is"},
         [](const Row& r) { return statusId(r->status); });
     add(withWholeTip({"bpw", "bpw", "", Show::Fixed, 4, lower,
                       "True stored bits per weight: 8 (codes + scales + padding) / elements"}),
@@ -96,6 +102,8 @@ Columns<SpecTotal> makeTotalColumns() {
     add({"spec_full", "Full spec", "", Show::Text, 0, none, "Every key of the format"}, &Row::specFull);
     add({"matrices", "Tensors", "", Show::Integer, 0, none, "Measured tensors"}, &Row::tensors);
     add({"refused", "Refused", "", Show::Integer, 0, lower, "Tensors that the spec cannot take"}, &Row::refused);
+    add({"kept", "Kept", "", Show::Integer, 0, none, "Tensors that the layout of the spec keeps as they are"},
+        &Row::kept);
     add({"elements", "Elements", "", Show::Integer, 0, none, "Of the measured tensors"}, &Row::elements);
     add({"bytes_before", "Before", "", Show::Bytes, 0, none, "Bytes of the measured tensors in the source"},
         &Row::bytesBefore);
@@ -142,7 +150,7 @@ std::vector<SpecTotal> totals(const std::vector<AnalysisRow>& rows, const Model*
             total->allBytes = allBytes, total->allElements = allElements;
         }
         if (row->status != Status::Ok) {
-            ++total->refused;
+            ++(row->status == Status::Kept ? total->kept : total->refused);
             continue;
         }
         ++total->tensors;

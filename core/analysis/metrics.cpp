@@ -135,6 +135,7 @@ Figure outlierColumns(const Row& row) {
 
 const char* whyUnmeasured(const Row& row) {
     if (row.status == Status::Refused) return "the tensor was refused";
+    if (row.status == Status::Kept) return "it is kept as it is";
     if (row.status == Status::Failed) return "the measurement failed";
     if (row.elements == 0) return "the tensor is empty";
     if (row.sums.n == 0) return "no value is finite";

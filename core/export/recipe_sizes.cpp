@@ -2,12 +2,16 @@
 #include "core/export/recipe_sizes.h"
 
 #include "core/export/export_plan.h"
+#include "core/layouts/taken_tensors.h"
 
 #include <algorithm>
 
 namespace qs {
 
-const Layout& countedLayout(const TensorInfo* example, std::span<const QuantSpec> specs) {
+const Layout& countedLayout(const Model& model, const TensorInfo* example, std::span<const QuantSpec> specs) {
+    if (const Layout* first = specs.empty() ? nullptr : followedLayout(model, specs.front()))
+        if (std::ranges::all_of(specs, [&](const QuantSpec& spec) { return followedLayout(model, spec) == first; }))
+            return *first;
     const auto all = layouts();
     if (!example) return all.front();
     const auto taken = [&](const Layout& layout) {

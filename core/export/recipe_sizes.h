@@ -6,9 +6,9 @@
 
 namespace qs {
 
-/// The layout whose bytes are counted where nobody has chosen one: the first that takes the most of the specs for a tensor
-/// like the example. Null: any tensor.
-const Layout& countedLayout(const TensorInfo* example, std::span<const QuantSpec> specs);
+/// The layout whose bytes are counted where nobody has chosen one: the one that all specs follow, see followedLayout(),
+/// else the first that takes the most of the specs for a tensor like the example. Null: any tensor.
+const Layout& countedLayout(const Model& model, const TensorInfo* example, std::span<const QuantSpec> specs);
 
 struct RecipeSizes {
     const Layout* layout = nullptr;

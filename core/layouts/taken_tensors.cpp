@@ -202,6 +202,16 @@ Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layou
     return layout.holds ? layout.holds(*asked.tensor) : Result<void>{};
 }
 
+const Layout* followedLayout(const Model& model, const QuantSpec& spec) {
+    const Layout& layout = defaultLayout(spec);
+    return layout.config && checkModel(model, layout) ? &layout : nullptr;
+}
+
+std::string whyKept(const Layout* layout, const Model& model, const TensorInfo& tensor, bool named) {
+    const auto taken = layout ? leftAlone(&model, {&tensor, nullptr, named}, *layout) : Result<void>();
+    return taken ? std::string() : fmt::format("layout {} keeps it as it is: {}", layout->id, taken.error().sentence());
+}
+
 /// Why the layout does not take the tensor's name, its shape or the spec.
 static Result<void> accepted(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
     if (auto ok = layout.holds ? layout.holds(tensor) : Result<void>{}; !ok) return ok;

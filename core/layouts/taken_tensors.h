@@ -51,6 +51,11 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
 /// Why the layout leaves it as it is. A tensor with several experts, and the matrix of a Conv1D, are not left: they are the
 /// most of their networks, so a layout that cannot hold them refuses them. `model`: of the tensor; null: any network.
 Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout);
+/// Whose own choice of matrices a spec follows where no layout is asked for: the layout in which `quantize` stores the spec
+/// then, if another program reads it and it can write the model. Null: files of our own, which keep no matrix.
+const Layout* followedLayout(const Model& model, const QuantSpec& spec);
+/// "layout bnb keeps it as it is: ..."; "" if the layout (null: none) does not. `named`: by a filter, see AskedTensor.
+std::string whyKept(const Layout* layout, const Model& model, const TensorInfo& tensor, bool named);
 /// Why the layout cannot write a tensor under a spec, whatever its values are. The sentence names the tensor.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// The same without the name, for rows that show it already; "" if it can be written.

@@ -17,6 +17,7 @@ namespace {
 Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job& job) {
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
+    analysis.named = request.named;
     std::map<std::string, std::size_t> places;
     for (std::size_t s = 0; s < request.specs.size(); ++s) {
         analysis.specs.emplace_back(specText(request.specs[s]), request.specs[s]);
@@ -44,6 +45,7 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
     eval::SensitivityPlan plan = request.text;
     plan.how = objective.how, plan.by = &eval::groupings().front(), plan.specs = request.specs;
     const std::set<const TensorInfo*> wanted(request.tensors.begin(), request.tensors.end());
+    plan.scope.named = request.named;
     plan.scope.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
     if (!result) return tl::unexpected(result.error());

@@ -63,6 +63,7 @@ struct LossRequest {
     std::vector<QuantSpec> specs;
     /// Text, context, chunks, cache and memory, for objectives that need a text; units, for all.
     eval::SensitivityPlan text;
+    bool named = false; ///< see AnalysisPlan::named
 };
 
 /// A row of the registry of objectives.

@@ -197,7 +197,7 @@ Result<Report> planReport(const Model& model, const PlanRecord& record, const st
         report.more.emplace_back("nulls", makeTable("Plans by chance", contenderColumns(), record.proof->others(true)));
         report.more.emplace_back("chance", makeTable("Against chance", chanceColumns(), chanceRows(*record.proof)));
     }
-    if (withRows) addLeftOut(model, {}, report);
+    addLeftOut(model, {""}, report);
     return report;
 }
 

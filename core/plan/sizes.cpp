@@ -62,7 +62,7 @@ StoredSize StoredSizes::of(std::size_t spec, const TensorInfo& tensor) const {
 
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job) {
-    const Layout* found = layout.empty() ? &countedLayout(example, specs) : findLayout(layout);
+    const Layout* found = layout.empty() ? &countedLayout(*model, example, specs) : findLayout(layout);
     if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
     auto out = StoredSizes::asStored(std::move(model), *found, job);
     if (!out) return out;

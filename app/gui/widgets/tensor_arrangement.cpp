@@ -45,9 +45,7 @@ double sortKey(const TensorInfo& tensor, const AnalysisRow& row, const Metric* m
 QString flagsOf(const AnalysisRow& row, bool sentence) {
     if (!row || !flagged(*row)) return {};
     if (row->status != Status::Ok)
-        return sentence                         ? QString::fromStdString(row->reason)
-               : row->status == Status::Refused ? QStringLiteral("refused")
-                                                : QStringLiteral("failed");
+        return sentence ? QString::fromStdString(row->reason) : QString::fromLatin1(statusId(row->status));
     QStringList flags;
     if (row->nan) flags << (sentence ? QStringLiteral("%1 NaN").arg(row->nan) : QStringLiteral("NaN"));
     if (row->inf) flags << (sentence ? QStringLiteral("%1 Inf").arg(row->inf) : QStringLiteral("Inf"));

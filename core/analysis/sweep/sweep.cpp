@@ -7,6 +7,7 @@
 #include "core/base/cell.h"
 #include "core/base/decibel.h"
 #include "core/base/text.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/quant/encode/pass.h"
 #include "core/records/unit_run.h"
 
@@ -64,7 +65,10 @@ void addEffect(EffectSum& into, const TensorAnalysis& row, const Metric& metric)
 
 void addRow(SweepPoint& point, const TensorAnalysis& row) {
     if (row.status != Status::Ok) {
-        ++point.refused;
+        if (row.status == Status::Kept)
+            --point.tensors;
+        else
+            ++point.refused;
         if (point.reason.empty()) point.reason = escapeForPeople(row.tensor) + ": " + row.reason;
         return;
     }
@@ -161,6 +165,8 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             ++result.points[classOf[t] * result.specs + s].tensors;
         }
     }
+    std::vector<const Layout*> layouts;
+    for (const SweepSpec& one : plan.specs) layouts.push_back(followedLayout(*plan.model, one.spec));
     if (plan.units) plan.units->begin(progress.total);
     AnalysisOptions options;
     options.statistics = false;
@@ -174,9 +180,11 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             job.progress(progress);
             ScanProgress scan{job, progress, elementBytes};
             const QuantSpec& spec = plan.specs[s].spec;
-            const auto row = unitOfAnalysis(plan.units, *plan.model, tensor, spec, options.effects.get(), job, [&] {
-                return analyseTensor(*plan.model, tensor, spec, options, job, std::ref(scan));
-            });
+            Result<std::optional<TensorAnalysis>> row = keptRow(layouts[s], *plan.model, tensor, spec, plan.named);
+            if (!*row)
+                row = unitOfAnalysis(plan.units, *plan.model, tensor, spec, options.effects.get(), job, [&] {
+                    return analyseTensor(*plan.model, tensor, spec, options, job, std::ref(scan));
+                });
             if (!row) return tl::unexpected(row.error());
             if (*row) {
                 addRow(result.points[classOf[t] * result.specs + s], **row);
@@ -235,7 +243,8 @@ const Columns<SweepPoint>& sweepColumns() {
         columnOf<R>({"line", "Line", "", Show::Text, 0, none, "specs that differ in the block size alone"}, &R::line),
         columnOf<R>({"block", "Block", "", Show::Integer, 0, none, "elements per scale"},
                     [](const R& r) { return r.block ? cellOf(r.block) : Value(); }),
-        columnOf<R>({"matrices", "Tensors", "", Show::Integer, 0, none, "of the class"}, &R::tensors),
+        columnOf<R>({"matrices", "Tensors", "", Show::Integer, 0, none, "of the class that the spec is for"},
+                    &R::tensors),
         columnOf<R>({"refused", "Refused", "", Show::Integer, 0, none, "tensors that the spec cannot take"},
                     &R::refused),
         columnOf<R>({"bytes", "Bytes", "", Show::Bytes, 0, lower, "codes, scales and padding"},

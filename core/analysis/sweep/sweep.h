@@ -37,6 +37,7 @@ struct SweepPlan {
     DecodedAs decodedAs = DecodedAs::F32;
     std::shared_ptr<const OutputEffects> effects = {}; ///< effects on the model's output; null: none are known
     UnitRun* units = nullptr; ///< shares the units, a tensor under a spec; null: all are computed
+    bool named = false;       ///< see AnalysisPlan::named
 };
 
 /// The sum over tensors of the effect of each one alone on the output, in nats per token.
@@ -53,7 +54,7 @@ struct SweepPoint {
     std::size_t spec = 0; ///< index into SweepPlan::specs
     std::string line, specText, specFull;
     std::uint32_t block = 0;
-    /// `tensors`: size of the class. `refused`: tensors that the spec cannot encode. `bytes`: size after encoding.
+    /// `tensors`: of the class that the spec is for; its layout keeps the others. `refused`: tensors that the spec cannot encode. `bytes`: size after encoding.
     std::uint64_t tensors = 0, measured = 0, refused = 0, elements = 0, bytes = 0;
     /// Sums of squares of the error and of the weights.
     double errorPower = 0, power = 0;
@@ -62,7 +63,7 @@ struct SweepPoint {
     double worstNmse = -1;
     EffectSum alone, predicted;               ///< sum of KL alone; sum of KL predicted
     std::optional<OutputFigure> modelKl = {}; ///< only for the class of all tensors: mean KL of the model
-    std::string reason;                       ///< reason of the first refusal
+    std::string reason;                       ///< why the first that has no figures has none
 
     bool complete() const { return tensors > 0 && measured == tensors; }
     // Empty unless complete().

@@ -114,7 +114,7 @@ Result<Report> sweepReport(const SweepPlan& plan, const SweepResult& result, con
         withColumns(report.data, columnsWithEffects(result.points, {"class", "spec", "bpw", "sqnr_db", "nmse",
                                                                     "frontier", "matrices", "refused", "reason"})));
     report.sections.push_back(std::move(all));
-    addLeftOut(*plan.model, {}, report);
+    addLeftOut(*plan.model, {""}, report);
     return report;
 }
 

@@ -96,12 +96,14 @@ Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& fi
 SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec) {
     if (scope.layout) return scope;
     SpecScope stored = scope;
-    stored.layout = &defaultLayout(spec);
+    stored.layout = followedLayout(model, spec), stored.model = &model;
+    if (!stored.layout) return scope;
     const auto fits = [&](const TensorInfo& tensor) {
         return !stored.covers(tensor) || checkWritable(tensor, spec, *stored.layout).has_value();
     };
-    const bool isForeign = stored.layout->config && checkModel(model, *stored.layout);
-    return isForeign && std::ranges::all_of(model.tensors, fits) ? stored : scope;
+    if (std::ranges::all_of(model.tensors, fits)) return stored;
+    scope.takes = [stored](const TensorInfo& tensor) { return stored.covers(tensor); };
+    return scope;
 }
 
 WeightChange quantizedBy(std::string name, std::string detail,
@@ -113,7 +115,8 @@ WeightChange quantizedBy(std::string name, std::string detail,
     if (scope.layout) change.detail += fmt::format(" in layout {}", scope.layout->id);
     change.specOf = specOf;
     change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };
-    change.touches = [specOf, layout = scope.layout, model = scope.model, named = scope.named](const TensorInfo& tensor) {
+    change.touches = [specOf, layout = scope.layout, model = scope.model,
+                      named = scope.named](const TensorInfo& tensor) {
         const QuantSpec* spec = hasMatrices(tensor) ? specOf(tensor) : nullptr;
         return spec && (!layout || leftAlone(model, {&tensor, spec, named}, *layout));
     };

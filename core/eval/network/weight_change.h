@@ -65,8 +65,8 @@ struct SpecScope {
 /// selectAny().
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout);
 
-/// The scope for a spec. Without a layout it gets the one in which `quantize` stores the spec without --layout, if that is
-/// of another program and can hold all matrices of the scope; files of our own hold what a scope without a layout says.
+/// The scope for a spec. Without a layout it covers what followedLayout() takes, and where that can hold all matrices of
+/// the scope, the values are those that its readers give.
 SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec);
 
 /// All matrices of the scope quantized under one spec and decoded again: what `quantize` writes.

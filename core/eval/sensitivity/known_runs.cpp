@@ -104,10 +104,14 @@ Result<std::vector<std::size_t>> KnownRuns::take(std::span<const Branch> branche
     std::vector<std::size_t> missing;
     const auto weightOf = [&](const Branch& branch) { return double(layers_ + 1) - double(branch.first()); };
     double total = 0;
-    for (const Branch& branch : branches) total += weightOf(branch);
+    for (const Branch& branch : branches) total += branch.kept.empty() ? weightOf(branch) : 0;
     if (units_) units_->begin(total);
     for (std::size_t i = 0; i < branches.size(); ++i) {
         const Branch& branch = branches[i];
+        if (!branch.kept.empty()) {
+            if (auto ok = done(i, {{}, branch.kept}); !ok) return tl::unexpected(ok.error());
+            continue;
+        }
         const bool isMine = !units_ || units_->takes(weightOf(branch));
         const std::string unit = unitKey(until > 0 ? endedKey(branch, until) : branch.key);
         if (units_)

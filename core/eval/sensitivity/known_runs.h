@@ -16,6 +16,7 @@ struct Branch {
     std::set<std::size_t> layers; ///< layers in which it differs from the base; one behind the last: the head
     std::string key;              ///< names all that its scores depend on, besides model, text and program
     std::string name;             ///< for people
+    std::string kept = {};        ///< why none of its weights changes: then it does not run; "": some do
     bool hasEmbedding = false;    ///< it differs in the embedding
     /// The first layer that must be computed.
     std::size_t first() const { return hasEmbedding || layers.empty() ? 0 : *layers.begin(); }

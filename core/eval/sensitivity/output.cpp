@@ -135,6 +135,10 @@ private:
             one.isKnown = true;
             return put(u, s);
         }
+        if (one.reason = run_.whyKept(unit, specs_[s]); !one.reason.empty()) {
+            one.isKnown = true;
+            return put(u, s);
+        }
         one.missing = unit.matrices.size();
         one.chunks.resize(chunks_);
         if (!isMine) {
@@ -184,9 +188,11 @@ private:
     Result<void> add(const LayerMatrix& matrix, const SeenByLayer& inputs, const QuantSpec& spec,
                      std::vector<ChunkPower>& into) {
         const TensorInfo& info = *matrix.tensor;
+        const SpecScope& scope = run_.scopeOf(spec);
+        if (!scope.covers(info)) return {};
         const auto view = run_.model().view(info);
         if (!view) return tl::unexpected(view.error());
-        auto changed = quantizedAs(spec, {.layout = run_.plan().scope.layout}).values(info, *view, job_);
+        auto changed = quantizedAs(spec, {.layout = scope.layout}).values(info, *view, job_);
         if (!changed) return tl::unexpected(changed.error());
         std::vector<float> w(info.elements), &error = *changed;
         loadF32(*view, 0, w.size(), w.data());

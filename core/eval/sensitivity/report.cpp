@@ -182,7 +182,7 @@ Result<Report> sensitivityReport(const Model& model, const SensitivityPlan& plan
         section.tables.push_back(sensitivityTable(fmt::format("Ranked: {}", how->title), ranked(result.rowsOf(*how))));
     report.sections.push_back(std::move(section));
     addTrust(sensitivityTrust(result, imported), imported, report);
-    addLeftOut(model, {}, report);
+    addLeftOut(model, {""}, report);
     return report;
 }
 

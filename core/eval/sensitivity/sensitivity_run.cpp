@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/eval/run/self_noise.h"
 #include "core/eval/sensitivity/noise.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/quant/encode/quantizer.h"
 
 #include <algorithm>
@@ -19,12 +20,6 @@ WeightChange within(WeightChange change, std::set<const TensorInfo*> tensors) {
     return change;
 }
 
-std::set<const TensorInfo*> tensorsOf(const Unit& unit) {
-    std::set<const TensorInfo*> out;
-    for (const LayerMatrix& matrix : unit.matrices) out.insert(matrix.tensor);
-    return out;
-}
-
 } // namespace
 
 std::string defaultSensitivityCache() {
@@ -36,11 +31,14 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
                                                            const SensitivityPlan& plan, const Job& job) {
     std::unique_ptr<SensitivityRun> out(new SensitivityRun(model, plan));
     if (auto read = out->readNetwork(); !read) return tl::unexpected(read.error());
+    for (const QuantSpec& spec : plan.specs) out->scopes_.push_back(scopeOfSpec(*model, plan.scope, spec));
+    if (plan.specs.empty()) out->scopes_.push_back(plan.scope);
     std::vector<LayerMatrix> matrices;
     const NetworkWeights& weights = out->weights();
     for (const auto& list : {weights.outside(), weights.matrices(), weights.routers()})
         for (const LayerMatrix& matrix : list)
-            if (plan.scope.covers(*matrix.tensor)) matrices.push_back(matrix);
+            if (std::ranges::any_of(out->scopes_, [&](const SpecScope& one) { return one.covers(*matrix.tensor); }))
+                matrices.push_back(matrix);
     out->units_ = unitsOf(matrices, *plan.by);
     if (out->units_.empty())
         return fail(fmt::format("No matrix of the network of {} is selected; --tensor must match one.",
@@ -60,8 +58,10 @@ SensitivityRow SensitivityRun::rowOf(const Unit& unit, const QuantSpec* spec) co
     row.layer = unit.layer, row.role = unit.role, row.how = plan().how->id;
     if (!spec) return row;
     row.spec = specText(*spec), row.size.emplace();
+    const SpecScope& scope = scopeOf(*spec);
     for (const LayerMatrix& matrix : unit.matrices) {
-        const auto bytes = bytesUnder(model(), *matrix.tensor, *spec, plan().scope.layout, Job());
+        if (!scope.covers(*matrix.tensor)) continue;
+        const auto bytes = bytesUnder(model(), *matrix.tensor, *spec, scope.layout, Job());
         ++row.size->matrices, row.size->elements += matrix.tensor->elements;
         row.size->bytes += bytes.value_or(0);
         if (!bytes) {
@@ -70,6 +70,18 @@ SensitivityRow SensitivityRun::rowOf(const Unit& unit, const QuantSpec* spec) co
         }
     }
     return row;
+}
+
+const SpecScope& SensitivityRun::scopeOf(const QuantSpec& spec) const {
+    return scopes_[std::size_t(std::ranges::find(plan().specs, spec) - plan().specs.begin())];
+}
+
+std::string SensitivityRun::whyKept(const Unit& unit, const QuantSpec& spec) const {
+    const SpecScope& scope = scopeOf(spec);
+    for (const LayerMatrix& matrix : unit.matrices)
+        if (scope.covers(*matrix.tensor)) return {};
+    const Layout* layout = plan().scope.layout ? plan().scope.layout : followedLayout(model(), spec);
+    return qs::whyKept(layout, model(), *unit.matrices.front().tensor, scope.named);
 }
 
 void SensitivityRun::put(std::size_t unit, std::size_t spec, SensitivityRow row) {
@@ -86,13 +98,14 @@ Sensitivity SensitivityRun::result() const {
 
 namespace {
 
-Result<std::optional<double>> nmseIn(const Model& model, const Unit& unit, const QuantSpec& spec, const Layout* layout,
-                                     const Job& job) {
+Result<std::optional<double>> nmseIn(const Model& model, const Unit& unit, const QuantSpec& spec,
+                                     const SpecScope& scope, const Job& job) {
     double error = 0, power = 0;
     for (const LayerMatrix& matrix : unit.matrices) {
+        if (!scope.covers(*matrix.tensor)) continue;
         const auto view = model.view(*matrix.tensor);
         if (!view) return tl::unexpected(view.error());
-        const auto sums = squaredError(*matrix.tensor, *view, quantizedAs(spec, {.layout = layout}), job);
+        const auto sums = squaredError(*matrix.tensor, *view, quantizedAs(spec, {.layout = scope.layout}), job);
         if (!sums) return tl::unexpected(sums.error());
         error += sums->error, power += sums->power;
     }
@@ -113,7 +126,8 @@ template<class Archive, archive::Of<NmseRecord> T> void fieldsOf(Archive& archiv
 
 Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const QuantSpec& spec, const Job& job) {
     UnitRun* units = plan().units;
-    if (!units) return nmseIn(model(), unit, spec, plan().scope.layout, job);
+    if (std::string why = whyKept(unit, spec); !why.empty()) return fail(std::move(why));
+    if (!units) return nmseIn(model(), unit, spec, scopeOf(spec), job);
     const Branch branch = quantized(unit, spec);
     const std::string key = known().unitKey("nmse " + branch.key);
     auto record = units->find<NmseRecord>(key, [](const NmseRecord& one) { return !(one.value.value_or(0) < 0); });
@@ -122,7 +136,7 @@ Result<std::optional<double>> SensitivityRun::nmseOf(const Unit& unit, const Qua
         return std::nullopt;
     }
     if (!record) {
-        const auto value = nmseIn(model(), unit, spec, plan().scope.layout, job);
+        const auto value = nmseIn(model(), unit, spec, scopeOf(spec), job);
         if (!value && value.error().cancelled) return value;
         record = value ? NmseRecord{*value, {}} : NmseRecord{{}, value.error().sentence()};
         if (auto kept = units->keep(key, *record); !kept) return tl::unexpected(kept.error());
@@ -138,11 +152,18 @@ Branch SensitivityRun::withOutside(Branch branch, const Unit& unit) const {
 }
 
 Branch SensitivityRun::quantized(const Unit& unit, const QuantSpec& spec) const {
-    WeightChange change = quantizedAs(spec, {.layout = plan().scope.layout, .asStored = true}); // as eval takes them
+    const SpecScope& scope = scopeOf(spec);
+    WeightChange change = quantizedAs(spec, {.layout = scope.layout, .asStored = true}); // as eval takes them
     std::string key = "quantized " + change.detail, name = escapeForPeople(unit.name, 60) + " under " + change.name;
-    for (const LayerMatrix& matrix : unit.matrices) key += "\n" + matrix.tensor->name;
-    return withOutside({within(std::move(change), tensorsOf(unit)), unit.layers(), std::move(key), std::move(name)},
-                       unit);
+    std::set<const TensorInfo*> tensors;
+    for (const LayerMatrix& matrix : unit.matrices) {
+        if (!scope.covers(*matrix.tensor)) continue;
+        tensors.insert(matrix.tensor);
+        key += "\n" + matrix.tensor->name;
+    }
+    Branch branch{within(std::move(change), std::move(tensors)), unit.layers(), std::move(key), std::move(name)};
+    branch.kept = whyKept(unit, spec);
+    return withOutside(std::move(branch), unit);
 }
 
 Result<SensitivityRun::AllAtOnce> SensitivityRun::allAtOnce(bool floor, const Job& job) {

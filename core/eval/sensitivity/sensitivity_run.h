@@ -14,6 +14,10 @@ public:
 
     const std::vector<Unit>& units() const { return units_; }
 
+    /// The matrices that the spec, one of the plan, is for, and the layout whose readers give their values.
+    const SpecScope& scopeOf(const QuantSpec& spec) const;
+    /// Why the spec is for no matrix of the unit; "": it is for some.
+    std::string whyKept(const Unit& unit, const QuantSpec& spec) const;
     /// A row of a unit with its names.
     SensitivityRow rowOf(const Unit& unit, const QuantSpec* spec) const;
     /// Hands a row over, to stand at this place of the result.
@@ -39,6 +43,7 @@ public:
 private:
     using BranchRunner::BranchRunner;
 
+    std::vector<SpecScope> scopes_; ///< of each spec of the plan; without specs, that of the plan
     std::vector<Unit> units_;
     std::map<std::pair<std::size_t, std::size_t>, SensitivityRow> rows_;
     Sensitivity result_; ///< without its rows

@@ -29,6 +29,7 @@ Result<void> measureSpared(SensitivityRun& run, const Job& job) {
         for (const Unit& unit : run.units()) {
             Branch branch = run.quantized(allBut(run, unit), spec);
             branch.layers = unit.layers(); // what differs from the base, in which all units are quantized
+            branch.kept = run.whyKept(unit, spec);
             branches.push_back(run.withOutside(std::move(branch), unit));
         }
         const auto done = [&](std::size_t u, const BranchResult& result) -> Result<void> {

@@ -55,6 +55,31 @@ private Q_SLOTS:
         QVERIFY2(ran.code == 0, ran.err.constData());
     }
 
+    /// Layers that are not decoded are rows of every table of tensors, so that no reader of a CSV file misses them.
+    void layersLeftOutAreRows_data() {
+        QTest::addColumn<QStringList>("command");
+        QTest::newRow("analyze") << QStringList{s("analyze"), s("--spec"), s("int8")};
+        QTest::newRow("sweep") << QStringList{s("sweep"), s("--spec"), s("int4"), s("--block"), s("32")};
+        QTest::newRow("plan") << QStringList{s("plan"), s("--spec"),   s("int8"), s("--spec"),
+                                             s("nf4"),  s("--budget"), s("9bpw")};
+    }
+    void layersLeftOutAreRows() {
+        QFETCH(QStringList, command);
+        QTemporaryDir dir;
+        const QString file = put(dir.filePath(s("a.safetensors")),
+                                 safetensors({{"a.q_proj.weight", "F32", "[64, 64]", QByteArray(64 * 64 * 4, '\x3f')},
+                                              {"a.k_proj.qweight", "I32", "[8, 64]", QByteArray(8 * 64 * 4, '\x21')},
+                                              {"a.k_proj.scales", "F16", "[2, 64]", QByteArray(2 * 64 * 2, '\x21')},
+                                              {"a.k_proj.qzeros", "I32", "[2, 8]", QByteArray(2 * 8 * 4, '\x21')}}));
+        const Ran ran = run(command + QStringList{file, s("--csv"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        int found = 0;
+        for (const QByteArray& line : ran.out.split('\n'))
+            found += line.startsWith("a.k_proj,") && line.contains("not decoded: nothing in the checkpoint says");
+        QVERIFY2(found == 1, ran.out.constData());
+        QVERIFY2(ran.err.contains("Left out: 1 quantized layer"), ran.err.constData());
+    }
+
     void dequantizeWritesPlainTensors_data() {
         QTest::addColumn<QString>("folder");
         for (const QString& folder : entries(s(QS_TEST_DATA "/conventions")))

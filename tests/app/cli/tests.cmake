@@ -6,7 +6,7 @@ qs_add_tests(test_cli LIBS qs_cli NEEDS quantscope-cli quantscope-worker make_hd
     cli/bench_test.cpp cli/known_answers_test.cpp cli/labs_test.cpp cli/quantize_test.cpp cli/export_test.cpp cli/export_folder_test.cpp
     cli/export_names_test.cpp cli/replaced_files_test.cpp
     cli/eval_test.cpp cli/network_commands_test.cpp cli/plan_command_test.cpp cli/signals_test.cpp cli/completion_test.cpp cli/conventions_test.cpp
-    cli/recipe_test.cpp cli/row_spool_test.cpp cli/shared_units_test.cpp cli/shared_network_test.cpp cli/goes_on_test.cpp
+    cli/recipe_test.cpp cli/one_meaning_test.cpp cli/row_spool_test.cpp cli/shared_units_test.cpp cli/shared_network_test.cpp cli/goes_on_test.cpp
   SUPPORT cli/worst_files.cpp)
 if(QS_GUI)
   add_dependencies(test_cli quantscope)

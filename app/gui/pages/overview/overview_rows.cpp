@@ -218,7 +218,7 @@ void OverviewPicture::work() {
         if (row && row->isLarger() && ++larger == 1)
             largest = grid.shown[weight] + u' ' + QString::fromStdString(row->larger);
         if (!row || row->status == Status::Ok) continue;
-        if (recipe->isMixed() && recipe->of[weight] < 0) {
+        if (row->status == Status::Kept) {
             ++kept;
             continue;
         }

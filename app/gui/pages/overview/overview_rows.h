@@ -75,7 +75,7 @@ struct OverviewPicture {
     SqnrSpread spread;
     ErrorShare share;
     ByteShares bytes;
-    int kept = 0;    ///< number of tensors that the recipe keeps as they are
+    int kept = 0;    ///< number of tensors that the recipe or the layout keeps as they are
     int refused = 0; ///< number of tensors that their spec cannot be applied to
     QString refusal; ///< the first refused tensor and the reason
     int larger = 0;  ///< number of tensors that take more bits than in the source

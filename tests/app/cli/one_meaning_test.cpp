@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A spec covers the same matrices in every command, also where the layout of its dialect keeps some of them.
+#include "cli_run.h"
+#include "core/layouts/layout.h"
+#include "core/quant/spec/dialect.h"
+#include "kernels/format.h"
+#include "tests/support/test_program.h"
+
+#include <QTemporaryDir>
+#include <fmt/format.h>
+
+using namespace clitest;
+
+namespace {
+
+const std::vector<std::int64_t> kShape{192, 544}; ///< of the matrix of the sample that the fewest blocks fit
+
+/// Two specs that are stored in the layout because their dialect is the layout's; fewer: there are none.
+QStringList specsOf(const qs::Layout& layout) {
+    QStringList out;
+    for (const qs::FormatTraits& format : qs::formats())
+        for (const qs::Dialect* dialect : qs::dialects())
+            for (const char* more : {"", ":scale=channel", ":block=32", ":block=64", ":block=128"}) {
+                const auto spec = qs::parseSpec(fmt::format("{}:dialect={}{}", format.id, dialect->id, more));
+                if (!spec || &qs::defaultLayout(*spec) != &layout || !layout.accepts(*spec, kShape)) continue;
+                if (const QString text = QString::fromStdString(qs::specText(*spec)); !out.contains(text)) out << text;
+                if (out.size() == 2) return out;
+            }
+    return out;
+}
+
+QJsonObject first(const QJsonObject& json, const char* list) { return json[s(list)].toArray().first().toObject(); }
+
+} // namespace
+
+class TestOneMeaning : public QObject {
+    Q_OBJECT
+    QTemporaryDir dir_;
+    QJsonObject said(const QStringList& arguments) {
+        const auto ran = run(arguments + QStringList{s("--json"), s("-")});
+        if (ran.code != 0) qWarning("%s: %s", qPrintable(arguments.join(u' ')), ran.err.constData());
+        return QJsonDocument::fromJson(ran.out).object();
+    }
+
+private Q_SLOTS:
+    void matricesOfASpec_data();
+    void matricesOfASpec();
+};
+
+void TestOneMeaning::matricesOfASpec_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("other");
+    QTest::newRow("own") << s("nf4:block=64") << s("nf4:block=128");
+    int foreign = 0;
+    for (const qs::Layout& layout : qs::layouts())
+        if (const QStringList specs = layout.config && layout.dialect ? specsOf(layout) : QStringList();
+            specs.size() == 2)
+            QTest::newRow(layout.id) << specs[0] << specs[1], ++foreign;
+    QVERIFY(foreign >= 3);
+}
+
+void TestOneMeaning::matricesOfASpec() {
+    QFETCH(QString, spec);
+    QFETCH(QString, other);
+    const QStringList of{kSample, s("--spec"), spec};
+    const QStringList text{s("--text"), kText, s("--ctx"), s("32"), s("--chunks"), s("1")};
+    const QString out = dir_.filePath(s("%1/").arg(QLatin1String(QTest::currentDataTag())));
+    int wanted = 0;
+    for (const auto& row : said(QStringList{s("quantize")} + of + QStringList{s("-o"), out})[s("rows")].toArray())
+        wanted += row.toObject()[s("spec")].isString();
+    QVERIFY(wanted > 40);
+
+    const QJsonObject analyzed = said(QStringList{s("analyze")} + of);
+    QCOMPARE(first(analyzed, "specs")[s("matrices")].toInt(), wanted);
+    int kept = 0;
+    for (const auto& row : analyzed[s("rows")].toArray())
+        if (row.toObject()[s("status")].toString() == s("kept")) {
+            ++kept;
+            QVERIFY(row.toObject()[s("reason")].toString().startsWith(s("layout ")));
+        }
+    QCOMPARE(first(analyzed, "specs")[s("kept")].toInt(), kept);
+    QCOMPARE(kept, int(analyzed[s("rows")].toArray().size()) - wanted);
+
+    const QJsonObject swept = first(said(QStringList{s("sweep")} + of + QStringList{s("--block"), s("64")}), "rows");
+    QCOMPARE(swept[s("class")].toString(), s("all tensors"));
+    QCOMPARE(swept[s("matrices")].toInt(), wanted);
+    QVERIFY(swept[s("nmse")].isDouble());
+
+    QCOMPARE(first(said(QStringList{s("eval")} + of + text), "rows")[s("matrices")].toInt(), wanted);
+
+    int sensitive = 0;
+    const auto rows = said(QStringList{s("sensitivity")} + of + text + QStringList{s("--how"), s("output")});
+    for (const auto& row : rows[s("rows")].toArray()) sensitive += row.toObject()[s("matrices")].toInt();
+    QCOMPARE(sensitive, wanted);
+
+    const QJsonObject plan =
+        said({s("plan"), kSample, s("--spec"), spec, s("--spec"), other, s("--budget"), s("16bpw")});
+    qint64 planned = 0; // a row may be of several matrices
+    for (const auto& row : plan[s("rows")].toArray())
+        if (row.toObject()[s("spec")].isString()) planned += row.toObject()[s("elements")].toInteger();
+    QCOMPARE(planned, first(analyzed, "specs")[s("elements")].toInteger());
+}
+
+QS_TEST(TestOneMeaning)
+#include "one_meaning_test.moc"
