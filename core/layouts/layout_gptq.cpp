@@ -58,8 +58,19 @@ std::string warns(std::span<const TakenTensor> taken) {
                        std::ranges::count_if(taken, isOdd), taken.size(), shapeText(first->tensor->shape));
 }
 
+/// Of Qwen3-Next and Qwen 3.5. Source: gptqmodel/models/definitions/qwen3_next.py and qwen3_5.py, where they are marked "!".
+bool isGateOfLinearAttention(std::string_view name) {
+    constexpr std::string_view kGates[] = {"ba", "a", "b"};
+    return std::ranges::any_of(kGates, [&](std::string_view gate) {
+        return name.ends_with(fmt::format("linear_attn.in_proj_{}.weight", gate));
+    });
+}
+
 Result<void> holds(const TensorInfo& tensor) {
     if (auto named = hasWeightName(tensor); !named) return named;
+    if (isGateOfLinearAttention(tensor.name))
+        return fail(
+            "a gate of linear attention stays in its own dtype, because gptqmodel makes no quantized layer of it");
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
     if (tensor.role == TensorRole::Head || moduleOf(tensor.name) == "lm_head")
         return fail(

@@ -532,6 +532,7 @@ void WordLayoutsTest::refusals() {
     const auto model = opened(folder, {made("p.weight", DType::F32, {kRows, kColumns}, waves()),
                                        made("odd.weight", DType::F32, {10, 33}, std::vector<float>(330, 1.0f)),
                                        made("nameless", DType::F32, {kRows, kColumns}, waves()),
+                                       made("l.linear_attn.in_proj_ba.weight", DType::F32, {kRows, kColumns}, waves()),
                                        made("lm_head.weight", DType::F32, {kRows, kColumns}, waves())});
     const QString out = folder.filePath(QStringLiteral("out.safetensors"));
     const std::tuple<const char*, const char*, const char*, const char*> cases[] = {
@@ -542,6 +543,7 @@ void WordLayoutsTest::refusals() {
         {"gptq", "int3:block=32:scaletype=f16", "^odd", "multiples of 32"},
         {"gptq", "int4:block=40:scaletype=f16", "^p", "block=40"},
         {"gptq", "int4:block=32:scaletype=f16", "^lm_head", "within the blocks alone"},
+        {"gptq", "int4:block=32:scaletype=f16", "in_proj_ba", "gptqmodel makes no"},
         {"mlx", "int4:block=64", "^p", "scaletype=bf16"}};
     for (const auto& [layout, spec, filter, part] : cases) {
         const auto done = quantizeModel(*model, {*parseSpec(spec), filter, layout, out.toStdString()}, Job{});
