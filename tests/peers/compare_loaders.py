@@ -30,7 +30,7 @@ import torch
 from safetensors import safe_open
 
 import gguf_networks
-from networks import NETWORKS, make
+from networks import ENCODERS, NETWORKS, make
 
 torch.set_num_threads(1)
 SECOND_LAYER = r"^(?!.*\.wo\.weight).*\b(layers?|h|blocks?|layer_list|blk)\.1\."
@@ -107,16 +107,32 @@ def by_gptqmodel(folder, task):
         return GPTQModel.load(str(folder), device="cpu", backend=BACKEND.GPTQ_TORCH, dtype=torch.float16).model.eval(), {}
 
 
+class HiddenStates:
+    """What llama.cpp says of an encoder: neither pooler nor head."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, **arguments):
+        return {"last_hidden_state": self.model(**arguments)["last_hidden_state"]}
+
+
 def by_llama_cpp(file, task):
-    return gguf_networks.LlamaCpp(file), {}
+    return gguf_networks.LlamaCpp(file, task in ENCODERS), {}
 
 
 def older_config(folder):
-    """What mlx_lm looks for in config.json, and transformers 5 writes under other names."""
+    """What mlx_lm and llama.cpp's converter look for in config.json, and transformers 5 writes under other names or not at all."""
     config = json.loads((folder / "config.json").read_text())
-    rope = config.get("rope_parameters") or {}
+    rope, kinds = config.get("rope_parameters") or {}, config.get("layer_types") or []
     names = {"rope_theta": rope.get("rope_theta"), "num_experts": config.get("num_local_experts"), "n_ctx": config.get("n_positions"),
-             "rotary_emb_base": rope.get("rope_theta"), "rotary_pct": rope.get("partial_rotary_factor"), "partial_rotary_factor": rope.get("partial_rotary_factor")}
+             "rotary_emb_base": rope.get("rope_theta"), "rotary_pct": rope.get("partial_rotary_factor", 1.0), "partial_rotary_factor": rope.get("partial_rotary_factor"),
+             "full_attention_interval": kinds.index("full_attention") + 1 if "full_attention" in kinds else None,
+             "layer_norm_eps": config.get("norm_eps"), "block_dim": config.get("hidden_size")}
+    if config["model_type"] == "mamba2":
+        names["intermediate_size"] = config["num_heads"] * config["head_dim"]
+    if config["model_type"] == "deepseek_v2":
+        names["rope_scaling"] = {"factor": 1.0}  # mlx_lm wants one; this one changes nothing
     return {name: value for name, value in names.items() if value is not None and name not in config}
 
 
@@ -261,6 +277,13 @@ def outputs(model, arguments):
     return torch.cat(flat)
 
 
+def rounded(values):
+    """To blocks of q8_0, in which llama.cpp multiplies q8_0 and q4_0."""
+    blocks = values.unflatten(-1, (-1, 32))
+    scale = blocks.abs().amax(-1, keepdim=True) / 127
+    return ((blocks / scale).nan_to_num().round() * scale.half().float()).flatten(-2)
+
+
 def apart(ours, theirs):
     """KL divergence of logits, else the relative squared error."""
     if ours.shape != theirs.shape:
@@ -315,7 +338,7 @@ class Network:
         return outputs(model, self.arguments), keys, folder
 
     def gguf(self):
-        """The network as llama.cpp's converter writes it, and the names of its tensors."""
+        """The network as llama.cpp's converter writes it, and the converter."""
         if not self.converted:
             file = self.work / "source.gguf"
             self.converted = file, gguf_networks.convert(self.source, file, older_config(self.source))
@@ -324,14 +347,11 @@ class Network:
     def gguf_cell(self, column, rules, second):
         cell = dict(network=self.name, architecture=self.kind, layout=column.layout, spec=column.spec, second=second, programs=column.peers)
         try:
-            source, names = self.gguf()
+            source, converter = self.gguf()
             by_llama_cpp(source, self.task)
-        except (NotImplementedError, ValueError) as error:
-            if isinstance(error, ValueError) and "Can not map tensor" not in str(error):
-                return dict(cell, result="not measured", reason=short(error))
-            return dict(cell, result="no loader", reason=f"llama.cpp's converter: {short(error)}")
-        except Exception as error:  # the tiny network is not of the sizes that it knows, say
-            return dict(cell, result="not measured", reason=short(error))
+        except Exception as error:  # it does not know the network, or the tiny network is not of the sizes that it takes
+            unknown = isinstance(error, NotImplementedError) or "Can not map tensor" in str(error)
+            return dict(cell, result="no loader" if unknown else "fails", reason=f"llama.cpp's converter: {short(error)}")
         cell["architecture"] = gguf_networks.architecture_of(source)
         out = self.work / "out.gguf"
         specs = [word for rule in rules for word in ("--spec", rule)]
@@ -339,15 +359,14 @@ class Network:
         if code:
             return dict(cell, result="refused", reason=refusal(said), itself=self.why_not_itself(column))
         types = gguf_networks.types_of(out)
-        places = {name: gguf_networks.name_in(names, name) for name, shape in self.shapes.items() if len(shape) > 1}
+        places = {name: gguf_networks.name_in(converter, name) for name, shape in self.shapes.items() if len(shape) > 1}
         taken = {name: types[place].lower() for name, place in places.items() if types.get(place, "F32") != "F32"}
         cell["quantized"] = sum(kind != "F32" for kind in types.values())
         turned = self.kind == "gpt2"  # its matrices are stored transposed, so their blocks run the other way
-        reference = (None, {}, None) if turned else self.plain(taken, torch.float32)
-        if cell["architecture"].endswith("bert"):  # llama.cpp says hidden states alone
-            hidden = by_transformers(reference[2], "AutoModel")[0]
-            reference = (outputs(lambda **arguments: {"last_hidden_state": hidden(**arguments)["last_hidden_state"]}, self.arguments), {}, reference[2])
-        cell = self.loaded(cell, column, out, reference)
+        theirs, _, folder = (None, {}, None) if turned else self.plain(taken, torch.float32)
+        if self.task in ENCODERS:
+            theirs = outputs(HiddenStates(by_transformers(folder, "AutoModel")[0]), self.arguments)
+        cell = self.loaded(cell, column, out, (theirs, {}, folder))
         own = self.why_not_itself(column) if cell["result"] != "loads" else ""
         return dict(cell, result="no loader", reason=own) if own else cell
 
@@ -361,6 +380,14 @@ class Network:
         with safe_open(decoded, "np") as values:
             gguf_networks.with_values(self.gguf()[0], {name: values.get_tensor(name) for name in values.keys()}, file)
         return outputs(by_llama_cpp(file, self.task)[0], self.arguments)
+
+    def rounded_outputs(self, folder):
+        """transformers on the decoded values, with the inputs of its layers rounded as llama.cpp rounds them."""
+        model, _ = by_transformers(folder, self.task)
+        for module in model.modules():
+            if isinstance(module, torch.nn.Linear):
+                module.register_forward_pre_hook(lambda module, given: (rounded(given[0]),))
+        return outputs(model, self.arguments)
 
     def int8_outputs(self, out):
         """bitsandbytes on the source, quantized by itself with the same layers left out: routers amplify what it rounds of activations."""
@@ -450,6 +477,8 @@ class Network:
         if column.layout == "gguf" and far > column.tolerance:
             theirs = self.gguf_outputs(out)
             far = abs(apart(ours, theirs))
+            if far > column.tolerance and folder:  # of this network the rounding alone is more than the tolerance
+                far = abs(apart(ours, self.rounded_outputs(folder)))
         if far > column.tolerance and column.loader is by_mlx:  # it computes some families in another way
             far = abs(apart(ours, self.own_outputs(column, folder)))
         if wrong:
@@ -493,7 +522,7 @@ def write(cells):
     """Puts the cells into the file, in place of older ones of the same networks and layouts."""
     path, order = Path(options.write), [row[0] for row in NETWORKS]
     place = lambda cell: (cell["network"], cell["layout"], cell["spec"])
-    cells = [cell for cell in cells if cell["layout"] and cell["result"] != "not measured"]
+    cells = [cell for cell in cells if cell["layout"]]
     new = {place(cell) for cell in cells}
     older = json.loads(path.read_text())["cells"] if path.exists() else []
     cells = cells + [cell for cell in older if place(cell) not in new]

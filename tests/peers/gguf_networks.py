@@ -2,6 +2,7 @@
 """Tiny networks as GGUF files: written by llama.cpp's own converter, run by llama.cpp (cyllama binds it). They have no vocabulary, because
 networks are asked with numbers of tokens.
 """
+import json
 import re
 import shutil
 import sys
@@ -24,13 +25,14 @@ def load_converter(source):
 
 
 def convert(folder, file, more):
-    """Writes `file`, all of it in F32, and returns the map of names. `more`: entries of config.json that the converter wants."""
+    """Writes `file`, all of it in F32, and returns the converter, for name_in(). `more`: entries of config.json that the converter wants."""
     conversion, gguf = converter
     hparams = {**conversion.ModelBase.load_hparams(Path(folder), False), **more}
     kind = conversion.get_model_class(conversion.get_model_architecture(hparams, conversion.ModelType.TEXT))
 
     class Network(kind):
         model_arch = kind.model_arch
+        no_mtp = True  # transformers makes no layers that predict further tokens
 
         def set_vocab(self):
             self.gguf_writer.add_tokenizer_model("none")
@@ -39,18 +41,20 @@ def convert(folder, file, more):
             if not any(key.endswith(".vocab_size") for part in self.gguf_writer.kv_data for key in part):
                 self.gguf_writer.add_vocab_size(hparams["vocab_size"])
 
+    tokens = {"model": {"vocab": {str(number): number for number in range(hparams["vocab_size"])}}, "added_tokens": []}
+    (Path(folder) / "tokenizer.json").write_text(json.dumps(tokens))  # the converter of Gemma 3 cuts the embedding to the tokens that are there
     network = Network(Path(folder), gguf.LlamaFileType.ALL_F32, Path(file), eager=True, hparams=hparams)
     if network.model_arch == gguf.MODEL_ARCH.MAMBA2:  # llama.cpp takes the heads from a key into which its converter writes 0
         add = network.gguf_writer.add_head_count
         network.gguf_writer.add_head_count = lambda count: add(count or hparams["num_heads"])
     network.write()
-    return network.tensor_map
+    return network
 
 
-def name_in(names, tensor):
+def name_in(network, tensor):
     """ "blk.0.attn_q.weight" of "model.layers.0.self_attn.q_proj.weight"; experts of a stack have the name of the stack. None: it has none."""
-    plain = re.sub(r"\.experts\.\d+\.", ".experts.", tensor)
-    return names.get_name(plain, (".weight",))
+    known = network.filter_tensors((tensor, None))  # without the prefix of a network with a head, say
+    return known and network.tensor_map.get_name(re.sub(r"\.experts\.\d+\.", ".experts.", known[0]), (".weight",))
 
 
 def with_values(source, values, file):
@@ -82,7 +86,7 @@ def vocabulary_of(file):
 class LlamaCpp:
     """A network in llama.cpp with the manners of one of transformers. An encoder says its hidden states, without a pooler or head."""
 
-    def __init__(self, file):
+    def __init__(self, file, is_encoder):
         from cyllama.llama import llama_cpp
 
         class Model(llama_cpp.LlamaModel):
@@ -90,7 +94,7 @@ class LlamaCpp:
 
         said = []
         llama_cpp.set_log_callback(lambda level, text: said.append(text))
-        self.is_encoder = architecture_of(file).endswith("bert")
+        self.is_encoder = is_encoder
         how = llama_cpp.LlamaModelParams()
         how.n_gpu_layers = 0
         try:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Tiny networks of the families that people quantize, as rows: name, model type of transformers, task, what differs from the sizes of
-its kind. make() writes one as save_pretrained does. Weights are drawn at random, biases too, so that a lost one shows.
+its kind. Where a program takes a size for granted, the network has it: as many key heads as heads, an inner size of four times the hidden
+size, layers up to the first of full attention. make() writes a network as save_pretrained does. Weights are drawn at random, biases too, so that
+a lost one shows.
 """
 import inspect
 
 import torch
 
 LM, MASKED, SEQ2SEQ, MODEL = "AutoModelForCausalLM", "AutoModelForMaskedLM", "AutoModelForSeq2SeqLM", "AutoModel"
+ENCODERS = (MASKED, MODEL)  # llama.cpp says their last hidden states alone
 BASE = dict(vocab_size=128, bos_token_id=1, eos_token_id=2, pad_token_id=0)
 TEXT = dict(BASE, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128,
             tie_word_embeddings=False)
@@ -29,13 +32,13 @@ NETWORKS = [
     ("qwen2, tied", "qwen2", LM, dict(TEXT, tie_word_embeddings=True)),
     ("qwen3", "qwen3", LM, dict(TEXT, head_dim=16)),
     ("gemma2", "gemma2", LM, dict(TEXT, head_dim=16, tie_word_embeddings=True)),
-    ("gemma3", "gemma3_text", LM, dict(TEXT, head_dim=16, tie_word_embeddings=True)),
-    ("phi", "phi", LM, TEXT),
+    ("gemma3", "gemma3_text", LM, dict(TEXT, num_hidden_layers=6, head_dim=16, tie_word_embeddings=True)),
+    ("phi", "phi", LM, dict(TEXT, num_key_value_heads=4, intermediate_size=256)),
     ("phi3", "phi3", LM, TEXT),
     ("gpt2", "gpt2", LM, GPT),
     ("gpt_neo", "gpt_neo", LM, dict(BASE, hidden_size=64, num_layers=2, attention_types=[[["global", "local"], 1]], num_heads=4, max_position_embeddings=128)),
     ("gptj", "gptj", LM, dict(GPT, rotary_dim=8, tie_word_embeddings=False)),
-    ("gpt_neox", "gpt_neox", LM, TEXT),
+    ("gpt_neox", "gpt_neox", LM, dict(TEXT, intermediate_size=256)),
     ("opt", "opt", LM, dict(TEXT, ffn_dim=128, word_embed_proj_dim=64, tie_word_embeddings=True)),
     ("bloom", "bloom", LM, dict(BASE, hidden_size=64, n_layer=2, n_head=4)),
     ("falcon", "falcon", LM, dict(TEXT, new_decoder_architecture=True, num_kv_heads=2, alibi=False)),
@@ -43,7 +46,7 @@ NETWORKS = [
     ("starcoder2", "starcoder2", LM, TEXT),
     ("stablelm", "stablelm", LM, dict(TEXT, use_qkv_bias=True)),
     ("olmo2", "olmo2", LM, TEXT),
-    ("cohere2", "cohere2", LM, dict(TEXT, head_dim=16, tie_word_embeddings=True, logit_scale=1.0)),
+    ("cohere2", "cohere2", LM, dict(TEXT, num_hidden_layers=4, head_dim=16, tie_word_embeddings=True, logit_scale=1.0)),
     ("granite", "granite", LM, TEXT),
     ("glm4", "glm4", LM, dict(TEXT, head_dim=16)),
     ("smollm3", "smollm3", LM, TEXT),
@@ -51,17 +54,17 @@ NETWORKS = [
     ("mixtral", "mixtral", LM, dict(TEXT, num_local_experts=4, num_experts_per_tok=2)),
     ("qwen2_moe", "qwen2_moe", LM, dict(TEXT, **EXPERTS, shared_expert_intermediate_size=64)),
     ("qwen3_moe", "qwen3_moe", LM, dict(TEXT, **EXPERTS, head_dim=16)),
-    ("olmoe", "olmoe", LM, dict(TEXT, num_experts=4, num_experts_per_tok=2)),
+    ("olmoe", "olmoe", LM, dict(TEXT, num_key_value_heads=4, num_experts=4, num_experts_per_tok=2)),
     ("deepseek_v2", "deepseek_v2", LM, dict(TEXT, **DEEPSEEK)),
     ("deepseek_v3", "deepseek_v3", LM, dict(TEXT, **DEEPSEEK)),
     ("gpt_oss", "gpt_oss", LM, dict(TEXT, head_dim=16, num_local_experts=4, num_experts_per_tok=2)),
     ("granitemoe", "granitemoe", LM, dict(TEXT, num_local_experts=4, num_experts_per_tok=2)),
-    ("phimoe", "phimoe", LM, dict(TEXT, num_local_experts=4, num_experts_per_tok=2)),
+    ("phimoe", "phimoe", LM, dict(TEXT, num_local_experts=4, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True)),
     # state spaces and convolutions beside attention
-    ("mamba", "mamba", LM, dict(BASE, hidden_size=64, num_hidden_layers=2, state_size=16)),
+    ("mamba", "mamba", LM, dict(BASE, hidden_size=64, num_hidden_layers=2, state_size=16, time_step_rank=32)),
     ("mamba2", "mamba2", LM, dict(BASE, hidden_size=64, num_hidden_layers=2, state_size=16, num_heads=8, head_dim=16, n_groups=2, chunk_size=8)),
     ("qwen3_next", "qwen3_next", LM, dict(TEXT, **EXPERTS, **GATED_DELTA, shared_expert_intermediate_size=64, layer_types=["linear_attention", "full_attention"])),
-    ("lfm2", "lfm2", LM, dict(TEXT, block_multiple_of=32, conv_L_cache=3, layer_types=["conv", "full_attention"])),
+    ("lfm2", "lfm2", LM, dict(TEXT, tie_word_embeddings=True, block_multiple_of=32, conv_L_cache=3, layer_types=["conv", "full_attention"])),
     # encoders and seq2seq
     ("bert", "bert", MODEL, ENCODER),
     ("bert with its head", "bert", MASKED, ENCODER),
@@ -69,6 +72,7 @@ NETWORKS = [
     ("distilbert", "distilbert", MODEL, dict(BASE, dim=64, hidden_dim=128, n_layers=2, n_heads=4, max_position_embeddings=128)),
     ("mpnet", "mpnet", MODEL, ENCODER),
     ("modernbert", "modernbert", MASKED, dict(ENCODER, cls_token_id=1, sep_token_id=2)),
+    ("modernbert without its head", "modernbert", MODEL, dict(ENCODER, cls_token_id=1, sep_token_id=2)),
     ("t5", "t5", SEQ2SEQ, dict(BASE, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, decoder_start_token_id=0)),
     ("t5 1.1", "t5", SEQ2SEQ, dict(BASE, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, decoder_start_token_id=0, feed_forward_proj="gated-gelu", tie_word_embeddings=False)),
     ("bart", "bart", SEQ2SEQ, dict(BASE, d_model=64, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=128,
