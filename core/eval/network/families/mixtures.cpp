@@ -13,18 +13,28 @@ constexpr auto kWithExperts = Layers::WithExperts;
 constexpr WeightName kFusedExperts[] = {
     {WeightRole::ExpertGateUp, "mlp.experts.gate_up_proj", "ffn_gate_up_exps.weight", false, true, kWithExperts},
     {WeightRole::ExpertDown, "mlp.experts.down_proj", "ffn_down_exps.weight", false, true, kWithExperts}};
+/// Names of mlx_lm, which has the matrices of all experts in one tensor too.
+constexpr WeightName stackedIn(WeightRole role, const char* name) {
+    return {role, name, nullptr, false, true, kWithExperts};
+}
 constexpr WeightName kMixtralExperts[] = {
     {WeightRole::Router, "block_sparse_moe.gate.weight", "ffn_gate_inp.weight", false, false, kWithExperts},
     {WeightRole::Router, "mlp.gate.weight", nullptr, false, true, kWithExperts},
     {WeightRole::ExpertGate, "block_sparse_moe.experts.{}.w1.weight", "ffn_gate_exps.weight", false, false,
      kWithExperts},
     {WeightRole::ExpertUp, "block_sparse_moe.experts.{}.w3.weight", "ffn_up_exps.weight", false, false, kWithExperts},
-    {WeightRole::ExpertDown, "block_sparse_moe.experts.{}.w2.weight", nullptr, false, false, kWithExperts}};
+    {WeightRole::ExpertDown, "block_sparse_moe.experts.{}.w2.weight", nullptr, false, false, kWithExperts},
+    stackedIn(WeightRole::ExpertGate, "block_sparse_moe.switch_mlp.gate_proj.weight"),
+    stackedIn(WeightRole::ExpertUp, "block_sparse_moe.switch_mlp.up_proj.weight"),
+    stackedIn(WeightRole::ExpertDown, "block_sparse_moe.switch_mlp.down_proj.weight")};
 constexpr WeightName kQwen3Experts[] = {
     {WeightRole::Router, "mlp.gate.weight", "ffn_gate_inp.weight", false, false, kWithExperts},
     {WeightRole::ExpertGate, "mlp.experts.{}.gate_proj.weight", "ffn_gate_exps.weight", false, false, kWithExperts},
     {WeightRole::ExpertUp, "mlp.experts.{}.up_proj.weight", "ffn_up_exps.weight", false, false, kWithExperts},
-    {WeightRole::ExpertDown, "mlp.experts.{}.down_proj.weight", nullptr, false, false, kWithExperts}};
+    {WeightRole::ExpertDown, "mlp.experts.{}.down_proj.weight", nullptr, false, false, kWithExperts},
+    stackedIn(WeightRole::ExpertGate, "mlp.switch_mlp.gate_proj.weight"),
+    stackedIn(WeightRole::ExpertUp, "mlp.switch_mlp.up_proj.weight"),
+    stackedIn(WeightRole::ExpertDown, "mlp.switch_mlp.down_proj.weight")};
 
 constexpr auto kMixtralLayer =
     joined(kAttentionNames, kNormsBeforeNames, std::to_array(kFusedExperts), std::to_array(kMixtralExperts));
