@@ -38,7 +38,7 @@ Result<void> runCapture(const CaptureOptions& options) {
     eval::CapturePlan plan;
     plan.text = std::move(*text);
     plan.context = options.text.context, plan.chunks = options.text.chunks, plan.rows = options.rows,
-    plan.units = *units;
+    plan.units = *units, plan.replace = replaceOf(options.output);
     const auto done = (*kind)->write(*model, plan, options.output, processJob());
     if (!done) return tl::unexpected(done.error());
     if (const auto end = options.units.end()) return *end;
@@ -59,7 +59,7 @@ Run declareCapture(CLI::App& app) {
            "The file to write: .safetensors for inputs of layers, .gguf or .dat for an\nimportance matrix of llama.cpp")
         .type("OUT")
         .required()
-        .writes(endings);
+        .writes(endings, {".dat"});
     option(app, "--what", options->what,
            "rows: inputs; gram: X^T X of all inputs, for gptq; imatrix, imatrix-dat: sums of\n"
            "squares (default: the first that OUT's ending allows)")

@@ -189,7 +189,7 @@ Result<void> runEval(const EvalOptions& options) {
 
     std::optional<eval::BaseSaver> saver;
     if (!options.saveBase.empty()) {
-        auto made = eval::BaseSaver::of(options.saveBase, plan);
+        auto made = eval::BaseSaver::of(options.saveBase, plan, replaceOf(options.saveBase));
         if (!made) return tl::unexpected(made.error());
         saver.emplace(std::move(*made));
     }
@@ -278,7 +278,7 @@ Run declareEval(CLI::App& app) {
         .reads();
     option(app, "--save-base", options->saveBase, "Write what the model says as such a file")
         .type("FILE")
-        .writes({".bin", ".dat", ".kld", ".logits"});
+        .writes({".bin", ".dat", ".kld", ".logits"}, {".bin", ".dat", ".kld", ".logits"});
     flag(app, "--llama-cpp", options->llama,
          "Print the figures of llama-perplexity's KL divergence too, by its own definitions");
     flag(app, "--no-floor", options->noFloor,

@@ -19,7 +19,7 @@ struct OptionMark {
     std::string unless;
     std::string name; ///< name of the option; detects that another option was created at the same address
     OptionRole role = OptionRole::Setting;
-    std::vector<std::string> endings = {}; ///< of an output file
+    std::vector<std::string> endings = {}, unmarked = {}; ///< of an output file
 };
 std::map<const CLI::Option*, OptionMark>& optionMarks() {
     static std::map<const CLI::Option*, OptionMark> all;
@@ -110,10 +110,11 @@ void addPaths(const CLI::App& command, RunFiles& files) {
         const auto use = pathUse(declared);
         if (use == PathUse::None) continue;
         const std::string as = declared->get_name();
+        const OptionMark& mark = optionMarks().at(declared);
         for (const auto& path : declared->results()) {
-            if (path == optionMarks().at(declared).unless) continue;
+            if (path == mark.unless) continue;
             if (use == PathUse::Input) files.reads(path, as);
-            if (use == PathUse::Output) files.writes(path, as, optionMarks().at(declared).endings);
+            if (use == PathUse::Output) files.writes(path, as, mark.endings, mark.unmarked);
             if (use == PathUse::Export) files.exports(path, as, false);
             if (use == PathUse::CertifiedExport) files.exports(path, as, true);
         }
@@ -147,9 +148,10 @@ Option Option::check(std::function<std::string(const std::string&)> problem) con
     return Option(declared_->check(std::move(problem)));
 }
 Option Option::reads(const std::string& unless) const { return marked(declared_, PathUse::Input, unless); }
-Option Option::writes(std::vector<std::string> endings) const {
+Option Option::writes(std::vector<std::string> endings, std::vector<std::string> unmarked) const {
     marked(declared_, PathUse::Output, "-");
-    optionMarks()[declared_].endings = std::move(endings);
+    OptionMark& mark = optionMarks()[declared_];
+    mark.endings = std::move(endings), mark.unmarked = std::move(unmarked);
     return *this;
 }
 Option Option::certifies() const { return marked(declared_, PathUse::CertifiedExport); }

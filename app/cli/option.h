@@ -47,8 +47,8 @@ public:
 
     /// The value is the path of an input file or folder. `unless` is a value that is not a path.
     Option reads(const std::string& unless = {}) const;
-    /// Path of an output file, and how its name may end: {".json"}.
-    Option writes(std::vector<std::string> endings) const;
+    /// Path of an output file, and how its name may end: {".json"}. `unmarked`: see RunFiles::writes().
+    Option writes(std::vector<std::string> endings, std::vector<std::string> unmarked = {}) const;
     Option exports() const;   ///< path of an exported file or folder; see RunFiles
     Option certifies() const; ///< like exports(), and a certificate is written too
 

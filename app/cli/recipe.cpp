@@ -81,7 +81,7 @@ Result<void> convert(const RecipeOptions& options) {
         for (const std::string& remark : written->remarks) note(remark);
         return print(written->text);
     }
-    if (auto done = writeWholeFile(options.output, written->text); !done) return done;
+    if (auto done = writeWholeFile(options.output, written->text, replaceOf(options.output)); !done) return done;
     std::string text =
         fmt::format("Wrote {}: {}. Read back, it says the same.\n", escapeForPeople(options.output, 300), to.title);
     for (const std::string& remark : written->remarks) text += remark + "\n";
@@ -131,7 +131,7 @@ Run declareRecipe(CLI::App& app) {
         for (std::string& ending : endingsOf(*row)) addOnce(endings, std::move(ending));
     }
     option(two, "--to", converting->to, "Whose recipe to write; see `recipe formats`").required().type("ID").oneOf(ids);
-    option(two, "-o,--output", converting->output, "The file to write").required().type("OUT").writes(endings);
+    option(two, "-o,--output", converting->output, "The file to write").required().type("OUT").writes(endings, endings);
     CLI::App& three = subcommand(app, "formats", "List the formats of recipes and how their rules match");
     listing->outputs.declare(three, {"json"});
     return [=, &one, &two] {

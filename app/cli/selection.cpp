@@ -3,6 +3,7 @@
 
 #include "app/cli/interrupt.h"
 #include "app/cli/terminal.h"
+#include "app/cli/units.h"
 #include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/select.h"
@@ -18,6 +19,8 @@ RunFiles& runFiles() {
     static RunFiles files;
     return files;
 }
+
+Replace replaceOf(const std::string& path) { return runFiles().replace(path, part().force); }
 
 std::string& asConvention() {
     static std::string id;

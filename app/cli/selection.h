@@ -25,6 +25,8 @@ Result<DecodedAs> decodedAs(const std::string& id);
 
 /// The files of this process. Each model opened by open() is added as an input.
 RunFiles& runFiles();
+/// What an output file of this run may replace. It depends on --force.
+Replace replaceOf(const std::string& path);
 /// Opens a model and prints its warnings to stderr. Fails if an output is one of its files.
 Result<std::shared_ptr<const Model>> open(const std::string& path);
 /// The same, but tensors stored by `quantize` appear as their decoded tensors.

@@ -36,7 +36,7 @@ Result<void> runTokenize(const TokenizeOptions& options) {
     reading.reset();
     if (!file) return tl::unexpected(file.error());
     if (!options.ids.empty())
-        if (auto done = eval::writeTokens(options.ids, file->tokens); !done) return done;
+        if (auto done = eval::writeTokens(options.ids, file->tokens, replaceOf(options.ids)); !done) return done;
     if (!options.outputs.standardOutput())
         if (auto done = printTokens(*file); !done) return done;
     if (!options.outputs.any()) return {};
@@ -58,7 +58,7 @@ Run declareTokenize(CLI::App& app) {
         .reads();
     option(app, "-o,--output", options->ids, "Write the ids: an array of i32 (.npy), else one number a line")
         .type("FILE")
-        .writes({".npy", ".txt"});
+        .writes({".npy", ".txt"}, {".npy", ".txt"});
     options->outputs.declare(app, {"json", "csv", "html", "pdf", "md"});
     return [options] {
         options->commandLine = "quantscope-cli tokenize " + options->path + " --text " + options->text;

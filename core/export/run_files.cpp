@@ -78,13 +78,16 @@ bool isOwnFile(const std::string& path) {
     return ends->size == 0 || ends->have({"\"quantscope", "quantscope_hdf5"});
 }
 
+bool endsWithAny(const std::string& path, const std::vector<std::string>& endings) {
+    std::string lower = path;
+    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+    return std::ranges::any_of(endings, [&](const std::string& ending) { return lower.ends_with(ending); });
+}
+
 } // namespace
 
 Result<void> checkEnding(const std::string& path, const std::string& as, const std::vector<std::string>& endings) {
-    std::string lower = path;
-    std::ranges::transform(lower, lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
-    const auto isEnding = [&](const std::string& ending) { return lower.ends_with(ending); };
-    if (endings.empty() || std::ranges::any_of(endings, isEnding)) return {};
+    if (endings.empty() || endsWithAny(path, endings)) return {};
     return fail(fmt::format("The name of {} ({}) must end in {}.", shownOutput(path), as, fmt::join(endings, " or ")),
                 path);
 }
@@ -124,10 +127,11 @@ void RunFiles::reads(const Model& model) {
     reads(model.folder, "the opened folder");
 }
 
-void RunFiles::writes(const std::string& path, const std::string& as, std::vector<std::string> endings) {
+void RunFiles::writes(const std::string& path, const std::string& as, std::vector<std::string> endings,
+                      std::vector<std::string> unmarked) {
     if (path.empty() || path == "-") return;
     outputs_.push_back(placeOf(path, as));
-    outputs_.back().endings = std::move(endings);
+    outputs_.back().endings = std::move(endings), outputs_.back().unmarked = std::move(unmarked);
 }
 
 void RunFiles::exports(const std::string& path, const std::string& as, bool certified) {
@@ -159,13 +163,22 @@ Result<void> RunFiles::mayBeWritten(bool force, const char* forced) const {
     for (const Place& output : outputs_) {
         if (output.isSpecial || output.isFolder) continue;
         if (auto fine = checkEnding(output.path, output.as, output.endings); !fine) return fine;
-        if (output.id && !force && !isOwnFile(output.path) && !isOwnFile(certificatePathFor(output.path)))
+        if (!force && !endsWithAny(output.path, output.unmarked) && stays(output))
             return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give {} to "
                                     "replace it.",
                                     shownOutput(output.path), output.as, forced),
                         output.path);
     }
     return {};
+}
+
+bool RunFiles::stays(const Place& output) {
+    return output.id && !output.isSpecial && !isOwnFile(output.path) && !isOwnFile(certificatePathFor(output.path));
+}
+
+Replace RunFiles::replace(const std::string& path, bool force) const {
+    const auto stay = [&](const Place& output) { return output.path == path && stays(output); };
+    return !force && std::ranges::any_of(outputs_, stay) ? Replace::Equal : Replace::Any;
 }
 
 Result<void> RunFiles::apart() const {

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "core/model/model.h"
+#include "core/model/output/atomic_file.h"
 
 #include <optional>
 #include <string>
@@ -22,8 +23,10 @@ public:
     void reads(const std::string& path, const std::string& as);
     /// Adds the files of an opened model, its folder, and the files beside it that say how it is quantized.
     void reads(const Model& model);
-    /// `endings`: how the name may end, in lower case; empty: as it likes.
-    void writes(const std::string& path, const std::string& as, std::vector<std::string> endings = {});
+    /// `endings`: how the name may end, in lower case; empty: as it likes. `unmarked`: those of the endings whose files
+    /// have no place for a mark of this program, see replace().
+    void writes(const std::string& path, const std::string& as, std::vector<std::string> endings = {},
+                std::vector<std::string> unmarked = {});
     /// Adds an exported file or folder, and its certificate. The certificate is written or, if `certified` is false,
     /// the one of a replaced file is removed.
     void exports(const std::string& path, const std::string& as, bool certified);
@@ -31,17 +34,20 @@ public:
     Result<void> apart() const;
     /// Fails if an output has another ending than it may have, or would replace a file without a mark of this program: a
     /// checkpoint of somebody, or a table. `force`: such a file may be replaced; `forced` is how the user says so.
-    /// Folders are looked at when they are written, see AtomicFolder.
+    /// Folders are looked at when they are written, see AtomicFolder; files without a mark as replace() says.
     Result<void> mayBeWritten(bool force, const char* forced = "--force") const;
+    /// How to write an output: one whose file has no place for a mark replaces only its like, unless `force` is given.
+    Replace replace(const std::string& path, bool force) const;
 
 private:
     struct Place {
         std::string path, as, canonical;
-        std::vector<std::string> endings = {};
+        std::vector<std::string> endings = {}, unmarked = {};
         std::optional<std::pair<std::uint64_t, std::uint64_t>> id; ///< device and inode; empty if it does not exist
         bool isFolder = false, isSpecial = false;
     };
     static Place placeOf(const std::string& path, const std::string& as);
+    static bool stays(const Place& output); ///< it is there, and nothing says that this program wrote it
     static bool same(const Place& a, const Place& b);
     static Result<void> apart(const Place& output, const Place& input);
     std::vector<Place> inputs_, outputs_, removed_;

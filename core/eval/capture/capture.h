@@ -6,6 +6,7 @@
 
 #include "core/eval/network/network_weights.h"
 #include "core/eval/run/evaluation_text.h"
+#include "core/model/output/atomic_file.h"
 
 #include <span>
 
@@ -23,6 +24,7 @@ struct CapturePlan {
     /// Shares the chunks with other processes. Only a process that is no shard of several and finds all chunks writes the
     /// file. Null: all chunks are computed.
     UnitRun* units = nullptr;
+    Replace replace = Replace::Any; ///< what an importance matrix may replace
 };
 
 /// All 0: no file was written, see CapturePlan::units.

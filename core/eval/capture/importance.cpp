@@ -104,7 +104,7 @@ Result<Captured> writeImportance(SharedModel model, const CapturePlan& plan, con
     for (auto& [name, entry] : byName) out.entries.push_back(std::move(entry));
     const std::string bytes = render(out);
     if (auto fine = notAnOpenedInput(path, model.get()); !fine) return tl::unexpected(fine.error());
-    if (auto done = writeWholeFile(path, bytes); !done) return tl::unexpected(done.error());
+    if (auto done = writeWholeFile(path, bytes, plan.replace); !done) return tl::unexpected(done.error());
     return Captured{pass->tokens(), pass->chunks(), pass->matrices().size(), bytes.size()};
 }
 

@@ -153,9 +153,10 @@ Result<void> BaseFile::read(std::size_t row, std::size_t count, std::span<float>
 }
 
 Result<BaseWriter> BaseWriter::create(const std::string& path, const BaseHeader& header,
-                                      std::span<const std::int32_t> tokens) {
+                                      std::span<const std::int32_t> tokens, Replace replace) {
     const std::size_t rows = header.chunks * header.rowsOfChunk();
-    auto file = AtomicFile::create(path, kHeaderBytes + 4 * tokens.size() + 2 * rows * baseRowWords(header.vocabulary));
+    auto file = AtomicFile::create(path, kHeaderBytes + 4 * tokens.size() + 2 * rows * baseRowWords(header.vocabulary),
+                                   replace);
     if (!file) return tl::unexpected(file.error());
     const std::int32_t sizes[] = {std::int32_t(header.context), std::int32_t(header.vocabulary),
                                   std::int32_t(header.chunks)};

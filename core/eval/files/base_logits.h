@@ -56,7 +56,7 @@ private:
 class BaseWriter {
 public:
     static Result<BaseWriter> create(const std::string& path, const BaseHeader& header,
-                                     std::span<const std::int32_t> tokens);
+                                     std::span<const std::int32_t> tokens, Replace replace = Replace::Any);
     /// Adds the logits of the next scored tokens, [rows, vocabulary]. Error: a logit is not finite.
     Result<void> add(std::span<const float> logits);
     /// Gives the file its name. Error: rows are missing.

@@ -40,9 +40,9 @@ Result<void> takeReference(EvaluationPlan& plan, std::shared_ptr<const BaseFile>
     return {};
 }
 
-Result<BaseSaver> BaseSaver::of(const std::string& path, const EvaluationPlan& plan) {
+Result<BaseSaver> BaseSaver::of(const std::string& path, const EvaluationPlan& plan, Replace replace) {
     if (plan.scored != Scored::SecondHalf) return fail(kHalvesOnly);
-    return BaseSaver(path, plan);
+    return BaseSaver(path, plan, replace);
 }
 
 Result<void> BaseSaver::take(const LogitRows& rows) {
@@ -51,7 +51,7 @@ Result<void> BaseSaver::take(const LogitRows& rows) {
         std::size_t chunks = plan_->text.tokens.size() / plan_->context;
         if (plan_->chunks > 0) chunks = std::min(chunks, plan_->chunks);
         auto writer = BaseWriter::create(path_, {plan_->context, rows.reference.size() / rows.next.size(), chunks},
-                                         plan_->text.tokens);
+                                         plan_->text.tokens, replace_);
         if (!writer) return tl::unexpected(writer.error());
         writer_.emplace(std::move(*writer));
     }

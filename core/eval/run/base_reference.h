@@ -15,15 +15,17 @@ Result<void> takeReference(EvaluationPlan& plan, std::shared_ptr<const BaseFile>
 class BaseSaver {
 public:
     /// Error: the plan scores tokens that such a file cannot hold.
-    static Result<BaseSaver> of(const std::string& path, const EvaluationPlan& plan);
+    static Result<BaseSaver> of(const std::string& path, const EvaluationPlan& plan, Replace replace = Replace::Any);
     /// Pass this function to EvaluationPlan::compared.
     Result<void> take(const LogitRows& rows);
     Result<void> finish(const Job& job);
 
 private:
-    BaseSaver(std::string path, const EvaluationPlan& plan) : path_(std::move(path)), plan_(&plan) {}
+    BaseSaver(std::string path, const EvaluationPlan& plan, Replace replace)
+        : path_(std::move(path)), plan_(&plan), replace_(replace) {}
     std::string path_;
     const EvaluationPlan* plan_;
+    Replace replace_;
     std::optional<BaseWriter> writer_;
 };
 

@@ -109,11 +109,11 @@ Result<Report> tokensReport(const Model& model, const TokenizedFile& file, const
     return report;
 }
 
-Result<void> writeTokens(const std::string& path, const std::vector<PlacedToken>& tokens) {
-    if (path.ends_with(".npy")) return writeWholeFile(path, npyOf(tokens));
+Result<void> writeTokens(const std::string& path, const std::vector<PlacedToken>& tokens, Replace replace) {
+    if (path.ends_with(".npy")) return writeWholeFile(path, npyOf(tokens), replace);
     std::string text;
     for (const PlacedToken& token : tokens) text += std::to_string(token.id) + "\n";
-    return writeWholeFile(path, text);
+    return writeWholeFile(path, text, replace);
 }
 
 } // namespace qs::eval

@@ -4,6 +4,7 @@
 
 #include "core/base/column.h"
 #include "core/eval/tokenizer/tokenizer.h"
+#include "core/model/output/atomic_file.h"
 #include "core/report/report.h"
 
 namespace qs::eval {
@@ -35,6 +36,7 @@ Result<Report> tokensReport(const Model& model, const TokenizedFile& file, const
                             const Job& job);
 
 /// Writes the ids: an array of i32 if the path ends with .npy, else one number per line.
-Result<void> writeTokens(const std::string& path, const std::vector<PlacedToken>& tokens);
+Result<void> writeTokens(const std::string& path, const std::vector<PlacedToken>& tokens,
+                         Replace replace = Replace::Any);
 
 } // namespace qs::eval

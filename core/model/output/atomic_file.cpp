@@ -25,9 +25,16 @@ namespace {
 
 constexpr std::size_t kBuffer = std::size_t(1) << 20; // bytes
 
+bool holds(const MappedFile& file, std::uint64_t offset, std::span<const std::byte> bytes) {
+    if (offset + bytes.size() > file.size()) return false;
+    std::vector<std::byte> there(bytes.size());
+    file.readInto(std::size_t(offset), there);
+    return std::ranges::equal(there, bytes);
+}
+
 } // namespace
 
-Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t expectedBytes) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t expectedBytes, Replace replace) {
     auto target = outputPath(path);
     if (!target) return tl::unexpected(target.error());
     struct stat old {};
@@ -38,6 +45,11 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
 
     AtomicFile file;
     file.path_ = target->path;
+    if (exists && replace == Replace::Equal) {
+        auto there = MappedFile::open(target->path, FileAccess::Pread);
+        if (!there) return tl::unexpected(there.error());
+        file.equal_ = std::move(*there);
+    }
     // A file without a name disappears with the process. It gets its name through /proc, so /proc must be mounted.
     file.fd_ = ::open(target->folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
     if (file.fd_ >= 0 && ::access(fmt::format("/proc/self/fd/{}", file.fd_).c_str(), F_OK) != 0) {
@@ -85,8 +97,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, std::uint64_t exp
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})),
-      partial_(std::move(other.partial_)), buffer_(std::move(other.buffer_)), written_(std::move(other.written_)),
-      at_(other.at_), size_(other.size_) {}
+      partial_(std::move(other.partial_)), equal_(std::move(other.equal_)), buffer_(std::move(other.buffer_)),
+      written_(std::move(other.written_)), at_(other.at_), size_(other.size_) {}
 
 AtomicFile::~AtomicFile() {
     if (fd_ >= 0) ::close(fd_);
@@ -102,6 +114,7 @@ Result<void> AtomicFile::makePartial() {
 
 Result<void> AtomicFile::writeAt(std::uint64_t offset, std::span<const std::byte> bytes) {
     NoSizeSignal guard;
+    if (equal_ && !holds(*equal_, offset, bytes)) return stays();
     for (std::size_t at = 0; at < bytes.size(); at += kBuffer) {
         const std::size_t n = std::min(kBuffer, bytes.size() - at);
         written_.push_back({offset + at, n, XXH3_64bits(bytes.data() + at, n)});
@@ -197,6 +210,14 @@ tl::unexpected<Error> AtomicFile::cannot() const {
         path_);
 }
 
+tl::unexpected<Error> AtomicFile::stays() const {
+    return fail(
+        fmt::format("{} is there with other contents, and does not say that this program wrote it: name another "
+                    "file, or give --force to replace it.",
+                    shownPath(path_)),
+        path_);
+}
+
 Result<void> AtomicFile::commit(const Job& job, const Naming& naming) {
     if (auto sealed = seal(job); !sealed) return sealed;
     const auto lock = FolderLock::take(folder(), job);
@@ -211,6 +232,7 @@ std::string AtomicFile::folder() const { return path_.substr(0, path_.rfind('/')
 
 Result<void> AtomicFile::seal(const Job& job) {
     if (auto flushed = flush(); !flushed) return flushed;
+    if (equal_ && equal_->size() != size_) return stays();
     // The reserved space may be larger than the file.
     if (::ftruncate(fd_, off_t(size_)) != 0) return cannot();
     if (auto same = readsBack(job); !same) return same;
@@ -239,8 +261,8 @@ Result<void> AtomicFile::takeName() {
     return syncFolder(folder());
 }
 
-Result<void> writeWholeFile(const std::string& path, std::string_view text) {
-    auto file = AtomicFile::create(path);
+Result<void> writeWholeFile(const std::string& path, std::string_view text, Replace replace) {
+    auto file = AtomicFile::create(path, 0, replace);
     if (!file) return tl::unexpected(file.error());
     if (auto written = file->write(text); !written) return written;
     return file->commit();

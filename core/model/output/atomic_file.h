@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,7 +18,11 @@
 
 namespace qs {
 
+class MappedFile;
 class Model;
+
+/// What a new file may replace. Equal: only a file that has the same bytes, so that nothing of others is lost.
+enum class Replace { Any, Equal };
 
 /// A new file that replaces the target on commit(). Without commit() nothing remains, also when the process is killed.
 /// It uses O_TMPFILE where the file system supports it. Elsewhere the next writer of the same target removes the
@@ -25,7 +30,9 @@ class Model;
 class AtomicFile {
 public:
     /// `expectedBytes`: reserved now if the file system can, so that a full disk is reported before the work starts.
-    static Result<AtomicFile> create(const std::string& path, std::uint64_t expectedBytes = 0);
+    /// `replace`: with Replace::Equal the first bytes that the file there does not have are an error.
+    static Result<AtomicFile> create(const std::string& path, std::uint64_t expectedBytes = 0,
+                                     Replace replace = Replace::Any);
     AtomicFile(AtomicFile&& other) noexcept;
     AtomicFile& operator=(AtomicFile&&) = delete;
     ~AtomicFile();
@@ -55,6 +62,7 @@ private:
         std::uint64_t offset, bytes, sum; ///< bytes; `sum` is the XXH3 hash
     };
     tl::unexpected<Error> cannot() const; ///< the error for errno
+    tl::unexpected<Error> stays() const;  ///< the error for a file with other bytes
     std::string folder() const;
     Result<void> makePartial();
     Result<void> writeOut(std::span<const std::byte> bytes);
@@ -63,13 +71,14 @@ private:
     int fd_ = -1;
     std::string path_, temporary_; ///< `temporary_`: path of the file in the partial folder; "" for O_TMPFILE
     std::optional<PartialFolder> partial_;
+    std::shared_ptr<MappedFile> equal_; ///< the file that is there, if it must have the same bytes
     std::string buffer_;
     std::vector<Written> written_;
     std::uint64_t at_ = 0, size_ = 0; ///< `at_`: offset of the buffer's first byte; `size_`: end of the written part
 };
 
 /// Writes a small file (JSON, HTML, ...) in one call.
-Result<void> writeWholeFile(const std::string& path, std::string_view text);
+Result<void> writeWholeFile(const std::string& path, std::string_view text, Replace replace = Replace::Any);
 
 /// Fails if `path` is one of the model's files (same device and inode, under any name), so that an input is never
 /// replaced.

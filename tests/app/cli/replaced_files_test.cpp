@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Outputs have the ending of their kind, and replace only what the program wrote, or what --force gives up.
 #include "cli_run.h"
+#include "core/recipes/recipe_format.h"
 #include "tests/support/test_program.h"
 
 #include <QTemporaryDir>
@@ -12,6 +13,9 @@ class ReplacedFilesTest : public QObject {
     QTemporaryDir dir_;
     QString path(const char* name) const { return dir_.filePath(s(name)); }
     QString model_;
+    const QStringList text_ = {s("--text"), kText, s("--ctx"), s("128"), s("--chunks"), s("1")};
+    const QStringList capture_ = QStringList{s("capture"), kSample} + text_ + QStringList{s("-o")};
+    const QStringList save_ = QStringList{s("eval"), kSample} + text_ + QStringList{s("--save-base")};
 
 private Q_SLOTS:
     void initTestCase() {
@@ -76,6 +80,13 @@ private Q_SLOTS:
         row("a GGUF file", {s("quantize"), s("tests/data/eval/gguf/llama.gguf"), s("--spec"), s("f16"), s("-o")},
             "g.gguf", bytesOf(s("tests/data/gguf/aligned.gguf")));
         row("tokens", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.npy", "\x93NUMPY");
+        row("numbers", {s("tokenize"), kSample, s("--text"), kText, s("-o")}, "t.txt", "1\n2\n");
+        row("a longer file", {s("tokenize"), kSample, s("--text"), put(path("a"), "a"), s("-o")}, "long.txt",
+            "97\n98\n");
+        row("a shorter file", {s("tokenize"), kSample, s("--text"), put(path("ab"), "ab"), s("-o")}, "short.txt",
+            "97\n");
+        row("sums", capture_, "s.dat", QByteArray(64, 'x'));
+        row("predictions", save_, "p.kld", "_logits_");
     }
     void filesOfOthersStay() {
         QFETCH(QStringList, command);
@@ -90,9 +101,10 @@ private Q_SLOTS:
         const auto forced = run(command + QStringList{output, s("--force")});
         QVERIFY2(forced.code == 0, forced.err.constData());
         QVERIFY(bytesOf(output) != before);
-        if (output.endsWith(s(".npy")) || output.endsWith(s(".yaml"))) return;
-        const auto again = run(command + QStringList{output}); // now it is ours
-        QVERIFY2(again.code == 0, again.err.constData());
+        const QByteArray written = bytesOf(output);
+        const auto again = run(command + QStringList{output}); // now it is ours, or the same
+        QVERIFY2(again.code == 0 && again.err.isEmpty(), again.err.constData());
+        QVERIFY(output.endsWith(s("ml")) || output.endsWith(s(".json")) || bytesOf(output) == written);
     }
 
     void ownFilesAreReplaced_data() {
@@ -118,11 +130,23 @@ private Q_SLOTS:
                            s("128"),     s("--chunks"), s("1"),      s("-o"), path("imatrix.gguf")};
         QTest::newRow("what was empty") << QStringList{s("tokenize"), kSample, s("--text"),
                                                        kText,         s("-o"), put(path("empty.npy"), {})};
+        QTest::newRow("numbers") << QStringList{s("tokenize"), kSample, s("--text"), kText, s("-o"), path("own.txt")};
+        QTest::newRow("decoded") << QStringList{s("dequantize"), s("tests/data/conventions/bnb_4bit"), s("-o"),
+                                                path("decoded.safetensors")};
+        QTest::newRow("sums") << capture_ + QStringList{path("own.dat")};
+        QTest::newRow("predictions") << save_ + QStringList{path("own.kld")};
+        const QDir recipes(s("tests/data/recipes"));
+        for (const qs::RecipeFormat* to : qs::recipeFormats()) {
+            const QStringList names = recipes.entryList({s(to->id) + s(".*")});
+            QVERIFY2(names.size() == 1, to->id);
+            QTest::addRow("a recipe of %s", to->id)
+                << QStringList{s("recipe"), s("convert"), recipes.filePath(names[0]), s("--model"), kSample, s("--to"),
+                               s(to->id),   s("-o"),      path("recipe.") + s(to->id)};
+        }
     }
     void ownFilesAreReplaced() {
         QFETCH(QStringList, command);
-        const bool isOnce = command.last().endsWith(s(".npy"));
-        for (int round = 0; round < (isOnce ? 1 : 2); ++round) {
+        for (int round = 0; round < 2; ++round) {
             const auto ran = run(command);
             QVERIFY2(ran.code == 0, ran.err.constData());
         }
