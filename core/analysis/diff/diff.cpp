@@ -170,7 +170,8 @@ private:
         if (isGateUp && (!best || best->nmse > 0)) { // the columns of A may be what is in turns: see from B
             const Pairing fromB{plan_.b.get(), plan_.a.get(), &b, &a, false};
             const auto other = bestPlacement(fromB, RowOrders::GateAndUp, 0, 0, 1);
-            if (other && (!best || other->nmse < best->nmse)) {
+            // Clearly better: both see rows in turns, and samples of quantized values differ a little.
+            if (other && (!best || other->nmse < best->nmse / 2)) {
                 row.placement = other->placement, row.inA = true;
                 return measure(fromB, std::move(row));
             }

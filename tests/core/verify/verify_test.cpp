@@ -121,6 +121,8 @@ private Q_SLOTS:
     void aWrongClaim();
     void missingAndAdded();
     void tensorsThatCannotBeRead();
+    void ordersOfGateAndUp_data();
+    void ordersOfGateAndUp();
     void limits();
 };
 
@@ -334,6 +336,55 @@ void TestVerify::tensorsThatCannotBeRead() {
     const Verification found = verified(model, path.toStdString());
     QCOMPARE(found.tensors.front().bytes, std::uint64_t(0));
     QVERIFY(found.count(VerifyStatus::Ok) == 0);
+}
+
+void TestVerify::ordersOfGateAndUp_data() {
+    QTest::addColumn<bool>("columns"); ///< of the original are the outputs
+    QTest::addColumn<bool>("turns");   ///< of the original: gate and up are in turns
+    QTest::addColumn<bool>("apart");   ///< the export has two tensors
+    QTest::addColumn<QByteArray>("reason");
+    QTest::newRow("in turns") << false << true << false << QByteArray("values are not those of f32");
+    QTest::newRow("in turns, transposed")
+        << true << true << false << QByteArray("the export holds it transposed, so its groups are others");
+    QTest::newRow("apart") << false << false << true << QByteArray("the original holds it as a part of a fused tensor");
+}
+
+/// An export that is not equal to its original, which has gate and up in one tensor.
+void TestVerify::ordersOfGateAndUp() {
+    QFETCH(bool, columns);
+    QFETCH(bool, turns);
+    QFETCH(bool, apart);
+    QFETCH(QByteArray, reason);
+    constexpr std::int64_t kRows = 48, kColumns = 64; // of the gate
+    const auto values = normal(2 * kRows * kColumns, 7);
+    std::vector<float> original(values.size()), rounded;
+    for (std::int64_t row = 0; row < 2 * kRows; ++row)
+        for (std::int64_t c = 0; c < kColumns; ++c) {
+            const std::int64_t place = turns ? row % kRows * 2 + row / kRows : row;
+            original[std::size_t(columns ? c * 2 * kRows + place : place * kColumns + c)] =
+                values[std::size_t(row * kColumns + c)];
+        }
+    for (const float value : values) rounded.push_back(std::round(value * 4096) / 4096);
+    const auto half = rounded.begin() + kRows * kColumns;
+    const std::string mlp = "model.layers.0.mlp.";
+    using Shape = std::vector<std::int64_t>;
+    QTemporaryDir folder;
+    const auto model =
+        opened(folder, {made(mlp + "gate_up_proj.weight", DType::F32,
+                             columns ? Shape{kColumns, 2 * kRows} : Shape{2 * kRows, kColumns}, original)});
+    std::vector<TensorToWrite> parts;
+    if (apart) {
+        parts.push_back(
+            made(mlp + "gate_proj.weight", DType::F32, {kRows, kColumns}, std::vector(rounded.begin(), half)));
+        parts.push_back(made(mlp + "up_proj.weight", DType::F32, {kRows, kColumns}, std::vector(half, rounded.end())));
+    } else {
+        parts.push_back(made(mlp + "gate_up_proj.weight", DType::F32, {2 * kRows, kColumns}, rounded));
+    }
+    const Verification found = verified(model, opened(folder, std::move(parts), "other.safetensors")->path);
+    QVERIFY2(found.tensors.size() == (apart ? 2u : 1u), told(found).c_str());
+    for (const VerifiedTensor& row : found.tensors)
+        QVERIFY2(row.reason.find(reason.toStdString()) != std::string::npos && row.nmse && *row.nmse < 0.01,
+                 told(found).c_str());
 }
 
 void TestVerify::limits() {
