@@ -29,7 +29,7 @@ bool SpecHistory::eventFilter(QObject*, QEvent* event) {
 }
 
 SpecHistory::Step SpecHistory::now() const {
-    return {session_.spec(),      session_.specB(),       session_.comparing(),        session_.rules(),
+    return {session_.spec(),      session_.specB(),       session_.rules(),
             session_.keepsRest(), session_.movedLevels(), session_.decision().budget()};
 }
 
@@ -39,14 +39,13 @@ SpecHistory::Of SpecHistory::changeOf(const Step& before, const Step& after) {
     return after.levels != before.levels ? Of::Levels : Of::Spec;
 }
 
-/// Same format, same toggle, and one drag, or little time between. Typing rules is slower and gets more time.
+/// Same format, and one drag, or little time between. Typing rules is slower and gets more time.
 bool SpecHistory::continues(const Step& step, Of change) const {
     const auto& last = steps_[at_];
     return at_ > 0 && at_ + 1 == steps_.size() && sinceLast_.isValid() && change == last_ &&
            (notedPressed_ || sinceLast_.elapsed() < (change == Of::Rules ? kOneThoughtMs : kOneGestureMs)) &&
-           step.comparing == last.comparing && step.keepsRest == last.keepsRest && step.a.format == last.a.format &&
-           step.b.format == last.b.format && step.levels.how == last.levels.how &&
-           step.levels.levels.empty() == last.levels.levels.empty();
+           step.keepsRest == last.keepsRest && step.a.format == last.a.format && step.b.format == last.b.format &&
+           step.levels.how == last.levels.how && step.levels.levels.empty() == last.levels.levels.empty();
 }
 
 void SpecHistory::note() {
@@ -81,8 +80,8 @@ void SpecHistory::go(std::size_t to) {
     const auto step = steps_[at_];
     travelling_ = true;
     session_.setSpec(step.a);
+    if (step.b != session_.specB()) session_.setComparing(true); // a change of B is seen
     session_.setSpecB(step.b);
-    session_.setComparing(step.comparing);
     session_.setRules(step.rules, step.keepsRest);
     session_.setMovedLevels(step.levels);
     session_.decision().setBudget(step.budget);
@@ -95,7 +94,7 @@ std::vector<SessionStep> SpecHistory::steps() const {
     for (const auto& step : steps_)
         steps.push_back({specText(step.a),
                          specText(step.b),
-                         step.comparing,
+                         session_.comparing(),
                          step.rules.toStdString(),
                          step.keepsRest,
                          {step.levels.format, step.levels.levels, step.levels.how.toStdString()},
@@ -113,7 +112,6 @@ void SpecHistory::restore(const std::vector<SessionStep>& steps, std::size_t at)
             kept.push_back(
                 {*a,
                  *b,
-                 steps[i].comparing,
                  QString::fromStdString(steps[i].rules),
                  steps[i].keepsRest,
                  {steps[i].levels.format, steps[i].levels.values, QString::fromStdString(steps[i].levels.how)},

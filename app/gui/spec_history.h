@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 // Undo and redo of both specs, the recipe, moved levels and the budget of the plan. One drag of a slider or a level is one
-// step; so are rules typed without a pause.
+// step; so are rules typed without a pause. What only changes the view is no step: the page, the tensor, whether B is shown.
 
 #include "app/gui/moved_levels.h"
 #include "core/quant/spec/spec.h"
@@ -39,7 +39,6 @@ Q_SIGNALS:
 private:
     struct Step {
         QuantSpec a, b;
-        bool comparing = false;
         QString rules;
         bool keepsRest = false;
         MovedLevels levels;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/spec_history.h"
 
+#include "app/gui/main_window.h"
+#include "app/gui/page.h"
 #include "app/gui/session.h"
 #include "app/gui/spec_edit.h"
 #include "app/gui/theme.h"
 #include "opened_session.h"
 #include "tests/support/test_program.h"
 
+#include <QToolButton>
 #include <QWidget>
 
 using namespace qs;
@@ -33,10 +36,44 @@ private Q_SLOTS:
         history.redo();
         QCOMPARE(session.spec(), presets()[1]);
         history.undo();
-        session.setComparing(true); // a new branch of the history
+        session.setSpecB(presets()[3]); // a new branch of the history
         QVERIFY(!history.canRedo());
         history.undo();
-        QVERIFY(!session.comparing());
+        QVERIFY(history.canUndo());
+    }
+
+    /// Views are no steps, on no page: no page, tab, toggle or tensor. A change of B that is undone is shown.
+    void viewsAreNoSteps() {
+        Session session;
+        MainWindow window(session);
+        window.show();
+        QVERIFY(openModel(session, samplePath()));
+        const SpecHistory& history = window.history();
+        int pressed = 0;
+        for (const PageTraits& page : pages()) {
+            session.showPage(QString::fromLatin1(page.id));
+            QTRY_COMPARE(window.currentPage()->objectName(), QStringLiteral("page-") + QLatin1String(page.id));
+            QTest::qWait(20);
+            for (auto* toggle : window.currentPage()->findChildren<QToolButton*>()) {
+                if (!toggle->isCheckable() || !toggle->isVisible() || !toggle->isEnabled()) continue;
+                QTest::mouseClick(toggle, Qt::LeftButton), ++pressed;
+                QVERIFY2(!history.canUndo(), qPrintable(QString::fromLatin1(page.id) + u' ' + toggle->objectName()));
+            }
+        }
+        QVERIFY2(pressed > 20, qPrintable(QString::number(pressed)));
+        auto* compare = window.findChild<QToolButton*>(QStringLiteral("comparing"));
+        session.showPage(QStringLiteral("overview"));
+        QTRY_VERIFY(compare->isVisible() && !session.comparing());
+        for (int i = 0; i < 3; ++i) QTest::mouseClick(compare, Qt::LeftButton);
+        QVERIFY(session.comparing() && !history.canUndo());
+        session.selectTensor(session.weights().back());
+        const auto before = session.specB();
+        session.setSpecB(presets()[2]);
+        QVERIFY(history.canUndo());
+        QTest::mouseClick(compare, Qt::LeftButton);
+        QVERIFY(!session.comparing() && history.at() == 1);
+        window.history().undo();
+        QVERIFY(session.comparing() && session.specB() == before && !history.canUndo());
     }
 
     /// However slow a drag is, it is one step; a second drag is another one.
