@@ -10,6 +10,7 @@
 #include "tests/app/gui/artefacts.h"
 #include "tests/app/gui/opened_session.h"
 #include "tests/app/gui/settled_window.h"
+#include "tests/core/model/without_proof.h"
 #include "tests/support/test_program.h"
 
 #include <QAction>
@@ -19,6 +20,7 @@
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QToolButton>
+#include <set>
 
 using namespace qs;
 using namespace qs::gui;
@@ -41,6 +43,11 @@ class TestAnotherModel : public QObject {
         return session.rules().isEmpty() && !session.keepsRest() && !session.recipe()->isMixed() &&
                session.movedLevels() == MovedLevels() && !session.decision().budget() &&
                session.decision().layout().isEmpty() && !session.decision().benchRows();
+    }
+    static QPushButton* shownButton(const MainWindow& window, const QString& text) {
+        for (auto* button : window.findChildren<QPushButton*>(QStringLiteral("bannerAction")))
+            if (button->isVisible() && button->text() == text) return button;
+        return nullptr;
     }
     static bool allMeasured(Session& session) {
         if (!everythingMeasured(session, session.spec())) return false;
@@ -135,6 +142,36 @@ private Q_SLOTS:
         QVERIFY(!banner->isVisible());
     }
 
+    /// Whatever the window offers, a press of it opens the file by that convention.
+    void everyConventionOpensAtAPress() {
+        Session session;
+        MainWindow window(session);
+        QVERIFY(inFront(window));
+        std::set<std::string> pressed;
+        for (const WithoutProof& given : kWithoutProof) {
+            QTemporaryDir at;
+            const QString path = write(at.path(), given.made());
+            std::set<std::string> ids = {given.itself};
+            if (*given.another) ids.insert(given.another);
+            for (const std::string& id : ids) {
+                QVERIFY(openModel(session, path));
+                QCOMPARE(session.model()->undecoded.size(), std::size_t(1));
+                const QString text = QStringLiteral("Open as ") + QString::fromStdString(id);
+                QPushButton* way = nullptr;
+                QTRY_VERIFY2((way = shownButton(window, text)), given.title);
+                QSignalSpy changed(&session, &Session::modelChanged);
+                QTest::mouseClick(way, Qt::LeftButton);
+                QVERIFY(changed.wait(60'000));
+                QVERIFY2(session.model()->undecoded.empty(), (given.title + (" " + id)).c_str());
+                const auto* layer = session.model()->find(given.layer);
+                QVERIFY2(layer && layer->derived && layer->isWeight(), given.title);
+                QTRY_VERIFY2(!shownButton(window, text), given.title);
+                pressed.insert(id);
+            }
+        }
+        QVERIFY(pressed.size() >= std::size(kWithoutProof));
+    }
+
     /// Layers that nothing says the convention of: the window offers those that fit, and opens the file by the chosen one.
     void layersWithoutProofAreOffered() {
         const QString bare = folder_.filePath(QStringLiteral("bare.safetensors"));
@@ -145,12 +182,7 @@ private Q_SLOTS:
         QVERIFY(openModel(session, bare));
         QVERIFY(!session.model()->undecoded.empty());
         QPushButton* way = nullptr;
-        const auto offered = [&] {
-            for (auto* button : window.findChildren<QPushButton*>(QStringLiteral("bannerAction")))
-                if (button->isVisible() && button->text() == QStringLiteral("Open as gptq")) way = button;
-            return way != nullptr;
-        };
-        QVERIFY(QTest::qWaitFor(offered));
+        QTRY_VERIFY((way = shownButton(window, QStringLiteral("Open as gptq"))));
         QVERIFY2(way->toolTip().contains(u"plausibility"), qPrintable(way->toolTip()));
         keepPicture(window, QStringLiteral("layers-without-proof"));
         QSignalSpy changed(&session, &Session::modelChanged);

@@ -2,9 +2,9 @@
 // A convention is taken on proof. Layers whose proof is removed are not decoded; they have candidates, and the user may
 // choose one. Parts of layers are never weights.
 #include "core/model/conventions/convention.h"
-#include "made_layer.h"
 #include "real_file.h"
 #include "tests/support/test_program.h"
+#include "without_proof.h"
 
 #include <algorithm>
 
@@ -27,8 +27,6 @@ private Q_SLOTS:
 
 namespace {
 
-constexpr const char* kDown = "model.layers.0.mlp.down_proj.weight";
-
 bool has(const UndecodedLayer& layer, const std::string& convention) {
     return std::ranges::any_of(layer.candidates, [&](const auto& one) { return one.convention == convention; });
 }
@@ -42,32 +40,14 @@ std::string warningsOf(const Model& model) {
 } // namespace
 
 void ConventionsProofTest::withoutProof_data() {
-    QTest::addColumn<QByteArray>("folder");
-    QTest::addColumn<QByteArray>("layer");
-    QTest::addColumn<QByteArray>("itself");
-    QTest::addColumn<QByteArray>("another"); ///< also a candidate; "": none
-    const auto row = [](const char* title, const char* folder, const char* layer, const char* itself,
-                        const char* another) {
-        QTest::newRow(title) << QByteArray(folder) << QByteArray(layer) << QByteArray(itself) << QByteArray(another);
-    };
-    row("ComfyUI mxfp8", "comfy_kinds", "blocks.3.proj.weight", "comfyui-mxfp8", "");
-    row("ComfyUI int8", "comfy_kinds", "blocks.5.proj.weight", "comfyui-int8", "compressed-tensors");
-    row("ComfyUI int8, rotated", "comfy_kinds", "blocks.7.proj.weight", "comfyui-int8-rotated", "comfyui-int8");
-    row("ComfyUI nvfp4 of whole tiles", "comfy_metadata", "blocks.1.proj.weight", "comfyui-nvfp4", "modelopt-nvfp4");
-    row("ModelOpt nvfp4", "modelopt_nvfp4", kDown, "modelopt-nvfp4", "");
-    row("GPTQ", "gptq_v1", "model.layers.2.self_attn.q_proj.weight", "gptq", "gptq-v2");
-    row("compressed-tensors int8", "ct_groups", "model.layers.0.self_attn.q_proj.weight", "compressed-tensors",
-        "comfyui-int8");
+    QTest::addColumn<const WithoutProof*>("given");
+    for (const WithoutProof& one : kWithoutProof) QTest::newRow(one.title) << &one;
 }
 
 void ConventionsProofTest::withoutProof() {
-    QFETCH(QByteArray, folder);
-    QFETCH(QByteArray, layer);
-    QFETCH(QByteArray, itself);
-    QFETCH(QByteArray, another);
-    Layer made = layerOf(folder.constData(), layer.constData());
-    made.config.clear();
-    std::erase_if(made.fields, [](const Stored& field) { return field.name.endsWith(".comfy_quant"); });
+    QFETCH(const WithoutProof*, given);
+    const std::string itself = given->itself, another = given->another;
+    const Layer made = given->made();
     QTemporaryDir at;
     const auto model = opened(write(at.path(), made));
     QCOMPARE(model->tensors.size(), made.fields.size());
@@ -78,32 +58,27 @@ void ConventionsProofTest::withoutProof() {
     QCOMPARE(model->undecoded.size(), std::size_t(1));
     const UndecodedLayer& found = model->undecoded.front();
     QCOMPARE(found.parts.size(), made.fields.size());
-    QVERIFY2(has(found, itself.toStdString()), warningsOf(*model).c_str());
-    QVERIFY2(another.isEmpty() || has(found, another.toStdString()), warningsOf(*model).c_str());
+    QVERIFY2(has(found, itself), warningsOf(*model).c_str());
+    QVERIFY2(another.empty() || has(found, another), warningsOf(*model).c_str());
     QVERIFY(std::ranges::is_sorted(found.candidates, std::greater(), &ConventionCandidate::plausibility));
     for (const auto& one : found.candidates) QVERIFY(findConvention(one.convention) && !one.reason.empty());
     const auto sentence = leftOutSentence(*model);
     QVERIFY2(sentence.starts_with("Left out: 1 quantized layer that is not decoded.") &&
-                 sentence.find("--as " + itself.toStdString()) != std::string::npos && sentence.size() <= 500,
+                 sentence.find("--as " + itself) != std::string::npos && sentence.size() <= 500,
              sentence.c_str());
     QVERIFY(warningsOf(*model).find("could be stored as") != std::string::npos);
 }
 
 void ConventionsProofTest::chosenByTheUser() {
-    QFETCH(QByteArray, folder);
-    QFETCH(QByteArray, layer);
-    QFETCH(QByteArray, itself);
-    const auto original = opened(QStringLiteral(QS_TEST_DATA "/conventions/") + QLatin1String(folder));
-    Layer made = layerOf(folder.constData(), layer.constData());
-    made.config.clear();
-    std::erase_if(made.fields, [](const Stored& field) { return field.name.endsWith(".comfy_quant"); });
+    QFETCH(const WithoutProof*, given);
+    const auto original = opened(QStringLiteral(QS_TEST_DATA "/conventions/") + QLatin1String(given->folder));
     QTemporaryDir at;
-    const auto model = openModel(write(at.path(), made).toStdString(), {.as = itself.toStdString()});
+    const auto model = openModel(write(at.path(), given->made()).toStdString(), {.as = given->itself});
     QVERIFY2(model, model ? "" : model.error().message.c_str());
-    const TensorInfo* chosen = (*model)->find(layer.toStdString());
+    const TensorInfo* chosen = (*model)->find(given->layer);
     QVERIFY2(chosen && chosen->derived, warningsOf(**model).c_str());
     QVERIFY((*model)->undecoded.empty());
-    QCOMPARE(valuesOf(**model, *chosen), valuesOf(*original, *original->find(layer.toStdString())));
+    QCOMPARE(valuesOf(**model, *chosen), valuesOf(*original, *original->find(given->layer)));
 }
 
 // A scale that makes the weights 5,000 times too large refutes the only convention that fits.

@@ -33,7 +33,12 @@ void EvidenceBanner::offer(const EvidenceTrouble& trouble, EvidenceChoice& choic
             Q_EMIT beginAsked();
         });
         break;
-    case Remedy::NoBase: add(tr("Use the model itself"), [&choice] { choice.setBase({}); }); break;
+    case Remedy::NoBase:
+        add(tr("Use the model itself"), [this, &choice] {
+            choice.setBase({});
+            Q_EMIT beginAsked(); // nothing, if the base was the text
+        });
+        break;
     case Remedy::Context:
         add(tr("Use a context of %1").arg(trouble.context), [this, &choice, context = trouble.context] {
             choice.setContext(context);
