@@ -118,6 +118,9 @@ private Q_SLOTS:
         QTRY_VERIFY(bytes->count() >= 2); // before, after, and tensors that are not quantized
         QVERIFY(bytes->bar(0).name.startsWith(QStringLiteral("before: BF16")));
         QVERIFY(bytes->bar(0).value > bytes->bar(1).value);
+        auto* counted = overview.page->findChild<QLabel*>(QStringLiteral("bytesCountedIn"));
+        QTRY_COMPARE(counted->text(), QStringLiteral("after: as the layout eformer writes it"));
+        QVERIFY(counted->isVisible() && counted->sizeHint().width() <= counted->width()); // it is not cut
         bytes->setBars({{QStringLiteral("before"), 100, {}, {}}, {QStringLiteral("after"), 80, {}, {}}});
         QCOMPARE(bytes->axisBegin(), 0.0); // the axis of bars starts at 0, even if the sizes are close
         const auto& after = overview.map->data();

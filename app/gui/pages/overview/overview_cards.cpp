@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/overview/overview_cards.h"
 
+#include "app/gui/theme.h"
+#include "app/gui/widgets/page_title.h"
 #include "app/gui/widgets/plot_chart.h"
 #include "app/gui/widgets/ranked_bars.h"
 #include "core/base/text.h"
@@ -35,7 +37,14 @@ ShareCard::ShareCard()
 }
 
 BytesCard::BytesCard()
-    : Card(tr("Bytes by format")), bars_(bodyOf<RankedBars>(*this, "bytesByFormat", tr("Bytes by format"))) {
+    : Card(tr("Bytes by format")), bars_(named(new RankedBars, "bytesByFormat")),
+      layout_(named(captionLabel({}), "bytesCountedIn")) {
+    bars_->setAccessibleName(tr("Bytes by format"));
+    auto* body = new QWidget;
+    auto* column = spaced(new QVBoxLayout(body), 4);
+    column->addWidget(bars_, 1);
+    column->addWidget(layout_);
+    setBody(body);
     bars_->setToken(0);
     bars_->setFromZero(true);
     bars_->setAxisVisible(false);
@@ -81,12 +90,13 @@ void BytesCard::show(const OverviewPicture& picture) {
     const auto& bytes = picture.bytes;
     bars_->setBars(bytes.bars);
     const auto text = [](std::uint64_t n) { return QString::fromStdString(bytesText(n)); };
-    setNote(!picture.model                          ? QString()
-            : bytes.pending > 0 || bytes.after == 0 ? text(bytes.before)
-                                                    : tr("→ %1   %2×   %3") // the bars show the bytes before
-                                                          .arg(text(bytes.after))
-                                                          .arg(double(bytes.before) / double(bytes.after), 0, 'f', 2)
-                                                          .arg(picture.countedIn));
+    const bool isWhole = picture.model && bytes.pending == 0 && bytes.after > 0;
+    layout_->setText(isWhole ? tr("after: as the layout %1 writes it").arg(picture.countedIn) : QString());
+    setNote(isWhole ? tr("→ %1   %2×") // the bars show the bytes before
+                          .arg(text(bytes.after))
+                          .arg(double(bytes.before) / double(bytes.after), 0, 'f', 2)
+            : picture.model ? text(bytes.before)
+                            : QString());
 }
 
 } // namespace qs::gui

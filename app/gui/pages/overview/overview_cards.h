@@ -35,6 +35,7 @@ public:
 
 private:
     RankedBars* bars_;
+    QLabel* layout_; ///< in which the bytes after are counted
 };
 
 } // namespace qs::gui

@@ -38,13 +38,13 @@ PlanUnits::PlanUnits(Session& session, QWidget* parent)
     : QWidget(parent), session_(session), stripCard_(new Card(tr("Assignment: layers × roles"))),
       tableCard_(new Card(tr("Units"))), strip_(named(new AssignmentStrip, "planStrip")),
       table_(named(new QTableView, "planUnits")), sorted_(new QSortFilterProxyModel(this)),
-      rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"tensor", "spec", "bytes", "bpw", "loss", "share",
-                                                                        "time_ns", "locked", "refused"}),
+      rows_(new RowModel<plan::MixtureRow>(plan::mixtureColumns().pick({"tensor", "spec", "bytes", "bpw", "loss",
+                                                                        "share", "time_ns", "locked", "refused"}),
                                            this)) {
     auto* row = spaced(new QHBoxLayout(this), Theme::kGap);
     strip_->setAccessibleName(tr("What each tensor becomes, by role and layer"));
     strip_->setDescribe([this](int unit) { return describe(unit); });
-    stripCard_->setNote(tr("width: bytes, colour: bits, hatched: locked"));
+    stripCard_->setNote(tr("width: bytes  colour: bits  hatched: locked"));
     stripCard_->setBody(strip_);
     stripCard_->setSketch(new Sketch(Sketch::Kind::Map, {tr("layer"), tr("role")}));
     sorted_->setSourceModel(rows_);

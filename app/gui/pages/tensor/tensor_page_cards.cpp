@@ -201,7 +201,7 @@ void ChannelCard::setRows(const AnalysisRow& a, const AnalysisRow& b) {
     if (!drawable(a)) return setNote({});
     const ChannelProfile& profile = a->channels();
     rowsPerPoint_ = rowsPerPoint(profile);
-    const auto note = [](const QString& what, double each) { return each > 1 ? what + tr(", max-pooled") : what; };
+    const auto note = [](const QString& what, double each) { return each > 1 ? what + tr("  max-pooled") : what; };
     rowsNote_ = note(tr("%1 rows").arg(profile.channels), rowsPerPoint_);
     columnsNote_ = note(tr("%1 columns").arg(a->columns().channels), rowsPerPoint(a->columns()));
     columns_->setData({channelSeries(a->columns(), a->columns().absMax, QString(), 0)}, {}, true);

@@ -99,7 +99,7 @@ void BlockMapCard::draw() {
     setNote(tr("%1 rows × %2 blocks%3")
                 .arg(map.tensorRows)
                 .arg(map.blocksPerRow)
-                .arg(pooled ? tr(", max-pooled") : QString()));
+                .arg(pooled ? tr("  max-pooled") : QString()));
     map_->setData(data);
 }
 
