@@ -44,7 +44,7 @@ void StoredTest::exportsHaveTheOutputOfTheirSpec_data() {
     row("llama", "gptq", "int4:dialect=ct:block=32:scaletype=f16", "self_attn.*_proj.weight");
     row("qwen2", "bnb", "nf4:dialect=bnb:block=64", "layers.*_proj.weight");
     row("qwen3_moe", "bnb", "nf4:dialect=bnb:block=64", "layers.*attn.*_proj.weight");
-    row("qwen3_moe", "mlx", "int4:dialect=mlx:block=32:scaletype=f16", "layers.*_proj.weight");
+    row("qwen3_moe", "mlx", "int4:dialect=mlx:block=32:scaletype=f16", "layers.*(q|k|v|o|gate|up)_proj.weight");
     row("mistral", "compressed-tensors", "int8:scale=channel:dialect=ct", "layers.*_proj.weight");
 }
 
