@@ -162,7 +162,10 @@ Result<void> runPlan(PlanCommand& options) {
         if (!text) return tl::unexpected(text.error());
         record.text = std::move(*text);
     }
-    plan::LossRequest ask{*model, std::move(wanted.tensors), *specs, {}, !options.tensors.empty()};
+    const TensorInfo* example = wanted.tensors.empty() ? nullptr : wanted.tensors.front();
+    const auto layout = plan::plannedLayout(**model, example, wanted.allSpecs(), wanted.layout);
+    if (!layout) return tl::unexpected(layout.error());
+    plan::LossRequest ask{*model, std::move(wanted.tensors), *specs, {}, !options.tensors.empty(), *layout};
     ask.text.text = record.text, ask.text.context = options.text.context;
     if (objective.needsText) record.lossChunks = lossChunksOf(options, record.text);
     ask.text.chunks = record.lossChunks;
@@ -171,8 +174,7 @@ Result<void> runPlan(PlanCommand& options) {
     if (!losses) return tl::unexpected(losses.error());
     if (const auto pause = options.units.pause()) return *pause;
     wanted.tensors = std::move(ask.tensors); // a model may have a million
-    auto sizes = plan::storedSizes(*model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(), wanted.allSpecs(),
-                                   wanted.layout, processJob());
+    auto sizes = plan::storedSizes(*model, example, wanted.allSpecs(), wanted.layout, processJob());
     if (!sizes) return tl::unexpected(sizes.error());
     const auto locks = wanted.locks;
     auto choices = plan::planOptions(std::move(wanted), *sizes, *losses);

@@ -181,7 +181,7 @@ Run declareSensitivity(CLI::App& app) {
            "A run of alone ends once the error by chunk of its mean KL is at most this share of\n"
            "the mean, such as 0.1; looked at after every 4 chunks (default: never)")
         .type("SHARE")
-        .range(0, 1);
+        .range(0.0, 1.0);
     option(app, "--cache", options->cache,
            "Folder that keeps finished runs, so that a stopped command goes on; none keeps\n"
            "nothing (default: XDG_CACHE_HOME/quantscope/sensitivity)")

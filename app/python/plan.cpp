@@ -80,13 +80,15 @@ plan::PlanRecord recordOf(const PlanArguments& asked, const std::shared_ptr<cons
     if (asked.hasText())
         record.text = take(asked.tokens.empty() ? eval::textFromFile(*model, asked.text, job)
                                                 : eval::textFromTokens(asked.tokens, job));
-    plan::LossRequest ask{model, wanted.tensors, specs, {}, !asked.filters.empty()};
+    const TensorInfo* example = wanted.tensors.empty() ? nullptr : wanted.tensors.front();
+    plan::LossRequest ask{
+        model, wanted.tensors,         specs,
+        {},    !asked.filters.empty(), take(plan::plannedLayout(*model, example, wanted.allSpecs(), wanted.layout))};
     ask.text.text = record.text, ask.text.context = asked.context, ask.text.cache = eval::defaultSensitivityCache();
     if (objective.needsText) record.lossChunks = lossChunksOf(asked, record.text);
     ask.text.chunks = record.lossChunks;
     auto losses = take(objective.measure(objective, ask, job));
-    auto sizes = take(plan::storedSizes(model, wanted.tensors.empty() ? nullptr : wanted.tensors.front(),
-                                        wanted.allSpecs(), wanted.layout, job));
+    auto sizes = take(plan::storedSizes(model, example, wanted.allSpecs(), wanted.layout, job));
     const auto locks = wanted.locks;
     auto choices = take(plan::planOptions(std::move(wanted), sizes, losses));
     for (const RecipeOfModel& one : recipes)

@@ -97,6 +97,8 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             ++progress.items;
             if (!*unit) continue;
             TensorAnalysis& row = **unit;
+            if (auto stored = storeIn(layouts[at], *plan.model, *tensor, row, job); !stored)
+                return tl::unexpected(stored.error());
             if (row.statistics) statistics = row.statistics;
             row.specAsTyped = asTyped;
             result.sourceBytes += scan.bytes();

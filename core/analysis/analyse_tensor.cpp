@@ -9,6 +9,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/larger.h"
+#include "core/layouts/model_fields.h"
 #include "core/layouts/select.h"
 #include "core/layouts/taken_tensors.h"
 #include "core/model/derived_tensor.h"
@@ -316,6 +317,19 @@ std::optional<TensorAnalysis> keptRow(const Layout* layout, const Model& model, 
     TensorAnalysis row = startRow(tensor, spec);
     row.status = Status::Kept, row.reason = std::move(why), row.bytesAfter = row.bytesBefore;
     return row;
+}
+
+Result<void> storeIn(const Layout* layout, const Model& model, const TensorInfo& tensor, TensorAnalysis& row,
+                     const Job& job) {
+    if (!layout || row.status != Status::Ok || row.elements == 0 || row.solved) return {};
+    const auto bytes = bytesInLayout(model, tensor, row.spec, *layout, job);
+    if (!bytes && bytes.error().cancelled) return tl::unexpected(bytes.error());
+    if (bytes)
+        row.bytesAfter = *bytes, row.bpw = 8.0 * double(*bytes) / double(row.elements);
+    else
+        row.warnings.push_back(fmt::format("layout {}, in which quantize stores it, refuses it: {}", layout->id,
+                                           oneSentence(bytes.error().sentence())));
+    return {};
 }
 
 Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,

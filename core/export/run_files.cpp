@@ -2,6 +2,7 @@
 #include "core/export/run_files.h"
 
 #include "core/base/text.h"
+#include "core/export/certificate.h"
 #include "core/layouts/certificate_path.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/gguf/gguf_write.h"
@@ -76,6 +77,12 @@ bool isOwnFile(const std::string& path) {
     for (const char* start : {"{\"rows\": [", "{\"format\": ", "{\n  \"version\": 1,\n  \"default\": "})
         if (ends->head.starts_with(start)) return true;
     return ends->size == 0 || ends->have({"\"quantscope", "quantscope_hdf5"});
+}
+
+/// An export that its certificate still describes. Another file under the same name is somebody else's.
+bool isCertified(const std::string& path) {
+    const auto checked = checkCertificate(certificatePathFor(path), Job(), ProofRows::Counted);
+    return checked && checked->holds();
 }
 
 bool endsWithAny(const std::string& path, const std::vector<std::string>& endings) {
@@ -173,7 +180,7 @@ Result<void> RunFiles::mayBeWritten(bool force, const char* forced) const {
 }
 
 bool RunFiles::stays(const Place& output) {
-    return output.id && !output.isSpecial && !isOwnFile(output.path) && !isOwnFile(certificatePathFor(output.path));
+    return output.id && !output.isSpecial && !isOwnFile(output.path) && !isCertified(output.path);
 }
 
 Replace RunFiles::replace(const std::string& path, bool force) const {

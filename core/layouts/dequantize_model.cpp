@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/stored.h"
@@ -10,12 +11,45 @@
 #include "core/model/conventions/undecoded.h"
 #include "core/model/output_axis.h"
 
+#include <cstring>
 #include <fmt/format.h>
 #include <set>
 
 namespace qs {
 
 namespace {
+
+/// NaN and Inf have an exponent of ones.
+template<class Bits> bool hasExponentOfOnes(std::span<const std::byte> bytes, Bits exponent) {
+    for (std::size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+        Bits bits;
+        std::memcpy(&bits, bytes.data() + at, sizeof bits);
+        if ((bits & exponent) == exponent) return true;
+    }
+    return false;
+}
+
+bool hasNonFinite(std::span<const std::byte> bytes, DType dtype) {
+    if (dtype == DType::F32) return hasExponentOfOnes(bytes, std::uint32_t(0x7f800000));
+    return hasExponentOfOnes(bytes, std::uint16_t(dtype == DType::F16 ? 0x7c00 : 0x7f80));
+}
+
+/// The tensor, whose writing fails at the first value that is not finite: a damaged scale must not become weights.
+TensorToWrite finiteOnly(TensorToWrite tensor) {
+    const DType dtype = tensor.dtype;
+    if (tensor.packed || (dtype != DType::F32 && dtype != DType::F16 && dtype != DType::BF16)) return tensor;
+    tensor.together = nullptr;
+    tensor.produce = [produce = std::move(tensor.produce), name = tensor.name,
+                      dtype](const TensorToWrite::Sink& sink) -> Result<void> {
+        return produce([&](std::span<const std::byte> bytes) -> Result<void> {
+            if (hasNonFinite(bytes, dtype))
+                return fail(fmt::format("{} decodes to NaN or Inf, so nothing was written: `audit` shows what is wrong",
+                                        quotedName(name)));
+            return sink(bytes);
+        });
+    };
+    return tensor;
+}
 
 /// The sources of the lists are the tensors of the model, and behind them what its metadata describes.
 class Decoding final : private TensorMaker {
@@ -75,7 +109,8 @@ private:
         auto stored = storedOf(from);
         if (!stored) return tl::unexpected(stored.error());
         auto tensor = decodeStored(model_, std::move(*stored), decode_);
-        return tensor ? std::move(tensor) : inFile(from, tensor.error());
+        if (!tensor) return inFile(from, tensor.error());
+        return finiteOnly(std::move(*tensor));
     }
 
     /// Plain floats of 8 bits, which are written as BF16.
@@ -85,12 +120,16 @@ private:
     /// A copy, or the values of what is widened or turned.
     Result<TensorToWrite> valuesOf(const TensorInfo& tensor) const {
         if (hasConv1d_ && isStoredTurned(model_, tensor)) return turnedBack(model_, tensor);
-        if (!isWidened(tensor)) return copyOf(model_, tensor);
+        if (!isWidened(tensor)) {
+            auto copy = copyOf(model_, tensor);
+            if (!copy || !(tensor.derived || tensor.packed)) return copy; // a plain tensor is copied bit for bit
+            return finiteOnly(std::move(*copy));
+        }
         const DType dtype = computedType(tensor.dtype);
         auto view = model_.view(tensor);
         if (!view) return tl::unexpected(view.error());
-        return TensorToWrite{tensor.name, dtype, tensor.shape,
-                             [view = *view, dtype](const auto& sink) { return writeValues(view, dtype, sink); }};
+        return finiteOnly({tensor.name, dtype, tensor.shape,
+                           [view = *view, dtype](const auto& sink) { return writeValues(view, dtype, sink); }});
     }
     static tl::unexpected<Error> inFile(const Stored& from, const Error& error) {
         return fail(fmt::format("{}: {}", escapeForPeople(from.file->path, 160), error.sentence()), from.file->path);

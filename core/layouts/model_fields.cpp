@@ -2,6 +2,8 @@
 #include "core/layouts/model_fields.h"
 
 #include "core/base/text.h"
+#include "core/layouts/conv1d.h"
+#include "core/layouts/taken_tensors.h"
 #include "core/layouts/write_model.h"
 
 #include <fmt/format.h>
@@ -30,6 +32,20 @@ std::uint64_t bytesOf(const OutputFields& fields) {
                            [](std::uint64_t sum, const OutputField& field) {
                                return sum + bytesOf(TensorToWrite{"", field.dtype, field.shape, {}, field.packed});
                            });
+}
+
+Result<std::uint64_t> bytesInLayout(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                    const Layout& layout, const Job& job) {
+    if (auto fine = checkWritable(tensor, spec, layout); !fine) return tl::unexpected(fine.error());
+    const auto other = isTurned(layout, tensor) ? turned(model, tensor) : nullptr;
+    const TensorInfo& written = other ? *other : tensor;
+    const auto view = model.view(written);
+    if (!view) return tl::unexpected(view.error());
+    auto measured = MeasuredTensor::of(*view, forTensor(spec, written), job);
+    if (!measured) return tl::unexpected(measured.error());
+    const auto made = inLayout(layout, std::move(*measured));
+    if (!made) return tl::unexpected(made.error());
+    return bytesOf(made->fields);
 }
 
 Result<TensorInLayout> ModelFields::make(std::uint32_t index) {

@@ -17,6 +17,9 @@ struct TensorInLayout {
 /// Fails if the layout cannot store the tensor under its spec.
 Result<TensorInLayout> inLayout(const Layout& layout, MeasuredTensor tensor);
 std::uint64_t bytesOf(const OutputFields& fields);
+/// The bytes of a tensor of the model under a spec in the layout. Errors: those of checkWritable() and inLayout().
+Result<std::uint64_t> bytesInLayout(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
+                                    const Layout& layout, const Job& job);
 
 /// Only the fields of one tensor are in memory. They are made again whenever another tensor was in memory before: for
 /// the list, for writing and for the proof. The object must not be moved.

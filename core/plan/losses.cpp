@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/base/rows.h"
+#include "core/layouts/layout.h"
 #include "core/records/unit_run.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 Result<Losses> ofWeights(const Objective&, const LossRequest& request, const Job& job) {
     AnalysisPlan analysis;
     analysis.model = request.model, analysis.tensors = request.tensors, analysis.options.statistics = false;
-    analysis.named = request.named;
+    analysis.named = request.named, analysis.layout = request.layout;
     std::map<std::string, std::size_t> places;
     for (std::size_t s = 0; s < request.specs.size(); ++s) {
         analysis.specs.emplace_back(specText(request.specs[s]), request.specs[s]);
@@ -45,7 +46,9 @@ Result<Losses> ofOutput(const Objective& objective, const LossRequest& request, 
     eval::SensitivityPlan plan = request.text;
     plan.how = objective.how, plan.by = &eval::groupings().front(), plan.specs = request.specs;
     const std::set<const TensorInfo*> wanted(request.tensors.begin(), request.tensors.end());
-    plan.scope.named = request.named;
+    plan.scope.named = request.named, plan.scope.follows = !request.layout;
+    if (request.layout && request.layout->config)
+        plan.scope.layout = request.layout; // the values that its readers give
     plan.scope.takes = [&](const TensorInfo& tensor) { return wanted.contains(&tensor); };
     auto result = eval::sensitivity(request.model, plan, job);
     if (!result) return tl::unexpected(result.error());

@@ -63,7 +63,8 @@ struct LossRequest {
     std::vector<QuantSpec> specs;
     /// Text, context, chunks, cache and memory, for objectives that need a text; units, for all.
     eval::SensitivityPlan text;
-    bool named = false; ///< see AnalysisPlan::named
+    bool named = false;             ///< see AnalysisPlan::named
+    const Layout* layout = nullptr; ///< whose choice of matrices counts; null: that of each spec
 };
 
 /// A row of the registry of objectives.

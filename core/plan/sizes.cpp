@@ -60,11 +60,18 @@ StoredSize StoredSizes::of(std::size_t spec, const TensorInfo& tensor) const {
     return {rows.bytes[at], reasons_.text(rows.reason[at]), rows.stays[at]};
 }
 
+Result<const Layout*> plannedLayout(const Model& model, const TensorInfo* example, const std::vector<QuantSpec>& specs,
+                                    const std::string& layout) {
+    const Layout* found = layout.empty() ? &countedLayout(model, example, specs) : findLayout(layout);
+    if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
+    return found;
+}
+
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job) {
-    const Layout* found = layout.empty() ? &countedLayout(*model, example, specs) : findLayout(layout);
-    if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
-    auto out = StoredSizes::asStored(std::move(model), *found, job);
+    const auto found = plannedLayout(*model, example, specs, layout);
+    if (!found) return tl::unexpected(found.error());
+    auto out = StoredSizes::asStored(std::move(model), **found, job);
     if (!out) return out;
     for (const QuantSpec& spec : specs)
         if (auto done = out->add(spec, job); !done) return tl::unexpected(done.error());

@@ -47,8 +47,10 @@ private:
     CommonTexts reasons_;
 };
 
-/// `layout`: its id; "" is countedLayout(). Errors: another id, those of
-/// planExport().
+/// The layout of that id; "": countedLayout(). Error: another id.
+Result<const Layout*> plannedLayout(const Model& model, const TensorInfo* example, const std::vector<QuantSpec>& specs,
+                                    const std::string& layout);
+/// `layout`: see plannedLayout(). Errors: another id, those of planExport().
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job);
 

@@ -187,6 +187,8 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
                 });
             if (!row) return tl::unexpected(row.error());
             if (*row) {
+                if (auto stored = storeIn(layouts[s], *plan.model, tensor, **row, job); !stored)
+                    return tl::unexpected(stored.error());
                 addRow(result.points[classOf[t] * result.specs + s], **row);
                 if (hasAll) addRow(result.points[s], **row);
             }

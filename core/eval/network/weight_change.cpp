@@ -65,8 +65,8 @@ Result<std::vector<float>> readBackTurned(const TensorView& stored, const QuantS
     return out;
 }
 
-/// The forward pass has matrices, and tensors with the matrices of all experts.
-bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() == 2 || tensor.shape.size() == 3; }
+/// Vectors are used as they are stored. Kernels of convolutions have no part in the text, but a size.
+bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() >= 2; }
 
 } // namespace
 
@@ -94,7 +94,7 @@ Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& fi
 }
 
 SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec) {
-    if (scope.layout) return scope;
+    if (scope.layout || !scope.follows) return scope;
     SpecScope stored = scope;
     stored.layout = followedLayout(model, spec), stored.model = &model;
     if (!stored.layout) return scope;
@@ -166,16 +166,7 @@ Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, c
         if (!size) return tl::unexpected(size.error());
         return size->total();
     }
-    if (auto fine = checkWritable(tensor, spec, *layout); !fine) return tl::unexpected(fine.error());
-    const auto other = isTurned(*layout, tensor) ? turned(model, tensor) : nullptr;
-    const TensorInfo& written = other ? *other : tensor;
-    const auto view = model.view(written);
-    if (!view) return tl::unexpected(view.error());
-    auto measured = MeasuredTensor::of(*view, forTensor(spec, written), job);
-    if (!measured) return tl::unexpected(measured.error());
-    const auto made = inLayout(*layout, std::move(*measured));
-    if (!made) return tl::unexpected(made.error());
-    return bytesOf(made->fields);
+    return bytesInLayout(model, tensor, spec, *layout, job);
 }
 
 Result<void> measureSizes(const Model& model, std::vector<WeightChange>& changes, const Job& job) {

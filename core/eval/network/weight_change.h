@@ -58,6 +58,7 @@ struct SpecScope {
     bool named = false; ///< by filters: the layout refuses a matrix that it would leave out
     /// Whether a spec changes the tensor: it is for it, and the layout does not leave it out.
     bool covers(const TensorInfo& tensor) const;
+    bool follows = true;   ///< without a layout: a spec covers what followedLayout() takes, see scopeOfSpec()
     bool asStored = false; ///< without a layout, values are rounded to the dtype of the source, in which a file of our
                            ///< own is read back; with one, they are those that its reader gives
 };

@@ -208,7 +208,10 @@ Result<Evaluation> evaluate(std::shared_ptr<const Model> model, const Evaluation
     takeKnown(scored->chunks);
     for (const Runner& runner : changes) out.reasons.push_back(runner.reason);
     for (std::size_t i = 0; i < out.scores.size(); ++i)
-        if (!out.reasons[i].empty()) out.scores[i].clear();
+        if (!out.reasons[i].empty())
+            out.scores[i].clear();
+        else if (!out.scores[i].empty() && std::ranges::none_of(out.scores[i], &TokenScore::finite))
+            out.reasons[i] = "No logit is a finite number.";
     return out;
 }
 

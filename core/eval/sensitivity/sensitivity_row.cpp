@@ -112,11 +112,18 @@ Columns<SensitivityRow> makeRowColumns() {
                &Row::nllChange);
     out.error("dlnppl_se_chunk", "nats", "Standard error of ln PPL ratio when chunks are independent (CR1).",
               &Row::nllChange);
-    out.count("tokens", "Tokens", "Tokens behind the figures.", &Row::tokens);
-    out.count("nonfinite", "Not finite", "Tokens that a NaN or infinite logit leaves out of every figure.",
-              &Row::notFinite);
-    out.words("status", "Status", "ok, or refused with the reason beside it.", Text,
-              [](const Row& row) { return std::string(row.reason.empty() ? "ok" : "refused"); });
+    const auto count = [&](const char* id, const char* title, const char* tip, std::size_t Row::*of) {
+        out.push_back({{id, title, "", Integer, 0, None, tip}, [of](const Row& row) {
+                           const bool isMeasured = row.reason.empty() || row.tokens + row.notFinite > 0;
+                           return isMeasured ? cellOf(row.*of) : Value();
+                       }});
+    };
+    count("tokens", "Tokens", "Tokens behind the figures.", &Row::tokens);
+    count("nonfinite", "Not finite", "Tokens that a NaN or infinite logit leaves out of every figure.",
+          &Row::notFinite);
+    out.words("status", "Status", "ok, refused or kept, with the reason beside it.", Text, [](const Row& row) {
+        return std::string(row.reason.empty() ? "ok" : row.isKept ? "kept" : "refused");
+    });
     out.reason("Why there are no figures.");
     return out;
 }

@@ -28,6 +28,7 @@ struct SensitivityRow {
     std::optional<Estimate> outputNmse, weightedNmse; ///< on the layers' inputs in the text
     std::size_t tokens = 0, notFinite = 0;            ///< scored; notFinite are left out of the means
     std::string reason;                               ///< why there are no figures
+    bool isKept = false;                              ///< the spec is for none of its matrices
     std::optional<ChangedSize> size; ///< of the unit under the spec, its own matrices alone; none: without a spec
 
     /// The figure by which units are ranked, the worst first: KL alone, gain, predicted KL or slope, output NMSE.

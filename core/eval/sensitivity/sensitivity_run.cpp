@@ -57,7 +57,9 @@ SensitivityRow SensitivityRun::rowOf(const Unit& unit, const QuantSpec* spec) co
     for (const LayerMatrix& matrix : unit.matrices) row.tensors.push_back(matrix.tensor->name);
     row.layer = unit.layer, row.role = unit.role, row.how = plan().how->id;
     if (!spec) return row;
-    row.spec = specText(*spec), row.size.emplace();
+    row.spec = specText(*spec);
+    if (row.isKept = !whyKept(unit, *spec).empty(); row.isKept) return row;
+    row.size.emplace();
     const SpecScope& scope = scopeOf(*spec);
     for (const LayerMatrix& matrix : unit.matrices) {
         if (!scope.covers(*matrix.tensor)) continue;

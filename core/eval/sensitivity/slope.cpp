@@ -67,7 +67,8 @@ Result<void> measureSlope(SensitivityRun& run, const Job& job) {
         if (specs.empty()) run.put(u, 0, row);
         for (std::size_t s = 0; s < specs.size(); ++s) {
             SensitivityRow predicted = row;
-            predicted.spec = specText(specs[s]);
+            const SensitivityRow named = run.rowOf(run.units()[u], &specs[s]);
+            predicted.spec = named.spec, predicted.size = named.size, predicted.isKept = named.isKept;
             if (const auto& nmse = errors[u][s])
                 predicted.nmse = *nmse;
             else

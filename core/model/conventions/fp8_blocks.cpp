@@ -62,6 +62,25 @@ Result<RowCoding> codingOf(const Checkpoint& checkpoint, const TensorInfo& codes
     return coding;
 }
 
+/// GPTQModel: `weight_scale_semantics` "inverse": a value is its code over the scale. With `weight_scale_method` "row"
+/// each row has a scale. Source: GPTQModel:`nn_modules/qlinear/fp8.py`.
+Result<RowCoding> asSaid(const CheckpointConfig& config, RowCoding coding) {
+    const std::string semantics = textAt(config.quantization, "weight_scale_semantics");
+    if (semantics.empty()) return coding;
+    if (semantics != "inverse")
+        return fail(fmt::format("{} says weight_scale_semantics '{}', which is not known", config.file,
+                                escapeForPeople(semantics, 40)));
+    coding.scalesDivide = true;
+    return coding;
+}
+
+bool hasRowScales(const CheckpointConfig& config, const RowCoding& coding) {
+    const TensorInfo& scales = coding.fields[1].info;
+    return textAt(config.quantization, "weight_scale_method") == "row" && coding.shape.size() == 2 &&
+           !scales.shape.empty() && scales.shape[0] == coding.shape[0] &&
+           scales.elements == std::uint64_t(coding.shape[0]);
+}
+
 /// Sets the block that a scale covers, and the description.
 Result<RowCoding> inBlocks(RowCoding coding, std::optional<BlockSize> said, const char* types[2]) {
     const TensorInfo &codes = coding.fields[0].info, &scales = coding.fields[1].info;
@@ -97,10 +116,15 @@ Result<RowCoding> readScaleInv(const Checkpoint& checkpoint, const std::string& 
     if (!codes) return fail(fmt::format("{} is missing", quotedName(name)));
     const auto block = blockSize(checkpoint.config());
     if (!block) return tl::unexpected(block.error());
-    auto coding = codingOf(checkpoint, *codes, scales).and_then([&](RowCoding read) {
-        static const char* types[2] = {kTypes[0], kTypes[1]};
-        return inBlocks(std::move(read), *block, types);
-    });
+    auto coding = codingOf(checkpoint, *codes, scales)
+                      .and_then([&](RowCoding read) {
+                          static const char* types[2] = {kTypes[0], kTypes[1]};
+                          if (!hasRowScales(checkpoint.config(), read)) return inBlocks(std::move(read), *block, types);
+                          read.type = kTypes[0], read.group = std::uint64_t(read.shape[1]), read.rowsPerScale = 1;
+                          read.description = "8-bit floats, a scale for each row";
+                          return Result<RowCoding>(std::move(read));
+                      })
+                      .and_then([&](RowCoding read) { return asSaid(checkpoint.config(), std::move(read)); });
     if (coding) addInputScales(checkpoint, *coding, name);
     return coding;
 }

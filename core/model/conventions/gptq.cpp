@@ -159,6 +159,11 @@ Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& mo
     return coding;
 }
 
+bool isGemm(const std::string& version) { return version.empty() || version == "gemm" || version == "GEMM"; }
+Error notGemm(const std::string& version) {
+    return {fmt::format("its version '{}' is not gemm", escapeForPeople(version, 40)), {}};
+}
+
 Result<InputCoding> readAwq(const Checkpoint& checkpoint, const std::string& module, const Parts& parts) {
     const auto& config = checkpoint.config();
     const std::int64_t inputs = parts.codes->shape[0], outputs = parts.codes->shape[1] * 8;
@@ -171,8 +176,7 @@ Result<InputCoding> readAwq(const Checkpoint& checkpoint, const std::string& mod
         if (const auto said = checkpoint.rules().numberAt(module, key); said && *said != 4)
             return fail(fmt::format("{} says {} bits, but AWQ's container has 4", config.file, *said));
     const std::string version = textAt(config.quantization, "version");
-    if (!version.empty() && version != "gemm" && version != "GEMM")
-        return fail(fmt::format("its version '{}' is not gemm", escapeForPeople(version, 40)));
+    if (!isGemm(version)) return tl::unexpected(notGemm(version));
     const auto group = groupSize(checkpoint, module, inputs, groups);
     if (!group) return tl::unexpected(group.error());
     InputCoding coding;
@@ -202,11 +206,20 @@ struct Read {
     Result<InputCoding> coding;
 };
 
+/// Programs whose settings say how such a layer is packed. Layers of others only have names that are alike.
+bool isOurs(const CheckpointConfig& config) {
+    static constexpr std::string_view kMethods[] = {"",           "gptq",       "gptq_v2",   "awq",
+                                                    "auto-round", "auto_round", "autoround", "intel/auto-round"};
+    return contains(kMethods, std::string_view(config.method));
+}
+
 /// Which of the formats it is: as the user says; else as the settings say, if the shapes agree. Without settings only
 /// AWQ is known by its shapes: the versions of GPTQ look alike.
 Read readLayer(const Checkpoint& checkpoint, const std::string& module) {
     const auto parts = partsOf(checkpoint, module);
-    if (!parts) return {&kGptqConvention, Evidence::Said, tl::unexpected(parts.error())};
+    if (!parts)
+        return {&kGptqConvention, isOurs(checkpoint.config()) ? Evidence::Said : Evidence::Alike,
+                tl::unexpected(parts.error())};
     const bool awqShape = isAwq(*parts);
     for (const auto& [convention, packing] :
          {std::pair(&kGptqConvention, Packing::Gptq), std::pair(&kGptq2Convention, Packing::Gptq2)})
@@ -217,10 +230,13 @@ Read readLayer(const Checkpoint& checkpoint, const std::string& module) {
     if (!isSaid && awqShape) return {&kAwqConvention, Evidence::Shaped, readAwq(checkpoint, module, *parts)};
     if (!isSaid) return {&kGptqConvention, Evidence::Alike, readGptq(checkpoint, module, *parts, Packing::Gptq)};
     const auto packing = packingSaid(checkpoint);
-    if (!packing) return {&convention, Evidence::Said, tl::unexpected(packing.error())};
+    if (!packing) return {&convention, Evidence::Alike, tl::unexpected(packing.error())};
     // Early AWQ exports have settings without a method, which are taken for GPTQ's.
     if (awqShape && (*packing == Packing::Awq || checkpoint.config().method.empty() || checkpoint.isAsked(convention)))
         return {&kAwqConvention, Evidence::Said, readAwq(checkpoint, module, *parts)};
+    if (const std::string version = textAt(checkpoint.config().quantization, "version");
+        *packing == Packing::Awq && !isGemm(version)) // its codes are in another order
+        return {&kAwqConvention, Evidence::Alike, tl::unexpected(notGemm(version))};
     if (awqShape || *packing == Packing::Awq)
         return {&convention, Evidence::Said,
                 fail(fmt::format("{} says it is '{}', but its shapes are those of {}", checkpoint.config().file,

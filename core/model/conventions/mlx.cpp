@@ -15,6 +15,8 @@ namespace qs {
 namespace {
 
 constexpr std::string_view kEnds[] = {".scales"};
+/// Scales of NVFP4 that a global scale goes with are stored so that the largest product is this.
+constexpr float kLargestNvfp4 = 448.0f * 6.0f;
 constexpr const char* kTypes[] = {"MLX-int2", "MLX-int3",  "MLX-int4",  "MLX-int5", "MLX-int6",
                                   "MLX-int8", "MLX-mxfp4", "MLX-mxfp8", "MLX-nvfp4"};
 
@@ -24,24 +26,22 @@ struct Mode {
     std::uint64_t bits = 0, group = 0;
 };
 
-/// The mode in config.json: the entry of the module, else the one for all modules.
+/// The mode in config.json: the entry of the module, else the one for all modules. What an entry does not say has the
+/// default of mlx.nn.quantize, also where the other entry says it: an entry without a mode is affine.
 Result<Mode> modeOf(const CheckpointConfig& config, const std::string& module) {
     if (!config.quantization.is_object())
         return fail("config.json beside it does not say its bits and group_size (quantization)");
     const auto own = config.quantization.find(module);
     const bool hasOwn = own != config.quantization.end() && own->is_object();
+    const nlohmann::json& said = hasOwn ? *own : config.quantization;
     Mode mode;
-    for (const auto* said : {&config.quantization, hasOwn ? &*own : nullptr}) {
-        if (!said) continue;
-        if (const auto name = textAt(*said, "mode"); !name.empty()) mode.name = name;
-        if (const auto bits = countAt(*said, "bits")) mode.bits = *bits;
-        if (const auto group = countAt(*said, "group_size")) mode.group = *group;
-    }
-    const auto standard = [&](std::uint64_t bits, std::uint64_t group) {
-        if (mode.bits == 0) mode.bits = bits;
-        if (mode.group == 0) mode.group = group;
-        return mode.bits == bits && mode.group == group;
+    if (const auto name = textAt(said, "mode"); !name.empty()) mode.name = name;
+    const auto bits = countAt(said, "bits"), group = countAt(said, "group_size");
+    const auto standard = [&](std::uint64_t usualBits, std::uint64_t usualGroup) {
+        mode.bits = bits.value_or(usualBits), mode.group = group.value_or(usualGroup);
+        return mode.bits == usualBits && mode.group == usualGroup;
     };
+    if (mode.name == "affine") (void)standard(4, 64);
     constexpr std::uint64_t affine[] = {2, 3, 4, 5, 6, 8};
     const bool known = mode.name == "affine"
                            ? std::find(std::begin(affine), std::end(affine), mode.bits) != std::end(affine) &&
@@ -94,6 +94,18 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
         coding.type = kTypes[mode->name == "mxfp4" ? 6 : mode->name == "mxfp8" ? 7 : 8];
         coding.levels = mode->bits == 8 ? e4m3Levels() : e2m1Levels();
         coding.scaleCoding = mode->name == "nvfp4" ? ScaleCoding::E4m3 : ScaleCoding::E8m0;
+        if (const TensorInfo* global = checkpoint.find(module + ".global_scale")) {
+            std::uint64_t matrices = 1;
+            for (std::size_t axis = 0; axis + 2 < coding.shape.size(); ++axis)
+                matrices *= std::uint64_t(coding.shape[axis]);
+            if (mode->name != "nvfp4" || global->dtype != DType::F32 || global->elements != matrices)
+                return fail(fmt::format("{} is {} {}, not one value of F32 for each matrix of nvfp4",
+                                        quotedName(global->name), global->typeId(), shapeText(global->shape)));
+            coding.global = int(coding.fields.size());
+            coding.dtype = DType::F32; // as mlx decodes it
+            coding.globalMultiplies = true, coding.globalDivisor = kLargestNvfp4;
+            coding.fields.push_back(checkpoint.field(*global));
+        }
     }
     coding.description = fmt::format("MLX {}, {} bits, groups of {}", mode->name, mode->bits, mode->group);
     return rowCodedLayer(std::move(coding));

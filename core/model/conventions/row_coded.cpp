@@ -103,7 +103,9 @@ private:
                     into.scales[g] = coding_.scaleCoding == ScaleCoding::E8m0 ? e8m0(codes[g]) : e4m3Levels()[codes[g]];
             }
             if (coding_.global >= 0) {
-                const float global = field(std::size_t(coding_.global)).floats(0, 1)[0];
+                const Field& all = field(std::size_t(coding_.global));
+                const std::uint64_t at = all.info.elements > 1 ? row / matrixRows_ : 0;
+                const float global = all.floats(at, 1)[0] / coding_.globalDivisor;
                 for (float& scale : into.scales) scale = coding_.globalMultiplies ? scale * global : scale / global;
             }
             if (coding_.biases >= 0)
@@ -164,6 +166,11 @@ private:
 
     void decode(std::span<const std::uint8_t> bytes, std::uint64_t firstByte, std::uint64_t first, std::size_t n,
                 const RowScales& s, float* out) const {
+        if (coding_.scalesDivide) {
+            for (std::size_t i = 0; i < n; ++i)
+                out[i] = coding_.levels[bytes[i]] / s.scales[std::size_t((first + i) / coding_.group)];
+            return;
+        }
         const bool isWhole = coding_.order.empty() && coding_.perWord == 0 && coding_.group % kLanes == 0 &&
                              first % coding_.group == 0 && n % coding_.group == 0;
         if (isWhole && (coding_.bits == 4 || coding_.bits == 8) && (coding_.zeros < 0 || integers_))

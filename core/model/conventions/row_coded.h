@@ -30,9 +30,11 @@ struct RowCoding {
     std::uint64_t group = 0;        ///< number of columns that share a scale
     std::uint64_t rowsPerScale = 1; ///< number of rows that share a scale
     ScaleCoding scaleCoding = ScaleCoding::Plain;
-    /// Indices into `fields`, or -1; `global` is one value that divides all scales.
+    /// Indices into `fields`, or -1; `global` is one value, or one for each matrix, that divides all scales.
     int zeros = -1, biases = -1, global = -1;
     bool globalMultiplies = false; ///< true: `global` multiplies the scales
+    float globalDivisor = 1;       ///< of `global`
+    bool scalesDivide = false;     ///< true: value = level / scale, without zero points and biases
     /// Bits of zero points that are packed along the rows into 32-bit words; 0: one element each.
     unsigned zeroBits = 0;
     std::vector<std::uint32_t> order; ///< the group of each column; empty if group = column / `group`

@@ -28,6 +28,7 @@ constexpr PartEnd kPartEnds[] = {
     {".weight_zero_point", true},
     {".weight_g_idx", true},
     {".weight_global_scale", true},
+    {".global_scale", false},
     {".input_scale", true},
     {".input_zero_point", true},
     {".input_global_scale", true},
@@ -85,8 +86,8 @@ constexpr PartEnd kPartEnds[] = {
     {"_zero_point", false},
 };
 /// Ends of the names of codes, behind the name of their layer.
-constexpr std::string_view kCodeEnds[] = {".qweight", ".weight_packed", ".W_q",   "_blocks", ".blocks",
-                                          ".codes",   ".packed",        "._data", "_qdata",  ".weight"};
+constexpr std::string_view kCodeEnds[] = {".qweight", ".weight_packed", ".W_q",   "_blocks", ".blocks",     ".codes",
+                                          ".packed",  "._data",         "_qdata", ".weight", ".float8_data"};
 /// Tensors of a file that mark how its layers are stored.
 constexpr std::string_view kMarkers[] = {"scaled_fp8"};
 
@@ -129,8 +130,67 @@ struct Group {
     std::vector<TensorInfo*> certain, uncertain, codes;
 };
 
-std::map<std::string, Group> groupsIn(Model& model) {
-    std::map<std::string, Group> groups;
+using Groups = std::map<std::string, Group, std::less<>>;
+
+bool isIn(const Group& group, const TensorInfo& tensor) {
+    const auto has = [&](const auto& list) { return std::ranges::find(list, &tensor) != list.end(); };
+    return has(group.codes) || has(group.certain) || has(group.uncertain);
+}
+
+/// The module that a tensor belongs to: what is before the last dot; "": it has none.
+std::string_view moduleOf(std::string_view name) {
+    const auto dot = name.rfind('.');
+    return dot == name.npos ? std::string_view() : name.substr(0, dot);
+}
+
+/// Whether the tensor holds the codes of a matrix, and not a mask or a table of places.
+bool areCodesOfMatrix(const TensorInfo& tensor) {
+    const std::string_view name = tensor.name;
+    return tensor.shape.size() >= 2 && tensor.shape[0] > 1 && tensor.elements >= 64 && !name.ends_with("bias") &&
+           !name.ends_with("mask") && !name.ends_with("_index") && !name.ends_with("_ids");
+}
+
+/// The group whose codes a tensor may describe, by its name alone: it lies in their module, or its name goes on behind
+/// theirs with "_". `isQuantized`: the settings say that layers are quantized; then it may lie a module deeper. Null: none.
+Group* besideCodes(Groups& groups, const std::map<std::string, std::string, std::less<>>& codesIn,
+                   std::string_view name, bool isQuantized) {
+    const std::string_view module = moduleOf(name);
+    for (const std::string_view place : {module, isQuantized ? moduleOf(module) : std::string_view()})
+        if (const auto found = codesIn.find(place); !place.empty() && found != codesIn.end())
+            return &groups.find(found->second)->second;
+    for (auto end = name.rfind('_'); end != name.npos && end > module.size();
+         end = end ? name.rfind('_', end - 1) : name.npos)
+        if (const auto found = groups.find(name.substr(0, end)); found != groups.end() && !found->second.codes.empty())
+            return &found->second;
+    return nullptr;
+}
+
+/// Programs name what describes codes as they like. In a module whose only matrix is one of codes, all but the bias does.
+void addSiblings(Model& model, bool isQuantized, Groups& groups) {
+    std::map<std::string, std::string, std::less<>> codesIn; // modules: the names of their groups
+    for (const auto& [name, group] : groups)
+        for (const TensorInfo* codes : group.codes)
+            if (const auto module = moduleOf(codes->name); areCodesOfMatrix(*codes) && !module.empty())
+                codesIn.emplace(module, name);
+    for (const TensorInfo& tensor :
+         model.tensors) { // a module with a matrix of its own values has other uses for codes
+        const std::string_view name = tensor.name;
+        const bool isMatrixOfValues =
+            tensor.shape.size() >= 2 && !isCodeType(tensor.dtype) && name.ends_with(".weight");
+        if (isMatrixOfValues && !tensor.derived) codesIn.erase(std::string(moduleOf(name)));
+    }
+    for (TensorInfo& tensor : model.tensors) {
+        const std::string_view name = tensor.name;
+        const bool isOther = tensor.derived || tensor.packed || tensor.elements == 0 || name.ends_with("bias") ||
+                             (isCodeType(tensor.dtype) && areCodesOfMatrix(tensor) && !partEnd(name));
+        if (isOther || (codesIn.empty() && groups.empty())) continue;
+        Group* group = besideCodes(groups, codesIn, name, isQuantized);
+        if (group && !isIn(*group, tensor)) group->uncertain.push_back(&tensor);
+    }
+}
+
+Groups groupsIn(Model& model, bool isQuantized) {
+    Groups groups;
     for (TensorInfo& tensor : model.tensors) {
         if (tensor.derived || tensor.packed) continue;
         const std::string_view name = tensor.name;
@@ -148,6 +208,7 @@ std::map<std::string, Group> groupsIn(Model& model) {
         (isCodes ? group.codes : part->isCertain ? group.certain : group.uncertain).push_back(&tensor);
         if (isCodes && part) group.certain.push_back(&tensor);
     }
+    addSiblings(model, isQuantized, groups);
     return groups;
 }
 
@@ -171,7 +232,7 @@ public:
     }
 
     void find() {
-        for (auto& [module, group] : groupsIn(model_)) {
+        for (auto& [module, group] : groupsIn(model_, !config_.method.empty())) {
             for (TensorInfo* part : group.certain) part->role = TensorRole::Part;
             if (isStoredByUs(module)) { // every command decodes it
                 for (const auto* list : {&group.codes, &group.uncertain})

@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <set>
+#include <map>
 #include <sstream>
 #include <sys/stat.h>
 #include <utility>
@@ -23,21 +23,28 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-// Name of the file that lists what commit() wrote.
+// Name of the file that lists what commit() wrote: NAME, a tab, the stamp of the file.
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
 constexpr std::uintmax_t kLongestMarker = std::uintmax_t(64) << 20;
 
-/// A file name as one line of the marker. Newlines and backslashes are escaped, so that a name stays on one line.
+/// A file name in a line of the marker. Newlines, tabs and backslashes are escaped, so that a name stays on one line.
 std::string markerLine(const std::string& name) {
     std::string line;
     for (const char c : name)
-        if (c == '\n' || c == '\\')
-            line += c == '\n' ? "\\n" : "\\\\";
+        if (c == '\n' || c == '\t' || c == '\\')
+            line += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\\\";
         else
             line += c;
     return line;
+}
+
+/// What changes when a file does: its size and the time of its last change; "": it cannot be read.
+std::string stampOf(const fs::path& file) {
+    struct stat status {};
+    if (::lstat(file.c_str(), &status) != 0) return {};
+    return fmt::format("{} {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 /// Paths of all files in a folder and its subfolders, relative to it, sorted. Subfolders themselves are not listed.
@@ -65,13 +72,21 @@ Result<void> mayBeReplaced(const std::string& path) {
         return fail(
             fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
             path);
-    std::set<std::string> ours{kMarker, kWritingMarker};
-    while (std::getline(marker, line)) ours.insert(line);
-    for (const auto& name : names)
-        if (!ours.contains(markerLine(name)))
-            return fail(fmt::format("{} holds {}, which QuantScope did not write; move it away or choose a new folder.",
-                                    shownPath(path), escapeForPeople(name, 100)),
-                        path);
+    std::map<std::string, std::string> ours; // names: their stamps
+    while (std::getline(marker, line)) {
+        const auto tab = line.rfind('\t');
+        ours.emplace(line.substr(0, tab), tab == line.npos ? std::string() : line.substr(tab + 1));
+    }
+    for (const auto& name : names) {
+        if (name == kMarker || name == kWritingMarker) continue;
+        const auto found = ours.find(markerLine(name));
+        const bool isThere = found != ours.end();
+        if (isThere && stampOf(fs::path(path) / name) == found->second) continue;
+        return fail(fmt::format("{} holds {}, which {}; move it away or choose a new folder.", shownPath(path),
+                                escapeForPeople(name, 100),
+                                isThere ? "has changed since QuantScope wrote it" : "QuantScope did not write"),
+                    path);
+    }
     return {};
 }
 
@@ -126,7 +141,7 @@ Result<void> AtomicFolder::commit() {
     std::string marker(kMarkerFirstLine);
     marker += '\n';
     for (const auto& name : names)
-        if (name != kWritingMarker) marker += markerLine(name) + "\n";
+        if (name != kWritingMarker) marker += markerLine(name) + "\t" + stampOf(fs::path(partial) / name) + "\n";
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
     const auto lock = FolderLock::take(fs::path(path_).parent_path().string());

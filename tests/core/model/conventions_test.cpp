@@ -138,6 +138,20 @@ void ConventionsTest::knownAndNotDecoded_data() {
         << QByteArray(
                "\"l.0\" is a quantized layer in a way of storing that this version does not know (I8 codes beside "
                ".scales)");
+    QTest::newRow("scales of a name of their own")
+        << QList<QByteArrayList>{{"l.0.weight", "F8_E4M3", "[4,16]"}, {"l.0.weight_qscale", "F32", "[4,1]"}}
+        << QByteArray("{}") << QByteArray("(F8_E4M3 codes beside .weight_qscale)");
+    QTest::newRow("flux-fp8-api") << QList<QByteArrayList>{{"l.0.float8_data", "F8_E4M3", "[4,16]"},
+                                                           {"l.0.scale_reciprocal", "F32", "[]"}}
+                                  << QByteArray("{}") << QByteArray("(F8_E4M3 codes beside .scale_reciprocal)");
+    QTest::newRow("AQLM") << QList<QByteArrayList>{{"l.0.codes", "I16", "[4,8,2]"},
+                                                   {"l.0.codebooks", "F16", "[2,16,1,8]"},
+                                                   {"l.0.scales", "F16", "[4,1,1,1]"}}
+                          << QByteArray(R"({"quantization_config": {"quant_method": "aqlm"}})")
+                          << QByteArray("config.json says 'aqlm'");
+    QTest::newRow("VPTQ, a module deeper")
+        << QList<QByteArrayList>{{"l.0.codes", "I32", "[4,16]"}, {"l.0.centroids.weight", "F16", "[1,256,8]"}}
+        << QByteArray(R"({"quantization_config": {"quant_method": "vptq"}})") << QByteArray("config.json says 'vptq'");
     QTest::newRow("ModelOpt, 4-bit integers under 8-bit floats")
         << QList<QByteArrayList>{{"l.0.weight", "U8", "[4,16]"},
                                  {"l.0.weight_scale", "F32", "[4,2]"},

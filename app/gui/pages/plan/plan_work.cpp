@@ -3,6 +3,7 @@
 
 #include "core/base/lists.h"
 #include "core/base/text.h"
+#include "core/layouts/taken_tensors.h"
 
 #include <fmt/format.h>
 
@@ -18,10 +19,12 @@ using plan::Losses;
 /// Enough to prove plans of 500 tensors x 12 specs, and few enough to stay below 100 ms.
 constexpr std::size_t kLiveStates = std::size_t(1) << 15;
 
-/// The NMSE of all weights under a spec, from rows of the session; none: a row is missing.
+/// The NMSE of all weights under a spec, from rows of the session; none: a row is missing, or the rows follow another
+/// layout than the plan, which keeps other matrices.
 std::optional<Losses> measuredRows(const std::shared_ptr<const Model>& model, const Weights& weights,
-                                   const QuantSpec& spec, const ModelRows& rows) {
+                                   const QuantSpec& spec, const ModelRows& rows, const Layout& layout) {
     if (rows.size() < qsizetype(weights.size())) return {};
+    if (const Layout* followed = followedLayout(*model, spec); followed && followed != &layout) return {};
     Losses out(model, {spec});
     for (std::size_t i = 0; i < weights.size(); ++i) {
         const AnalysisRow& row = rows.at(i);
@@ -35,20 +38,24 @@ std::optional<Losses> measuredRows(const std::shared_ptr<const Model>& model, co
 }
 
 /// The NMSE under all wanted specs: what is known, then what the session has, then what must be measured.
-Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted, const Job& job) {
+Result<Losses> nmseOf(const GroundRequest& request, const std::vector<QuantSpec>& wanted, const Layout& layout,
+                      const Job& job) {
     Losses out(request.model, std::vector<QuantSpec>());
-    const bool isSame = request.before && request.before->model == request.model && request.before->nmse;
+    const bool isSame = request.before && request.before->model == request.model && request.before->nmse &&
+                        (!request.before->sizes || request.before->sizes->layout == &layout);
     if (isSame) out = *request.before->nmse;
     const auto has = [&](const QuantSpec& spec) { return out.find(spec).has_value(); };
     for (const auto& [spec, rows] : request.rows)
         if (!has(spec))
-            if (const auto known = measuredRows(request.model, request.layout->weights, spec, rows)) out.append(*known);
+            if (const auto known = measuredRows(request.model, request.layout->weights, spec, rows, layout))
+                out.append(*known);
     std::vector<QuantSpec> missing;
     for (const QuantSpec& spec : wanted)
         if (!has(spec)) addOnce(missing, spec);
     if (missing.empty()) return out;
     const plan::Objective& objective = plan::objectives().front();
-    const auto measured = objective.measure(objective, {request.model, request.layout->weights, missing, {}}, job);
+    const auto measured =
+        objective.measure(objective, {request.model, request.layout->weights, missing, {}, false, &layout}, job);
     if (!measured) return tl::unexpected(measured.error());
     out.append(*measured);
     return out;
@@ -100,7 +107,7 @@ Result<std::shared_ptr<const PlanGround>> planGround(const GroundRequest& reques
     if (!target) return tl::unexpected(target.error());
     out->target = std::move(*target);
 
-    auto nmse = nmseOf(request, wanted, job);
+    auto nmse = nmseOf(request, wanted, *out->sizes->layout, job);
     if (!nmse) return tl::unexpected(nmse.error());
     out->nmse = std::make_shared<const Losses>(std::move(*nmse));
     out->losses = out->nmse;
