@@ -266,15 +266,16 @@ KerasRead readKeras(const Checkpoint& checkpoint, const Variables& vars) {
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view) {
     const std::string name = field.name, stem = name.substr(0, name.size() - 1);
     auto names = variableNames(checkpoint, stem);
-    // GPTQ and AWQ have bytes without a sign, behind the bias if there is one.
-    const auto isOf = [&](std::size_t i, DType dtype) {
+    // GPTQ and AWQ have bytes without a sign, behind the bias if there is one. Behind them are the scales of groups, and
+    // the zero points in bytes or, as Keras 3.15 writes GPTQ, the group of each input: it does not store zero points.
+    const auto isOf = [&](std::size_t i, std::size_t rank, bool isBytes) {
         const TensorInfo* one = i < names.size() ? checkpoint.find(names[i]) : nullptr;
-        return one && one->dtype == dtype && one->shape.size() == 2;
+        return one && one->shape.size() == rank && (isBytes ? one->dtype == DType::U8 : isKerasFloat(one));
     };
     for (const std::size_t at : {0, 1})
-        if (isOf(at, DType::U8) && isOf(at + 2, DType::U8)) {
+        if (isOf(at, 2, true) && (isOf(at + 2, 2, true) || (isOf(at + 1, 2, false) && isOf(at + 2, 1, false)))) {
             names.erase(names.begin(), names.begin() + std::ptrdiff_t(at));
-            checkpoint.take(kKerasConvention, name, Evidence::Said, fail("GPTQ and AWQ of Keras are not decoded"),
+            checkpoint.take(kKerasConvention, name, Evidence::Alike, fail("GPTQ and AWQ of Keras are not decoded"),
                             names);
             return;
         }
