@@ -98,7 +98,7 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, co
         auto scopeOfThis = eval::scopeOfSpec(model, *scope, *spec);
         add(eval::quantizedAs(std::move(*spec), std::move(scopeOfThis)));
     }
-    auto byRecipes = changesByRecipes(options.recipes, model, *scope);
+    auto byRecipes = changesByRecipes(options.recipes, model, options.filters, *scope);
     if (!byRecipes) return tl::unexpected(byRecipes.error());
     for (auto& change : *byRecipes) add(std::move(change));
     auto byModels = changesByModels(options.others);

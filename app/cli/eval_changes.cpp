@@ -12,17 +12,18 @@
 namespace qs::cli {
 
 Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model,
+                                                         const std::vector<std::string>& filters,
                                                          const eval::SpecScope& scope) {
-    auto all = recipesOfModel(paths, model);
+    const auto all = recipesOfModel(paths, model);
     if (!all) return tl::unexpected(all.error());
     std::vector<eval::WeightChange> out;
-    for (RecipeOfModel& one : *all) {
-        auto specOf = std::move(one.specOf);
-        if (scope.takes)
-            specOf = [specOf, takes = scope.takes](const TensorInfo& tensor) {
-                return takes(tensor) ? specOf(tensor) : nullptr;
-            };
-        out.push_back(eval::quantizedBy(one.name, recipeInWords(*one.recipe), std::move(specOf), scope));
+    for (const RecipeOfModel& one : *all) {
+        QuantizeRequest request;
+        one.recipe->applyTo(request);
+        request.choice = TensorChoice(filters);
+        auto change = eval::quantizedAsAsked(model, one.name, recipeInWords(*one.recipe), request, scope);
+        if (!change) return tl::unexpected(change.error());
+        out.push_back(std::move(*change));
     }
     return out;
 }

@@ -9,6 +9,7 @@ namespace qs::cli {
 
 /// Recipes in any format, as recipeOfModel() reads them.
 Result<std::vector<eval::WeightChange>> changesByRecipes(const std::vector<std::string>& paths, const Model& model,
+                                                         const std::vector<std::string>& filters,
                                                          const eval::SpecScope& scope);
 /// Other models.
 Result<std::vector<eval::WeightChange>> changesByModels(const std::vector<std::string>& paths);

@@ -78,8 +78,10 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
         auto own = eval::scopeOfSpec(model, scope, spec);
         add(eval::quantizedAs(std::move(spec), std::move(own)));
     }
-    for (RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {
-        add(eval::quantizedBy(recipe.name, recipeInWords(*recipe.recipe), std::move(recipe.specOf), scope));
+    for (const RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {
+        QuantizeRequest request;
+        recipe.recipe->applyTo(request);
+        add(take(eval::quantizedAsAsked(model, recipe.name, recipeInWords(*recipe.recipe), request, scope)));
     }
     if (server && changes.empty()) throw Fault(Error{"A backend needs something to serve: a spec or a recipe.", {}});
     Texts paths;

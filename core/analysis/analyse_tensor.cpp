@@ -327,8 +327,7 @@ Result<void> storeIn(const Layout* layout, const Model& model, const TensorInfo&
     if (bytes)
         row.bytesAfter = *bytes, row.bpw = 8.0 * double(*bytes) / double(row.elements);
     else
-        row.warnings.push_back(fmt::format("layout {}, in which quantize stores it, refuses it: {}", layout->id,
-                                           oneSentence(bytes.error().sentence())));
+        row.warnings.push_back(refusedBy(*layout, bytes.error()));
     return {};
 }
 

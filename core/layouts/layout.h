@@ -79,10 +79,6 @@ struct Layout {
     /// Regular expressions: matrices whose names are equal without what one matches must have one spec, because readers
     /// load them as one matrix.
     std::span<const char* const> joins = {};
-    /// Regular expressions: matrices that loaders keep in full precision unless they are told which to keep. A plan keeps
-    /// them too, unless a lock decides otherwise.
-    std::span<const char* const> keeps = {};
-    const char* whyKeeps = nullptr; ///< for `keeps`: the end of a sentence
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);

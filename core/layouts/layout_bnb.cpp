@@ -156,9 +156,7 @@ Layout bnbLayout() {
             .config = config,
             .dialect = &kBitsandbytes4Dialect,
             .describes = false,
-            .warns = warns,
-            .keeps = bitsandbytesKeeps(),
-            .whyKeeps = kWhyBitsandbytesKeeps};
+            .warns = warns};
 }
 
 } // namespace qs

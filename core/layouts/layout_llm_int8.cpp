@@ -65,9 +65,7 @@ Layout llmInt8Layout() {
             .config = config,
             .dialect = &kLlmInt8Dialect,
             .describes = false,
-            .valueOf = valueOf,
-            .keeps = bitsandbytesKeeps(),
-            .whyKeeps = kWhyBitsandbytesKeeps};
+            .valueOf = valueOf};
 }
 
 } // namespace qs

@@ -92,7 +92,8 @@ bool isInMultiheadAttention(const Model& model, std::string_view name) {
 
 const NetworkHead* headOf(const Model& model) {
     const std::string type = readCheckpointConfig(model).modelType;
-    const auto found = std::ranges::find_if(kHeads, [&](const NetworkHead& row) { return type.starts_with(row.network); });
+    const auto found =
+        std::ranges::find_if(kHeads, [&](const NetworkHead& row) { return type.starts_with(row.network); });
     return found == std::end(kHeads) ? nullptr : found;
 }
 
@@ -110,7 +111,8 @@ std::string NetworkNames::inNetwork(const std::string& module) const {
 
 std::string transformersKeeps(const Model& model, const TensorInfo& tensor) {
     if (isInMultiheadAttention(model, tensor.name))
-        return "PyTorch's MultiheadAttention multiplies by this matrix itself, so loaders make no quantized layer of it";
+        return "PyTorch's MultiheadAttention multiplies by this matrix itself, so loaders make no quantized layer of "
+               "it";
     if (tensor.role != TensorRole::Head) return {};
     const NetworkHead* head = headOf(model);
     return head ? head->whyStays : "";
@@ -152,11 +154,6 @@ Result<void> isTransformersLinear(const TensorInfo& tensor) {
     // _keep_in_fp32_modules of T5, mT5, UMT5, Pop2Piano and UDOP; the network reads the weight of this module itself.
     if (!tensor.name.ends_with(".DenseReluDense.wo.weight")) return {};
     return fail("transformers keeps this matrix of T5 in full precision");
-}
-
-std::span<const char* const> bitsandbytesKeeps() {
-    static constexpr const char* kKept[] = {"(^|\\.)(lm_head|embed_out|cls\\.predictions\\.decoder)\\.weight$"};
-    return kKept;
 }
 
 Result<void> isBitsandbytesLinear(const TensorInfo& tensor) {

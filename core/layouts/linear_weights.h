@@ -40,10 +40,6 @@ struct BitsandbytesSettings {
     std::string type;    ///< "nf4", "fp4"; "": LLM.int8
     bool nested = false; ///< double quantization
 };
-/// Layout::keeps of bitsandbytes: transformers keeps the output head if a config has no list
-/// (quantizers/base.py, get_keys_to_not_convert()).
-std::span<const char* const> bitsandbytesKeeps();
-inline constexpr const char* kWhyBitsandbytesKeeps = "transformers leaves the output head out of bitsandbytes' layers";
 /// isTransformersLinear(), and fails for experts, which transformers 5 stacks: bitsandbytes has no stacked layers.
 Result<void> isBitsandbytesLinear(const TensorInfo& tensor);
 std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,

@@ -128,8 +128,8 @@ std::string whyNothing(const Model& model, const TensorChoice& choice) {
     const std::string filter = escapeForPeople(choice.filters.front(), 80);
     if (matched > 0)
         return fmt::format(
-            "--tensor {} matches {}, but no matrix: --vectors or a full name takes norms and tensors with "
-            "one axis",
+            "--tensor {} matches {}, but no matrix: in analyze, sweep and quantize --vectors or a full name takes "
+            "norms and tensors with one axis",
             filter, countOf(matched, "tensor", "tensors"));
     return fmt::format("No tensor of {} matches --tensor {}; inspect lists its {} tensors{}.",
                        escapeForPeople(model.path, 160), filter, model.tensors.size(),

@@ -2,6 +2,7 @@
 // Which tensors of a model are quantized, and under what spec: the filter, the rules, and the layout decide.
 #include "core/layouts/taken_tensors.h"
 
+#include "core/base/lists.h"
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
 
 namespace qs {
@@ -193,6 +195,27 @@ Result<std::vector<AskedTensor>> askedTensors(const Model& model, const Quantize
     return asked;
 }
 
+Result<AskedSpecs> askedSpecs(const Model& model, const QuantizeRequest& request, const Layout* layout) {
+    const auto ask = Ask::of(model, request);
+    if (!ask) return tl::unexpected(ask.error());
+    AskedSpecs out;
+    std::map<const QuantSpec*, std::shared_ptr<const QuantSpec>> shared; // the specs of the request
+    std::unordered_map<std::string, std::shared_ptr<const QuantSpec>> specs;
+    for (const TensorInfo& tensor : model.tensors) {
+        const auto one = isMatrix(tensor) ? (*ask)(tensor) : std::nullopt;
+        if (!one || (layout && !leftAlone(&model, *one, *layout))) continue;
+        addOnce(out.all, *one->spec);
+        auto& known = shared[one->spec];
+        if (!known) known = std::make_shared<const QuantSpec>(*one->spec);
+        specs.emplace(tensor.name, known);
+    }
+    out.of = [specs = std::make_shared<const decltype(specs)>(std::move(specs))](const TensorInfo& tensor) {
+        const auto found = specs->find(tensor.name);
+        return found == specs->end() ? nullptr : found->second.get();
+    };
+    return out;
+}
+
 Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout) {
     const bool isMost =
         asked.tensor->role == TensorRole::Experts || isExpertMatrix(asked.tensor->name) || isConv1d(*asked.tensor);
@@ -202,9 +225,20 @@ Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layou
     return layout.holds ? layout.holds(*asked.tensor) : Result<void>{};
 }
 
-const Layout* followedLayout(const Model& model, const QuantSpec& spec) {
-    const Layout& layout = defaultLayout(spec);
+static const Layout* ofOthers(const Model& model, const Layout& layout) {
     return layout.config && checkModel(model, layout) ? &layout : nullptr;
+}
+
+const Layout* followedLayout(const Model& model, const QuantSpec& spec) { return ofOthers(model, defaultLayout(spec)); }
+
+const Layout* followedLayout(const Model& model, const QuantizeRequest& request) {
+    const auto layout = requestedLayout(request);
+    return layout ? ofOthers(model, **layout) : nullptr;
+}
+
+std::string refusedBy(const Layout& layout, const Error& error) {
+    return fmt::format("layout {}, in which quantize stores it, refuses it: {}", layout.id,
+                       oneSentence(error.sentence()));
 }
 
 std::string whyKept(const Layout* layout, const Model& model, const TensorInfo& tensor, bool named) {

@@ -48,18 +48,29 @@ private:
 };
 /// All tensors that it gives a spec, in the order of the model.
 Result<std::vector<AskedTensor>> askedTensors(const Model& model, const QuantizeRequest& request);
+/// The specs that a request gives the matrices of a model.
+struct AskedSpecs {
+    std::function<const QuantSpec*(const TensorInfo& tensor)> of; ///< by its name; null: it stays as it is
+    std::vector<QuantSpec> all;                                   ///< each once
+};
+/// Without those of matrices that the layout (null: none) leaves alone. Errors: those of Ask::of().
+Result<AskedSpecs> askedSpecs(const Model& model, const QuantizeRequest& request, const Layout* layout);
 /// Why the layout leaves it as it is. A tensor with several experts, and the matrix of a Conv1D, are not left: they are the
 /// most of their networks, so a layout that cannot hold them refuses them. `model`: of the tensor; null: any network.
 Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout);
 /// Whose own choice of matrices a spec follows where no layout is asked for: the layout in which `quantize` stores the spec
 /// then, if another program reads it and it can write the model. Null: files of our own, which keep no matrix.
 const Layout* followedLayout(const Model& model, const QuantSpec& spec);
+/// The same for a request with several specs.
+const Layout* followedLayout(const Model& model, const QuantizeRequest& request);
 /// "layout bnb keeps it as it is: ..."; "" if the layout (null: none) does not. `named`: by a filter, see AskedTensor.
 std::string whyKept(const Layout* layout, const Model& model, const TensorInfo& tensor, bool named);
 /// Why the layout cannot write a tensor under a spec, whatever its values are. The sentence names the tensor.
 Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// The same without the name, for rows that show it already; "" if it can be written.
 std::string whyNotWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
+/// Beside figures of a spec that the layout cannot hold: "layout bnb, in which quantize stores it, refuses it: ...".
+std::string refusedBy(const Layout& layout, const Error& error);
 /// The same object as one of the last of `taken` has, where it is equal.
 std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken);
 /// Why a tensor that is one of the fields of another is not quantized by itself: "is a part of 'NAME', ...".

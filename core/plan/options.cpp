@@ -73,9 +73,9 @@ public:
         out_.units.keepOnly(isPlanned);
         times_.addFixed(out_);
         remark(all);
-        remarkKept();
         if (out_.units.size() == 0) {
-            std::string why = left_.empty() ? "" : "; the first reason: " + left_.begin()->first;
+            const auto most = std::ranges::max_element(left_, {}, [](const auto& one) { return one.second; });
+            std::string why = most == left_.end() ? "" : "; the reason of most: " + most->first;
             if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
             while (why.ends_with('.')) why.pop_back();
             return fail(fmt::format("There is no tensor to plan{}.", why));
@@ -213,19 +213,6 @@ private:
         remarkTimes();
     }
 
-    /// Units that the layout's own demand has locked.
-    void remarkKept() {
-        std::vector<std::string> names;
-        for (const char* regex : out_.layout->keeps)
-            for (std::size_t u = 0; u < out_.units.size(); ++u)
-                if (out_.units.lock(u) == fmt::format("{}=keep", regex)) names.push_back(out_.units.name(u));
-        if (!names.empty())
-            out_.remarks.push_back(fmt::format(
-                "{} stays as it is in the layout {}: {}. A lock decides otherwise.",
-                names.size() == 1 ? names.front() : fmt::format("{} and {} more", names.front(), names.size() - 1),
-                out_.layout->id, out_.layout->whyKeeps));
-    }
-
     void remarkTimes() {
         for (std::size_t s = 0; s < isUntimed_.size(); ++s)
             if (isUntimed_[s]) out_.untimedSpecs.push_back(s);
@@ -289,8 +276,6 @@ std::vector<QuantSpec> OptionRequest::allSpecs() const {
 }
 
 Result<Options> planOptions(OptionRequest request, const StoredSizes& sizes, const Losses& losses) {
-    for (const char* regex : sizes.layout->keeps)
-        request.locks.push_back({regex, std::nullopt}); // behind those of people
     Options out;
     out.model = request.model, out.layout = sizes.layout, out.elements = sizes.elements;
     out.specs = request.allSpecs(), out.choices = request.specs.size();

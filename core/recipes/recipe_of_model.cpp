@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/recipes/recipe_of_model.h"
 
-#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/base/wide_text.h"
 #include "core/export/rule_book.h"
@@ -10,9 +9,6 @@
 #include "core/report/report.h"
 
 #include <fmt/format.h>
-#include <map>
-#include <optional>
-#include <unordered_map>
 
 namespace qs {
 
@@ -23,22 +19,9 @@ Result<RecipeOfModel> recipeOfModel(const std::string& path, const Model& model)
     out.name = nameOfPath(path), out.recipe = std::make_shared<const Recipe>(std::move(*read));
     QuantizeRequest request;
     out.recipe->applyTo(request);
-    const auto ask = Ask::of(model, request);
-    if (!ask) return failAt(shownPath(path), ask.error());
-    std::map<const QuantSpec*, std::shared_ptr<const QuantSpec>> shared;
-    std::unordered_map<std::string, std::shared_ptr<const QuantSpec>> specs; ///< by the name of the tensor
-    for (const TensorInfo& tensor : model.tensors) {
-        const auto one = isMatrix(tensor) ? (*ask)(tensor) : std::nullopt;
-        if (!one) continue;
-        addOnce(out.specs, *one->spec);
-        auto& known = shared[one->spec];
-        if (!known) known = std::make_shared<const QuantSpec>(*one->spec);
-        specs.emplace(tensor.name, known);
-    }
-    out.specOf = [specs = std::make_shared<const decltype(specs)>(std::move(specs))](const TensorInfo& tensor) {
-        const auto found = specs->find(tensor.name);
-        return found == specs->end() ? nullptr : found->second.get();
-    };
+    auto asked = askedSpecs(model, request, nullptr);
+    if (!asked) return failAt(shownPath(path), asked.error());
+    out.specOf = std::move(asked->of), out.specs = std::move(asked->all);
     if (out.specs.empty())
         return fail(fmt::format("The recipe {} quantizes no matrix of this model.", shownPath(path)), path);
     return out;

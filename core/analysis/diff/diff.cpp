@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <random>
+#include <set>
 #include <string_view>
 #include <xxhash.h>
 
@@ -79,6 +80,7 @@ public:
         : plan_(plan), job_(job), onRow_(onRow), byName_(*plan.b), ours_(*plan.a), taken_(*plan.b), wantedA_(*plan.a),
           wantedB_(*plan.b), parts_(*plan.a) {
         total_ = double(plan.a->totalBytes() + plan.b->totalBytes());
+        findUndecoded();
     }
 
     Result<DiffResult> run() {
@@ -117,9 +119,28 @@ private:
     bool wantsA(const TensorInfo& tensor) const { return plan_.tensorRegex.empty() || wantedA_.contains(&tensor); }
     bool wantsB(const TensorInfo& tensor) const { return plan_.tensorRegex.empty() || wantedB_.contains(&tensor); }
 
+    void findUndecoded() {
+        for (const auto& model : {plan_.a, plan_.b})
+            for (const UndecodedLayer& layer : model->undecoded) {
+                undecoded_.insert(canonicalTensorName(layer.name));
+                undecodedParts_.insert(layer.parts.begin(), layer.parts.end());
+            }
+    }
+    /// Why a tensor has no partner, if a layer that is not decoded explains it.
+    std::string whyAlone(const DiffRow& row) const {
+        if (undecoded_.empty()) return {};
+        const TensorInfo& tensor = row.a ? *row.a : *row.b;
+        if (undecodedParts_.contains(tensor.name.view()))
+            return "it is a part of a quantized layer that is not decoded";
+        const std::string name = canonicalTensorName(tensor.name);
+        if (!undecoded_.contains(name) && !undecoded_.contains(name.substr(0, name.rfind('.')))) return {};
+        return fmt::format("{} stores it quantized, in a way that is not decoded", row.a ? "B" : "A");
+    }
+
     /// Adds a finished row to the result, or passes it to onRow.
     Result<void> put(DiffRow row) {
         ++done_;
+        if (row.status == DiffStatus::OnlyA || row.status == DiffStatus::OnlyB) row.reason = whyAlone(row);
         if (!onRow_) return out_.rows.push_back(std::move(row)), Result<void>();
         ++out_.handedOut[std::size_t(row.status)];
         return onRow_(row);
@@ -356,9 +377,10 @@ private:
     const DiffPlan& plan_;
     const Job& job_;
     const OnDiffRow& onRow_;
-    CanonicalNames byName_, ours_;    ///< indices of B and of A
-    Marks taken_;                     ///< tensors of B that are matched
-    Marks wantedA_, wantedB_;         ///< tensors that the filter selects
+    CanonicalNames byName_, ours_;                                  ///< indices of B and of A
+    Marks taken_;                                                   ///< tensors of B that are matched
+    Marks wantedA_, wantedB_;                                       ///< tensors that the filter selects
+    std::set<std::string, std::less<>> undecoded_, undecodedParts_; ///< layers of A and B, and their parts
     Marks parts_;                     ///< tensors of A that were compared as parts of a fused tensor
     std::vector<std::uint32_t> free_; ///< indices of tensors of B, see findFree()
     /// Range in free_ of the tensors of each size.

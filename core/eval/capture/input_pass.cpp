@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/eval/capture/input_pass.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs::eval {
@@ -74,10 +76,13 @@ Result<void> InputPass::run(std::span<const std::size_t> chunks, const Sees& see
             for (std::size_t begin = 0, end = 0; begin < rows && seen; begin = end) {
                 const std::size_t chunk = chunkOf(begin);
                 while (end < rows && chunkOf(end) == chunk) ++end;
-                seen = sees({{layer, inputs.role, inputs.expert},
-                             chunks[chunk],
-                             width->second,
-                             inputs.values.subspan(begin * width->second, (end - begin) * width->second)});
+                const auto values = inputs.values.subspan(begin * width->second, (end - begin) * width->second);
+                seen = std::ranges::all_of(values, [](float x) { return std::isfinite(x); })
+                           ? sees({{layer, inputs.role, inputs.expert}, chunks[chunk], width->second, values})
+                           : fail(fmt::format("Inputs of layer {} are NaN or Inf in chunk {} of the text, so nothing was "
+                                              "written: `audit` shows weights that are not finite.",
+                                              layer, chunks[chunk]),
+                                  model_->path);
             }
             first += rows;
         };

@@ -68,6 +68,21 @@ Result<std::vector<float>> readBackTurned(const TensorView& stored, const QuantS
 /// Vectors are used as they are stored. Kernels of convolutions have no part in the text, but a size.
 bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() >= 2; }
 
+/// The scope with the values that readers of the layout give; where it cannot hold a matrix, as it is with the refusal.
+SpecScope readFrom(const Layout& layout, const Model& model, SpecScope scope,
+                   const std::function<const QuantSpec*(const TensorInfo& tensor)>& specOf) {
+    scope.model = &model;
+    for (const TensorInfo& tensor : model.tensors) {
+        const QuantSpec* spec = hasMatrices(tensor) ? specOf(tensor) : nullptr;
+        const auto fits = spec ? checkWritable(tensor, *spec, layout) : Result<void>();
+        if (fits) continue;
+        scope.refusal = refusedBy(layout, fits.error());
+        return scope;
+    }
+    scope.layout = &layout;
+    return scope;
+}
+
 } // namespace
 
 bool SpecScope::covers(const TensorInfo& tensor) const {
@@ -98,12 +113,20 @@ SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec
     SpecScope stored = scope;
     stored.layout = followedLayout(model, spec), stored.model = &model;
     if (!stored.layout) return scope;
-    const auto fits = [&](const TensorInfo& tensor) {
-        return !stored.covers(tensor) || checkWritable(tensor, spec, *stored.layout).has_value();
-    };
-    if (std::ranges::all_of(model.tensors, fits)) return stored;
     scope.takes = [stored](const TensorInfo& tensor) { return stored.covers(tensor); };
-    return scope;
+    return readFrom(*stored.layout, model, std::move(scope),
+                    [&](const TensorInfo& tensor) { return stored.covers(tensor) ? &spec : nullptr; });
+}
+
+Result<WeightChange> quantizedAsAsked(const Model& model, std::string name, std::string detail,
+                                      const QuantizeRequest& request, SpecScope scope) {
+    const Layout* followed = scope.layout ? nullptr : followedLayout(model, request);
+    auto asked = askedSpecs(model, request, scope.layout ? scope.layout : followed);
+    if (!asked) return tl::unexpected(asked.error());
+    if (asked->all.empty()) return fail(fmt::format("{} quantizes no matrix of this model.", name), model.path);
+    scope.named = true; // what the layout leaves alone has no spec
+    if (followed) scope = readFrom(*followed, model, std::move(scope), asked->of);
+    return quantizedBy(std::move(name), std::move(detail), std::move(asked->of), std::move(scope));
 }
 
 WeightChange quantizedBy(std::string name, std::string detail,
@@ -111,7 +134,7 @@ WeightChange quantizedBy(std::string name, std::string detail,
     WeightChange change;
     change.name = std::move(name), change.detail = std::move(detail);
     change.everywhere = change.isRecipe = true;
-    change.layout = scope.layout;
+    change.layout = scope.layout, change.remark = scope.refusal;
     if (scope.layout) change.detail += fmt::format(" in layout {}", scope.layout->id);
     change.specOf = specOf;
     change.byFirstAxis = [specOf](const TensorInfo& tensor) { return quantizesByFirstAxis(*specOf(tensor), tensor); };

@@ -15,7 +15,8 @@
 
 namespace qs {
 struct Layout;
-}
+struct QuantizeRequest;
+} // namespace qs
 
 namespace qs::eval {
 
@@ -24,8 +25,9 @@ struct LayerWeights;
 struct Network;
 
 struct WeightChange {
-    std::string name;   ///< for people: the spec, the recipe or the file
-    std::string detail; ///< all settings, for provenance
+    std::string name;        ///< for people: the spec, the recipe or the file
+    std::string detail;      ///< all settings, for provenance
+    std::string remark = {}; ///< what people must know beside the figures; "": nothing
     /// Whether the values of a weight change at all; null: none. The others are used as they are stored.
     std::function<bool(const TensorInfo& tensor)> touches;
     /// The new values, in the stored shape. `stored`: the values as they are.
@@ -58,7 +60,8 @@ struct SpecScope {
     bool named = false; ///< by filters: the layout refuses a matrix that it would leave out
     /// Whether a spec changes the tensor: it is for it, and the layout does not leave it out.
     bool covers(const TensorInfo& tensor) const;
-    bool follows = true;   ///< without a layout: a spec covers what followedLayout() takes, see scopeOfSpec()
+    std::string refusal = {}; ///< why `quantize` refuses what the scope takes under the spec; "": it does not
+    bool follows = true;      ///< without a layout: a spec covers what followedLayout() takes, see scopeOfSpec()
     bool asStored = false; ///< without a layout, values are rounded to the dtype of the source, in which a file of our
                            ///< own is read back; with one, they are those that its reader gives
 };
@@ -66,8 +69,8 @@ struct SpecScope {
 /// selectAny().
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout);
 
-/// The scope for a spec. Without a layout it covers what followedLayout() takes, and where that can hold all matrices of
-/// the scope, the values are those that its readers give.
+/// The scope for a spec. Without a layout it covers what followedLayout() takes, and the values are those that its readers
+/// give. Where that layout cannot hold a matrix of the scope, they are those of the spec, with a refusal.
 SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec);
 
 /// All matrices of the scope quantized under one spec and decoded again: what `quantize` writes.
@@ -75,6 +78,10 @@ WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
 /// Every matrix quantized under the spec that `specOf` gives for it, or kept where that is null: what a recipe would export.
 WeightChange quantizedBy(std::string name, std::string detail,
                          std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope = {});
+/// What `quantize` writes of the model under a request: in the scope's layout, else as scopeOfSpec() says. Only its layout
+/// and how values are rounded are taken from the scope. Errors: those of askedSpecs(), a request that takes no matrix.
+Result<WeightChange> quantizedAsAsked(const Model& model, std::string name, std::string detail,
+                                      const QuantizeRequest& request, SpecScope scope);
 /// What a matrix takes under a spec: in the layout, or, without one, in the default one of the spec.
 Result<std::uint64_t> bytesUnder(const Model& model, const TensorInfo& tensor, const QuantSpec& spec,
                                  const Layout* layout, const Job& job);

@@ -50,8 +50,11 @@ Columns<EmbeddingRow> makeEmbeddingColumns() {
     add({"chunks_not_finite", "Not finite", "", Show::Integer, 0, None,
          "Chunks that a NaN or infinite embedding leaves out of every figure."},
         &S::notFinite);
-    out.push_back(
-        columnOf<Row>({"reason", "Reason", "", Show::Text, 2, None, "Why there are no figures."}, &Row::reason));
+    out.push_back(columnOf<Row>({"status", "Status", "", Show::Text, 2, None, "ok, or failed with a reason."},
+                                [](const Row& row) { return row.summary ? "ok" : "failed"; }));
+    out.push_back(columnOf<Row>(
+        {"reason", "Reason", "", Show::Text, 2, None, "Why there are no figures, or what to know beside them."},
+        &Row::reason));
     return out;
 }
 
@@ -89,9 +92,11 @@ std::string labelOf(const WeightChange& change, const std::string& servedBy) {
 
 std::vector<EmbeddingRow> embeddingRows(const EvaluationPlan& plan, const EmbeddingEvaluation& result) {
     std::vector<EmbeddingRow> rows;
-    for (std::size_t i = 0; i < plan.changes.size(); ++i)
+    for (std::size_t i = 0; i < plan.changes.size(); ++i) {
+        const std::string& reason = result.reasons[i];
         rows.push_back({labelOf(plan.changes[i], result.servedBy[i]), summarizeCosines(result.cosines[i]),
-                        result.reasons[i], plan.changes[i].size});
+                        reason.empty() ? plan.changes[i].remark : reason, plan.changes[i].size});
+    }
     return rows;
 }
 

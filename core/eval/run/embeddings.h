@@ -38,7 +38,7 @@ std::optional<EmbeddingSummary> summarizeCosines(std::span<const double> cosines
 struct EmbeddingRow {
     std::string spec;
     std::optional<EmbeddingSummary> summary;
-    std::string reason;                   ///< why there are no figures
+    std::string reason;                   ///< why there are no figures, or WeightChange::remark
     std::optional<ChangedSize> size = {}; ///< what the figures stand for; none: it was not measured
 };
 const Columns<EmbeddingRow>& embeddingColumns();

@@ -14,7 +14,8 @@ std::vector<EvaluationRow> evaluationRows(const EvaluationPlan& plan, const Eval
     std::vector<EvaluationRow> rows;
     for (std::size_t i = 0; i < plan.changes.size(); ++i) {
         const WeightChange& change = plan.changes[i];
-        rows.push_back({change.name, summarize(result.scores[i]), result.reasons[i],
+        const std::string& reason = result.reasons[i];
+        rows.push_back({change.name, summarize(result.scores[i]), reason.empty() ? change.remark : reason,
                         change.network    ? RowKind::Against
                         : change.isRecipe ? RowKind::Recipe
                                           : RowKind::Spec,

@@ -157,8 +157,8 @@ void addCounts(Columns<Row>& out) {
     out.push_back(
         columnOf<Row>({"status", "Status", "", Show::Text, 2, Direction::None, "ok, or failed with a reason."},
                       [](const Row& row) { return row.summary ? "ok" : "failed"; }));
-    // A row with figures has an empty reason: nothing is missing.
-    out.push_back(columnOf<Row>({"reason", "Reason", "", Show::Text, 2, Direction::None, "Why there are no figures."},
+    out.push_back(columnOf<Row>({"reason", "Reason", "", Show::Text, 2, Direction::None,
+                                 "Why there are no figures, or what to know beside them."},
                                 &Row::reason));
 }
 

@@ -51,7 +51,7 @@ constexpr const char* kOwnProducts = "f32"; ///< text in a table for products of
 struct EvaluationRow {
     std::string spec; ///< what the user gave: the spec, the recipe's file or the other model
     std::optional<ScoreSummary> summary;
-    std::string reason; ///< why there are no figures
+    std::string reason; ///< why there are no figures, or WeightChange::remark
     RowKind kind = RowKind::Spec;
     std::optional<double> floor = {}; ///< mean KL of the reference against itself in another order of sums, nats
     /// The backend that computed the products of its layers: "cpu, int8 activations"; "" for our own f32 kernels.

@@ -50,6 +50,7 @@ std::vector<SensitivityRow> Sensitivity::rowsOf(const SensitivityHow& how) const
 
 void Sensitivity::add(Sensitivity other) {
     matrices = other.matrices, quantizedMatrices = other.quantizedMatrices;
+    refusals = std::move(other.refusals); // of the same specs
     tokens = other.tokens, chunks = other.chunks, runs += other.runs, keptRuns += other.keptRuns;
     endedRuns += other.endedRuns;
     std::move(other.rows.begin(), other.rows.end(), std::back_inserter(rows));

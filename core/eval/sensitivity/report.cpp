@@ -112,7 +112,9 @@ std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<cons
 }
 
 std::string referenceRemark(const Sensitivity& result) {
-    return referenceRemark(result.matrices, result.quantizedMatrices);
+    std::string out = referenceRemark(result.matrices, result.quantizedMatrices);
+    for (const std::string& refusal : result.refusals) out += (out.empty() ? "" : " ") + refusal;
+    return out;
 }
 
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows) {

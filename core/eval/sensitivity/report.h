@@ -17,7 +17,7 @@ Table additivityTable(const std::string& title, const std::vector<Additivity>& r
 /// How well proxies, imported figures included, rank tensors in the same order as the measured figures. It has only
 /// rows with an agreement.
 std::vector<TrustRow> sensitivityTrust(const Sensitivity& result, std::span<const ImportedColumn> imported);
-/// A remark that the reference is itself quantized; empty if it is not.
+/// Remarks: the reference is itself quantized, `quantize` refuses a spec; empty if there are none.
 std::string referenceRemark(const Sensitivity& result);
 /// A note that must stand beside the figures of these ways to measure.
 std::string sensitivityNote(std::span<const SensitivityHow* const> hows);

@@ -68,6 +68,7 @@ struct Sensitivity {
     std::size_t endedRuns = 0;          ///< of both, those that ended before the last chunk
     std::vector<const SensitivityHow*> hows;         ///< what was measured, in this order
     std::size_t matrices = 0, quantizedMatrices = 0; ///< that were measured; those that are stored quantized
+    std::vector<std::string> refusals;               ///< sentences: specs that `quantize` refuses for the model
 
     /// Adds what was measured in another way on the same units and text.
     void add(Sensitivity other);

@@ -32,6 +32,9 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
     std::unique_ptr<SensitivityRun> out(new SensitivityRun(model, plan));
     if (auto read = out->readNetwork(); !read) return tl::unexpected(read.error());
     for (const QuantSpec& spec : plan.specs) out->scopes_.push_back(scopeOfSpec(*model, plan.scope, spec));
+    for (std::size_t s = 0; s < plan.specs.size(); ++s)
+        if (!out->scopes_[s].refusal.empty())
+            out->result_.refusals.push_back(fmt::format("{}: {}.", specText(plan.specs[s]), out->scopes_[s].refusal));
     if (plan.specs.empty()) out->scopes_.push_back(plan.scope);
     std::vector<LayerMatrix> matrices;
     const NetworkWeights& weights = out->weights();

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 
 namespace qs {
 namespace {
@@ -168,16 +169,22 @@ Group* besideCodes(Groups& groups, const std::map<std::string, std::string, std:
 /// Programs name what describes codes as they like. In a module whose only matrix is one of codes, all but the bias does.
 void addSiblings(Model& model, bool isQuantized, Groups& groups) {
     std::map<std::string, std::string, std::less<>> codesIn; // modules: the names of their groups
+    std::set<std::string, std::less<>> several;              // modules with integers of more than one kind
     for (const auto& [name, group] : groups)
         for (const TensorInfo* codes : group.codes)
             if (const auto module = moduleOf(codes->name); areCodesOfMatrix(*codes) && !module.empty())
-                codesIn.emplace(module, name);
-    for (const TensorInfo& tensor :
-         model.tensors) { // a module with a matrix of its own values has other uses for codes
-        const std::string_view name = tensor.name;
-        const bool isMatrixOfValues =
-            tensor.shape.size() >= 2 && !isCodeType(tensor.dtype) && name.ends_with(".weight");
-        if (isMatrixOfValues && !tensor.derived) codesIn.erase(std::string(moduleOf(name)));
+                if (!codesIn.emplace(module, name).second && !isQuantized) several.emplace(module);
+    for (const std::string& module : several) codesIn.erase(module);
+    // A module with a matrix of its own values has other uses for codes.
+    for (const TensorInfo& tensor : model.tensors) {
+        if (tensor.shape.size() < 2 || isCodeType(tensor.dtype) || tensor.derived) continue;
+        const auto found = codesIn.find(moduleOf(tensor.name));
+        if (found == codesIn.end()) continue;
+        const auto& codes = groups.find(found->second)->second.codes;
+        const bool isLarge = !isQuantized && std::ranges::any_of(codes, [&](const TensorInfo* one) {
+            return areCodesOfMatrix(*one) && one->elements <= tensor.elements;
+        });
+        if (isLarge || tensor.name.ends_with(".weight")) codesIn.erase(found);
     }
     for (TensorInfo& tensor : model.tensors) {
         const std::string_view name = tensor.name;

@@ -23,7 +23,7 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-// Name of the file that lists what commit() wrote: NAME, a tab, the stamp of the file.
+// Name of the file that lists what commit() wrote: NAME, a tab, the bytes of the file.
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
@@ -40,11 +40,14 @@ std::string markerLine(const std::string& name) {
     return line;
 }
 
-/// What changes when a file does: its size and the time of its last change; "": it cannot be read.
-std::string stampOf(const fs::path& file) {
-    struct stat status {};
-    if (::lstat(file.c_str(), &status) != 0) return {};
-    return fmt::format("{} {}.{:09}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+/// Whether somebody has written the file since the marker, which is written last: its size is another, or it is younger.
+/// `size`: in the marker; "": it does not say.
+bool hasChanged(const fs::path& file, const std::string& size, const fs::path& marker) {
+    struct stat now {
+    }, then{};
+    if (::lstat(file.c_str(), &now) != 0 || ::lstat(marker.c_str(), &then) != 0) return true;
+    const auto timeOf = [](const struct stat& one) { return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec); };
+    return (!size.empty() && size != std::to_string(now.st_size)) || timeOf(now) > timeOf(then);
 }
 
 /// Paths of all files in a folder and its subfolders, relative to it, sorted. Subfolders themselves are not listed.
@@ -72,7 +75,7 @@ Result<void> mayBeReplaced(const std::string& path) {
         return fail(
             fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
             path);
-    std::map<std::string, std::string> ours; // names: their stamps
+    std::map<std::string, std::string> ours; // names: their sizes
     while (std::getline(marker, line)) {
         const auto tab = line.rfind('\t');
         ours.emplace(line.substr(0, tab), tab == line.npos ? std::string() : line.substr(tab + 1));
@@ -81,7 +84,7 @@ Result<void> mayBeReplaced(const std::string& path) {
         if (name == kMarker || name == kWritingMarker) continue;
         const auto found = ours.find(markerLine(name));
         const bool isThere = found != ours.end();
-        if (isThere && stampOf(fs::path(path) / name) == found->second) continue;
+        if (isThere && !hasChanged(fs::path(path) / name, found->second, markerPath)) continue;
         return fail(fmt::format("{} holds {}, which {}; move it away or choose a new folder.", shownPath(path),
                                 escapeForPeople(name, 100),
                                 isThere ? "has changed since QuantScope wrote it" : "QuantScope did not write"),
@@ -141,7 +144,8 @@ Result<void> AtomicFolder::commit() {
     std::string marker(kMarkerFirstLine);
     marker += '\n';
     for (const auto& name : names)
-        if (name != kWritingMarker) marker += markerLine(name) + "\t" + stampOf(fs::path(partial) / name) + "\n";
+        if (name != kWritingMarker)
+            marker += fmt::format("{}\t{}\n", markerLine(name), fs::file_size(fs::path(partial) / name, failed));
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
     const auto lock = FolderLock::take(fs::path(path_).parent_path().string());

@@ -40,6 +40,27 @@ private Q_SLOTS:
         QCOMPARE(run({s("audit")}).code, 2);
         QCOMPARE(run({s("audit"), path, s("--json"), path}).code, 1); // must not overwrite the input
     }
+    /// Other programs write names that are alike. What they mean is not known, so nothing contradicts anything.
+    void layersOfOtherPrograms_data() {
+        QTest::addColumn<QByteArray>("settings");
+        QTest::newRow("a method of its own") << QByteArray(R"("quant_method": "gptq_p")");
+        QTest::newRow("a container of its own")
+            << QByteArray(R"("quant_method": "gptq", "checkpoint_format": "bitblas")");
+        QTest::newRow("codes in another order") << QByteArray(R"("quant_method": "awq", "version": "gemv")");
+    }
+    void layersOfOtherPrograms() {
+        QFETCH(QByteArray, settings);
+        QTemporaryDir dir;
+        const QString from = s(QS_TEST_DATA "/conventions/gptq_v1/");
+        put(dir.filePath(s("config.json")),
+            bytesOf(from + s("config.json")).replace(R"("quant_method": "gptq")", settings));
+        put(dir.filePath(s("model.safetensors")), bytesOf(from + s("model.safetensors")));
+        const auto ran = run({s("audit"), dir.path(), s("--json"), s("-")});
+        QVERIFY2(ran.code == 0, ran.err.constData());
+        QVERIFY(!rows(ran.out).isEmpty());
+        for (const auto& row : rows(ran.out))
+            QVERIFY2(row.toObject()[s("severity")].toString() != s("fault"), ran.out.constData());
+    }
     void failOn() {
         QTemporaryDir dir;
         auto bytes = ramp(64 * 64);

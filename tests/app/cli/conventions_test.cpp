@@ -50,6 +50,45 @@ private Q_SLOTS:
         QVERIFY(all[1].toObject()[s("nmse")].toDouble() > 1e-4);
     }
 
+    /// Rows of a comparison say that a tensor has no partner because its layer is not decoded.
+    void layersLeftOutOfComparisons() {
+        QTemporaryDir dir;
+        const QByteArray codes(64 * 8 * 2 * 2, '\1');
+        put(dir.filePath(s("plain/model.safetensors")), safetensors({{"l.k.weight", "F32", "[64,64]", ramp(64 * 64)}}));
+        put(dir.filePath(s("coded/model.safetensors")),
+            safetensors(
+                {{"l.k.codes", "I16", "[64,8,2]", codes}, {"l.k.scales", "F16", "[64,1,1,1]", QByteArray(128, '\1')}}));
+        put(dir.filePath(s("coded/config.json")), R"({"quantization_config": {"quant_method": "aqlm"}})");
+        for (const char* command : {"diff", "verify"}) {
+            const Ran ran = run({s(command), dir.filePath(s("plain")), dir.filePath(s("coded")), s("--json"), s("-")});
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            QCOMPARE(rows(ran.out).size(), 3);
+            for (const auto& row : rows(ran.out))
+                QVERIFY2(row.toObject()[s("reason")].toString().contains(s("not decoded")), ran.out.constData());
+        }
+    }
+
+    /// A damaged scale must not become weights.
+    void valuesThatAreNotFiniteAreNotWritten() {
+        QTemporaryDir dir;
+        QByteArray file = bytesOf(data("mlx_global") + s("/model.safetensors"));
+        const qint64 headerBytes = qint64(*reinterpret_cast<const quint64*>(file.constData()));
+        const QJsonObject header = json(file.mid(8, headerBytes));
+        QString scales;
+        for (const QString& name : header.keys())
+            if (name.endsWith(s(".global_scale"))) scales = name;
+        QVERIFY(!scales.isEmpty());
+        const auto at = 8 + headerBytes + header[scales].toObject()[s("data_offsets")].toArray()[0].toInteger();
+        file.replace(at, 4, "\xff\xff\xff\x7f"); // NaN
+        put(dir.filePath(s("m/config.json")), bytesOf(data("mlx_global") + s("/config.json")));
+        put(dir.filePath(s("m/model.safetensors")), file);
+        const QString output = dir.filePath(s("out.safetensors"));
+        const Ran ran = run({s("dequantize"), dir.filePath(s("m")), s("-o"), output});
+        QVERIFY2(ran.code == 1 && isSentence(ran.err) && ran.err.contains("decodes to NaN or Inf"),
+                 ran.err.constData());
+        QVERIFY(!QFile::exists(output));
+    }
+
     void sweepTakesThem() {
         const Ran ran = run({s("sweep"), data("ct_groups"), s("--spec"), s("int4"), s("--spec"), s("nf4")});
         QVERIFY2(ran.code == 0, ran.err.constData());

@@ -46,6 +46,7 @@ private Q_SLOTS:
     void badRequests();
     void badTexts();
     void badModels();
+    void whatQuantizeRefusesIsSaid();
 };
 
 void TestEval::recipesAndModelsAreRows() {
@@ -241,6 +242,43 @@ void TestEval::badModels() {
         bytesOf(s("tests/data/eval/llama/config.json")).replace("\"hidden_size\": ", "\"hidden_size\": 1"));
     const auto ran = eval(more, path("wrong"));
     refuses(ran, "the configuration says");
+
+    QByteArray weights = bytesOf(s("tests/data/eval/llama/model.safetensors")); // a norm gives NaN
+    const qint64 headerBytes = qint64(*reinterpret_cast<const quint64*>(weights.constData()));
+    const auto norm = QJsonDocument::fromJson(weights.mid(8, headerBytes))
+                          .object()[s("model.layers.0.input_layernorm.weight")]
+                          .toObject();
+    const auto span = norm[s("data_offsets")].toArray();
+    const qint64 begin = span[0].toInteger(), size = span[1].toInteger() - begin;
+    QVERIFY(size > 0);
+    weights.replace(8 + headerBytes + begin, size, QByteArray(size, '\xff'));
+    put(path("nan/model.safetensors"), weights);
+    put(path("nan/config.json"), bytesOf(s("tests/data/eval/llama/config.json")));
+    refuses(run(QStringList{s("eval"), path("nan"), s("--ctx"), s("4"), s("--scored"), s("all")} + more),
+            "No logit is a finite number");
+    for (const char* file : {"nan.gguf", "nan.safetensors"}) {
+        refuses(
+            run({s("capture"), path("nan"), s("--tokens"), path("few.txt"), s("--ctx"), s("4"), s("-o"), path(file)}),
+            "Inputs of layer 0 are NaN or Inf");
+        QVERIFY(!QFile::exists(path(file)));
+    }
+}
+
+/// `quantize` refuses the stacked experts in the layout of the dialect. The arithmetic is measured, and the row says so.
+void TestEval::whatQuantizeRefusesIsSaid() {
+    const QString mixture = s("tests/data/eval/mixtral"), spec = s("nf4:dialect=bnb:block=32");
+    const QStringList more{s("--tokens"), put(path("some.txt"), "1 2 3 4 5 6 7 8"), s("--ctx"), s("4"),
+                           s("--spec"),   spec};
+    const auto quantized = run({s("quantize"), mixture, s("--spec"), spec, s("-o"), path("refused")});
+    QVERIFY2(quantized.code == 1 && quantized.err.contains("experts"), quantized.err.constData());
+    for (const char* command : {"eval", "sensitivity"}) {
+        const auto ran = run(QStringList{s(command), mixture} + more);
+        QVERIFY2(ran.code == 0 && ran.out.contains("layout bnb, in which quantize stores it, refuses it: "),
+                 ran.out.constData());
+    }
+    const auto row = rowOf(run(QStringList{s("eval"), mixture} + more + json()));
+    QCOMPARE(row[s("status")].toString(), s("ok"));
+    QVERIFY(figure(row, "kl_mean") > 0 && row[s("reason")].toString().contains(s("refuses it")));
 }
 
 QS_TEST(TestEval)

@@ -82,6 +82,7 @@ void TestNetworkCommands::aloneRanksRoles() {
 void TestNetworkCommands::finishedRunsAreFound() {
     const QStringList wanted = {s("--spec"), s("nf4:block=64"), s("--by"), s("layer")};
     const auto first = sensitivity(wanted), again = sensitivity(wanted);
+    QCOMPARE(sensitivity(wanted + QStringList{s("--until"), s("0.25")}).code, 0);
     QVERIFY2(first.code == 0 && again.code == 0, again.err.constData());
     QCOMPARE(rows(again.out), rows(first.out));
     QVERIFY(QDir(path("cache")).entryList(QDir::Files).size() > 0);

@@ -66,16 +66,23 @@ void TestOneMeaning::matricesOfASpec() {
     const QStringList text{s("--text"), kText, s("--ctx"), s("32"), s("--chunks"), s("1")};
     const QString out = dir_.filePath(s("%1/").arg(QLatin1String(QTest::currentDataTag())));
     int wanted = 0;
-    for (const auto& row : said(QStringList{s("quantize")} + of + QStringList{s("-o"), out})[s("rows")].toArray())
-        wanted += row.toObject()[s("spec")].isString();
+    qint64 bytes = 0;
+    for (const auto& value : said(QStringList{s("quantize")} + of + QStringList{s("-o"), out})[s("rows")].toArray())
+        if (const QJsonObject row = value.toObject(); row[s("spec")].isString())
+            ++wanted, bytes += row[s("bytes_written")].toInteger();
     QVERIFY(wanted > 40);
 
     const QJsonObject analyzed = said(QStringList{s("analyze")} + of);
     QCOMPARE(first(analyzed, "specs")[s("matrices")].toInt(), wanted);
+    if (spec.contains(s("dialect"))) QCOMPARE(first(analyzed, "specs")[s("bytes")].toInteger(), bytes);
     int kept = 0;
+    qint64 keptElements = 0;
     for (const auto& row : analyzed[s("rows")].toArray())
         if (row.toObject()[s("status")].toString() == s("kept")) {
             ++kept;
+            qint64 size = 1;
+            for (const auto& side : row.toObject()[s("shape")].toArray()) size *= side.toInteger();
+            keptElements += size;
             QVERIFY(row.toObject()[s("reason")].toString().startsWith(s("layout ")));
         }
     QCOMPARE(first(analyzed, "specs")[s("kept")].toInt(), kept);
@@ -86,19 +93,31 @@ void TestOneMeaning::matricesOfASpec() {
     QCOMPARE(swept[s("matrices")].toInt(), wanted);
     QVERIFY(swept[s("nmse")].isDouble());
 
-    QCOMPARE(first(said(QStringList{s("eval")} + of + text), "rows")[s("matrices")].toInt(), wanted);
+    const QJsonObject evaluated = first(said(QStringList{s("eval")} + of + text), "rows");
+    QCOMPARE(evaluated[s("matrices")].toInt(), wanted);
+    const QString recipe = put(out + s("recipe.json"), "{\"version\": 1, \"default\": \"" + spec.toUtf8() + "\"}");
+    const QJsonObject byRecipe =
+        first(said(QStringList{s("eval"), kSample, s("--recipe"), recipe, s("--force")} + text), "rows");
+    for (const char* figure : {"matrices", "bytes", "kl_mean"})
+        QCOMPARE(byRecipe[s(figure)].toDouble(), evaluated[s(figure)].toDouble());
 
     int sensitive = 0;
     const auto rows = said(QStringList{s("sensitivity")} + of + text + QStringList{s("--how"), s("output")});
     for (const auto& row : rows[s("rows")].toArray()) sensitive += row.toObject()[s("matrices")].toInt();
     QCOMPARE(sensitive, wanted);
 
-    const QJsonObject plan =
-        said({s("plan"), kSample, s("--spec"), spec, s("--spec"), other, s("--budget"), s("16bpw")});
-    qint64 planned = 0; // a row may be of several matrices
-    for (const auto& row : plan[s("rows")].toArray())
-        if (row.toObject()[s("spec")].isString()) planned += row.toObject()[s("elements")].toInteger();
-    QCOMPARE(planned, first(analyzed, "specs")[s("elements")].toInteger());
+    const auto planned = [&](const QStringList& layout) {
+        const QJsonObject plan = said(
+            QStringList{s("plan"), kSample, s("--spec"), spec, s("--spec"), other, s("--budget"), s("16bpw")} + layout);
+        qint64 elements = 0; // a row may be of several matrices
+        for (const auto& row : plan[s("rows")].toArray())
+            if (row.toObject()[s("spec")].toString() != s("keep"))
+                elements += row.toObject()[s("elements")].toInteger();
+        return elements;
+    };
+    const qint64 elements = first(analyzed, "specs")[s("elements")].toInteger();
+    QCOMPARE(planned({}), elements);
+    QCOMPARE(planned({s("--layout"), s("native")}), elements + keptElements); // it keeps no matrix
 }
 
 QS_TEST(TestOneMeaning)

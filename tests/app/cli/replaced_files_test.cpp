@@ -152,6 +152,23 @@ private Q_SLOTS:
         }
     }
 
+    /// A certificate of an export that is gone says nothing about the file that has its name now.
+    void aCertificateOfAnotherFile() {
+        const QString output = path("certified.safetensors");
+        const QStringList command = {s("export"),   kSample,  s("--recipe"), path("bnb.json"),
+                                     s("--layout"), s("bnb"), s("-o"),       output};
+        put(path("bnb.json"), "{\"version\": 1, \"default\": \"nf4:dialect=bnb\"}");
+        const auto written = run(command);
+        QVERIFY2(written.code == 0 && QFile::exists(output + s(".certificate.json")), written.err.constData());
+        QCOMPARE(run(command).code, 0); // it holds, so this is ours
+        const QByteArray other = safetensors({{"precious", "F32", "[8]", ramp(8)}});
+        put(output, other);
+        const auto refused = run(command);
+        QVERIFY2(refused.code == 1 && isSentence(refused.err) && refused.err.contains("--force"),
+                 refused.err.constData());
+        QCOMPARE(bytesOf(output), other);
+    }
+
     void mergePassesItOn() {
         const QStringList command = {s("analyze"), model_, s("--spec"), s("int8")};
         QCOMPARE(run(command + QStringList{s("--records"), path("records")}).code, 0);

@@ -60,6 +60,9 @@ void AtomicFolderTest::folderIsReplacedOnlyIfOurs() {
     QCOMPARE(writeOne("first"), QString());
     QCOMPARE(writeOne("second"), QString()); // replaces our own output
     QVERIFY(QFile::exists(text(at("dir/second"))) && !QFile::exists(text(at("dir/first"))));
+    put(folder_->path(), QStringLiteral("dir/second"), "mine"); // another file under the name of ours
+    QVERIFY(writeOne("third").contains(QStringLiteral("holds second, which has changed since QuantScope wrote it")));
+    QCOMPARE(bytesOf(text(at("dir/second"))), QByteArray("mine"));
     put(folder_->path(), QStringLiteral("dir/notes.txt"), "mine");
     QVERIFY(writeOne("third").contains(QStringLiteral("holds notes.txt, which QuantScope did not write")));
     QCOMPARE(bytesOf(text(at("dir/notes.txt"))), QByteArray("mine"));

@@ -34,10 +34,11 @@ EvidenceTrouble refusalOf(const Error& error, const eval::EvaluationPlan& plan, 
 }
 
 /// What a recipe does to all matrices, with the embedding and the head.
-eval::WeightChange changeOf(const std::shared_ptr<const SessionRecipe>& recipe, const eval::SpecScope& scope) {
-    return eval::quantizedBy(
-        recipe->title({}).toStdString(), recipeInWords(recipe->asRecipe()),
-        [recipe](const TensorInfo& tensor) { return tensor.isWeight() ? recipe->specOf(tensor) : nullptr; }, scope);
+Result<eval::WeightChange> changeOf(const Model& model, const SessionRecipe& recipe, const eval::SpecScope& scope) {
+    QuantizeRequest request;
+    recipe.asRecipe().applyTo(request);
+    return eval::quantizedAsAsked(model, recipe.title({}).toStdString(), recipeInWords(recipe.asRecipe()), request,
+                                  scope);
 }
 
 /// The recipe and every spec, and each once more on the backend.
@@ -60,7 +61,11 @@ Result<std::vector<eval::WeightChange>> changesOf(const Model& model, const Evid
     };
     const auto scope = eval::scopeOf(model, {}, {});
     if (!scope) return tl::unexpected(scope.error());
-    if (settings.recipe) add(changeOf(settings.recipe, *scope));
+    if (settings.recipe) {
+        auto change = changeOf(model, *settings.recipe, *scope);
+        if (!change) return tl::unexpected(change.error());
+        add(std::move(*change));
+    }
     for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec, eval::scopeOfSpec(model, *scope, spec)));
     return out;
 }

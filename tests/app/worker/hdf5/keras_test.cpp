@@ -26,6 +26,7 @@ private Q_SLOTS:
     void quantizedLayers_data();
     void quantizedLayers();
     void layersThatAreNotDecoded();
+    void gptqIsNotDecoded();
     void trainedByOthers();
     void shardsOfKeras();
     void archivesThatLie_data();
@@ -115,6 +116,23 @@ void TestKeras::layersThatAreNotDecoded() {
     for (const auto& tensor : (*opened)->tensors) QVERIFY2(tensor.role == TensorRole::Part, tensor.name.c_str());
     QCOMPARE((*opened)->undecoded.size(), std::size_t(1));
     QVERIFY((*opened)->warnings.at(0).find("its scales [7] fit no axis of its codes [8, 8]") != std::string::npos);
+}
+
+/// As Keras 3.15 writes a layer of GPTQ: codes, scales and the group of each input. It stores no zero points, so no reader
+/// can decode it, and its scales are no weights.
+void TestKeras::gptqIsNotDecoded() {
+    const auto file = madeFile(
+        "{" + entry("a/vars/0", "F32", "[8]", "[0,32]") + "," + entry("a/vars/1", "U8", "[4,64]", "[32,288]") + "," +
+            entry("a/vars/2", "F32", "[8,2]", "[288,352]") + "," + entry("a/vars/3", "F32", "[64]", "[352,608]") + "}",
+        QByteArray(608, '\x11'));
+    QTemporaryDir folder;
+    const auto opened = openModel(put(folder.path(), q("m.safetensors"), file).toStdString());
+    QVERIFY2(opened, opened ? "" : opened.error().message.c_str());
+    QCOMPARE((*opened)->undecoded.size(), std::size_t(1));
+    for (const auto& tensor : (*opened)->tensors)
+        QVERIFY2(!tensor.isWeight() && (tensor.role == TensorRole::Part) == !tensor.name.ends_with("/0"),
+                 tensor.name.c_str());
+    QVERIFY((*opened)->warnings.at(0).find("GPTQ and AWQ of Keras are not decoded") != std::string::npos);
 }
 
 /// A network of Keras 2.0.5 with the state of its optimizer. Every dataset must equal what h5py reads.
