@@ -96,10 +96,11 @@ constexpr std::string_view kMarkers[] = {"scaled_fp8"};
 struct KnownKind {
     std::string_view end;
     const char *title, *fields;
+    bool packsHalves = false; ///< the bits of its codes may be stored as P.weight of F16
 };
 constexpr KnownKind kKnownKinds[] = {
     {".pre_quant_scale", "NVIDIA ModelOpt (AWQ)", "P.weight beside P.weight_scale and P.pre_quant_scale"},
-    {".weights_scaling_factor", "TensorRT-LLM", "P.weight beside P.weights_scaling_factor"},
+    {".weights_scaling_factor", "TensorRT-LLM", "P.weight beside P.weights_scaling_factor", true},
     {".weights_block_scaling_factor_interleaved", "TensorRT-LLM", "scales in an order of its kernels"},
 };
 
@@ -144,11 +145,18 @@ std::string_view moduleOf(std::string_view name) {
     return dot == name.npos ? std::string_view() : name.substr(0, dot);
 }
 
+/// What a part is called behind the name of its layer, or in its module if it lies beside.
+std::string_view endOf(std::string_view part, std::string_view layer) {
+    if (part.starts_with(layer) && part.size() > layer.size()) return part.substr(layer.size());
+    return part.substr(moduleOf(part).size());
+}
+
 /// Whether the tensor holds the codes of a matrix, and not a mask or a table of places.
 bool areCodesOfMatrix(const TensorInfo& tensor) {
     const std::string_view name = tensor.name;
-    return tensor.shape.size() >= 2 && tensor.shape[0] > 1 && tensor.elements >= 64 && !name.ends_with("bias") &&
-           !name.ends_with("mask") && !name.ends_with("_index") && !name.ends_with("_ids");
+    const auto sides = std::ranges::count_if(tensor.shape, [](std::int64_t size) { return size > 1; });
+    return sides >= 2 && tensor.elements >= 64 && !name.ends_with("bias") && !name.ends_with("mask") &&
+           !name.ends_with("_index") && !name.ends_with("_ids");
 }
 
 /// The group whose codes a tensor may describe, by its name alone: it lies in their module, or its name goes on behind
@@ -156,14 +164,28 @@ bool areCodesOfMatrix(const TensorInfo& tensor) {
 Group* besideCodes(Groups& groups, const std::map<std::string, std::string, std::less<>>& codesIn,
                    std::string_view name, bool isQuantized) {
     const std::string_view module = moduleOf(name);
-    for (const std::string_view place : {module, isQuantized ? moduleOf(module) : std::string_view()})
-        if (const auto found = codesIn.find(place); !place.empty() && found != codesIn.end())
-            return &groups.find(found->second)->second;
     for (auto end = name.rfind('_'); end != name.npos && end > module.size();
          end = end ? name.rfind('_', end - 1) : name.npos)
         if (const auto found = groups.find(name.substr(0, end)); found != groups.end() && !found->second.codes.empty())
             return &found->second;
+    for (const std::string_view place : {module, isQuantized ? moduleOf(module) : std::string_view()})
+        if (const auto found = codesIn.find(place); !place.empty() && found != codesIn.end())
+            return &groups.find(found->second)->second;
     return nullptr;
+}
+
+/// A layer is called as its module, not as its codes are: "q_proj", not "q_proj.Qidxs".
+void nameByModules(const std::map<std::string, std::string, std::less<>>& codesIn, Groups& groups) {
+    for (const auto& [module, name] : codesIn) {
+        const auto found = groups.find(name);
+        const bool isNamedByCodes = module.size() < name.size() && found->second.codes.front()->name.view() == name;
+        if (!isNamedByCodes || found->second.uncertain.empty()) continue;
+        const Group beside = std::move(groups.extract(found).mapped());
+        Group& group = groups[module];
+        group.codes.insert(group.codes.end(), beside.codes.begin(), beside.codes.end());
+        for (TensorInfo* part : beside.uncertain)
+            if (!isIn(group, *part)) group.uncertain.push_back(part);
+    }
 }
 
 /// Programs name what describes codes as they like. In a module whose only matrix is one of codes, all but the bias does.
@@ -173,8 +195,9 @@ void addSiblings(Model& model, bool isQuantized, Groups& groups) {
     for (const auto& [name, group] : groups)
         for (const TensorInfo* codes : group.codes)
             if (const auto module = moduleOf(codes->name); areCodesOfMatrix(*codes) && !module.empty())
-                if (!codesIn.emplace(module, name).second && !isQuantized) several.emplace(module);
-    for (const std::string& module : several) codesIn.erase(module);
+                if (!codesIn.emplace(module, name).second) several.emplace(module);
+    if (!isQuantized)
+        for (const std::string& module : several) codesIn.erase(module);
     // A module with a matrix of its own values has other uses for codes.
     for (const TensorInfo& tensor : model.tensors) {
         if (tensor.shape.size() < 2 || isCodeType(tensor.dtype) || tensor.derived) continue;
@@ -186,14 +209,22 @@ void addSiblings(Model& model, bool isQuantized, Groups& groups) {
         });
         if (isLarge || tensor.name.ends_with(".weight")) codesIn.erase(found);
     }
+    std::set<std::string, std::less<>> decoded; // modules of layers that are decoded: the rest describes them as well
+    for (const TensorInfo& tensor : model.tensors)
+        if (tensor.derived && tensor.derived->parts().size() > 1 && tensor.name.ends_with(".weight"))
+            decoded.emplace(moduleOf(tensor.name));
     for (TensorInfo& tensor : model.tensors) {
         const std::string_view name = tensor.name;
+        if (!tensor.derived && !name.ends_with("bias") && decoded.contains(moduleOf(name)))
+            tensor.role = TensorRole::Part;
         const bool isOther = tensor.derived || tensor.packed || tensor.elements == 0 || name.ends_with("bias") ||
                              (isCodeType(tensor.dtype) && areCodesOfMatrix(tensor) && !partEnd(name));
         if (isOther || (codesIn.empty() && groups.empty())) continue;
         Group* group = besideCodes(groups, codesIn, name, isQuantized);
         if (group && !isIn(*group, tensor)) group->uncertain.push_back(&tensor);
     }
+    for (const std::string& module : several) codesIn.erase(module);
+    nameByModules(codesIn, groups);
 }
 
 Groups groupsIn(Model& model, bool isQuantized) {
@@ -246,6 +277,7 @@ public:
                     for (TensorInfo* part : *list) part->role = TensorRole::Part;
                 continue;
             }
+            addHalves(module, group);
             const bool isLayer = !group.codes.empty() && (!group.certain.empty() || !group.uncertain.empty());
             if (isLayer || known_.contains(module) || isNamedByConfig(group)) add(module, group);
         }
@@ -258,6 +290,13 @@ public:
     }
 
 private:
+    void addHalves(const std::string& module, Group& group) {
+        const KnownKind* kind = group.codes.empty() ? knownKind(group) : nullptr;
+        if (!kind || !kind->packsHalves) return;
+        const TensorInfo* codes = model_.find(module + ".weight");
+        if (codes && !codes->derived) group.codes.push_back(model_.tensors.data() + (codes - model_.tensors.data()));
+    }
+
     /// The metadata of this program describes the fields of the module.
     bool isStoredByUs(const std::string& module) const {
         return std::ranges::any_of(model_.files, [&](const ModelFile& file) {
@@ -305,7 +344,7 @@ private:
             for (const auto* list : {&group.certain, &group.uncertain})
                 for (const TensorInfo* part : *list)
                     if (part != codes && beside.empty())
-                        beside = fmt::format(" beside {}", std::string_view(part->name).substr(layer.name.size()));
+                        beside = fmt::format(" beside {}", endOf(part->name, layer.name));
             key = codes->typeId() + beside;
             const std::string method =
                 config_.method.empty() ? ""

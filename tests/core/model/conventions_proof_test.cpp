@@ -157,6 +157,12 @@ void ConventionsProofTest::partsAreNoWeights() {
     QVERIFY(!model->find("model.layers.0.self_attn.q_proj.scales")->isWeight());
     QVERIFY2(warningsOf(*model).find("packing_format 'auto_round:something_new'") != std::string::npos,
              warningsOf(*model).c_str());
+    // A layer that is decoded has a part that its convention does not know.
+    made = layerOf("auto_round", "model.layers.0.self_attn.q_proj.weight");
+    made.fields.push_back({"model.layers.0.self_attn.q_proj.rotation", "F32", "[4,4]", zeros(64)});
+    const auto decoded = opened(write(QTemporaryDir().path(), made));
+    QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.weight")->derived);
+    QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.rotation")->role == TensorRole::Part);
 }
 
 void ConventionsProofTest::unknownChoice() {

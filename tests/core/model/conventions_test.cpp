@@ -23,6 +23,7 @@ class ConventionsTest : public QObject {
 private Q_SLOTS:
     void knownAndNotDecoded_data();
     void knownAndNotDecoded();
+    void severalInAModule();
     void decodesAsItsWriter_data();
     void decodesAsItsWriter();
     void rangesAreThoseOfTheWhole_data() { decodesAsItsWriter_data(); }
@@ -149,6 +150,16 @@ void ConventionsTest::knownAndNotDecoded_data() {
                                                    {"l.0.scales", "F16", "[4,1,1,1]"}}
                           << QByteArray(R"({"quantization_config": {"quant_method": "aqlm"}})")
                           << QByteArray("config.json says 'aqlm'");
+    QTest::newRow("QuIP#, codes of a name of their own")
+        << QList<QByteArrayList>{{"l.0.Qidxs", "I16", "[8,16]"}, {"l.0.SU", "F16", "[64]"}, {"l.0.SV", "F16", "[8]"}}
+        << QByteArray(R"({"quantization_config": {"quant_method": "quip"}})")
+        << QByteArray("(I16 codes beside .SU; config.json says 'quip')");
+    QTest::newRow("TensorRT-LLM, codes as halves")
+        << QList<QByteArrayList>{{"l.0.weight", "F16", "[16,4]"}, {"l.0.weights_scaling_factor", "F16", "[2,16]"}}
+        << QByteArray("{}") << QByteArray("TensorRT-LLM");
+    QTest::newRow("VPTQ as it is stored")
+        << QList<QByteArrayList>{{"l.0.indices", "I32", "[1,8,16]"}, {"l.0.centroids.weight", "F16", "[1,2048]"}}
+        << QByteArray(R"({"quantization_config": {"quant_method": "vptq"}})") << QByteArray("config.json says 'vptq'");
     QTest::newRow("VPTQ, a module deeper")
         << QList<QByteArrayList>{{"l.0.codes", "I32", "[4,16]"}, {"l.0.centroids.weight", "F16", "[1,256,8]"}}
         << QByteArray(R"({"quantization_config": {"quant_method": "vptq"}})") << QByteArray("config.json says 'vptq'");
@@ -162,6 +173,27 @@ void ConventionsTest::knownAndNotDecoded_data() {
 }
 
 /// The warning names the convention, and no other convention takes these fields.
+/// Two matrices of codes in one module: each has the scales that its name begins.
+void ConventionsTest::severalInAModule() {
+    QTemporaryDir at;
+    const auto file = madeFile("{" + entry("l.0.down", "F8_E4M3", "[2,4,8]", "[0,64]") + "," +
+                                   entry("l.0.down_scale", "F32", "[2,4,1]", "[64,96]") + "," +
+                                   entry("l.0.up", "F8_E4M3", "[2,8,4]", "[96,160]") + "," +
+                                   entry("l.0.up_scale", "F32", "[2,8,1]", "[160,224]") + "}",
+                               zeros(224));
+    put(at.path(), QStringLiteral("model.safetensors"), file);
+    put(at.path(), QStringLiteral("config.json"), R"({"quantization_config": {"quant_method": "of others"}})");
+    const auto model = openModel(at.path().toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QCOMPARE((*model)->undecoded.size(), std::size_t(2));
+    for (const char* name : {"l.0.down", "l.0.up"}) {
+        const auto& layers = (*model)->undecoded;
+        const auto layer = std::ranges::find(layers, name, &UndecodedLayer::name);
+        QVERIFY2(layer != layers.end(), layers[0].name.c_str());
+        QCOMPARE(layer->parts, (std::vector<std::string>{name, std::string(name) + "_scale"}));
+    }
+}
+
 void ConventionsTest::knownAndNotDecoded() {
     QFETCH(QList<QByteArrayList>, fields);
     QFETCH(QByteArray, config);
