@@ -54,7 +54,8 @@ struct SweepPoint {
     std::size_t spec = 0; ///< index into SweepPlan::specs
     std::string line, specText, specFull;
     std::uint32_t block = 0;
-    /// `tensors`: of the class that the spec is for; its layout keeps the others. `refused`: tensors that the spec cannot encode. `bytes`: size after encoding.
+    /// `tensors`: of the class that the spec is for; its layout keeps the others. `refused`: tensors that the spec cannot
+    /// encode. `bytes`: size after encoding.
     std::uint64_t tensors = 0, measured = 0, refused = 0, elements = 0, bytes = 0;
     /// Sums of squares of the error and of the weights.
     double errorPower = 0, power = 0;
